@@ -1,0 +1,96 @@
+/**
+ * A stored agent: a configuration that a caller names by id instead of repeating it (spec.md 2.1, contract.md "Agents").
+ */
+import { isDeepStrictEqual } from 'node:util'
+
+export const TOOL_NAMES = ['code_execution', 'web_search', 'file_read', 'file_write', 'browser'] as const
+export type ToolName = (typeof TOOL_NAMES)[number]
+
+export function isToolName(name: string): name is ToolName {
+  return (TOOL_NAMES as readonly string[]).includes(name)
+}
+
+/** Limits that a caller or an agent sets for a run; what is left out takes the operator's default. */
+export interface Policy {
+  /** Seconds of run time. */
+  readonly maxTurnDuration?: number
+  /** Output tokens over the whole run, reasoning included. */
+  readonly maxOutputTokens?: number
+  /** US dollars over the whole run, for models with a price. */
+  readonly maxCost?: number
+}
+
+export type Network = 'disabled' | 'public' | { readonly allow: readonly string[] }
+
+export interface McpServer {
+  readonly name: string
+  readonly url?: string
+  readonly authentication?: Readonly<Record<string, unknown>>
+  readonly allowedTools?: readonly string[]
+  readonly requireApproval?: unknown
+}
+
+export type Labels = Readonly<Record<string, string>>
+
+/** What a caller sets on an agent. A field that was never set, or was set to `null`, is absent. */
+export interface AgentConfig {
+  readonly displayName?: string
+  readonly description?: string
+  readonly systemInstruction?: string
+  readonly model?: string
+  /** As sent, unknown names included: an agent may name a tool that a later version of the server has. */
+  readonly tools?: readonly string[]
+  readonly skills?: readonly string[]
+  readonly mcp?: readonly McpServer[]
+  readonly network?: Network
+  readonly policy?: Policy
+  readonly labels?: Labels
+}
+
+export interface Agent {
+  readonly id: string
+  readonly config: AgentConfig
+  /** From 1; rises with each real change. */
+  readonly version: number
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Names this state of this agent, as an HTTP entity tag with its quotes (RFC 9110, 8.8.3). */
+export function agentEtag(agent: Pick<Agent, 'version' | 'createdAt'>): string {
+  return `"${agent.version}-${agent.createdAt.toString(36)}"`
+}
+
+/** A change to an agent: present replaces, `null` clears, absent keeps; `policy` and `labels` merge key by key. */
+export type AgentPatch = { readonly [K in keyof AgentConfig]?: AgentConfig[K] | null }
+
+const MERGED_BY_KEY = new Set<string>(['policy', 'labels'])
+
+/** JSON merge patch (RFC 7396) on a configuration. Lists, `network` among objects, and scalars are replaced whole. */
+export function patchConfig(config: AgentConfig, patch: AgentPatch): AgentConfig {
+  const next: Record<string, unknown> = { ...config }
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === undefined) continue
+    if (value === null) delete next[key]
+    else if (MERGED_BY_KEY.has(key)) {
+      const merged = mergeKeys(next[key] as Record<string, unknown> | undefined, value as Record<string, unknown>)
+      if (Object.keys(merged).length === 0) delete next[key]
+      else next[key] = merged
+    } else next[key] = value
+  }
+  return next as AgentConfig
+}
+
+export function sameConfig(a: AgentConfig, b: AgentConfig): boolean {
+  return isDeepStrictEqual(a, b)
+}
+
+function mergeKeys(base: Record<string, unknown> = {}, patch: Record<string, unknown>): Record<string, unknown> {
+  const next = { ...base }
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete next[key]
+    else if (value !== undefined) next[key] = value
+  }
+  return next
+}

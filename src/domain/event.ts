@@ -1,0 +1,91 @@
+/**
+ * The events of an interaction's log. The log *is* the interaction: trace, output, usage and status are folds over it
+ * (fold.ts), a stream is its events in order, and nothing is shown that is not stored here.
+ *
+ * The first six rows of the union are the specification's (section 6) and contract.md's additions under the same names.
+ * Every trace entry has its own `step`, from 1, rising by one.
+ */
+import type { ErrorCode } from './errors.ts'
+import type { Usage } from './usage.ts'
+
+export type Status = 'running' | 'completed' | 'failed' | 'cancelled'
+export type TerminalStatus = Exclude<Status, 'running'>
+
+/** Refines `running`. */
+export type Stage = 'queued' | 'provisioning' | 'working' | 'requires_action' | 'settling'
+
+export type StopReason = 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter'
+
+export interface Warning {
+  readonly code: string
+  /** The request field it is about, where there is one. */
+  readonly param?: string
+  readonly message: string
+}
+
+export type RunEvent =
+  | { readonly type: 'reasoning_started'; readonly step: number; readonly content: string }
+  | { readonly type: 'reasoning_delta'; readonly step: number; readonly text: string }
+  | {
+      readonly type: 'tool_call'
+      readonly step: number
+      readonly name: string
+      readonly args: Readonly<Record<string, unknown>>
+    }
+  | { readonly type: 'tool_output'; readonly step: number; readonly text: string }
+  | { readonly type: 'tool_result'; readonly step: number; readonly output: string; readonly duration_ms: number }
+  | { readonly type: 'partial_output'; readonly text: string }
+  | { readonly type: 'stage'; readonly stage: Stage }
+  | ({ readonly type: 'warning' } & Warning)
+  | {
+      readonly type: 'error'
+      readonly interactionId: string
+      readonly code: ErrorCode
+      readonly message: string
+      readonly status: number
+      readonly retryable: boolean
+    }
+  | {
+      readonly type: 'completed'
+      readonly interactionId: string
+      readonly status: TerminalStatus
+      readonly usage: Usage
+      readonly stopReason?: StopReason
+    }
+
+export type EventType = RunEvent['type']
+
+/** An event as it stands in the log. `data` is the event's JSON without its `type`: framed once, sent as it is. */
+export interface StoredEvent {
+  /** 1..n in the interaction, without a gap. */
+  readonly seq: number
+  readonly type: EventType
+  readonly data: string
+}
+
+/** The event's payload as stored: everything but its `type`. */
+export function encodeEvent(event: RunEvent): string {
+  const { type: _type, ...data } = event
+  return JSON.stringify(data)
+}
+
+export function decodeEvent(stored: Pick<StoredEvent, 'type' | 'data'>): RunEvent {
+  return { type: stored.type, ...JSON.parse(stored.data) } as RunEvent
+}
+
+/**
+ * Two neighbouring fragments as one, where both are the same kind of fragment of the same step; undefined where they
+ * must stay two events. Used before events are numbered, never after.
+ */
+export function coalesce(first: RunEvent, second: RunEvent): RunEvent | undefined {
+  if (first.type === 'partial_output' && second.type === 'partial_output') {
+    return { type: 'partial_output', text: first.text + second.text }
+  }
+  if (first.type === 'reasoning_delta' && second.type === 'reasoning_delta' && first.step === second.step) {
+    return { type: 'reasoning_delta', step: first.step, text: first.text + second.text }
+  }
+  if (first.type === 'tool_output' && second.type === 'tool_output' && first.step === second.step) {
+    return { type: 'tool_output', step: first.step, text: first.text + second.text }
+  }
+  return undefined
+}

@@ -1,0 +1,97 @@
+/**
+ * Folds over an interaction's events. GET, a blocking POST and the list all show these, so they can't tell another
+ * story than the stream.
+ */
+
+import type { RunError } from './errors.ts'
+import type { RunEvent, StopReason, TerminalStatus, Warning } from './event.ts'
+import type { Usage } from './usage.ts'
+
+export type TraceStep =
+  | { readonly step: number; readonly type: 'reasoning'; readonly content: string }
+  | {
+      readonly step: number
+      readonly type: 'tool_call'
+      readonly name: string
+      readonly args: Readonly<Record<string, unknown>>
+    }
+  | { readonly step: number; readonly type: 'tool_result'; readonly output: string; readonly duration_ms: number }
+
+export interface End {
+  readonly status: TerminalStatus
+  readonly usage: Usage
+  readonly stopReason?: StopReason
+}
+
+/** What the events so far amount to. */
+export interface Story {
+  readonly output: string
+  readonly trace: readonly TraceStep[]
+  readonly warnings: readonly Warning[]
+  readonly error: RunError | undefined
+  readonly end: End | undefined
+}
+
+export interface StoryFold {
+  add(event: RunEvent): void
+  story(): Story
+}
+
+export function createStoryFold(): StoryFold {
+  const trace: TraceStep[] = []
+  const warnings: Warning[] = []
+  const output: string[] = []
+  // The open reasoning step's fragments, joined once when the story is read: long reasoning stays linear.
+  let reasoning: { index: number; step: number; parts: string[] } | undefined
+  let error: RunError | undefined
+  let end: End | undefined
+
+  function closeReasoning(): void {
+    if (!reasoning) return
+    trace[reasoning.index] = { step: reasoning.step, type: 'reasoning', content: reasoning.parts.join('') }
+  }
+
+  return {
+    add(event) {
+      switch (event.type) {
+        case 'reasoning_started':
+          closeReasoning()
+          reasoning = { index: trace.length, step: event.step, parts: [event.content] }
+          trace.push({ step: event.step, type: 'reasoning', content: event.content })
+          return
+        case 'reasoning_delta':
+          if (reasoning?.step === event.step) reasoning.parts.push(event.text)
+          return
+        case 'tool_call':
+          trace.push({ step: event.step, type: 'tool_call', name: event.name, args: event.args })
+          return
+        case 'tool_result':
+          trace.push({ step: event.step, type: 'tool_result', output: event.output, duration_ms: event.duration_ms })
+          return
+        case 'partial_output':
+          output.push(event.text)
+          return
+        case 'warning': {
+          const { type: _type, ...warning } = event
+          warnings.push(warning)
+          return
+        }
+        case 'error':
+          error = { code: event.code, message: event.message, status: event.status, retryable: event.retryable }
+          return
+        case 'completed':
+          end = { status: event.status, usage: event.usage, stopReason: event.stopReason }
+          return
+        case 'tool_output':
+        case 'stage':
+          return
+        default:
+          event satisfies never
+      }
+    },
+    story() {
+      closeReasoning()
+      return { output: output.join(''), trace: [...trace], warnings: [...warnings], error, end }
+    },
+  }
+}

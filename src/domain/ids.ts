@@ -1,0 +1,40 @@
+/**
+ * Identifiers: a prefix that says what it names, then 22 base62 characters.
+ * The first 8 are the creation time in milliseconds, so that ids sort by age and land side by side in an index;
+ * the other 14 are random (83 bits), so that an id can't be guessed.
+ */
+import { randomBytes } from 'node:crypto'
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const TIME_CHARS = 8
+const RANDOM_CHARS = 14
+
+export type IdPrefix = 'agt' | 'int' | 'acc' | 'prj' | 'key' | 'req'
+
+/** A new id. `nowMs` is the wall clock in milliseconds since 1970. */
+export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
+  return `${prefix}_${base62(nowMs, TIME_CHARS)}${randomBase62(RANDOM_CHARS)}`
+}
+
+/** The lowest digits of a non-negative safe integer in base62, left-padded with `0` to `width`. */
+export function base62(value: number, width: number): string {
+  let text = ''
+  let rest = value
+  for (let i = 0; i < width; i++) {
+    text = ALPHABET[rest % 62] + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+/** `count` uniformly random base62 characters from the system's generator. */
+export function randomBase62(count: number): string {
+  let text = ''
+  while (text.length < count) {
+    for (const byte of randomBytes(count + 8)) {
+      // 248 = 4 × 62: a byte above it is drawn again, so that no character is likelier than another.
+      if (byte < 248 && text.length < count) text += ALPHABET[byte % 62]
+    }
+  }
+  return text
+}

@@ -1,0 +1,82 @@
+/** An interaction: what was asked (RunRequest), what it runs with (RunSpec), and its row (Interaction). */
+import type { AgentConfig, Labels, McpServer, Network, Policy, ToolName } from './agent.ts'
+import type { RunError } from './errors.ts'
+import type { Stage, Status, StopReason, Warning } from './event.ts'
+import type { Usage } from './usage.ts'
+
+/** A JSON Schema, checked to compile when it was accepted. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+export interface InlineFile {
+  /** Relative path inside the workspace, checked. */
+  readonly name: string
+  readonly bytes: Uint8Array
+  readonly mimeType?: string
+}
+
+/** What a caller asked for, in no revision's dialect. Absent settings fall to the agent, then to the operator. */
+export interface RunRequest {
+  readonly instruction: string
+  readonly agentId?: string
+  readonly agentVersion?: number
+  readonly settings: Pick<
+    AgentConfig,
+    'systemInstruction' | 'model' | 'tools' | 'skills' | 'mcp' | 'network' | 'policy'
+  >
+  readonly labels: Labels
+  readonly files: readonly InlineFile[]
+  readonly responseFormat?: JsonSchema
+  readonly previousInteractionId?: string
+  readonly onDisconnect: 'continue' | 'cancel'
+  /** What the decoder noticed and let pass: unknown fields. */
+  readonly warnings: readonly Warning[]
+}
+
+/** A file in the blob store. */
+export interface StoredFile {
+  readonly name: string
+  /** The blob store's key. */
+  readonly blob: string
+  /** Bytes. */
+  readonly size: number
+  readonly mimeType: string
+  /** Hexadecimal. */
+  readonly sha256: string
+}
+
+/** Everything that a run needs, fixed at acceptance: a later change to the agent or to the defaults does not reach it. */
+export interface RunSpec {
+  readonly instruction: string
+  readonly agentId?: string
+  readonly agentVersion?: number
+  readonly systemInstruction?: string
+  readonly model: string
+  readonly tools: readonly ToolName[]
+  readonly skills: readonly string[]
+  readonly mcp: readonly McpServer[]
+  readonly network: Network
+  readonly policy: Required<Omit<Policy, 'maxCost'>> & Pick<Policy, 'maxCost'>
+  readonly responseFormat?: JsonSchema
+  readonly previousInteractionId?: string
+  readonly inputFiles: readonly StoredFile[]
+  readonly onDisconnect: 'continue' | 'cancel'
+}
+
+export interface Interaction {
+  readonly id: string
+  readonly projectId: string
+  readonly status: Status
+  readonly stage: Stage
+  readonly spec: RunSpec
+  readonly labels: Labels
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  readonly endedAt?: number
+  readonly stopReason?: StopReason
+  readonly error?: RunError
+  /** Of the end; undefined while it runs. */
+  readonly usage?: Usage
+  /** The number of the newest event. */
+  readonly lastSeq: number
+  readonly outputFiles: readonly StoredFile[]
+}

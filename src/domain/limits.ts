@@ -1,0 +1,70 @@
+/** The limits of contract.md ("Limits"), with their defaults; the operator may change each. */
+
+export interface Range {
+  readonly default: number
+  readonly min: number
+  readonly max: number
+}
+
+export interface Limits {
+  /** Interactions a project may create in a minute. */
+  readonly interactionsPerMinute: number
+  /** All other calls of a project in a minute. */
+  readonly callsPerMinute: number
+  readonly runningPerProject: number
+  readonly queuedPerProject: number
+  /** How long an interaction may wait for a worker before it fails with `unavailable`, seconds. */
+  readonly queueWaitS: number
+  readonly bodyBytes: number
+  /** All inline files of one request together, decoded. */
+  readonly inlineFilesBytes: number
+  /** One file by URL. */
+  readonly fileBytes: number
+  /** All output files of one interaction together. */
+  readonly outputFilesBytes: number
+  readonly retentionDays: number
+  /** Seconds. */
+  readonly maxTurnDuration: Range
+  /** Tokens over the whole run, reasoning included. */
+  readonly maxOutputTokens: Range
+  /** Model calls in one run: a stop for a model that never ends. */
+  readonly maxModelCalls: number
+  readonly instructionChars: number
+  readonly systemInstructionChars: number
+  readonly tools: number
+  readonly skills: number
+  readonly mcp: number
+  readonly files: number
+  readonly labels: number
+  readonly labelKeyChars: number
+  readonly labelValueChars: number
+  readonly jsonDepth: number
+}
+
+const MIB = 1024 * 1024
+
+export const DEFAULT_LIMITS: Limits = {
+  interactionsPerMinute: 300,
+  callsPerMinute: 600,
+  runningPerProject: 10,
+  queuedPerProject: 100,
+  queueWaitS: 60,
+  bodyBytes: 20 * MIB,
+  inlineFilesBytes: 10 * MIB,
+  fileBytes: 100 * MIB,
+  outputFilesBytes: 100 * MIB,
+  retentionDays: 30,
+  maxTurnDuration: { default: 600, min: 1, max: 28_800 },
+  maxOutputTokens: { default: 65_536, min: 1, max: 1_000_000 },
+  maxModelCalls: 500,
+  instructionChars: 200_000,
+  systemInstructionChars: 100_000,
+  tools: 128,
+  skills: 20,
+  mcp: 20,
+  files: 100,
+  labels: 16,
+  labelKeyChars: 64,
+  labelValueChars: 512,
+  jsonDepth: 64,
+}

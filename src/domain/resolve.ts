@@ -1,0 +1,101 @@
+/** Agent + request → what the run runs with. An inline field replaces the agent's whole field; `policy` goes key by key. */
+import { type Agent, type AgentConfig, isToolName, type ToolName } from './agent.ts'
+import type { Warning } from './event.ts'
+import type { RunRequest, RunSpec, StoredFile } from './interaction.ts'
+import type { Limits } from './limits.ts'
+
+export interface Resolution {
+  readonly spec: RunSpec
+  readonly warnings: readonly Warning[]
+}
+
+/** What this server can give a run, as far as resolving needs to know. */
+export interface Offer {
+  readonly defaultModel: string
+  readonly limits: Limits
+  /** Tools of the specification that this server can run now; the others are told in a warning. */
+  readonly tools: ReadonlySet<ToolName>
+}
+
+export function resolve(
+  request: RunRequest,
+  agent: Agent | undefined,
+  inputFiles: readonly StoredFile[],
+  offer: Offer,
+): Resolution {
+  const base: AgentConfig = agent?.config ?? {}
+  const inline = request.settings
+  const warnings: Warning[] = []
+  const policy = { ...base.policy, ...inline.policy }
+  const { limits } = offer
+  return {
+    spec: {
+      instruction: request.instruction,
+      agentId: agent?.id,
+      agentVersion: agent?.version,
+      systemInstruction: inline.systemInstruction ?? base.systemInstruction,
+      model: inline.model ?? base.model ?? offer.defaultModel,
+      tools: resolveTools(inline.tools ?? base.tools ?? [], offer, warnings),
+      skills: resolveSkills(inline.skills ?? base.skills ?? [], warnings),
+      mcp: resolveMcp(inline.mcp ?? base.mcp ?? [], warnings),
+      network: inline.network ?? base.network ?? 'disabled',
+      policy: {
+        maxTurnDuration: policy.maxTurnDuration ?? limits.maxTurnDuration.default,
+        maxOutputTokens: policy.maxOutputTokens ?? limits.maxOutputTokens.default,
+        maxCost: policy.maxCost,
+      },
+      responseFormat: request.responseFormat,
+      previousInteractionId: request.previousInteractionId,
+      inputFiles,
+      onDisconnect: request.onDisconnect,
+    },
+    warnings,
+  }
+}
+
+function resolveTools(names: readonly string[], offer: Offer, warnings: Warning[]): ToolName[] {
+  const enabled = new Set<ToolName>()
+  names.forEach((name, i) => {
+    if (!isToolName(name)) {
+      warnings.push({
+        code: 'unknown_tool',
+        param: `tools[${i}]`,
+        message: `There is no tool ${quote(name)}; it was ignored.`,
+      })
+    } else if (!offer.tools.has(name)) {
+      warnings.push({
+        code: 'tool_unavailable',
+        param: `tools[${i}]`,
+        message: `The tool ${name} is not available on this server; the run goes on without it.`,
+      })
+    } else enabled.add(name)
+  })
+  return [...enabled]
+}
+
+/** Skills and MCP servers are not served yet: each that is named is told, none is dropped in silence. */
+function resolveSkills(names: readonly string[], warnings: Warning[]): string[] {
+  names.forEach((name, i) => {
+    warnings.push({
+      code: 'unknown_skill',
+      param: `skills[${i}]`,
+      message: `No skill ${quote(name)} is registered; it was ignored.`,
+    })
+  })
+  return []
+}
+
+function resolveMcp(servers: AgentConfig['mcp'] & {}, warnings: Warning[]): [] {
+  servers.forEach((server, i) => {
+    warnings.push({
+      code: 'mcp_unavailable',
+      param: `mcp[${i}]`,
+      message: `This server can't use MCP servers yet; the run goes on without ${quote(server.name)}.`,
+    })
+  })
+  return []
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name)
+}

@@ -1,0 +1,76 @@
+/**
+ * What a run used. Field names are the specification's own (section 2.5), so that the stored form, the first
+ * revision's wire form and the documents say the same words.
+ */
+
+/** One model call's tokens, as its provider counted them (or, where it was cut off, as we estimate them). */
+export interface TokenCount {
+  /** Tokens in, cached ones included. */
+  readonly input: number
+  /** Tokens out, reasoning included. */
+  readonly output: number
+  readonly cachedInput: number
+  readonly reasoning: number
+}
+
+export interface Cost {
+  /** Decimal string, as many digits as the price needs: `"0.0123"`. */
+  readonly amount: string
+  readonly currency: 'USD'
+}
+
+export interface Usage {
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly total_tokens: number
+  /** Wall time from acceptance to the end, milliseconds. */
+  readonly duration_ms: number
+  readonly cached_input_tokens: number
+  /** Part of `output_tokens`. */
+  readonly reasoning_tokens: number
+  readonly model_calls: number
+  readonly tool_calls: number
+  /** Wall time during which a sandbox stood, milliseconds. */
+  readonly sandbox_ms: number
+  readonly cost?: Cost
+}
+
+/** Price per million tokens. */
+export interface Price {
+  readonly input: number
+  readonly output: number
+  /** For cached input; the full input price where it is not given. */
+  readonly cachedInput?: number
+}
+
+export const NO_TOKENS: TokenCount = { input: 0, output: 0, cachedInput: 0, reasoning: 0 }
+
+export function addTokens(a: TokenCount, b: TokenCount): TokenCount {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cachedInput: a.cachedInput + b.cachedInput,
+    reasoning: a.reasoning + b.reasoning,
+  }
+}
+
+/** US dollars for `tokens` at `price`. */
+export function costOf(tokens: TokenCount, price: Price): number {
+  const cached = Math.min(tokens.cachedInput, tokens.input)
+  const fresh = tokens.input - cached
+  return (fresh * price.input + cached * (price.cachedInput ?? price.input) + tokens.output * price.output) / 1e6
+}
+
+/** A plain decimal without exponent or trailing zeros, to a billionth of a dollar. */
+export function formatAmount(dollars: number): string {
+  const text = dollars.toFixed(9).replace(/0+$/, '').replace(/\.$/, '')
+  return text === '' ? '0' : text
+}
+
+/**
+ * Tokens in a text whose provider did not count them: four UTF-16 units a token, rounded up. Used for calls that were
+ * cut off before their provider reported usage, so that a cancelled run never looks free.
+ */
+export function estimateTokens(characters: number): number {
+  return Math.ceil(characters / 4)
+}

@@ -1,0 +1,101 @@
+/**
+ * The port behind which every model stands: one streamed call, in no provider's dialect.
+ *
+ * Contract: `call` never throws and never rejects. A failure is a value, so that the engine's loop has one way through.
+ * It ends soon after `signal` aborts, with `{ ok: false }`, its connection closed.
+ */
+import type { JsonSchema } from '../domain/interaction.ts'
+import type { AssistantMessage, FinishReason, Message } from '../domain/message.ts'
+import type { Price, TokenCount } from '../domain/usage.ts'
+
+export interface ToolDefinition {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments object. */
+  readonly parameters: JsonSchema
+}
+
+export interface ModelRequest {
+  readonly system?: string
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolDefinition[]
+  /** What is left of the run's budget: at least 1. Reasoning counts. */
+  readonly maxOutputTokens: number
+  readonly responseFormat?: JsonSchema
+}
+
+/** What a caller of a model sees while it speaks. Tool calls come whole, with the outcome. */
+export type ModelDelta =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string }
+  /** A new reasoning block begins: the next `reasoning` text is another step. Never before the first block. */
+  | { readonly type: 'reasoning_block' }
+
+export type { FinishReason }
+
+export interface ModelFailure {
+  /** For the caller: what the provider did, without its address or key. */
+  readonly message: string
+  readonly retryable: boolean
+  readonly kind:
+    | 'refused' // the provider answered with an error that trying again won't mend (400, 401, 404)
+    | 'overloaded' // 429 and 5xx, after all tries
+    | 'unreachable' // no connection, after all tries
+    | 'stalled' // the idle timeout fired
+    | 'truncated' // the stream ended before its end was said
+    | 'malformed' // what came is not the protocol
+    | 'aborted' // `signal` aborted
+}
+
+export type ModelOutcome =
+  | {
+      readonly ok: true
+      readonly message: AssistantMessage
+      readonly finish: FinishReason
+      /** Undefined where the provider reported none: the engine estimates. */
+      readonly tokens: TokenCount | undefined
+    }
+  | { readonly ok: false; readonly failure: ModelFailure; readonly tokens: TokenCount | undefined }
+
+export interface Model {
+  /**
+   * One streamed call. `onDelta` is called in order, synchronously, and must not throw. Retries happen inside, and only
+   * before the first delta.
+   */
+  call(request: ModelRequest, onDelta: (delta: ModelDelta) => void, signal: AbortSignal): Promise<ModelOutcome>
+}
+
+/** A name of the catalogue and what stands behind it: for the start log, `doctor`, and the console. */
+export interface ModelDescription {
+  readonly name: string
+  readonly provider: string
+  /** The provider's own name for it. */
+  readonly model: string
+  /** Where it came from: `errand.yaml`, `ANTHROPIC_API_KEY`, `Ollama at 127.0.0.1:11434`, `built-in demo model`. */
+  readonly source: string
+  /** US dollars. Without it a run has no cost. */
+  readonly price?: Price
+  /** Whether images may be put before it. */
+  readonly vision: boolean
+  /** True where this is the built-in demo model, standing in for a real one. */
+  readonly demo: boolean
+  /** Why it can't be called, with what to do. A run that names it is refused with 503 `unavailable`. */
+  readonly unavailable?: string
+}
+
+export interface CatalogueEntry extends ModelDescription {
+  /** Cheap after the first time. Where it is `unavailable`, every call is a failure that says so. */
+  open(): Promise<Model> | Model
+}
+
+export interface Catalogue {
+  /** Undefined where there is no such name. */
+  get(name: string): CatalogueEntry | undefined
+  /** All names, in the order of configuration. */
+  names(): readonly string[]
+  readonly defaultName: string
+  /** All names with what stands behind them, in the order of `names`; plain data. */
+  describe(): readonly ModelDescription[]
+  /** Aborts nothing; closes idle connections. */
+  close(): Promise<void>
+}

@@ -1,0 +1,121 @@
+/**
+ * The port to sandboxes. A sandbox is a fresh, isolated Linux environment that belongs to one interaction, lives in a
+ * process of its own (the sandbox host), and outlives the worker that opened it, so that the next worker can take it up.
+ *
+ * Paths are relative to the workspace (`/workspace` inside) or absolute inside the sandbox. The host never opens a path
+ * of a sandbox itself: everything goes through the runner, which is PID 1 inside.
+ */
+
+export type Language = 'python' | 'javascript' | 'bash'
+
+export interface SandboxLimits {
+  readonly memoryMiB: number
+  /** Cores, fractions allowed. */
+  readonly cpus: number
+  readonly pids: number
+  readonly workspaceMiB: number
+  /** Output kept of one step, bytes; what is over is cut from the middle and marked. */
+  readonly outputBytes: number
+}
+
+export interface SandboxSpec {
+  readonly interactionId: string
+  /** The worker's fence: commands with a lower epoch than the newest one seen are refused. */
+  readonly epoch: number
+  /** Milliseconds from now after which the sandbox ends itself, whoever forgot it. */
+  readonly lifetimeMs: number
+  readonly limits: SandboxLimits
+}
+
+/** Why a step ended. `lost`: the sandbox is gone and nobody knows how far the step came. */
+export type ExecEnd =
+  | { readonly kind: 'exit'; readonly code: number }
+  | { readonly kind: 'signal'; readonly signal: string }
+  | { readonly kind: 'timeout'; readonly afterMs: number }
+  | { readonly kind: 'memory_limit'; readonly limitMiB: number }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'lost' }
+
+export interface ExecRequest {
+  /** Names the step within the interaction. Asked again with the same key, the first result comes back: nothing runs twice. */
+  readonly key: string
+  readonly language: Language
+  readonly code: string
+  readonly timeoutMs: number
+}
+
+export interface ExecResult {
+  /** stdout and stderr as they came, decoded as UTF-8, capped by `outputBytes`. */
+  readonly output: string
+  readonly truncated: boolean
+  readonly end: ExecEnd
+  readonly durationMs: number
+  /** The language's session had to be started anew: variables of earlier steps are gone. */
+  readonly sessionRestarted: boolean
+}
+
+export interface Entry {
+  /** Relative to the directory that was listed, `/`-separated. */
+  readonly path: string
+  readonly type: 'file' | 'directory' | 'other'
+  readonly size: number
+}
+
+export interface Sandbox {
+  /** True where `open` made it now; false where it took up one that an earlier worker had opened. */
+  readonly fresh: boolean
+  /** Runs code in the interaction's session of that language. Never rejects for what the code does; `signal` ends the process. */
+  exec(request: ExecRequest, onOutput: (text: string) => void, signal: AbortSignal): Promise<ExecResult>
+  /** Creates parent directories; atomic (temporary file, then rename), except for `append`. Throws SandboxError. */
+  writeFile(path: string, bytes: Uint8Array, mode: 'write' | 'append'): Promise<void>
+  /** A regular file, no symlink at the end. Throws SandboxError `too_large` over `maxBytes`. */
+  readFile(path: string, maxBytes: number): Promise<Uint8Array>
+  /** Regular files and directories below `path`, sorted, at most `maxEntries`; symlinks are listed as `other`, never followed. */
+  list(path: string, options: { readonly recursive: boolean; readonly maxEntries: number }): Promise<Entry[]>
+  /** Ends every process and removes what was kept. Resolves when it is checked to be gone; idempotent. */
+  destroy(): Promise<void>
+}
+
+/** What this host enforces, for `doctor`, the start log and the console. */
+export interface SandboxFacts {
+  readonly driver: string
+  /** What holds, in words: `memory: 512 MiB (cgroup v1)`. */
+  readonly enforced: readonly string[]
+  /** What does not, and what the operator can do about it. */
+  readonly notEnforced: readonly string[]
+  /** The attacks that the driver made on itself at start, each with whether it was refused. */
+  readonly probes: readonly { readonly name: string; readonly refused: boolean; readonly detail?: string }[]
+  /** What code finds inside, for the model's context: `Python 3.11 (standard library), Node 24, bash, git`. */
+  readonly inside: string
+}
+
+export interface Sandboxes {
+  /** Creates the interaction's sandbox, or takes up the one that still lives. Throws SandboxError `unavailable`. */
+  open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>
+  /** Ends the interaction's sandbox wherever it came from. Resolves when no process of it is left; idempotent. */
+  destroy(interactionId: string): Promise<void>
+  /** The interactions that have a living sandbox: for the reaper. */
+  living(): Promise<string[]>
+  facts(): Promise<SandboxFacts>
+  close(): Promise<void>
+}
+
+export type SandboxErrorCode =
+  | 'unavailable' // no sandbox to be had now
+  | 'not_found'
+  | 'not_a_file' // a directory, a symlink, a device, …
+  | 'too_large'
+  | 'no_space'
+  | 'invalid_path'
+  | 'denied' // read-only or not permitted
+  | 'lost' // the sandbox is gone
+  | 'stale' // a newer epoch owns the sandbox
+
+export class SandboxError extends Error {
+  readonly code: SandboxErrorCode
+  constructor(code: SandboxErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'SandboxError'
+    this.code = code
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * The port to the database. Reads go through Kysely; a write is a list of statements that happen together or not at
+ * all. Both run on SQLite and on Postgres from one text.
+ */
+import type { Kysely } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** SQL text with its parameters: what Kysely's `compile()` gives. */
+export interface Query {
+  readonly sql: string
+  readonly parameters: readonly unknown[]
+}
+
+/** One statement of a write. `rows`: how many rows it must touch; any other count undoes the whole write. */
+export interface Statement {
+  readonly query: Query
+  readonly rows?: number
+}
+
+export type WriteResult =
+  | {
+      readonly ok: true
+      /** What each statement returned (`RETURNING`), in order. */
+      readonly rows: readonly (readonly Readonly<Record<string, unknown>>[])[]
+    }
+  | {
+      readonly ok: false
+      /** Which statement touched another number of rows than it had to, or broke a unique key. */
+      readonly failedAt: number
+      readonly reason: 'rows' | 'unique'
+    }
+
+/** Statements, or a function that gives them at the last moment before they are sent. */
+export type Write = readonly Statement[] | (() => readonly Statement[])
+
+export interface Database {
+  readonly dialect: 'sqlite' | 'postgres'
+  /** The query builder; its own `execute` is for reads. */
+  readonly query: Kysely<Tables>
+  /**
+   * Runs a write as one transaction (or as part of one: writes that arrive while a commit is under way share the next).
+   * Durable when it resolves. Rejects only where the database can't be reached or is broken (disk full, corrupt).
+   */
+  write(write: Write): Promise<WriteResult>
+  close(): Promise<void>
+}
