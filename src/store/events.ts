@@ -1,0 +1,179 @@
+/**
+ * The log of an interaction: fenced append, read by range, and the two ways a log ends.
+ *
+ * Invariants: events are numbered 1..n without a gap; only the holder of the row's epoch appends; the terminal event is
+ * written in one transaction with the status, and nothing is written after it.
+ */
+
+import { sql } from 'kysely'
+import type { RunError } from '../domain/errors.ts'
+import { encodeEvent, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
+import type { StoredFile } from '../domain/interaction.ts'
+import type { Usage } from '../domain/usage.ts'
+import type { Database, Query, Statement } from './port.ts'
+
+/** What a writer must hold to write: its epoch, and the number of the last event it knows. */
+export interface Fence {
+  readonly id: string
+  readonly epoch: number
+  readonly lastSeq: number
+}
+
+/** Numbers the events behind `after`. */
+export function numberEvents(events: readonly RunEvent[], after: number): StoredEvent[] {
+  return events.map((event, i) => ({ seq: after + 1 + i, type: event.type, data: encodeEvent(event) }))
+}
+
+/** Advances the row under the fence, then adds the rows. Where the fence is broken, statement 0 fails and nothing is written. */
+export function appendStatements(
+  db: Database,
+  fence: Fence,
+  events: readonly StoredEvent[],
+  stage: Stage,
+  at: number,
+): Statement[] {
+  const text = texts(db)
+  return [
+    {
+      query: {
+        sql: text.advance,
+        parameters: [fence.lastSeq + events.length, stage, fence.id, fence.epoch, fence.lastSeq],
+      },
+      rows: 1,
+    },
+    ...events.map((event) => ({
+      query: { sql: text.insert, parameters: [fence.id, event.seq, event.type, event.data, at] },
+    })),
+  ]
+}
+
+/** How an interaction ends. */
+export interface Ending {
+  readonly events: readonly RunEvent[]
+  readonly status: string
+  readonly usage: Usage
+  readonly stopReason?: string
+  readonly error?: RunError
+  readonly at: number
+}
+
+/** The end, by the worker that holds the fence: its last events, the terminal one and the status in one. */
+export function endStatements(db: Database, fence: Fence, events: readonly StoredEvent[], ending: Ending): Statement[] {
+  const end = db.query
+    .updateTable('interactions')
+    .set({ ...endColumns(ending), last_seq: fence.lastSeq + events.length })
+    .where('id', '=', fence.id)
+    .where('epoch', '=', fence.epoch)
+    .where('status', '=', 'running')
+    .where('last_seq', '=', fence.lastSeq)
+    .compile()
+  const [, ...inserts] = appendStatements(db, fence, events, 'settling', ending.at)
+  return [{ query: end, rows: 1 }, ...inserts]
+}
+
+/**
+ * The end from outside: a cancellation, or an end that no worker is left to write. The epoch rises, so whoever worked on
+ * it can write nothing more. Statement 0 returns `last_seq`, and touches no row where the interaction is over already
+ * (or, with `epoch`, was claimed by somebody since).
+ */
+export function endFromOutside(db: Database, id: string, ending: Ending, epoch?: number): Statement[] {
+  const count = ending.events.length
+  let end = db.query
+    .updateTable('interactions')
+    .set((eb) => ({
+      ...endColumns(ending),
+      epoch: eb('epoch', '+', 1),
+      last_seq: eb('last_seq', '+', count),
+    }))
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+  if (epoch !== undefined) end = end.where('epoch', '=', epoch)
+  return [
+    { query: end.returning('last_seq').compile(), rows: 1 },
+    ...ending.events.map((event, i) => ({
+      query: db.query
+        .insertInto('events')
+        .columns(['interaction_id', 'seq', 'type', 'data', 'at'])
+        .expression((eb) =>
+          eb
+            .selectFrom('interactions')
+            .select((s) => [
+              'id',
+              s('last_seq', '-', count - 1 - i).as('seq'),
+              s.val(event.type).as('type'),
+              s.val(encodeEvent(event)).as('data'),
+              s.val(ending.at).as('at'),
+            ])
+            .where('id', '=', id),
+        )
+        .compile(),
+    })),
+  ]
+}
+
+function endColumns(ending: Ending) {
+  return {
+    status: ending.status,
+    ended_at: ending.at,
+    usage: JSON.stringify(ending.usage),
+    stop_reason: ending.stopReason ?? null,
+    error: ending.error ? JSON.stringify(ending.error) : null,
+    lease_owner: null,
+    lease_until: 0,
+  }
+}
+
+/** Sets the run's output files, under the fence; goes with an append. */
+export function outputFilesStatement(
+  db: Database,
+  fence: Pick<Fence, 'id' | 'epoch'>,
+  files: readonly StoredFile[],
+): Statement {
+  return {
+    query: db.query
+      .updateTable('interactions')
+      .set({ output_files: JSON.stringify(files) })
+      .where('id', '=', fence.id)
+      .where('epoch', '=', fence.epoch)
+      .compile(),
+    rows: 1,
+  }
+}
+
+/** Events behind number `after`, at most `limit`. */
+export async function readEvents(db: Database, id: string, after: number, limit: number): Promise<StoredEvent[]> {
+  const rows = await db.query
+    .selectFrom('events')
+    .select(['seq', 'type', 'data'])
+    .where('interaction_id', '=', id)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows as StoredEvent[]
+}
+
+// The two statements of every commit of every run: compiled once for each database, since building them anew costs more
+// than running them.
+const compiled = new WeakMap<Database, { advance: string; insert: string }>()
+
+function texts(db: Database): { advance: string; insert: string } {
+  let found = compiled.get(db)
+  if (!found) {
+    const advance: Query = db.query
+      .updateTable('interactions')
+      .set({ last_seq: 0, stage: '' })
+      .where('id', '=', '')
+      .where('epoch', '=', 0)
+      .where('last_seq', '=', 0)
+      .where('status', '=', sql.lit('running'))
+      .compile()
+    const insert: Query = db.query
+      .insertInto('events')
+      .values({ interaction_id: '', seq: 0, type: '', data: '', at: 0 })
+      .compile()
+    found = { advance: advance.sql, insert: insert.sql }
+    compiled.set(db, found)
+  }
+  return found
+}

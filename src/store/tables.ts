@@ -1,0 +1,137 @@
+/**
+ * The tables, as Kysely sees them. Times are milliseconds since 1970; JSON stands in text columns, so that one text of
+ * SQL serves SQLite and Postgres.
+ */
+
+export interface AccountsTable {
+  id: string
+  name: string
+  created_at: number
+}
+
+export interface SettingsTable {
+  account_id: string
+  name: string
+  value: string
+}
+
+export interface ProjectsTable {
+  id: string
+  account_id: string
+  name: string
+  created_at: number
+}
+
+export interface KeysTable {
+  id: string
+  project_id: string
+  name: string
+  prefix: string
+  hash: string
+  created_at: number
+  last_used_at: number | null
+  expires_at: number | null
+  revoked_at: number | null
+}
+
+export interface AgentsTable {
+  project_id: string
+  id: string
+  version: number
+  config: string
+  /** The configured model, for the list's filter; null where the agent takes the default. */
+  model: string | null
+  created_at: number
+  updated_at: number
+}
+
+export interface AgentVersionsTable {
+  project_id: string
+  agent_id: string
+  version: number
+  config: string
+  created_at: number
+}
+
+/** Labels of agents and interactions, one row each, for the lists' filters. */
+export interface LabelsTable {
+  project_id: string
+  kind: 'agent' | 'interaction'
+  object_id: string
+  key: string
+  value: string
+}
+
+/** The hot row of an interaction: small, because every commit of its log rewrites it. */
+export interface InteractionsTable {
+  id: string
+  project_id: string
+  key_id: string
+  agent_id: string | null
+  status: string
+  stage: string
+  created_at: number
+  /** When a worker first took it. */
+  started_at: number | null
+  ended_at: number | null
+  /** The writer's fence: rises with each claim and with a cancellation. */
+  epoch: number
+  /** Claims so far that did not end in a hand-over: the poison limit counts them. */
+  attempts: number
+  lease_owner: string | null
+  /** Database clock; at or before now: free to be claimed. */
+  lease_until: number
+  last_seq: number
+  stop_reason: string | null
+  error: string | null
+  usage: string | null
+  output_files: string | null
+}
+
+/** What an interaction runs with: written once, read when it is taken up or shown. */
+export interface SpecsTable {
+  interaction_id: string
+  spec: string
+  labels: string
+}
+
+export interface EventsTable {
+  interaction_id: string
+  seq: number
+  type: string
+  data: string
+  at: number
+}
+
+/** The model's own messages, for going on after a crash. `at_seq`: the log's length when the turn was written. */
+export interface TurnsTable {
+  interaction_id: string
+  turn: number
+  message: string
+  finish: string
+  tokens: string
+  at_seq: number
+}
+
+export interface IdempotencyTable {
+  project_id: string
+  key: string
+  fingerprint: string
+  interaction_id: string
+  created_at: number
+}
+
+export interface Tables {
+  accounts: AccountsTable
+  settings: SettingsTable
+  projects: ProjectsTable
+  keys: KeysTable
+  agents: AgentsTable
+  agent_versions: AgentVersionsTable
+  labels: LabelsTable
+  interactions: InteractionsTable
+  specs: SpecsTable
+  events: EventsTable
+  turns: TurnsTable
+  idempotency: IdempotencyTable
+}

@@ -1,0 +1,47 @@
+/** The turns of a run: what the model said, in full, so that the conversation can be rebuilt. */
+import type { AssistantMessage, FinishReason } from '../domain/message.ts'
+import type { TokenCount } from '../domain/usage.ts'
+import type { Database, Statement } from './port.ts'
+
+export interface Turn {
+  /** From 1. */
+  readonly turn: number
+  readonly message: AssistantMessage
+  readonly finish: FinishReason
+  readonly tokens: TokenCount
+  /** The number of the log's last event when the turn was written: its tool calls stand behind it. */
+  readonly atSeq: number
+}
+
+/** Goes with the append that tells the turn's events. */
+export function insertTurnStatement(db: Database, interactionId: string, turn: Turn): Statement {
+  return {
+    query: db.query
+      .insertInto('turns')
+      .values({
+        interaction_id: interactionId,
+        turn: turn.turn,
+        message: JSON.stringify(turn.message),
+        finish: turn.finish,
+        tokens: JSON.stringify(turn.tokens),
+        at_seq: turn.atSeq,
+      })
+      .compile(),
+  }
+}
+
+export async function readTurns(db: Database, interactionId: string): Promise<Turn[]> {
+  const rows = await db.query
+    .selectFrom('turns')
+    .selectAll()
+    .where('interaction_id', '=', interactionId)
+    .orderBy('turn')
+    .execute()
+  return rows.map((row) => ({
+    turn: row.turn,
+    message: JSON.parse(row.message) as AssistantMessage,
+    finish: row.finish as FinishReason,
+    tokens: JSON.parse(row.tokens) as TokenCount,
+    atSeq: row.at_seq,
+  }))
+}
