@@ -1,0 +1,197 @@
+/**
+ * The model behind an AI SDK provider package (Anthropic, Google, OpenAI, Bedrock), by `doStream` and with the rules of
+ * retry.ts; the SDK's own retries and its `streamText` are not used.
+ *
+ * Each try has its own fetch, which watches the bytes: a provider that sends pings is alive though no part comes.
+ */
+import { type Dispatcher, fetch as undiciFetch } from 'undici'
+import { createPartReader, type PartReader } from './ai-sdk-answer.ts'
+import { encodeCall } from './ai-sdk-prompt.ts'
+import { clampLimit, loadLanguageModel, type ProviderSettings, providerOptionsFor } from './ai-sdk-providers.ts'
+import {
+  ABORTED,
+  answeredWith,
+  failed,
+  type ProviderError,
+  parseErrorBody,
+  quote,
+  stalled,
+  streamError,
+  TRUNCATED,
+  toProviderError,
+  unreachable,
+  type Wording,
+} from './failures.ts'
+import { isJsonObject } from './json.ts'
+import type { Model, ModelDelta, ModelFailure, ModelRequest } from './port.ts'
+import {
+  type AttemptOutcome,
+  callWithRetries,
+  DEFAULT_IDLE_TIMEOUT_MS,
+  DEFAULT_MAX_TRIES,
+  type OnRetry,
+  REAL_TIMING,
+  readRetryAfter,
+  type Timing,
+} from './retry.ts'
+import { createTokenLimit } from './token-limit.ts'
+
+export interface AiSdkOptions extends ProviderSettings {
+  /** Where the key was read from, for messages. */
+  readonly apiKeyEnv?: string
+  readonly dispatcher: Dispatcher
+  readonly maxTries?: number
+  readonly idleTimeoutMs?: number
+  readonly timing?: Timing
+  readonly onRetry?: OnRetry
+}
+
+interface Settings {
+  readonly options: AiSdkOptions
+  readonly wording: Wording
+  readonly timing: Timing
+  readonly idleTimeoutMs: number
+}
+
+type TryOutcome = AttemptOutcome & { readonly providerError?: ProviderError }
+
+export function createAiSdkModel(options: AiSdkOptions): Model {
+  const { maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
+  const { keys } = options.aws ?? {}
+  const secrets = [options.apiKey, keys?.secretAccessKey, keys?.sessionToken].filter((secret) => secret !== undefined)
+  const wording: Wording = { apiKeyEnv: options.apiKeyEnv, secrets }
+  const settings = { options, wording, timing, idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS }
+  const limit = createTokenLimit()
+
+  return {
+    call: (request, onDelta, signal) =>
+      callWithRetries(
+        async (speak) => {
+          for (;;) {
+            const budget = clampLimit(options.provider, request.maxOutputTokens)
+            const sent = limit.fieldFor(budget)
+            const outcome = await attempt(settings, request, sent && budget, speak, signal)
+            if (outcome.ok || !outcome.providerError || outcome.failure.kind !== 'refused') return outcome
+            if (!limit.learn(outcome.providerError, sent, budget)) return outcome
+          }
+        },
+        { maxTries, timing, onRetry },
+        onDelta,
+        signal,
+      ),
+  }
+}
+
+/** One try. Never rejects; its connection is closed when it is over, if the answer was not read to its end. */
+async function attempt(
+  { options, wording, timing, idleTimeoutMs }: Settings,
+  request: ModelRequest,
+  maxOutputTokens: number | undefined,
+  onDelta: (delta: ModelDelta) => void,
+  signal: AbortSignal,
+): Promise<TryOutcome> {
+  const end = new AbortController()
+  const idle = setTimeout(() => end.abort(), idleTimeoutMs)
+  const onAbort = (): void => end.abort()
+  signal.addEventListener('abort', onAbort)
+  if (signal.aborted) onAbort()
+  const parts = createPartReader(onDelta, wording)
+  try {
+    const model = await loadLanguageModel(
+      options,
+      watchedFetch(options.dispatcher, () => idle.refresh()),
+    )
+    const call = encodeCall(request, { providerOptions: providerOptionsFor(options), maxOutputTokens })
+    const { stream } = await model.doStream({ ...call, abortSignal: end.signal })
+    const error = await readParts(stream, parts)
+    return error === undefined ? parts.outcome() : explain(error, wording, parts, timing.now())
+  } catch (error) {
+    if (signal.aborted) return { ok: false, failure: ABORTED, tokens: parts.tokens() }
+    if (end.signal.aborted) return { ok: false, failure: stalled(idleTimeoutMs), tokens: parts.tokens() }
+    return explain(error, wording, parts, timing.now())
+  } finally {
+    clearTimeout(idle)
+    signal.removeEventListener('abort', onAbort)
+    end.abort()
+  }
+}
+
+type PartStream = Awaited<ReturnType<Awaited<ReturnType<typeof loadLanguageModel>>['doStream']>>['stream']
+
+/** The first error part's error; undefined where the stream ended well. */
+async function readParts(stream: PartStream, parts: PartReader): Promise<unknown> {
+  const reader = stream.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return undefined
+    if (value.type === 'error') return value.error ?? {}
+    parts.take(value)
+  }
+}
+
+const MAX_ERROR_BYTES = 64 * 1024
+
+/** undici's fetch on our own connections, telling of each chunk. An error body is read up to 64 KiB. */
+function watchedFetch(dispatcher: Dispatcher, onBytes: () => void): typeof globalThis.fetch {
+  const watched = async (url: string, init: object): Promise<Response> => {
+    const { body, ok, status, statusText, headers } = await undiciFetch(url, {
+      ...init,
+      dispatcher,
+      redirect: 'manual',
+    })
+    onBytes()
+    let bytes = 0
+    const watch = new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        onBytes()
+        bytes += chunk.length
+        controller.enqueue(chunk)
+        if (!ok && bytes > MAX_ERROR_BYTES) controller.terminate()
+      },
+    })
+    const watchedBody = (body as ReadableStream<Uint8Array> | null)?.pipeThrough(watch) ?? null
+    return new Response(watchedBody, { status, statusText, headers: [...headers] })
+  }
+  return watched as typeof globalThis.fetch
+}
+
+/** An error of the SDK, thrown or in the stream: recognised by what it carries, not by its class. */
+function explain(error: unknown, wording: Wording, parts: PartReader, now: number): TryOutcome {
+  const tokens = parts.tokens()
+  const { statusCode, responseBody, responseHeaders } = isJsonObject(error) ? error : {}
+  // An answer that began well and then can't be read has a status, too.
+  if (typeof statusCode !== 'number' || statusCode < 300) {
+    const failure = explainPlain(error, wording)
+    const cutOff = failure.kind === 'unreachable' && parts.begun()
+    return { ok: false, failure: cutOff ? TRUNCATED : failure, tokens }
+  }
+  const inBody = typeof responseBody === 'string' ? parseErrorBody(responseBody) : {}
+  const providerError = inBody.message ? inBody : toProviderError({ message: messageOf(error) })
+  const headers = isJsonObject(responseHeaders) ? (responseHeaders as Record<string, string>) : {}
+  const failure = answeredWith(statusCode, providerError, wording)
+  return { ok: false, failure, tokens, retryAfterMs: readRetryAfter(headers, now), providerError }
+}
+
+function explainPlain(error: unknown, wording: Wording): ModelFailure {
+  if (!(error instanceof Error)) return streamError(toProviderError(error), wording)
+  const chain = causes(error)
+  const code = chain.map((cause) => (cause as { code?: unknown }).code).find((found) => typeof found === 'string')
+  if (code) return unreachable(code as string)
+  if (chain.some(({ name }) => /JSONParse|TypeValidation|EmptyResponseBody|InvalidResponse|NoContent/.test(name))) {
+    return failed('malformed', "The model provider's answer is not what its protocol says. Check the model's baseUrl.")
+  }
+  if (chain.some(({ message }) => message === 'fetch failed' || message === 'terminated')) return unreachable(undefined)
+  return failed('refused', `The model could not be called${quote(error.message, wording)}.`)
+}
+
+function causes(error: Error): Error[] {
+  const chain: Error[] = []
+  for (let cause: unknown = error; cause instanceof Error && !chain.includes(cause); cause = cause.cause) {
+    chain.push(cause)
+  }
+  return chain
+}
+
+function messageOf(error: unknown): string {
+  return isJsonObject(error) && typeof error.message === 'string' ? error.message : ''
+}

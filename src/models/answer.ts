@@ -1,0 +1,102 @@
+/**
+ * A model's answer while it grows: fragments in, the assistant's message out, deltas to the caller on the way. Shared by
+ * every client, so that the rules stand once: a fragment of another kind begins a new part; a reasoning block after the
+ * first is announced when its first text comes, so that blocks that show nothing are no steps; a tool call's arguments
+ * are read when it is whole.
+ */
+import { randomUUID } from 'node:crypto'
+import type { AssistantPart } from '../domain/message.ts'
+import { isJsonObject } from './json.ts'
+import type { ModelDelta } from './port.ts'
+
+type GrowingText = { type: 'text' | 'reasoning'; text: string; provider?: unknown }
+
+export interface GrowingCall {
+  id: string
+  name: string
+  argsText: string
+  provider?: unknown
+}
+
+export interface GrowingAnswer {
+  /** Begins a part though the one before is of the same kind: for providers that number their blocks. */
+  begin(kind: 'text' | 'reasoning', provider?: unknown): void
+  text(fragment: string): void
+  reasoning(fragment: string): void
+  /** Replaces what the provider wants back with the newest part of that kind. */
+  keep(kind: 'text' | 'reasoning', provider: unknown): void
+  /** A new call; its fields may be filled in until `content` is read. */
+  call(): GrowingCall
+  /** Characters so far, arguments included: for a bound. */
+  size(): number
+  hasCalls(): boolean
+  content(): readonly AssistantPart[]
+}
+
+export function growAnswer(onDelta: (delta: ModelDelta) => void): GrowingAnswer {
+  const parts: (GrowingText | { type: 'call'; call: GrowingCall })[] = []
+  let open: GrowingText | undefined
+  let shownReasoning: GrowingText | undefined
+  let characters = 0
+
+  function begin(kind: 'text' | 'reasoning', provider?: unknown): void {
+    open = { type: kind, text: '', provider }
+    parts.push(open)
+  }
+
+  function grow(kind: 'text' | 'reasoning', fragment: string): void {
+    if (fragment === '') return
+    if (open?.type !== kind) begin(kind)
+    const part = open as GrowingText
+    if (kind === 'reasoning' && shownReasoning !== part) {
+      if (shownReasoning) onDelta({ type: 'reasoning_block' })
+      shownReasoning = part
+    }
+    part.text += fragment
+    characters += fragment.length
+    onDelta({ type: kind, text: fragment })
+  }
+
+  return {
+    begin,
+    text: (fragment) => grow('text', fragment),
+    reasoning: (fragment) => grow('reasoning', fragment),
+    keep: (kind, provider) => {
+      const part = parts.findLast((candidate) => candidate.type === kind) as GrowingText | undefined
+      if (part) part.provider = provider
+    },
+    call: () => {
+      const call: GrowingCall = { id: '', name: '', argsText: '' }
+      open = undefined
+      parts.push({ type: 'call', call })
+      return call
+    },
+    size: () => parts.reduce((sum, part) => (part.type === 'call' ? sum + part.call.argsText.length : sum), characters),
+    hasCalls: () => parts.some((part) => part.type === 'call'),
+    content: () =>
+      parts.flatMap((part): AssistantPart[] => {
+        if (part.type === 'call') return [finishCall(part.call)]
+        return part.text === '' && part.provider === undefined ? [] : [part as AssistantPart]
+      }),
+  }
+}
+
+function finishCall({ id, name, argsText, provider }: GrowingCall): AssistantPart {
+  return {
+    type: 'tool_call',
+    callId: id || `call_${randomUUID().replaceAll('-', '')}`,
+    name,
+    argsText,
+    args: argsText.trim() === '' ? {} : parseObject(argsText),
+    provider,
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

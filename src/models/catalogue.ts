@@ -1,0 +1,190 @@
+/**
+ * The names of models and what stands behind them. The first of these that gives anything decides:
+ *
+ *     errand.yaml  →  a known key in the environment  →  a model server on loopback  →  the built-in demo model
+ *
+ * The last three give the specification's two names; errand.yaml gives exactly the names in it. Beside them stands
+ * `demo`, where the demo model is allowed. With nothing at all the two names exist and say why they can't be called.
+ */
+import { Agent } from 'undici'
+import type { Config, ModelConfig } from '../config.ts'
+import type { AiSdkOptions } from './ai-sdk.ts'
+import type { AwsCredentials } from './ai-sdk-providers.ts'
+import { failed } from './failures.ts'
+import { bedrockRegion, defaultKeyEnv, type Env, KNOWN_PROVIDERS, SPEC_NAMES } from './known-models.ts'
+import { findLocalServer, LOCAL_SERVERS, type LocalServer } from './local-servers.ts'
+import { createOpenAiCompatible } from './openai-compatible.ts'
+import type { Catalogue, CatalogueEntry, Model, ModelDescription } from './port.ts'
+import type { OnRetry } from './retry.ts'
+
+export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel' | 'demo'> {
+  readonly env: Env
+  /** The demo model's own entry, under any name. */
+  readonly demoEntry: (name: string) => CatalogueEntry
+  /** pino's, or any with its shape. */
+  readonly log: { warn(details: object, message: string): void }
+  /** For tests. */
+  readonly localServers?: readonly LocalServer[]
+  readonly probeTimeoutMs?: number
+}
+
+/** Rejects never: what can't be found or called is said in the entries. */
+export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
+  // Idle timeouts are the models' own. HTTP/2 would put many runs' streams on one connection, to be lost together.
+  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, allowH2: false })
+  const room: Room = { ...options, dispatcher }
+  const entries = configured(room) ?? byKnownKey(room) ?? (await byLocalServer(room)) ?? byDemoOrNothing(room)
+  const byName = new Map(entries.map((entry) => [entry.name, entry]))
+  if (options.demo && !byName.has('demo')) byName.set('demo', options.demoEntry('demo'))
+  const names = [...byName.keys()]
+
+  return {
+    get: (name) => byName.get(name),
+    names: () => names,
+    defaultName: byName.has(options.defaultModel) ? options.defaultModel : names[0]!,
+    describe: () => [...byName.values()].map(({ open: _open, ...description }) => description),
+    close: () => dispatcher.close(),
+  }
+}
+
+interface Room extends CatalogueOptions {
+  readonly dispatcher: Agent
+}
+
+function configured(room: Room): CatalogueEntry[] | undefined {
+  const models = Object.entries(room.models)
+  if (models.length === 0) return undefined
+  return models.map(([name, config]) =>
+    config.provider === 'demo'
+      ? { ...room.demoEntry(name), source: 'errand.yaml' }
+      : configuredEntry(name, config, 'errand.yaml', room),
+  )
+}
+
+function byKnownKey(room: Room): CatalogueEntry[] | undefined {
+  for (const { provider, keys, models } of KNOWN_PROVIDERS) {
+    const apiKeyEnv = keys.find((key) => room.env[key]?.trim())
+    if (!apiKeyEnv) continue
+    const known = models(room.env)
+    return SPEC_NAMES.map((name) =>
+      configuredEntry(name, { provider, apiKeyEnv, vision: true, ...known[name] }, apiKeyEnv, room),
+    )
+  }
+  return undefined
+}
+
+/** A local model may think long over a long prompt before its first byte. */
+const LOCAL_IDLE_TIMEOUT_S = 300
+const PROBE_TIMEOUT_MS = 300
+
+async function byLocalServer(room: Room): Promise<CatalogueEntry[] | undefined> {
+  const { localServers = LOCAL_SERVERS, probeTimeoutMs = PROBE_TIMEOUT_MS } = room
+  const found = await findLocalServer(localServers, probeTimeoutMs, room.dispatcher)
+  if (!found) return undefined
+  const { model, origin, name: server } = found
+  const provider = 'openai-compatible'
+  const config: ModelConfig = { provider, model, baseUrl: `${origin}/v1`, idleTimeoutS: LOCAL_IDLE_TIMEOUT_S }
+  return SPEC_NAMES.map((name) => configuredEntry(name, config, `${server} at ${new URL(origin).host}`, room))
+}
+
+function byDemoOrNothing(room: Room): CatalogueEntry[] {
+  if (room.demo) return SPEC_NAMES.map((name) => room.demoEntry(name))
+  const keys = KNOWN_PROVIDERS.map((known) => known.keys[0]).join(', ')
+  const unavailable =
+    `No model is configured. Set one of ${keys}, name a model under "models" in errand.yaml, or start a model server ` +
+    'on this machine (Ollama, llama.cpp, LM Studio, vLLM). ERRAND_DEMO=on lets the built-in demo model answer.'
+  return SPEC_NAMES.map((name) =>
+    toEntry({ name, provider: 'none', model: 'none', source: 'none', vision: false, demo: false, unavailable }, refuse),
+  )
+}
+
+/** All current models of these can be shown images. */
+const SEEING = new Set<ModelConfig['provider']>(['anthropic', 'google', 'openai'])
+
+function configuredEntry(name: string, config: ModelConfig, source: string, room: Room): CatalogueEntry {
+  const { provider, model, price, vision = SEEING.has(config.provider) } = config
+  const opening = opener(name, config, room)
+  const description = { name, provider, model, source, price, vision, demo: false }
+  if (typeof opening !== 'string') return toEntry(description, opening)
+  return toEntry({ ...description, unavailable: opening }, refuse)
+}
+
+type Opener = () => Promise<Model> | Model
+
+/** How to open a configured model, or why it can't be. */
+function opener(name: string, config: ModelConfig, room: Room): Opener | string {
+  const { provider, model, baseUrl, maxTries } = config
+  const { env, dispatcher } = room
+  const idleTimeoutMs = config.idleTimeoutS === undefined ? undefined : config.idleTimeoutS * 1000
+  const onRetry: OnRetry = (retry) => room.log.warn({ model: name, ...retry }, 'trying a model call again')
+  const common = { model, dispatcher, maxTries, idleTimeoutMs, onRetry }
+  if (provider === 'demo') return () => room.demoEntry(name).open()
+  if (provider === 'openai-compatible') {
+    const { apiKeyEnv } = config
+    const apiKey = apiKeyEnv && env[apiKeyEnv]?.trim()
+    if (!baseUrl || !isHttpUrl(baseUrl)) return `The model ${name} needs a baseUrl (http://… or https://…).`
+    if (apiKeyEnv && !apiKey) return keyMissing(name, apiKeyEnv)
+    return () => createOpenAiCompatible({ ...common, baseUrl, apiKey, apiKeyEnv })
+  }
+  const apiKeyEnv = config.apiKeyEnv ?? defaultKeyEnv(provider, env)
+  const apiKey = apiKeyEnv && env[apiKeyEnv]?.trim()
+  const aws = provider === 'bedrock' ? awsCredentials(env, !apiKey) : undefined
+  if (!apiKey && !aws?.keys) {
+    return keyMissing(name, aws ? `${apiKeyEnv} (or AWS_ACCESS_KEY_ID with its secret)` : apiKeyEnv)
+  }
+  const settings = { ...common, provider, apiKey, apiKeyEnv, aws, baseUrl: baseUrl ?? baseUrlIn(env, provider) }
+  return () => openAiSdk(settings)
+}
+
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text)
+}
+
+function keyMissing(name: string, apiKeyEnv: string | undefined): string {
+  return `The environment variable ${apiKeyEnv} is not set; it has to hold the key for the model ${name}.`
+}
+
+/** Signing keys where there is no bearer token, or no keys where they are not there. */
+function awsCredentials(env: Env, signed: boolean): AwsCredentials {
+  const {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_SESSION_TOKEN: sessionToken,
+  } = env
+  const region = bedrockRegion(env)
+  return signed && accessKeyId && secretAccessKey
+    ? { region, keys: { accessKeyId, secretAccessKey, sessionToken } }
+    : { region }
+}
+
+/** The variables with which these providers' own libraries are sent elsewhere. */
+function baseUrlIn(env: Env, provider: AiSdkOptions['provider']): string | undefined {
+  if (provider === 'anthropic') return env.ANTHROPIC_BASE_URL || undefined
+  if (provider === 'openai') return env.OPENAI_BASE_URL || undefined
+  if (provider === 'bedrock') return env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME || undefined
+  return undefined
+}
+
+/** Loaded when first needed: most installations use one provider, many none of these. */
+async function openAiSdk(options: AiSdkOptions): Promise<Model> {
+  const { createAiSdkModel } = await import('./ai-sdk.ts')
+  return createAiSdkModel(options)
+}
+
+function toEntry(
+  description: ModelDescription,
+  open: (description: ModelDescription) => Promise<Model> | Model,
+): CatalogueEntry {
+  let opened: Promise<Model> | Model | undefined
+  return {
+    ...description,
+    open: () => {
+      opened ??= open(description)
+      return opened
+    },
+  }
+}
+
+function refuse({ unavailable = '' }: ModelDescription): Model {
+  return { call: async () => ({ ok: false, failure: failed('refused', unavailable), tokens: undefined }) }
+}

@@ -1,0 +1,149 @@
+/**
+ * What went wrong in a call, as the one table of failures that every client of a provider shares: a provider's status,
+ * error body or error event → ModelFailure.
+ *
+ * Messages go to callers: a provider's own words are quoted, cut, and cleared of the secrets they might repeat.
+ */
+import type { ModelFailure } from './port.ts'
+
+type FailureKind = ModelFailure['kind']
+
+/** Whether the same call may well succeed later. */
+const RETRYABLE: Readonly<Record<FailureKind, boolean>> = {
+  refused: false,
+  overloaded: true,
+  unreachable: true,
+  stalled: true,
+  truncated: true,
+  malformed: false,
+  aborted: false,
+}
+
+const QUOTE_CHARS = 500
+
+export function failed(kind: FailureKind, message: string): ModelFailure {
+  return { kind, message, retryable: RETRYABLE[kind] }
+}
+
+export const ABORTED: ModelFailure = failed('aborted', 'The model call was cancelled.')
+
+export function stalled(idleTimeoutMs: number): ModelFailure {
+  return failed('stalled', `The model provider sent nothing for ${idleTimeoutMs / 1000} seconds.`)
+}
+
+export const TRUNCATED: ModelFailure = failed(
+  'truncated',
+  "The model provider's answer broke off before its end was said.",
+)
+
+/** `code` is the system's (`ECONNREFUSED`), never a message: those hold the address. */
+export function unreachable(code: string | undefined): ModelFailure {
+  return failed('unreachable', `The model provider could not be reached${code ? ` (${code})` : ''}.`)
+}
+
+/** What a provider says about an error, in whichever of the common shapes. */
+export interface ProviderError {
+  readonly message?: string
+  /** `code` or `type`: a word, not a status. */
+  readonly code?: string
+  readonly status?: number
+}
+
+/** How failures of one model are worded. */
+export interface Wording {
+  /** The environment variable that holds the key. */
+  readonly apiKeyEnv?: string
+  /** Never to be shown: the key, a password. */
+  readonly secrets: readonly string[]
+}
+
+/** Reads `{error: {message, code}}`, `{error: "…"}`, `{message}`, `{detail}`, Google's list of one, or plain text. */
+export function parseErrorBody(text: string): ProviderError {
+  const trimmed = text.trim()
+  if (trimmed === '' || trimmed.startsWith('<')) return {}
+  try {
+    return toProviderError(JSON.parse(trimmed))
+  } catch {
+    return { message: trimmed }
+  }
+}
+
+export function toProviderError(value: unknown): ProviderError {
+  if (typeof value === 'string') return { message: value }
+  if (Array.isArray(value)) return toProviderError(value[0])
+  if (typeof value !== 'object' || value === null) return {}
+  const error = value as Record<string, unknown>
+  if (error.error !== undefined && error.error !== null && error.message === undefined) {
+    return toProviderError(error.error)
+  }
+  const message = [error.message, error.detail].find((text) => typeof text === 'string' && text !== '')
+  const words = [error.code, error.type, error.status].filter((word) => typeof word === 'string')
+  const status = [error.code, error.status, error.statusCode].find((n) => Number.isInteger(n) && (n as number) >= 400)
+  return {
+    message: message as string | undefined,
+    code: words.length > 0 ? words.join(' ') : undefined,
+    status: status as number | undefined,
+  }
+}
+
+/** A provider's answer with an error status. */
+export function answeredWith(status: number, error: ProviderError, wording: Wording): ModelFailure {
+  const quoted = quote(error.message, wording)
+  if (status === 401 || status === 403) {
+    const key = wording.apiKeyEnv
+      ? `The key is read from the environment variable ${wording.apiKeyEnv}.`
+      : 'No key is configured for it (apiKeyEnv).'
+    return failed('refused', `The model provider refused the key (status ${status})${quoted}. ${key}`)
+  }
+  if (status >= 300 && status < 400) {
+    return failed(
+      'refused',
+      `The model provider answered with a redirect (status ${status}). Check the model's baseUrl.`,
+    )
+  }
+  const kind = worthRetrying(status) && !outOfCredit(error) ? 'overloaded' : 'refused'
+  return failed(kind, `The model provider answered with status ${status}${quoted}.`)
+}
+
+/** An error that came inside a stream that had begun well. Without a better word it is the provider's passing trouble. */
+export function streamError(error: ProviderError, wording: Wording): ModelFailure {
+  if (error.status !== undefined) return answeredWith(error.status, error, wording)
+  const final = /invalid_request|authentication|permission|not_found|context_length|content_policy/i.test(
+    error.code ?? '',
+  )
+  const kind = final || outOfCredit(error) ? 'refused' : 'overloaded'
+  return failed(kind, `The model provider reported an error${quote(error.message ?? error.code, wording)}.`)
+}
+
+/** What came is not the protocol. `what` completes "The model provider's answer …". */
+export function malformed(what: string): ModelFailure {
+  return failed('malformed', `The model provider's answer ${what}. Check the model's baseUrl.`)
+}
+
+function worthRetrying(status: number): boolean {
+  return status === 408 || status === 409 || status === 425 || status === 429 || status >= 500
+}
+
+/** Comes as 429, but waiting won't mend it. */
+function outOfCredit(error: ProviderError): boolean {
+  return /insufficient_quota|billing/i.test(error.code ?? '')
+}
+
+/** `: "…"`, or nothing where there is nothing to quote. */
+export function quote(message: string | undefined, wording: Wording): string {
+  if (!message) return ''
+  let text = message.replace(/[\s\u0000-\u001f]+/g, ' ').trim()
+  for (const secret of wording.secrets) if (secret !== '') text = text.replaceAll(secret, '[secret]')
+  return `: "${text.length > QUOTE_CHARS ? `${text.slice(0, QUOTE_CHARS)}…` : text}"`
+}
+
+/**
+ * What a refusal says about the limit on output tokens: the provider knows it by its newer name only, or it is more than
+ * the model can do. Undefined where the refusal is about something else.
+ */
+export function refusedLimit(error: ProviderError): 'rename' | 'drop' | undefined {
+  const message = error.message ?? ''
+  if (/use\W+max_completion_tokens/i.test(message)) return 'rename'
+  if (/max_?(completion_?|output_?)?tokens|maximum context length/i.test(message)) return 'drop'
+  return undefined
+}

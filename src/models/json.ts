@@ -1,0 +1,24 @@
+/** Looking into JSON that somebody else wrote. */
+
+export type JsonObject = Record<string, unknown>
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The member as an object, empty where it is none. */
+export function objectIn(object: JsonObject, key: string): JsonObject {
+  const value = object[key]
+  return isJsonObject(value) ? value : {}
+}
+
+/** The member as a count: 0 where it is none. */
+export function countIn(object: JsonObject, key: string): number {
+  const value = object[key]
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
+}
+
+export function stringIn(object: JsonObject, key: string): string {
+  const value = object[key]
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,68 @@
+/**
+ * Looks for a model server on this machine's loopback. All are asked at once and shortly; one counts as found where
+ * `GET /v1/models` answers as its kind does, for on ports like 8080 and 8000 anything may live (Errand itself, for one).
+ */
+import type { Dispatcher } from 'undici'
+import { isJsonObject, stringIn } from './json.ts'
+
+export interface LocalServer {
+  readonly name: string
+  readonly origin: string
+  /** What each of its models says in `owned_by`; undefined: the port alone tells. */
+  readonly ownedBy?: string
+}
+
+export interface FoundServer extends LocalServer {
+  /** Its first model that answers in words. */
+  readonly model: string
+}
+
+/** In the order in which they are chosen. */
+export const LOCAL_SERVERS: readonly LocalServer[] = [
+  { name: 'Ollama', origin: 'http://127.0.0.1:11434' },
+  { name: 'llama.cpp', origin: 'http://127.0.0.1:8080', ownedBy: 'llamacpp' },
+  { name: 'LM Studio', origin: 'http://127.0.0.1:1234' },
+  { name: 'vLLM', origin: 'http://127.0.0.1:8000', ownedBy: 'vllm' },
+]
+
+export async function findLocalServer(
+  servers: readonly LocalServer[],
+  timeoutMs: number,
+  dispatcher: Dispatcher,
+): Promise<FoundServer | undefined> {
+  const asked = await Promise.all(
+    servers.map(async (server) => {
+      const model = await firstModel(server, timeoutMs, dispatcher)
+      return model === undefined ? undefined : { ...server, model }
+    }),
+  )
+  return asked.find((server) => server !== undefined)
+}
+
+const MAX_LIST_BYTES = 1024 * 1024
+
+async function firstModel(server: LocalServer, timeoutMs: number, dispatcher: Dispatcher): Promise<string | undefined> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const answer = await dispatcher.request({ origin: server.origin, path: '/v1/models', method: 'GET', signal })
+    let text = ''
+    for await (const chunk of answer.body.setEncoding('utf8')) {
+      text += chunk
+      // Leaving the loop closes the connection.
+      if (text.length > MAX_LIST_BYTES) return undefined
+    }
+    return answer.statusCode === 200 ? modelIn(JSON.parse(text), server.ownedBy) : undefined
+  } catch {
+    // Nobody there, too slow, or something else lives there: not found.
+    return undefined
+  }
+}
+
+function modelIn(list: unknown, ownedBy: string | undefined): string | undefined {
+  if (!isJsonObject(list) || list.object !== 'list' || !Array.isArray(list.data)) return undefined
+  return list.data
+    .filter(isJsonObject)
+    .filter((model) => ownedBy === undefined || stringIn(model, 'owned_by') === ownedBy)
+    .map((model) => stringIn(model, 'id'))
+    .find((id) => id !== '' && !/embed|rerank|whisper|tts/i.test(id))
+}

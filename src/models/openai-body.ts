@@ -1,0 +1,126 @@
+/**
+ * The three bodies that can answer `POST /chat/completions`, each read as it comes: an event stream, one JSON object from
+ * a server that does not stream, and an error. Each is bounded.
+ */
+import type { IncomingHttpHeaders } from 'undici/types/header.js'
+import { answeredWith, malformed, type ProviderError, parseErrorBody, TRUNCATED, type Wording } from './failures.ts'
+import type { ChunkReader } from './openai-answer.ts'
+import type { ModelFailure } from './port.ts'
+import { type AttemptOutcome, readRetryAfter } from './retry.ts'
+import { createSseParser } from './sse.ts'
+
+/** An error answer keeps what the provider said, for telling a refused limit from a refused request. */
+export type ExchangeOutcome = AttemptOutcome & { readonly providerError?: ProviderError }
+
+export interface BodyReader {
+  /** An outcome ends the call, though more may come. */
+  push(chunk: Buffer): ExchangeOutcome | undefined
+  end(): ExchangeOutcome
+  /** The connection broke. `failure` is what to say where the answer was not whole yet. */
+  broken(failure: ModelFailure): ExchangeOutcome
+}
+
+const MAX_EVENT_BYTES = 8 * 1024 * 1024
+const MAX_ERROR_BYTES = 64 * 1024
+
+/** How to read an answer with this status and these headers; a failure where there is no way. */
+export function chooseReader(
+  status: number,
+  headers: IncomingHttpHeaders,
+  chunks: ChunkReader,
+  wording: Wording,
+  now: number,
+): BodyReader | ModelFailure {
+  if (status !== 200) return readError(status, readRetryAfter(headers, now), wording)
+  const type = String(headers['content-type'] ?? '')
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase()
+  if (type === 'text/event-stream' || type === '') return readEvents(chunks)
+  if (type === 'application/json') return readWhole(chunks)
+  return malformed(`is ${JSON.stringify(type.slice(0, 80))}, not an event stream`)
+}
+
+function readEvents(chunks: ChunkReader): BodyReader {
+  let outcome: ExchangeOutcome | undefined
+  let ended = false
+  const fail = (failure: ModelFailure): ExchangeOutcome => ({ ok: false, failure, tokens: chunks.tokens() })
+  const parser = createSseParser((data) => {
+    if (outcome) return
+    if (data === '[DONE]') outcome = chunks.outcome(true)
+    else {
+      const failure = takeEvent(data, chunks, ended)
+      if (failure) outcome = fail(failure)
+    }
+  }, MAX_EVENT_BYTES)
+  return {
+    push: (chunk) => {
+      if (!parser.push(chunk)) outcome ??= fail(malformed('holds an event of more than 8 MiB'))
+      return outcome
+    },
+    end: () => {
+      ended = true
+      parser.end()
+      return outcome ?? chunks.outcome(false)
+    },
+    // Where the finish was said, only formalities are missing.
+    broken: (failure) => {
+      const sofar = chunks.outcome(false)
+      return sofar.ok ? sofar : fail(failure)
+    },
+  }
+}
+
+/** `last`: an event that was cut off by the end of the stream is no wonder. */
+function takeEvent(data: string, chunks: ChunkReader, last: boolean): ModelFailure | undefined {
+  let chunk: unknown
+  try {
+    chunk = JSON.parse(data)
+  } catch {
+    return last ? TRUNCATED : malformed('holds an event that is no JSON')
+  }
+  return chunks.take(chunk)
+}
+
+function readWhole(chunks: ChunkReader): BodyReader {
+  const body = collect(MAX_EVENT_BYTES)
+  return {
+    push: (chunk) =>
+      body.push(chunk)
+        ? undefined
+        : { ok: false, failure: malformed('is a JSON body of more than 8 MiB'), tokens: undefined },
+    end: () => {
+      const failure = takeEvent(body.text(), chunks, false)
+      return failure ? { ok: false, failure, tokens: undefined } : chunks.outcome(true)
+    },
+    broken: (failure) => ({ ok: false, failure, tokens: undefined }),
+  }
+}
+
+function readError(status: number, retryAfterMs: number | undefined, wording: Wording): BodyReader {
+  const body = collect(MAX_ERROR_BYTES)
+  const outcome = (): ExchangeOutcome => {
+    const providerError = parseErrorBody(body.text())
+    const failure = answeredWith(status, providerError, wording)
+    return { ok: false, failure, tokens: undefined, retryAfterMs, providerError }
+  }
+  return {
+    push: (chunk) => (body.push(chunk) ? undefined : outcome()),
+    end: outcome,
+    broken: outcome,
+  }
+}
+
+/** Bytes up to a limit; `push` is false beyond it. */
+function collect(maxBytes: number): { push(chunk: Buffer): boolean; text(): string } {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  return {
+    push: (chunk) => {
+      chunks.push(chunk.subarray(0, Math.max(0, maxBytes - bytes)))
+      bytes += chunk.length
+      return bytes <= maxBytes
+    },
+    text: () => Buffer.concat(chunks).toString('utf8'),
+  }
+}

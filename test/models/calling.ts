@@ -1,0 +1,93 @@
+/** What the tests of the model room share: a request, a model against the fake provider, a call that keeps its deltas. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { Agent } from 'undici'
+import { userText } from '../../src/domain/message.ts'
+import { createOpenAiCompatible, type OpenAiCompatibleOptions } from '../../src/models/openai-compatible.ts'
+import type { Model, ModelDelta, ModelFailure, ModelOutcome, ModelRequest } from '../../src/models/port.ts'
+import type { Timing } from '../../src/models/retry.ts'
+
+export const KEY = 'sk-secret-0123456789'
+
+export const DICE_TOOL = {
+  name: 'roll_dice',
+  description: 'Rolls dice.',
+  parameters: { type: 'object', properties: { sides: { type: 'integer' } }, required: ['sides'] },
+}
+
+export function ask(text: string, rest: Partial<ModelRequest> = {}): ModelRequest {
+  return { messages: [userText(text)], tools: [], maxOutputTokens: 1000, ...rest }
+}
+
+/** Waits are written down, not waited. */
+export function recordedTiming(now = 0): Timing & { readonly waits: number[] } {
+  const waits: number[] = []
+  return {
+    waits,
+    now: () => now,
+    random: () => 0.5,
+    sleep: async (ms) => void waits.push(ms),
+  }
+}
+
+export interface Spoken {
+  readonly outcome: ModelOutcome
+  readonly deltas: ModelDelta[]
+  /** The text deltas joined. */
+  readonly text: string
+  readonly reasoning: string
+}
+
+export async function call(
+  model: Model,
+  request: ModelRequest,
+  signal = new AbortController().signal,
+): Promise<Spoken> {
+  const deltas: ModelDelta[] = []
+  const outcome = await model.call(request, (delta) => deltas.push(delta), signal)
+  const joined = (type: 'text' | 'reasoning') => deltas.map((delta) => (delta.type === type ? delta.text : '')).join('')
+  return { outcome, deltas, text: joined('text'), reasoning: joined('reasoning') }
+}
+
+export function failureOf(outcome: ModelOutcome): ModelFailure {
+  if (outcome.ok) throw new Error(`The call should have failed: ${JSON.stringify(outcome)}`)
+  return outcome.failure
+}
+
+export function messageOf(outcome: ModelOutcome) {
+  if (!outcome.ok) throw new Error(`The call should have succeeded: ${outcome.failure.message}`)
+  return outcome.message
+}
+
+/** One for all tests of a file: `after` closes it. */
+export function openDispatcher(): Agent {
+  return new Agent({ headersTimeout: 0, bodyTimeout: 0 })
+}
+
+export function modelAt(
+  baseUrl: string,
+  dispatcher: Agent,
+  rest: Partial<OpenAiCompatibleOptions> = {},
+): { model: Model; timing: ReturnType<typeof recordedTiming> } {
+  const timing = recordedTiming()
+  const model = createOpenAiCompatible({
+    baseUrl,
+    dispatcher,
+    model: 'fake',
+    apiKey: KEY,
+    apiKeyEnv: 'FAKE_KEY',
+    timing,
+    ...rest,
+  })
+  return { model, timing }
+}
+
+/** A port of loopback on which nobody listens. */
+export async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

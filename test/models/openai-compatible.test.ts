@@ -1,0 +1,387 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Message } from '../../src/domain/message.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { ask, call, DICE_TOOL, failureOf, KEY, messageOf, modelAt, openDispatcher } from './calling.ts'
+
+const dispatcher = openDispatcher()
+let provider: FakeProvider
+
+beforeAll(async () => {
+  provider = await openFakeProvider()
+})
+afterEach(() => provider.reset())
+afterAll(async () => {
+  await provider.close()
+  await dispatcher.destroy()
+})
+
+const model = () => modelAt(provider.url, dispatcher).model
+
+describe('an answer', () => {
+  test('comes as it is written, fragment by fragment, with its usage', async () => {
+    provider.script({
+      text: ['Hel', 'lo ', 'you'],
+      usage: { input: 100, output: 7, cachedInput: 60, reasoning: 3 },
+    })
+    const { outcome, deltas } = await call(model(), ask('Hi'))
+    expect(deltas).toEqual([
+      { type: 'text', text: 'Hel' },
+      { type: 'text', text: 'lo ' },
+      { type: 'text', text: 'you' },
+    ])
+    expect(outcome).toEqual({
+      ok: true,
+      message: { role: 'assistant', content: [{ type: 'text', text: 'Hello you' }] },
+      finish: 'stop',
+      tokens: { input: 100, output: 7, cachedInput: 60, reasoning: 3 },
+    })
+  })
+
+  test('shows reasoning before it, and marks where a second block begins', async () => {
+    const chunks = [
+      { reasoning_content: 'First ' },
+      { reasoning: 'thought.' },
+      { content: 'Well, ' },
+      { reasoning_details: [{ type: 'reasoning.text', text: 'Second.' }] },
+      { content: 'done.' },
+    ]
+    const events = chunks.map((delta) => `data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`).join('')
+    provider.script({ raw: `${events}data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n` })
+    const { outcome, deltas } = await call(model(), ask('Think'))
+    expect(deltas).toEqual([
+      { type: 'reasoning', text: 'First ' },
+      { type: 'reasoning', text: 'thought.' },
+      { type: 'text', text: 'Well, ' },
+      { type: 'reasoning_block' },
+      { type: 'reasoning', text: 'Second.' },
+      { type: 'text', text: 'done.' },
+    ])
+    expect(messageOf(outcome).content).toEqual([
+      { type: 'reasoning', text: 'First thought.' },
+      { type: 'text', text: 'Well, ' },
+      { type: 'reasoning', text: 'Second.' },
+      { type: 'text', text: 'done.' },
+    ])
+  })
+
+  test('does not show the same reasoning twice where a provider sends it under two names', async () => {
+    const delta = { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }
+    provider.script({ raw: `data: ${JSON.stringify({ choices: [{ delta, finish_reason: 'stop' }] })}\n\n` })
+    expect((await call(model(), ask('Think'))).reasoning).toBe('Hm.')
+  })
+
+  test('holds parallel tool calls whose arguments came in pieces', async () => {
+    provider.script({
+      text: 'Rolling.',
+      toolCalls: [
+        { name: 'roll_dice', args: { sides: 6 }, id: 'a' },
+        { name: 'roll_dice', args: { sides: 20, note: 'ünïcode "quoted"' }, id: 'b' },
+      ],
+      argPieces: 5,
+    })
+    const { outcome } = await call(model(), ask('Roll', { tools: [DICE_TOOL] }))
+    expect(outcome).toMatchObject({ finish: 'tool_calls' })
+    expect(messageOf(outcome).content).toMatchObject([
+      { type: 'text', text: 'Rolling.' },
+      { type: 'tool_call', callId: 'a', name: 'roll_dice', args: { sides: 6 } },
+      { type: 'tool_call', callId: 'b', name: 'roll_dice', args: { sides: 20, note: 'ünïcode "quoted"' } },
+    ])
+  })
+
+  test.each([
+    [
+      'every call has index 0',
+      [
+        { index: 0, id: 'a' },
+        { index: 0, id: 'b' },
+      ],
+    ],
+    ['no call has an index', [{ id: 'a' }, { id: 'b' }]],
+    ['no call has an index or an id', [{}, {}]],
+  ])('tells two whole tool calls apart where %s', async (_, heads) => {
+    const tool_calls = heads.map((head, i) => ({
+      ...head,
+      function: { name: 'roll_dice', arguments: `{"sides":${i}}` },
+    }))
+    const events = tool_calls.map(
+      (one) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [one] } }] })}\n\n`,
+    )
+    provider.script({ raw: `${events.join('')}data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n` })
+    const { outcome } = await call(model(), ask('Roll'))
+    expect(outcome).toMatchObject({ ok: true, finish: 'tool_calls' })
+    const calls = messageOf(outcome).content as readonly { callId: string; args: unknown }[]
+    expect(calls.map(({ args }) => args)).toEqual([{ sides: 0 }, { sides: 1 }])
+    expect(new Set(calls.map(({ callId }) => callId)).size).toBe(2)
+    expect(calls.every(({ callId }) => callId.length > 0)).toBe(true)
+  })
+
+  test.each([
+    ['', {}],
+    ['{}', {}],
+    ['{"a": 1}', { a: 1 }],
+    ['{"a": ', undefined],
+    ['[1]', undefined],
+    ['"text"', undefined],
+    ['null', undefined],
+  ])('reads the tool arguments %j as %j', async (args, expected) => {
+    provider.script({ toolCalls: [{ name: 'roll_dice', args }] })
+    const [part] = messageOf((await call(model(), ask('Roll'))).outcome).content
+    expect(part).toMatchObject({ type: 'tool_call', argsText: args })
+    expect((part as { args: unknown }).args).toEqual(expected)
+  })
+
+  test.each([
+    ['stop', 'stop'],
+    ['length', 'length'],
+    ['content_filter', 'content_filter'],
+    ['eos_token', 'stop'],
+  ])('that finished with %s has ended by %s', async (finish, expected) => {
+    provider.script({ text: 'So', finish })
+    expect((await call(model(), ask('Go'))).outcome).toMatchObject({ ok: true, finish: expected })
+  })
+
+  test.each([
+    [
+      'in the last chunk with content',
+      { prompt_tokens: 3, completion_tokens: 2 },
+      { input: 3, output: 2, cachedInput: 0, reasoning: 0 },
+    ],
+    [
+      'with reasoning only in the total',
+      { prompt_tokens: 3, completion_tokens: 2, total_tokens: 9, completion_tokens_details: { reasoning_tokens: 4 } },
+      { input: 3, output: 6, cachedInput: 0, reasoning: 4 },
+    ],
+    ['as nothing at all', undefined, undefined],
+    ['as nonsense', { prompt_tokens: 'many' }, undefined],
+  ])('whose usage comes %s is counted', async (_, usage, tokens) => {
+    provider.script({
+      raw: `data: ${JSON.stringify({ choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }], usage })}\n\n`,
+    })
+    const { outcome } = await call(model(), ask('Go'))
+    expect(outcome.ok).toBe(true)
+    expect(outcome.tokens).toEqual(tokens)
+  })
+
+  test('may come as one JSON object from a server that does not stream', async () => {
+    provider.script({
+      fault: 'json',
+      reasoning: 'Hm.',
+      text: 'Whole.',
+      toolCalls: [{ name: 'roll_dice', args: { sides: 6 } }],
+    })
+    const { outcome, text, reasoning } = await call(model(), ask('Go'))
+    expect({ text, reasoning }).toEqual({ text: 'Whole.', reasoning: 'Hm.' })
+    expect(outcome).toMatchObject({ ok: true, finish: 'tool_calls', tokens: { input: 10, output: 5 } })
+    expect(messageOf(outcome).content).toHaveLength(3)
+  })
+
+  test('may end without [DONE] when its finish was said', async () => {
+    provider.script({ text: 'Fine.', fault: 'no-done' })
+    expect((await call(model(), ask('Go'))).outcome).toMatchObject({ ok: true, finish: 'stop' })
+  })
+
+  test('is the same wherever the wire cuts it', async () => {
+    const text = '👩‍🚀 né 漢'
+    const bytes = Buffer.byteLength(text)
+    const reply = (offset: number) => ({
+      text,
+      cut: (body: Buffer) => {
+        const at = body.indexOf(text) + offset
+        return [body.subarray(0, at), body.subarray(at)]
+      },
+    })
+    const offsets = Array.from({ length: bytes + 1 }, (_, offset) => offset)
+    provider.when(/cut/, offsets.map(reply))
+    const only = model()
+    for (const offset of offsets) {
+      const spoken = await call(only, ask('cut'))
+      expect(spoken.text, `cut at byte ${offset} of the text`).toBe(text)
+      expect(spoken.outcome.ok).toBe(true)
+    }
+    expect(provider.requests).toHaveLength(bytes + 1)
+  })
+
+  test('is over at [DONE], though the server keeps the connection open', async () => {
+    const kept = Promise.withResolvers<void>()
+    provider.script({
+      text: 'Done.',
+      hold: kept.promise,
+      holdAfter: 1,
+      cut: (body) => [body, Buffer.from(': more\n\n')],
+    })
+    expect((await call(model(), ask('Go'))).outcome).toMatchObject({ ok: true })
+    kept.resolve()
+  })
+})
+
+describe('a request', () => {
+  test('carries model, key, limit, and asks for a stream with usage', async () => {
+    provider.script({ text: 'ok' })
+    await call(model(), ask('Hi', { system: 'Be brief.' }))
+    const [{ headers, body }] = provider.requests as [FakeProvider['requests'][number]]
+    expect(headers).toMatchObject({ authorization: `Bearer ${KEY}`, 'content-type': 'application/json' })
+    expect(body).toEqual({
+      model: 'fake',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hi' },
+      ],
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 1000,
+    })
+  })
+
+  test('carries tools, the response format, and a whole conversation', async () => {
+    const image = { mimeType: 'image/png', base64: 'iVBORw0KGgo=' }
+    const messages: Message[] = [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image', ...image },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'Secret thought.' },
+          { type: 'tool_call', callId: 'a', name: 'roll_dice', argsText: '{"sides": 6}', args: { sides: 6 } },
+          { type: 'tool_call', callId: 'b', name: 'roll_dice', argsText: '{"sides":', args: undefined },
+        ],
+      },
+      { role: 'tool', callId: 'a', name: 'roll_dice', output: '4', images: [image] },
+      { role: 'tool', callId: 'b', name: 'roll_dice', output: 'The arguments are no JSON object.' },
+    ]
+    provider.script({ text: '{}' })
+    const schema = { type: 'object', properties: {} }
+    await call(model(), ask('', { messages, tools: [DICE_TOOL], responseFormat: schema }))
+    const body = provider.requests[0]!.body
+    const url = `data:image/png;base64,${image.base64}`
+    expect(body.tools).toEqual([{ type: 'function', function: DICE_TOOL }])
+    expect(body.response_format).toEqual({ type: 'json_schema', json_schema: { name: 'answer', schema } })
+    expect(body.messages).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image_url', image_url: { url } },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          { id: 'a', type: 'function', function: { name: 'roll_dice', arguments: '{"sides": 6}' } },
+          { id: 'b', type: 'function', function: { name: 'roll_dice', arguments: '{}' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'a', content: '4' },
+      { role: 'tool', tool_call_id: 'b', content: 'The arguments are no JSON object.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'From roll_dice:' },
+          { type: 'image_url', image_url: { url } },
+        ],
+      },
+    ])
+    expect(JSON.stringify(body)).not.toContain('Secret thought')
+  })
+
+  test('gives reasoning back where that is asked for', async () => {
+    provider.script({ text: 'ok' })
+    const messages: Message[] = [
+      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'Hm.' },
+          { type: 'text', text: 'Hello' },
+        ],
+      },
+    ]
+    await call(modelAt(provider.url, dispatcher, { sendReasoning: true }).model, ask('', { messages }))
+    expect(provider.requests[0]!.body.messages[1]).toEqual({
+      role: 'assistant',
+      content: 'Hello',
+      reasoning_content: 'Hm.',
+    })
+  })
+
+  test('keeps the path and query of the base URL, and sends its user and password where there is no key', async () => {
+    provider.script({ text: 'ok' })
+    const baseUrl = `http://me:p%40ss@127.0.0.1:${provider.port}/proxy/v1/?api-version=7`
+    await call(modelAt(baseUrl, dispatcher, { apiKey: undefined }).model, ask('Hi'))
+    expect(provider.requests[0]).toMatchObject({
+      url: '/proxy/v1/chat/completions?api-version=7',
+      headers: { authorization: `Basic ${Buffer.from('me:p@ss').toString('base64')}` },
+    })
+  })
+
+  test('whose limit is called by the wrong name is sent again with the right one, and from then on', async () => {
+    const errorMessage = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+    provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
+    const only = model()
+    expect((await call(only, ask('Hi'))).text).toBe('one')
+    expect((await call(only, ask('Hi'))).text).toBe('two')
+    expect(provider.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens])).toEqual([
+      [1000, undefined],
+      [undefined, 1000],
+      [undefined, 1000],
+    ])
+  })
+
+  test('whose limit is more than the model can do goes without; a smaller limit is still sent', async () => {
+    const errorMessage = "This model's maximum context length is 900 tokens. However, you requested 1000."
+    provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' }, { text: 'three' })
+    const only = model()
+    await call(only, ask('Hi'))
+    await call(only, ask('Hi'))
+    expect((await call(only, ask('Hi', { maxOutputTokens: 50 }))).text).toBe('three')
+    expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, undefined, undefined, 50])
+  })
+})
+
+describe('a call that is aborted', () => {
+  test('closes its connection while the model speaks', async () => {
+    const never = new Promise(() => {})
+    provider.script({ text: ['one', 'two'], hold: never, holdAfter: 1 })
+    const abort = new AbortController()
+    const spoken = call(model(), ask('Go'), abort.signal)
+    const request = await provider.received(1)
+    abort.abort()
+    const { outcome } = await spoken
+    expect(failureOf(outcome)).toMatchObject({ kind: 'aborted', retryable: false })
+    expect(await request.ended).toBe('closed')
+  })
+
+  test('closes its connection before the first byte', async () => {
+    provider.script({ fault: 'stall' })
+    const abort = new AbortController()
+    const spoken = call(model(), ask('Go'), abort.signal)
+    const request = await provider.received(1)
+    abort.abort()
+    expect(failureOf((await spoken).outcome).kind).toBe('aborted')
+    expect(await request.ended).toBe('closed')
+    expect(provider.requests).toHaveLength(1)
+  })
+
+  test('is not made at all where the signal had aborted before', async () => {
+    const { outcome } = await call(model(), ask('Go'), AbortSignal.abort())
+    expect(failureOf(outcome).kind).toBe('aborted')
+    expect(provider.requests).toHaveLength(0)
+  })
+
+  test('stops waiting for its next try', async () => {
+    provider.script({ fault: 'status:429', headers: { 'retry-after': '3600' } })
+    const abort = new AbortController()
+    const waiting = Promise.withResolvers<void>()
+    const { REAL_TIMING } = await import('../../src/models/retry.ts')
+    const options = { timing: REAL_TIMING, onRetry: () => waiting.resolve() }
+    const spoken = call(modelAt(provider.url, dispatcher, options).model, ask('Go'), abort.signal)
+    await waiting.promise
+    abort.abort()
+    expect(failureOf((await spoken).outcome).kind).toBe('aborted')
+  })
+})
