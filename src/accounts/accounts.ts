@@ -1,0 +1,47 @@
+/** Accounts, projects and keys: who calls, and whether the service is switched on for them. */
+
+/** Who a valid key speaks for. */
+export interface Caller {
+  readonly keyId: string
+  readonly projectId: string
+  readonly accountId: string
+  /** The account's experimental setting for this service (spec.md 5, rule 2). */
+  readonly enabled: boolean
+}
+
+export interface KeyInfo {
+  readonly id: string
+  readonly name: string
+  readonly projectId: string
+  readonly projectName: string
+  /** The first characters, for people to tell keys apart. */
+  readonly prefix: string
+  readonly createdAt: number
+  readonly lastUsedAt: number | undefined
+  readonly expiresAt: number | undefined
+  readonly revokedAt: number | undefined
+}
+
+export interface Accounts {
+  /** Undefined for a key that is malformed, unknown, revoked or expired; a malformed one costs no look-up. */
+  authenticate(key: string): Promise<Caller | undefined>
+  /**
+   * Issues a key under the project of that name, which is made where there is none. The key's text is returned this once
+   * and never stored.
+   */
+  createKey(options: {
+    readonly name: string
+    readonly project: string
+    readonly expiresAt?: number
+  }): Promise<{ readonly key: string; readonly info: KeyInfo }>
+  /** A key that this process alone accepts, for as long as it lives: for a command that is its own caller. Never stored. */
+  temporaryKey(project: string): Promise<string>
+  listKeys(): Promise<readonly KeyInfo[]>
+  /** False where there is no such key. */
+  revokeKey(id: string): Promise<boolean>
+  getSetting(name: SettingName, account?: string): Promise<boolean>
+  setSetting(name: SettingName, on: boolean, account?: string): Promise<void>
+}
+
+/** Off: every call of the account's keys answers 403. */
+export type SettingName = 'experimental.managedAgents'

@@ -1,0 +1,37 @@
+/**
+ * The text of an API key: `errand_sk_` (a fixed prefix, so that secret scanners know it), 32 random base62 characters
+ * (190 bits), and 6 of a checksum over all before it, so that a typo is refused without asking the database.
+ */
+
+import { createHmac } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { base62, randomBase62 } from '../domain/ids.ts'
+
+const PREFIX = 'errand_sk_'
+const RANDOM_CHARS = 32
+const CHECKSUM_CHARS = 6
+const SHAPE = /^errand_sk_[0-9A-Za-z]{38}$/
+
+export function newKeyText(): string {
+  const body = PREFIX + randomBase62(RANDOM_CHARS)
+  return body + checksum(body)
+}
+
+/** Whether the text can be a key at all. */
+export function isKeyText(text: string): boolean {
+  return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_CHARS)) === text.slice(-CHECKSUM_CHARS)
+}
+
+/** What is stored of a key: a keyed hash, so that a stolen database can't be searched for guessed keys. */
+export function hashKey(secret: Uint8Array, text: string): string {
+  return createHmac('sha256', secret).update(text).digest('hex')
+}
+
+/** What people may see of a key after it was made. */
+export function visiblePrefix(text: string): string {
+  return text.slice(0, PREFIX.length + 4)
+}
+
+function checksum(text: string): string {
+  return base62(crc32(text), CHECKSUM_CHARS)
+}

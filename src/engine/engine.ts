@@ -1,0 +1,72 @@
+/** What the HTTP edge and the command line ask of the engine. */
+import type { Status, StoredEvent } from '../domain/event.ts'
+import type { Story } from '../domain/fold.ts'
+import type { Interaction, RunRequest } from '../domain/interaction.ts'
+import type { Usage } from '../domain/usage.ts'
+
+export interface SubmitOptions {
+  /** The caller's `Idempotency-Key`, with a digest of what the key stands for. */
+  readonly idempotency?: { readonly key: string; readonly fingerprint: string }
+  /** `Prefer: handling=strict`: what would be a warning is refused. */
+  readonly strict: boolean
+  readonly keyId: string
+}
+
+export interface Submitted {
+  readonly interactionId: string
+  /** True where an earlier request with the same idempotency key made it. */
+  readonly joined: boolean
+}
+
+/** An interaction with the story its events tell. */
+export interface InteractionView {
+  readonly interaction: Interaction
+  readonly story: Story
+  /** Of the end, or of the run so far. */
+  readonly usage: Usage
+}
+
+export interface ListQuery {
+  readonly agentId?: string
+  readonly status?: Status
+  readonly labels: Readonly<Record<string, string>>
+  readonly pageSize: number
+  /** The id that the last page ended with. */
+  readonly after?: string
+  readonly order: 'asc' | 'desc'
+}
+
+export interface Engine {
+  /**
+   * Accepts a run: durable when it resolves. Throws ErrandError: `not_found` (agentId, agentVersion,
+   * previousInteractionId), `invalid_request` (model, strict warnings), `conflict`, `idempotency_mismatch`,
+   * `unavailable` (queue full, shutting down).
+   */
+  submit(projectId: string, request: RunRequest, options: SubmitOptions): Promise<Submitted>
+  /**
+   * The events after number `after`, in order, in batches, live until `completed`; then it ends. Reads are bounded: a slow
+   * consumer costs no memory. Ends early, without an error, when `signal` aborts. The interaction must exist.
+   */
+  follow(interactionId: string, after: number, signal: AbortSignal): AsyncIterable<readonly StoredEvent[]>
+  /** Undefined where the project has none by that id. */
+  get(projectId: string, interactionId: string): Promise<InteractionView | undefined>
+  /** Newest first unless asked otherwise. `next` is what `after` takes for the page behind. */
+  list(
+    projectId: string,
+    query: ListQuery,
+  ): Promise<{
+    readonly interactions: readonly { interaction: Interaction; usage: Usage }[]
+    readonly next: string | undefined
+  }>
+  /**
+   * Ends a running interaction; resolves when its sandbox is dead. Again: the same. Throws ErrandError `not_found`,
+   * `conflict` (already completed or failed).
+   */
+  cancel(projectId: string, interactionId: string): Promise<void>
+  /** Removes an ended interaction with its events and files. Throws ErrandError `not_found`, `conflict` (still running). */
+  remove(projectId: string, interactionId: string): Promise<void>
+  /** Able to take work: for `/readyz`. A sentence where not. */
+  ready(): Promise<true | string>
+  /** Takes no more work, waits up to `graceMs` for what runs, hands over the rest, stops. Idempotent. */
+  close(graceMs: number): Promise<void>
+}

@@ -1,0 +1,98 @@
+/**
+ * Follows an interaction's log from any event to its end. Blocking POST, SSE and resume are all this.
+ *
+ * Reads pages by `seq > last` until it has caught up, then takes what the hub hands on while that fits without a gap;
+ * whatever does not fit, or is too much to hold, is read from the store again. So a follower holds at most MAX_HELD_BYTES,
+ * however slow its consumer is, and can neither miss nor repeat an event.
+ */
+import type { StoredEvent } from '../domain/event.ts'
+import { readEvents } from '../store/events.ts'
+import type { Database } from '../store/port.ts'
+import type { Hub } from './hub.ts'
+
+const PAGE = 500
+const MAX_HELD_BYTES = 256 * 1024
+
+export interface FollowOptions {
+  readonly db: Database
+  readonly hub: Hub
+  /** How often the log is read without a hint, milliseconds: for what other processes write. */
+  readonly pollMs: number
+}
+
+export async function* followLog(
+  { db, hub, pollMs }: FollowOptions,
+  interactionId: string,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly StoredEvent[]> {
+  let last = after
+  let behind = true
+  let held: StoredEvent[] = []
+  let heldBytes = 0
+  let wake: (() => void) | undefined
+
+  const unsubscribe = hub.subscribe(interactionId, (events) => {
+    for (const event of events) heldBytes += event.data.length
+    if (heldBytes > MAX_HELD_BYTES) {
+      held = []
+      behind = true
+    }
+    if (!behind) held.push(...events)
+    wake?.()
+  })
+  const onAbort = () => wake?.()
+  signal.addEventListener('abort', onAbort)
+
+  try {
+    while (!signal.aborted) {
+      const events = behind ? await readPage() : takeHeld()
+      if (events.length > 0) {
+        last = events.at(-1)!.seq
+        yield events
+        if (events.at(-1)!.type === 'completed') return
+      } else if (!behind) await nextHint()
+    }
+  } finally {
+    unsubscribe()
+    signal.removeEventListener('abort', onAbort)
+  }
+
+  async function readPage(): Promise<readonly StoredEvent[]> {
+    // What is published while the page is read must not be lost: from here on it is held again.
+    held = []
+    heldBytes = 0
+    behind = false
+    const page = await readEvents(db, interactionId, last, PAGE)
+    if (page.length === PAGE) {
+      behind = true
+      held = []
+    }
+    return page
+  }
+
+  /** The held events behind `last`; where they don't follow on it, nothing, and the log is read instead. */
+  function takeHeld(): readonly StoredEvent[] {
+    const events = held[0]?.seq === last + 1 ? held : held.filter((event) => event.seq > last)
+    held = []
+    heldBytes = 0
+    if (events.length === 0) return events
+    const contiguous = events[0]!.seq === last + 1 && events.at(-1)!.seq === last + events.length
+    if (contiguous) return events
+    behind = true
+    return []
+  }
+
+  async function nextHint(): Promise<void> {
+    if (held.length > 0 || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    wake = resolve
+    const timer = setTimeout(() => {
+      behind = true
+      resolve()
+    }, pollMs)
+    await promise
+    clearTimeout(timer)
+    wake = undefined
+  }
+}

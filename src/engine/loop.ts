@@ -1,0 +1,187 @@
+/**
+ * The agent loop: model ⇄ tools until the model has answered or a budget is used up. Everything it does is an event, told
+ * before it is done (intent before act) and again when it is over. A failure is a value; what is thrown is a Stop
+ * (`signal`), a lost recorder, or lost infrastructure.
+ */
+import { type RunError, toRunError } from '../domain/errors.ts'
+import type { StopReason } from '../domain/event.ts'
+import type { RunSpec } from '../domain/interaction.ts'
+import { type AssistantMessage, countCharacters, type Message } from '../domain/message.ts'
+import type { FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
+import type { Database } from '../store/port.ts'
+import { insertTurnStatement } from '../store/turns.ts'
+import type { Tool } from '../tools/port.ts'
+import type { Meter } from './meter.ts'
+import type { Recorder } from './recorder.ts'
+import { checkAnswer } from './response-format.ts'
+import { askedTools, correction, type Restored } from './restore.ts'
+import { createSpeaker, type Speaker } from './speaker.ts'
+import { performCall, type ToolScope } from './tool-call.ts'
+
+export interface LoopContext {
+  readonly interactionId: string
+  readonly spec: RunSpec
+  readonly model: Model
+  readonly tools: ReadonlyMap<string, Tool>
+  readonly toolScope: ToolScope
+  readonly db: Database
+  readonly recorder: Recorder
+  readonly meter: Meter
+  readonly signal: AbortSignal
+  readonly system: string | undefined
+  /** The conversation up to and with the instruction. */
+  readonly opening: readonly Message[]
+  readonly restored: Restored
+  readonly nextStep: () => number
+  readonly maxModelCalls: number
+}
+
+export type LoopEnd =
+  | { readonly status: 'completed'; readonly stopReason: StopReason }
+  | { readonly status: 'failed'; readonly error: RunError }
+
+/** How often an answer that does not fit the response format goes back to the model. */
+const FORMAT_TRIES = 3
+
+export async function runLoop(context: LoopContext): Promise<LoopEnd> {
+  const { restored } = context
+  if (restored.answerBroken) {
+    return failed(
+      'The server was interrupted after part of the answer had been shown, and an answer is never started over. Send the instruction again.',
+    )
+  }
+  const messages: Message[] = [...context.opening, ...restored.messages]
+  for (const open of restored.openCalls) messages.push(await performCall(context, open.call, open.step))
+  if (restored.closingTurn) {
+    const { finish, message } = restored.closingTurn
+    const problem = answerProblem(context, finish, answerText(message))
+    if (problem === undefined) return { status: 'completed', stopReason: stopReason(context, finish) }
+    messages.push(correction(problem))
+  }
+
+  let { answerStarted } = restored
+  let formatTries = 0
+  for (;;) {
+    const exhausted = exhaustedBudget(context)
+    if (exhausted) return { status: 'completed', stopReason: exhausted }
+    const turn = await takeTurn(context, messages, answerStarted)
+    const { outcome, speaker } = turn
+    if (!outcome.ok) return failed(outcome.failure.message, outcome.failure.retryable)
+    messages.push(outcome.message)
+
+    const calls = askedTools(outcome)
+    if (calls.length > 0) {
+      speaker.endBeforeTools()
+      recordTurn(context, outcome)
+      for (const call of calls) messages.push(await performCall(context, call))
+    } else {
+      const problem = answerProblem(context, outcome.finish, speaker.held)
+      if (problem === undefined) {
+        speaker.endAsAnswer()
+        recordTurn(context, outcome)
+        return { status: 'completed', stopReason: stopReason(context, outcome.finish) }
+      }
+      if (++formatTries === FORMAT_TRIES) {
+        speaker.drop()
+        return failed(`The model's answer did not match responseFormat in ${FORMAT_TRIES} tries: ${problem}`)
+      }
+      speaker.drop()
+      recordTurn(context, outcome)
+      messages.push(correction(problem))
+    }
+    answerStarted = speaker.answerStarted
+  }
+}
+
+function failed(message: string, retryable?: boolean): LoopEnd {
+  return { status: 'failed', error: toRunError('model_error', message, retryable) }
+}
+
+/** What is wrong with an answer that came to its own end; a cut one is as it is. */
+function answerProblem({ spec }: LoopContext, finish: FinishReason, answer: string): string | undefined {
+  return finish === 'stop' ? checkAnswer(spec.responseFormat, answer) : undefined
+}
+
+function answerText(message: AssistantMessage): string {
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** The budget that is used up before another model call, if one is. */
+function exhaustedBudget({ spec, meter, maxModelCalls }: LoopContext): StopReason | undefined {
+  if (meter.outputTokens >= spec.policy.maxOutputTokens) return 'max_output_tokens'
+  if (spec.policy.maxCost !== undefined && (meter.cost() ?? 0) >= spec.policy.maxCost) return 'max_cost'
+  if (meter.modelCalls >= maxModelCalls) return 'max_model_calls'
+  return undefined
+}
+
+function stopReason({ spec, meter }: LoopContext, finish: FinishReason): StopReason {
+  if (finish === 'length' || meter.outputTokens > spec.policy.maxOutputTokens) return 'max_output_tokens'
+  return finish === 'content_filter' ? 'content_filter' : 'end_turn'
+}
+
+/** One model call, told as it speaks. Its tokens are counted whatever its outcome. */
+async function takeTurn(context: LoopContext, messages: readonly Message[], answerStarted: boolean) {
+  const { spec, model, meter, recorder, signal } = context
+  const request: ModelRequest = {
+    system: context.system,
+    messages,
+    tools: [...context.tools.values()].map((tool) => tool.definition),
+    maxOutputTokens: spec.policy.maxOutputTokens - meter.outputTokens,
+    responseFormat: spec.responseFormat,
+  }
+  const speaker = createSpeaker({
+    emit: recorder.append,
+    nextStep: context.nextStep,
+    hold: spec.responseFormat ? 'everything' : request.tools.length > 0 ? 'start' : 'nothing',
+    answerStarted,
+  })
+  meter.startCall(countCharacters(messages) + (context.system?.length ?? 0))
+  const outcome = await callWithinBudget(model, request, speaker, meter, signal)
+  if (signal.aborted) throw signal.reason
+  // A call that failed before it said anything cost nothing that anybody counts.
+  if (outcome.ok || outcome.tokens || meter.estimate().output > 0) meter.addCall(outcome.tokens ?? meter.estimate())
+  // What a broken call said stays readable; half a JSON value is no answer.
+  if (!outcome.ok) spec.responseFormat ? speaker.drop() : speaker.endAsAnswer()
+  return { outcome, speaker }
+}
+
+/**
+ * Calls the model and cuts it off where it says far more than it was allowed: a provider may ignore its limit. Tokens are
+ * only estimated here, so the cut comes late (twice the budget) and the provider's own limit is what normally holds.
+ */
+async function callWithinBudget(
+  model: Model,
+  request: ModelRequest,
+  speaker: Speaker,
+  meter: Meter,
+  signal: AbortSignal,
+): Promise<ModelOutcome> {
+  const overrun = new AbortController()
+  const cutAt = 2 * request.maxOutputTokens + 64
+  let text = ''
+  const outcome = await model.call(
+    request,
+    (delta) => {
+      if (overrun.signal.aborted) return
+      if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
+      meter.say(delta.text.length)
+      if (delta.type === 'reasoning') speaker.reasoning(delta.text)
+      else {
+        text += delta.text
+        speaker.text(delta.text)
+      }
+      if (meter.estimate().output > cutAt) overrun.abort()
+    },
+    AbortSignal.any([signal, overrun.signal]),
+  )
+  if (!overrun.signal.aborted || signal.aborted) return outcome
+  const message = { role: 'assistant', content: [{ type: 'text', text }] } as const
+  return { ok: true, message, finish: 'length', tokens: outcome.tokens }
+}
+
+function recordTurn({ db, interactionId, meter, recorder }: LoopContext, outcome: ModelOutcome & { ok: true }): void {
+  const { message, finish } = outcome
+  const turn = meter.modelCalls
+  const tokens = meter.lastCall
+  recorder.attach((atSeq) => insertTurnStatement(db, interactionId, { turn, message, finish, tokens, atSeq }))
+}

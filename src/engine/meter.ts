@@ -1,0 +1,100 @@
+/** Counts what a run uses while it runs. One meter for the whole run, crashes included: it starts from the stored turns. */
+import {
+  addTokens,
+  costOf,
+  estimateTokens,
+  formatAmount,
+  NO_TOKENS,
+  type Price,
+  type TokenCount,
+  type Usage,
+} from '../domain/usage.ts'
+
+export interface Meter {
+  addCall(tokens: TokenCount): void
+  /** A model call is under way: what it says is estimated into `usage` until `addCall` or `endCall`. */
+  startCall(promptCharacters: number): void
+  /** Counts characters of the call under way. */
+  say(characters: number): void
+  /** The estimate for the call under way, as its provider would count it. */
+  estimate(): TokenCount
+  addToolCall(): void
+  startSandbox(): void
+  readonly outputTokens: number
+  readonly modelCalls: number
+  /** Of the call that was added last. */
+  readonly lastCall: TokenCount
+  /** US dollars so far; undefined where the model has no price. */
+  cost(): number | undefined
+  usage(): Usage
+}
+
+export interface MeterOptions {
+  readonly price: Price | undefined
+  readonly createdAt: number
+  readonly now: () => number
+  readonly turns: readonly TokenCount[]
+  readonly toolCalls: number
+}
+
+export function createMeter({ price, createdAt, now, turns, ...start }: MeterOptions): Meter {
+  let tokens = turns.reduce(addTokens, NO_TOKENS)
+  let modelCalls = turns.length
+  let { toolCalls } = start
+  let lastCall = NO_TOKENS
+  let call: { prompt: number; said: number } | undefined
+  let sandboxSince: number | undefined
+
+  function estimate(): TokenCount {
+    if (!call) return NO_TOKENS
+    return { ...NO_TOKENS, input: estimateTokens(call.prompt), output: estimateTokens(call.said) }
+  }
+
+  return {
+    addCall(counted) {
+      tokens = addTokens(tokens, counted)
+      modelCalls++
+      lastCall = counted
+      call = undefined
+    },
+    startCall(promptCharacters) {
+      call = { prompt: promptCharacters, said: 0 }
+    },
+    say(characters) {
+      if (call) call.said += characters
+    },
+    estimate,
+    addToolCall() {
+      toolCalls++
+    },
+    startSandbox() {
+      sandboxSince ??= now()
+    },
+    get outputTokens() {
+      return tokens.output
+    },
+    get modelCalls() {
+      return modelCalls
+    },
+    get lastCall() {
+      return lastCall
+    },
+    cost: () => (price ? costOf(tokens, price) : undefined),
+    usage() {
+      const total = addTokens(tokens, estimate())
+      const at = now()
+      return {
+        input_tokens: total.input,
+        output_tokens: total.output,
+        total_tokens: total.input + total.output,
+        duration_ms: Math.max(0, at - createdAt),
+        cached_input_tokens: total.cachedInput,
+        reasoning_tokens: total.reasoning,
+        model_calls: modelCalls + (call ? 1 : 0),
+        tool_calls: toolCalls,
+        sandbox_ms: sandboxSince === undefined ? 0 : Math.max(0, at - sandboxSince),
+        ...(price && { cost: { amount: formatAmount(costOf(total, price)), currency: 'USD' as const } }),
+      }
+    },
+  }
+}

@@ -1,0 +1,144 @@
+/** Puts the engine together: submit, follow, read, cancel, remove, and the worker and reaper behind them. */
+
+import { ErrandError } from '../domain/errors.ts'
+import { decodeEvent } from '../domain/event.ts'
+import { createStoryFold, type Story } from '../domain/fold.ts'
+import type { Interaction } from '../domain/interaction.ts'
+import type { Usage } from '../domain/usage.ts'
+import { readEvents } from '../store/events.ts'
+import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
+import { readTurns } from '../store/turns.ts'
+import { endOutside } from './ending.ts'
+import type { Engine } from './engine.ts'
+import { followLog } from './follower.ts'
+import { createMeter } from './meter.ts'
+import type { EngineParts } from './parts.ts'
+import { openReaper } from './reaper.ts'
+import { Stop } from './stop.ts'
+import { submitRun } from './submit.ts'
+import { openWorker } from './worker.ts'
+
+const EVENTS_PAGE = 1_000
+const FOLLOW_POLL_MS = 2_000
+
+export interface EngineOptions {
+  readonly parts: EngineParts
+  readonly owner: string
+  readonly slots: number
+  readonly leaseMs: number
+  /** `all`: accepts and works; `own`: works on what it accepted alone (a one-shot beside a server); `api`: only accepts. */
+  readonly works: 'all' | 'own' | 'none'
+}
+
+export function openEngine({
+  parts,
+  owner,
+  slots,
+  leaseMs,
+  works,
+}: EngineOptions): Engine & { readonly running: number } {
+  const { db, hub } = parts
+  const pollMs = Math.min(1_000, leaseMs / 3)
+  const worker =
+    works === 'none' ? undefined : openWorker({ parts, owner, slots, leaseMs, pollMs, claims: works === 'all' })
+  const reaper = works === 'all' ? openReaper({ parts, remove }) : undefined
+  let closing: Promise<void> | undefined
+  worker?.wake()
+
+  async function readStory(id: string): Promise<Story> {
+    const fold = createStoryFold()
+    for (let after = 0; ; ) {
+      const page = await readEvents(db, id, after, EVENTS_PAGE)
+      for (const event of page) fold.add(decodeEvent(event))
+      if (page.length < EVENTS_PAGE) return fold.story()
+      after = page.at(-1)!.seq
+    }
+  }
+
+  /** Of the end; of the run in this process; else from what is stored of the run so far. */
+  async function usageOf(interaction: Interaction): Promise<Usage> {
+    const live = interaction.usage ?? worker?.get(interaction.id)?.usage()
+    if (live) return live
+    const turns = await readTurns(db, interaction.id)
+    const price = parts.catalogue.get(interaction.spec.model)?.price
+    const { createdAt } = interaction
+    return createMeter({
+      price,
+      createdAt,
+      now: parts.now,
+      turns: turns.map((turn) => turn.tokens),
+      toolCalls: 0,
+    }).usage()
+  }
+
+  async function closeAll(graceMs: number): Promise<void> {
+    await worker?.close(graceMs)
+    await reaper?.close()
+  }
+
+  async function cancel(projectId: string, id: string): Promise<void> {
+    const interaction = await findInteraction(db, id, projectId)
+    if (!interaction) throw notFound(id)
+    if (interaction.status === 'running') {
+      const run = worker?.get(id)
+      await endOutside(parts, id, { status: 'cancelled', usage: await usageOf(interaction) })
+      run?.stop(new Stop('cancelled'))
+      await parts.sandboxes.destroy(id)
+      await run?.finished
+    }
+    const { status } = (await findInteraction(db, id, projectId)) ?? interaction
+    if (status !== 'cancelled') throw new ErrandError('conflict', `The interaction ${id} has ${status} already.`)
+    await parts.sandboxes.destroy(id)
+  }
+
+  async function remove(projectId: string, id: string): Promise<void> {
+    const interaction = await findInteraction(db, id, projectId)
+    if (!interaction) throw notFound(id)
+    if (interaction.status === 'running' || !(await deleteInteraction(db, projectId, id))) {
+      throw new ErrandError('conflict', `The interaction ${id} is still running; cancel it first.`)
+    }
+    await parts.blobs.remove([...interaction.spec.inputFiles, ...interaction.outputFiles].map((file) => file.blob))
+  }
+
+  return {
+    submit(projectId, request, options) {
+      if (closing) throw new ErrandError('unavailable', 'The server is shutting down. Try again in a few seconds.')
+      return submitRun(parts, worker, projectId, request, options)
+    },
+    follow: (id, after, signal) => followLog({ db, hub, pollMs: FOLLOW_POLL_MS }, id, after, signal),
+    async get(projectId, id) {
+      const found = await findInteraction(db, id, projectId)
+      if (!found) return undefined
+      const story = await readStory(id)
+      // The end may have come between the two reads: then the row is read again, so that both say the same.
+      const interaction = story.end && found.status === 'running' ? await findInteraction(db, id, projectId) : found
+      return interaction && { interaction, story, usage: await usageOf(interaction) }
+    },
+    async list(projectId, query) {
+      const found = await listInteractions(db, projectId, query, query.pageSize + 1)
+      const page = found.slice(0, query.pageSize)
+      const interactions = await Promise.all(
+        page.map(async (interaction) => ({ interaction, usage: await usageOf(interaction) })),
+      )
+      return { interactions, next: found.length > page.length ? page.at(-1)!.id : undefined }
+    },
+    cancel,
+    remove,
+    async ready() {
+      if (closing) return 'The server is shutting down.'
+      await db.query.selectFrom('accounts').select('id').limit(1).execute()
+      return true
+    },
+    get running() {
+      return worker?.running ?? 0
+    },
+    close(graceMs) {
+      closing ??= closeAll(graceMs)
+      return closing
+    },
+  }
+}
+
+function notFound(id: string): ErrandError {
+  return new ErrandError('not_found', `There is no interaction ${JSON.stringify(id)}.`)
+}

@@ -1,0 +1,67 @@
+/** What the model is told before it speaks: the standing instruction, where it is, the earlier conversation, the instruction. */
+import type { RunSpec } from '../domain/interaction.ts'
+import { type Message, userText } from '../domain/message.ts'
+import { readEvents } from '../store/events.ts'
+import { findInteraction } from '../store/interactions.ts'
+import type { Database } from '../store/port.ts'
+import { readTurns } from '../store/turns.ts'
+import { restore } from './restore.ts'
+
+/** How far back a conversation is carried over, in interactions. */
+const MAX_HISTORY = 50
+const ALL_EVENTS = 1_000_000
+
+export function systemPrompt(spec: RunSpec, inside: string): string | undefined {
+  const parts = [spec.systemInstruction, spec.tools.length > 0 ? surroundings(inside) : undefined]
+  return parts.filter((part) => part !== undefined && part !== '').join('\n\n') || undefined
+}
+
+function surroundings(inside: string): string {
+  return [
+    'You work in a temporary, isolated Linux sandbox that belongs to this task alone and is thrown away at its end.',
+    `The working directory is /workspace. Inside: ${inside}. There is no network.`,
+    'Files that you write to /workspace/outputs/ are given to the caller.',
+  ].join('\n')
+}
+
+function instructionText(spec: RunSpec): string {
+  if (spec.inputFiles.length === 0) return spec.instruction
+  const list = spec.inputFiles.map((file) => `- ${file.name} (${file.size.toLocaleString('en-US')} bytes)`)
+  return `${spec.instruction}\n\nFiles in the working directory:\n${list.join('\n')}`
+}
+
+export interface Opening {
+  readonly messages: readonly Message[]
+  /** Part of the earlier conversation was deleted. */
+  readonly historyCut: boolean
+}
+
+/** The conversation before the model's first turn: earlier interactions, oldest first, then this instruction. */
+export async function openingMessages(db: Database, spec: RunSpec): Promise<Opening> {
+  const history = await readHistory(db, spec.previousInteractionId)
+  return { ...history, messages: [...history.messages, userText(instructionText(spec))] }
+}
+
+async function readHistory(db: Database, previousId: string | undefined): Promise<Opening> {
+  const chain: Message[][] = []
+  let id = previousId
+  while (id !== undefined && chain.length < MAX_HISTORY) {
+    const previous = await findInteraction(db, id)
+    if (!previous) return { messages: chain.reverse().flat(), historyCut: true }
+    chain.push([userText(instructionText(previous.spec)), ...(await readConversation(db, id))])
+    id = previous.spec.previousInteractionId
+  }
+  return { messages: chain.reverse().flat(), historyCut: id !== undefined }
+}
+
+/** What was said in an ended interaction. A call that it left open is left out: a model must see a result for each call. */
+async function readConversation(db: Database, id: string): Promise<Message[]> {
+  const { messages, openCalls } = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS))
+  const open = new Set(openCalls.map(({ call }) => call.callId))
+  if (open.size === 0) return [...messages]
+  return messages.map((message) =>
+    message.role === 'assistant'
+      ? { ...message, content: message.content.filter((part) => part.type !== 'tool_call' || !open.has(part.callId)) }
+      : message,
+  )
+}

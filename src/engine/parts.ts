@@ -1,0 +1,30 @@
+/** What the engine is made of: built once in compose.ts, handed to every run. */
+import type { Blobs } from '../blobs/port.ts'
+import type { ToolName } from '../domain/agent.ts'
+import type { TerminalStatus } from '../domain/event.ts'
+import type { Limits } from '../domain/limits.ts'
+import type { Usage } from '../domain/usage.ts'
+import type { Catalogue } from '../models/port.ts'
+import type { Sandboxes, SandboxLimits } from '../sandbox/port.ts'
+import type { Database } from '../store/port.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Tool } from '../tools/port.ts'
+import type { Hub } from './hub.ts'
+
+export interface EngineParts {
+  readonly db: Database
+  readonly hub: Hub
+  readonly blobs: Blobs
+  readonly catalogue: Catalogue
+  readonly sandboxes: Sandboxes
+  readonly tools: ReadonlyMap<ToolName, Tool>
+  readonly limits: Limits
+  readonly sandboxLimits: SandboxLimits
+  /** What code finds in a sandbox, for the model. */
+  readonly inside: string
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+  readonly log: Log
+  /** Told of every end, whoever wrote it. */
+  readonly onEnd: (status: TerminalStatus, usage: Usage) => void
+}

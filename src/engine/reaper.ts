@@ -1,0 +1,82 @@
+/**
+ * Looks now and then for what nobody looks after: interactions that wait too long, sandboxes without a run, and what is
+ * past its time.
+ */
+import { toRunError } from '../domain/errors.ts'
+import { deleteIdempotencyKeys, findExpired, findInteraction, findStarved } from '../store/interactions.ts'
+import { endOutside } from './ending.ts'
+import { createMeter } from './meter.ts'
+import type { EngineParts } from './parts.ts'
+
+const SWEEP_MS = 10_000
+const RETENTION_MS = 600_000
+const DAY_MS = 86_400_000
+const BATCH = 100
+
+export interface ReaperOptions {
+  readonly parts: EngineParts
+  readonly remove: (projectId: string, interactionId: string) => Promise<void>
+}
+
+export interface Reaper {
+  close(): Promise<void>
+}
+
+export function openReaper({ parts, remove }: ReaperOptions): Reaper {
+  let closed = false
+  let busy: Promise<void> = Promise.resolve()
+  // The queue is looked at often where waiting is bounded shortly.
+  const queueMs = Math.min(SWEEP_MS, Math.max(100, (parts.limits.queueWaitS * 1_000) / 4))
+  const timers = [
+    setInterval(() => enqueue(failStarved), queueMs),
+    setInterval(() => enqueue(sweepSandboxes), SWEEP_MS),
+    setInterval(() => enqueue(removeExpired), RETENTION_MS),
+  ]
+  enqueue(sweepSandboxes)
+  enqueue(removeExpired)
+
+  function enqueue(task: () => Promise<void>): void {
+    busy = busy.then(async () => {
+      if (closed) return
+      await task().catch((error) => parts.log.error({ err: error }, `${task.name} failed`))
+    })
+  }
+
+  async function failStarved(): Promise<void> {
+    const { queueWaitS } = parts.limits
+    for (const { id, epoch, createdAt } of await findStarved(parts.db, queueWaitS * 1_000)) {
+      const meter = createMeter({ price: undefined, createdAt, now: parts.now, turns: [], toolCalls: 0 })
+      const error = toRunError('unavailable', `No worker was free within ${queueWaitS} s. Try again later.`)
+      await endOutside(parts, id, { status: 'failed', error, usage: meter.usage() }, epoch)
+    }
+  }
+
+  /** A sandbox whose interaction is over (or unknown) is nobody's. */
+  async function sweepSandboxes(): Promise<void> {
+    for (const id of await parts.sandboxes.living()) {
+      const interaction = await findInteraction(parts.db, id)
+      if (interaction?.status === 'running') continue
+      parts.log.warn({ interactionId: id }, 'ending a sandbox whose interaction is over')
+      await parts.sandboxes.destroy(id)
+    }
+  }
+
+  async function removeExpired(): Promise<void> {
+    for (;;) {
+      const expired = await findExpired(parts.db, parts.limits.retentionDays * DAY_MS, BATCH)
+      for (const { projectId, id } of expired) await remove(projectId, id)
+      if (expired.length > 0)
+        parts.log.info({ removed: expired.length }, 'removed interactions that are past their retention')
+      if (expired.length < BATCH || closed) break
+    }
+    await deleteIdempotencyKeys(parts.db, parts.now() - DAY_MS)
+  }
+
+  return {
+    async close() {
+      closed = true
+      for (const timer of timers) clearInterval(timer)
+      await busy
+    },
+  }
+}

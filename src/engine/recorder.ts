@@ -1,0 +1,126 @@
+/**
+ * The one writer of an interaction's log while it holds the claim.
+ *
+ * Events are numbered when they are written, so neighbouring fragments can join until then. One write is under way at a
+ * time; what comes meanwhile goes with the next. Followers are told after the commit, never before: nothing is shown that
+ * is not stored. The first write that finds the fence broken, or the database gone, ends the recorder (`onLost`).
+ */
+import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
+import { appendStatements, type Ending, endStatements, numberEvents } from '../store/events.ts'
+import type { Claim } from '../store/interactions.ts'
+import type { Database, Statement } from '../store/port.ts'
+import type { Hub } from './hub.ts'
+
+export interface RecorderOptions {
+  readonly db: Database
+  readonly hub: Hub
+  readonly claim: Pick<Claim, 'id' | 'epoch' | 'lastSeq'>
+  readonly stage: Stage
+  readonly now: () => number
+  /** The claim is not ours any more, or the database can't be written: stop all work. Called once. */
+  readonly onLost: (cause: 'fenced' | 'database', error?: Error) => void
+}
+
+/** A statement that belongs to the events before it; told the number of the last of them. */
+export type Attachment = (lastSeq: number) => Statement
+
+export interface Recorder {
+  /** Adds an event; durable some time later. Ignored once the recorder is lost or ended. */
+  append(event: RunEvent): void
+  /** Adds a statement that is written in the same transaction as what is pending now. */
+  attach(attachment: Attachment): void
+  /** Resolves when all so far is durable. Throws RecorderLost. */
+  flush(): Promise<void>
+  /** Writes what is pending, the terminal events and the status in one transaction. Throws RecorderLost. */
+  end(ending: Omit<Ending, 'at'>): Promise<void>
+}
+
+export class RecorderLost extends Error {
+  constructor() {
+    super('This worker lost the right to write the interaction.')
+    this.name = 'RecorderLost'
+  }
+}
+
+export function createRecorder({ db, hub, claim, now, onLost, ...options }: RecorderOptions): Recorder {
+  let { stage } = options
+  let { lastSeq } = claim
+  let pending: RunEvent[] = []
+  let attachments: { readonly behind: number; readonly attachment: Attachment }[] = []
+  let writing: Promise<void> | undefined
+  let ending: Omit<Ending, 'at'> | undefined
+  let lost = false
+
+  function lose(cause: 'fenced' | 'database', error?: Error): void {
+    if (lost) return
+    lost = true
+    onLost(cause, error)
+  }
+
+  /** What is pending, as one transaction; asked for when the database is ready to take it. */
+  function takePending(): { events: StoredEvent[]; statements: Statement[] } {
+    const fence = { id: claim.id, epoch: claim.epoch, lastSeq }
+    const events = numberEvents(pending, lastSeq)
+    const extra = attachments.map(({ behind, attachment }) => attachment(lastSeq + behind))
+    pending = []
+    attachments = []
+    const main = ending
+      ? endStatements(db, fence, events, { ...ending, at: now() })
+      : appendStatements(db, fence, events, stage, now())
+    return { events, statements: [...main, ...extra] }
+  }
+
+  async function writePending(): Promise<void> {
+    let events: StoredEvent[] = []
+    try {
+      const result = await db.write(() => {
+        const taken = takePending()
+        events = taken.events
+        return taken.statements
+      })
+      if (!result.ok) return lose('fenced')
+    } catch (error) {
+      return lose('database', error as Error)
+    }
+    lastSeq += events.length
+    hub.publish(claim.id, events)
+  }
+
+  async function writeAll(): Promise<void> {
+    while (!lost && (pending.length > 0 || attachments.length > 0)) await writePending()
+    writing = undefined
+  }
+
+  function schedule(): void {
+    writing ??= writeAll()
+  }
+
+  async function flush(): Promise<void> {
+    while (writing) await writing
+    if (lost) throw new RecorderLost()
+  }
+
+  return {
+    append(event) {
+      if (lost || ending) return
+      if (event.type === 'stage') stage = event.stage
+      const last = pending.at(-1)
+      const joined = last && coalesce(last, event)
+      if (joined) pending[pending.length - 1] = joined
+      else pending.push(event)
+      schedule()
+    },
+    attach(attachment) {
+      if (lost || ending) return
+      attachments.push({ behind: pending.length, attachment })
+      schedule()
+    },
+    flush,
+    async end(how) {
+      ending = how
+      pending.push(...how.events)
+      schedule()
+      await flush()
+    },
+  }
+}

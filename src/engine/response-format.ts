@@ -1,0 +1,27 @@
+/** `responseFormat`: whether an answer is the JSON that the caller's schema asks for. */
+import { Ajv, type ValidateFunction } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { JsonSchema } from '../domain/interaction.ts'
+
+/** Compiles a caller's schema. Throws an Error that says what is wrong with it. */
+export function compileSchema(schema: JsonSchema): ValidateFunction {
+  const draft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07')
+  const options = { strict: false, allErrors: false, validateFormats: false, addUsedSchema: false }
+  const ajv = draft7 ? new Ajv(options) : new Ajv2020(options)
+  return ajv.compile(schema)
+}
+
+/** What is wrong with the answer, for the model to mend; undefined where nothing is. */
+export function checkAnswer(schema: JsonSchema | undefined, answer: string): string | undefined {
+  if (!schema) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(answer)
+  } catch (error) {
+    return `it is not JSON (${(error as Error).message})`
+  }
+  const validate = compileSchema(schema)
+  if (validate(value)) return undefined
+  const [first] = validate.errors ?? []
+  return `${first?.instancePath || 'the value'} ${first?.message ?? 'is not valid'}`
+}

@@ -1,0 +1,95 @@
+/**
+ * Rebuilds a run's conversation from what is stored, so that any worker can go on with it. Pure.
+ *
+ * Behind each turn (`atSeq`) stand the tool calls it asked for, in order, each with its result as far as the run came.
+ */
+import type { RunEvent, StoredEvent } from '../domain/event.ts'
+import { decodeEvent } from '../domain/event.ts'
+import { type AssistantPart, type Message, toolCalls, userText } from '../domain/message.ts'
+import type { Turn } from '../store/turns.ts'
+
+type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
+
+/** A tool call that the last turn asked for and that has no result yet. */
+export interface OpenCall {
+  readonly call: ToolCallPart
+  /** The step under which it was begun; undefined where it was not begun. */
+  readonly step: number | undefined
+}
+
+export interface Restored {
+  /** The turns and tool results, behind the instruction. */
+  readonly messages: readonly Message[]
+  readonly openCalls: readonly OpenCall[]
+  /** The last turn, where it asked for no tool: it ended the answer, or was to be sent back to the model. */
+  readonly closingTurn: Turn | undefined
+  readonly lastStep: number
+  readonly finishedToolCalls: number
+  /** Answer text was shown in a turn that is stored. */
+  readonly answerStarted: boolean
+  /** Answer text was shown by a model call that never came to its end: the answer must not start over. */
+  readonly answerBroken: boolean
+}
+
+export const NOTHING_RESTORED: Restored = {
+  messages: [],
+  openCalls: [],
+  closingTurn: undefined,
+  lastStep: 0,
+  finishedToolCalls: 0,
+  answerStarted: false,
+  answerBroken: false,
+}
+
+export function restore(turns: readonly Turn[], stored: readonly StoredEvent[]): Restored {
+  const events = stored.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
+  const messages: Message[] = []
+  const openCalls: OpenCall[] = []
+  let finishedToolCalls = 0
+  for (const [i, turn] of turns.entries()) {
+    const until = turns[i + 1]?.atSeq ?? Number.POSITIVE_INFINITY
+    const steps = events.filter(({ seq }) => seq > turn.atSeq && seq <= until).map(({ event }) => event)
+    messages.push(turn.message)
+    const asked = askedTools(turn)
+    // An answer with another turn behind it was sent back to the model.
+    if (asked.length === 0 && i < turns.length - 1) messages.push(correction('it has the wrong form'))
+    const calls = pairCalls(asked, steps)
+    for (const { call, step, output } of calls) {
+      if (output === undefined) openCalls.push({ call, step })
+      else {
+        messages.push({ role: 'tool', callId: call.callId, name: call.name, output })
+        finishedToolCalls++
+      }
+    }
+  }
+  const last = turns.at(-1)
+  const boundary = last?.atSeq ?? 0
+  const shown = events.filter(({ event }) => event.type === 'partial_output')
+  return {
+    messages,
+    openCalls,
+    closingTurn: last && askedTools(last).length === 0 ? last : undefined,
+    lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
+    finishedToolCalls,
+    answerStarted: shown.some(({ seq }) => seq <= boundary),
+    answerBroken: shown.some(({ seq }) => seq > boundary),
+  }
+}
+
+/** What a turn asked for. One that was cut off at its length asked for nothing: its calls may be cut off too. */
+export function askedTools({ message, finish }: Pick<Turn, 'message' | 'finish'>): ToolCallPart[] {
+  return finish === 'length' ? [] : toolCalls(message)
+}
+
+/** What a model is told whose answer does not fit the response format. */
+export function correction(problem: string): Message {
+  return userText(
+    `That answer does not match the required JSON Schema: ${problem}\nAnswer again with the JSON value alone.`,
+  )
+}
+
+function pairCalls(calls: readonly ToolCallPart[], steps: readonly RunEvent[]) {
+  const begun = steps.filter((event) => event.type === 'tool_call')
+  const results = steps.filter((event) => event.type === 'tool_result')
+  return calls.map((call, i) => ({ call, step: begun[i]?.step, output: results[i]?.output }))
+}

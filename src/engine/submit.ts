@@ -1,0 +1,166 @@
+/** Accepts a run: everything that it needs is checked and stored before the caller hears that it was accepted. */
+
+import type { Agent } from '../domain/agent.ts'
+import { ErrandError } from '../domain/errors.ts'
+import type { RunEvent, Warning } from '../domain/event.ts'
+import { newId } from '../domain/ids.ts'
+import type { RunRequest, RunSpec, StoredFile } from '../domain/interaction.ts'
+import { resolve } from '../domain/resolve.ts'
+import { agentConfigAt } from '../store/agents.ts'
+import { numberEvents } from '../store/events.ts'
+import { findByIdempotencyKey, findInteraction, type InsertOutcome, insertInteraction } from '../store/interactions.ts'
+import type { SubmitOptions, Submitted } from './engine.ts'
+import type { EngineParts } from './parts.ts'
+import type { Worker } from './worker.ts'
+import { storeFile } from './workspace.ts'
+
+const IDEMPOTENCY_MS = 24 * 3600 * 1000
+
+export async function submitRun(
+  parts: EngineParts,
+  worker: Worker | undefined,
+  projectId: string,
+  request: RunRequest,
+  options: SubmitOptions,
+): Promise<Submitted> {
+  const notBefore = parts.now() - IDEMPOTENCY_MS
+  const earlier =
+    options.idempotency && (await findByIdempotencyKey(parts.db, projectId, options.idempotency, notBefore))
+  if (earlier !== undefined) return { interactionId: earlier, joined: true }
+
+  const agent = await findAgent(parts, projectId, request)
+  await checkPrevious(parts, projectId, request.previousInteractionId)
+  const id = newId('int', parts.now())
+  const { spec, warnings } = resolveRequest(parts, request, agent)
+  if (options.strict) refuseUnmet(warnings)
+
+  const inputFiles = await storeInputs(parts, id, request)
+  const reservation = worker?.reserve()
+  const full: RunSpec = { ...spec, inputFiles }
+  try {
+    const events: RunEvent[] = [
+      { type: 'stage', stage: 'queued' },
+      ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
+    ]
+    const inserted = await insertInteraction(
+      parts.db,
+      {
+        id,
+        projectId,
+        keyId: options.keyId,
+        spec: full,
+        labels: request.labels,
+        events: numberEvents(events, 0),
+        createdAt: parts.now(),
+        idempotency: options.idempotency && { ...options.idempotency, notBefore },
+        queuedPerProject: parts.limits.queuedPerProject,
+        runningPerProject: parts.limits.runningPerProject,
+      },
+      reservation?.claimant,
+    )
+    if (inserted.outcome === 'accepted') {
+      if (inserted.claim && reservation) reservation.start(inserted.claim, full)
+      else worker?.wake()
+      return { interactionId: id, joined: false }
+    }
+    await parts.blobs.remove(inputFiles.map((file) => file.blob))
+    return await notInserted(parts, projectId, options, notBefore, inserted)
+  } finally {
+    reservation?.giveUp()
+  }
+}
+
+async function notInserted(
+  parts: EngineParts,
+  projectId: string,
+  { idempotency }: SubmitOptions,
+  notBefore: number,
+  inserted: Exclude<InsertOutcome, { outcome: 'accepted' }>,
+): Promise<Submitted> {
+  if (inserted.outcome === 'duplicate_key' && idempotency) {
+    const other = await findByIdempotencyKey(parts.db, projectId, idempotency, notBefore)
+    if (other !== undefined) return { interactionId: other, joined: true }
+  }
+  const { runningPerProject, queuedPerProject } = parts.limits
+  throw new ErrandError(
+    'unavailable',
+    `This project has ${runningPerProject} interactions running and ${queuedPerProject} waiting already. Try again when some have ended.`,
+  )
+}
+
+async function findAgent({ db }: EngineParts, projectId: string, request: RunRequest): Promise<Agent | undefined> {
+  const { agentId, agentVersion } = request
+  if (agentId === undefined) {
+    if (agentVersion === undefined) return undefined
+    throw new ErrandError('invalid_request', 'agentVersion needs an agentId beside it.', { param: 'agentVersion' })
+  }
+  const agent = await agentConfigAt(db, projectId, agentId, agentVersion)
+  if (agent) return agent
+  const version = agentVersion === undefined ? '' : ` with a version ${agentVersion}`
+  throw new ErrandError('not_found', `There is no agent ${JSON.stringify(agentId)}${version}.`, { param: 'agentId' })
+}
+
+async function checkPrevious({ db }: EngineParts, projectId: string, id: string | undefined): Promise<void> {
+  if (id === undefined) return
+  const param = 'previousInteractionId'
+  const previous = await findInteraction(db, id, projectId)
+  if (!previous) throw new ErrandError('not_found', `There is no interaction ${JSON.stringify(id)}.`, { param })
+  if (previous.status === 'running') {
+    throw new ErrandError('conflict', `The interaction ${id} is still running; go on from it when it has ended.`, {
+      param,
+    })
+  }
+}
+
+function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | undefined) {
+  const { catalogue, tools } = parts
+  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools: new Set(tools.keys()) }
+  const { spec, warnings } = resolve(request, agent, [], offer)
+  const entry = catalogue.get(spec.model)
+  if (!entry) {
+    const names = catalogue.names().join(', ')
+    throw new ErrandError(
+      'invalid_request',
+      `There is no model ${JSON.stringify(spec.model)} here. There are: ${names}.`,
+      {
+        param: 'model',
+      },
+    )
+  }
+  if (entry.unavailable !== undefined) throw new ErrandError('unavailable', entry.unavailable)
+  const all: Warning[] = [...request.warnings, ...warnings]
+  if (entry.demo && spec.model !== 'demo') all.push(demoWarning(spec.model))
+  if (request.files.length > 0 && spec.tools.length === 0) all.push(FILES_UNREADABLE)
+  return { spec, warnings: all }
+}
+
+function demoWarning(model: string): Warning {
+  return {
+    code: 'demo_model',
+    param: 'model',
+    message: `No real model is configured: ${model} was answered by the built-in demo model. Configure one in errand.yaml or set a provider's key.`,
+  }
+}
+
+const FILES_UNREADABLE: Warning = {
+  code: 'files_not_readable',
+  param: 'tools',
+  message: 'Files were attached, but no tool that could read them is enabled; the model is told their names alone.',
+}
+
+/** What `Prefer: handling=strict` does not let pass. Unknown tools and fields never fail a call (contract.md "Errors"). */
+const STRICT = new Set(['unknown_skill', 'mcp_unavailable'])
+
+function refuseUnmet(warnings: readonly Warning[]): void {
+  const unmet = warnings.filter((warning) => STRICT.has(warning.code))
+  const [first] = unmet
+  if (first) throw new ErrandError('invalid_request', first.message, { param: first.param, details: unmet })
+}
+
+async function storeInputs({ blobs }: EngineParts, id: string, request: RunRequest): Promise<StoredFile[]> {
+  const stored: StoredFile[] = []
+  for (const [i, file] of request.files.entries()) {
+    stored.push(await storeFile(blobs, `${id}/in/${i}`, file.name, file.bytes, file.mimeType))
+  }
+  return stored
+}

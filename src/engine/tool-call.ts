@@ -1,0 +1,99 @@
+/** One tool call of a model: the intent in the log, the act, the result in the log. */
+import type { AssistantPart, ToolMessage } from '../domain/message.ts'
+import type { Sandbox } from '../sandbox/port.ts'
+import { SandboxError } from '../sandbox/port.ts'
+import type { Tool, ToolOutcome } from '../tools/port.ts'
+import type { Meter } from './meter.ts'
+import type { Recorder } from './recorder.ts'
+
+/** What tools are given of the run. */
+export interface ToolScope {
+  /** Made on first need. Throws SandboxError. */
+  openSandbox(): Promise<Sandbox>
+  /** Forgets a sandbox that was lost, so that the next need makes a new one. */
+  forgetSandbox(): void
+  readonly remainingMs: () => number
+  readonly vision: boolean
+  readonly outputBytes: number
+}
+
+export interface CallContext {
+  readonly tools: ReadonlyMap<string, Tool>
+  readonly toolScope: ToolScope
+  readonly recorder: Recorder
+  readonly meter: Meter
+  readonly signal: AbortSignal
+  readonly nextStep: () => number
+}
+
+type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
+
+/**
+ * Performs a call and returns what the model is told. `begun`: the step under which an earlier worker began it; its
+ * intent is in the log already, and whether the act happened is what the sandbox may know.
+ */
+export async function performCall(context: CallContext, call: ToolCallPart, begun?: number): Promise<ToolMessage> {
+  const { recorder, meter, signal } = context
+  const step = begun ?? context.nextStep()
+  if (begun === undefined) {
+    recorder.append({
+      type: 'tool_call',
+      step,
+      name: call.name,
+      args: call.args ?? { invalid: call.argsText.slice(0, 2_000) },
+    })
+    await recorder.flush()
+  }
+  const startedAt = performance.now()
+  const { output, images } = await act(context, call, step, begun !== undefined)
+  if (signal.aborted) throw signal.reason
+  meter.addToolCall()
+  recorder.append({
+    type: 'tool_result',
+    step: context.nextStep(),
+    output,
+    duration_ms: Math.round(performance.now() - startedAt),
+  })
+  return { role: 'tool', callId: call.callId, name: call.name, output, ...(images && { images }) }
+}
+
+async function act(context: CallContext, call: ToolCallPart, step: number, resumed: boolean): Promise<ToolOutcome> {
+  const { toolScope, recorder } = context
+  const tool = context.tools.get(call.name)
+  if (!tool) return { output: unknownTool(call.name, context.tools) }
+  if (!call.args)
+    return { output: `The arguments of ${call.name} are not a JSON object. Call it again with valid arguments.` }
+  try {
+    if (resumed && !(await joinable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
+    return await tool.run(call.args, {
+      sandbox: toolScope.openSandbox,
+      key: `step-${step}`,
+      remainingMs: toolScope.remainingMs,
+      onOutput: (text) => recorder.append({ type: 'tool_output', step, text }),
+      signal: context.signal,
+      vision: toolScope.vision,
+      outputBytes: toolScope.outputBytes,
+    })
+  } catch (error) {
+    if (!(error instanceof SandboxError) || error.code !== 'lost') throw error
+    toolScope.forgetSandbox()
+    return { output: OUTCOME_UNKNOWN }
+  }
+}
+
+const OUTCOME_UNKNOWN =
+  'The server was interrupted while this ran, so its outcome is unknown; files and variables of the sandbox may be gone. ' +
+  'Look at what is there before you go on.'
+
+/** A call can be asked for again only where its sandbox still lives and knows it by its key. */
+async function joinable(tool: Tool, scope: ToolScope): Promise<boolean> {
+  if (!tool.keyed) return false
+  const sandbox = await scope.openSandbox()
+  return !sandbox.fresh
+}
+
+function unknownTool(name: string, tools: ReadonlyMap<string, Tool>): string {
+  const names = [...tools.keys()]
+  const known = names.length > 0 ? `The tools are: ${names.join(', ')}.` : 'No tools are enabled.'
+  return `There is no tool ${JSON.stringify(name.slice(0, 80))}. ${known}`
+}

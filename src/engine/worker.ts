@@ -1,0 +1,148 @@
+/**
+ * Works on interactions: claims what waits while it has slots, keeps the leases of what it has, and stops what it lost.
+ *
+ *   idle ──wake, poll──▶ claiming ──claim──▶ running (a slot each) ──end──▶ idle
+ *   any ──close──▶ draining: no new claims; what still runs after the grace is handed over
+ */
+import type { RunSpec } from '../domain/interaction.ts'
+import {
+  type Claim,
+  type Claimant,
+  claimOldest,
+  findInteraction,
+  releaseClaim,
+  renewLeases,
+} from '../store/interactions.ts'
+import type { EngineParts } from './parts.ts'
+import { type Run, startRun } from './run.ts'
+import { Stop } from './stop.ts'
+
+export interface WorkerOptions {
+  readonly parts: EngineParts
+  /** Names this process among all that work on the database. */
+  readonly owner: string
+  readonly slots: number
+  readonly leaseMs: number
+  /** How often the queue is looked at without a hint, milliseconds. */
+  readonly pollMs: number
+  /** False: only what is handed to `start` is worked on. */
+  readonly claims: boolean
+}
+
+export interface Worker {
+  /** What `insertInteraction` needs to claim at once; undefined where no slot is free. Holds the slot until `start` or `giveUp`. */
+  reserve(): { readonly claimant: Claimant; start(claim: Claim, spec: RunSpec): void; giveUp(): void } | undefined
+  /** Something may be waiting. */
+  wake(): void
+  get(interactionId: string): Run | undefined
+  readonly running: number
+  /** Stops claiming, waits up to `graceMs` for what runs, hands over the rest. */
+  close(graceMs: number): Promise<void>
+}
+
+export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: WorkerOptions): Worker {
+  const runs = new Map<string, Run>()
+  const claimant: Claimant = { owner, leaseMs, runningPerProject: parts.limits.runningPerProject }
+  let reserved = 0
+  let closing = false
+  let claiming = false
+  let wokenMeanwhile = false
+  let renewedAt = performance.now()
+
+  const poll = claims ? setInterval(wake, pollMs) : undefined
+  const heartbeat = setInterval(() => void renew(), leaseMs / 3)
+
+  const hasSlot = () => !closing && runs.size + reserved < slots
+
+  function start(claim: Claim, spec: RunSpec): void {
+    const run = startRun(parts, claim, spec, (handed) => releaseClaim(parts.db, handed))
+    runs.set(claim.id, run)
+    void run.finished
+      .catch((error) => parts.log.error({ err: error, interactionId: claim.id }, 'a run could not be handed over'))
+      .then(() => {
+        if (runs.get(claim.id) === run) runs.delete(claim.id)
+        wake()
+      })
+  }
+
+  function wake(): void {
+    if (!claims || closing) return
+    if (claiming) wokenMeanwhile = true
+    else void claimWaiting()
+  }
+
+  async function claimWaiting(): Promise<void> {
+    claiming = true
+    try {
+      do {
+        wokenMeanwhile = false
+        while (hasSlot()) {
+          const claim = await claimOldest(parts.db, claimant)
+          if (!claim) break
+          const interaction = await findInteraction(parts.db, claim.id)
+          if (interaction) start(claim, interaction.spec)
+        }
+      } while (wokenMeanwhile)
+    } catch (error) {
+      parts.log.error({ err: error }, 'could not claim work')
+    } finally {
+      claiming = false
+    }
+  }
+
+  /** Prolongs the leases. Where that fails for a whole lease, others may have the work: stop it here. */
+  async function renew(): Promise<void> {
+    if (runs.size === 0) {
+      renewedAt = performance.now()
+      return
+    }
+    const before = [...runs.values()]
+    try {
+      const ours = await renewLeases(
+        parts.db,
+        owner,
+        leaseMs,
+        before.map((run) => run.id),
+      )
+      renewedAt = performance.now()
+      for (const run of before) if (ours.get(run.id) !== run.epoch) run.stop(new Stop('lost'))
+    } catch (error) {
+      parts.log.error({ err: error }, 'could not renew leases')
+      if (performance.now() - renewedAt > leaseMs) for (const run of before) run.stop(new Stop('lost'))
+    }
+  }
+
+  return {
+    reserve() {
+      if (!hasSlot()) return undefined
+      reserved++
+      let held = true
+      const release = () => {
+        if (held) reserved--
+        held = false
+      }
+      return {
+        claimant,
+        start(claim, spec) {
+          release()
+          start(claim, spec)
+        },
+        giveUp: release,
+      }
+    },
+    wake,
+    get: (id) => runs.get(id),
+    get running() {
+      return runs.size
+    },
+    async close(graceMs) {
+      closing = true
+      clearInterval(poll)
+      const all = () => Promise.all([...runs.values()].map((run) => run.finished))
+      await Promise.race([all(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
+      for (const run of runs.values()) run.stop(new Stop('shutdown'))
+      await all()
+      clearInterval(heartbeat)
+    },
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * The interaction's sandbox as the run sees it: made on first need, the caller's files put in before anything else runs,
+ * its outputs taken out at the end, and gone when the run is over.
+ */
+import { createHash } from 'node:crypto'
+import mime from 'mime'
+import type { Blobs } from '../blobs/port.ts'
+import type { RunSpec, StoredFile } from '../domain/interaction.ts'
+import { type Entry, type Sandbox, SandboxError, type Sandboxes, type SandboxLimits } from '../sandbox/port.ts'
+
+const OUTPUTS = 'outputs'
+const MAX_OUTPUT_FILES = 1_000
+/** A sandbox ends itself so long after its run's deadline, whoever forgot it. */
+const LIFETIME_SLACK_MS = 60_000
+
+export interface WorkspaceOptions {
+  readonly sandboxes: Sandboxes
+  readonly blobs: Blobs
+  readonly interactionId: string
+  readonly epoch: number
+  readonly spec: RunSpec
+  readonly limits: SandboxLimits
+  readonly maxOutputBytes: number
+  readonly remainingMs: () => number
+  readonly signal: AbortSignal
+  /** Called when a sandbox is about to be made, and when it is ready. */
+  readonly onProvision: (state: 'started' | 'ready') => void
+}
+
+export interface Outputs {
+  readonly files: readonly StoredFile[]
+  /** What was left behind, in words. */
+  readonly problems: readonly string[]
+}
+
+export interface Workspace {
+  /** Throws SandboxError. */
+  open(): Promise<Sandbox>
+  forget(): void
+  /** Whether a sandbox was ever opened. */
+  readonly opened: boolean
+  /** Takes everything under outputs/ into the blob store. Never throws for what the sandbox holds. */
+  collect(): Promise<Outputs>
+  /** Resolves when the sandbox is gone. */
+  destroy(): Promise<void>
+}
+
+export function createWorkspace(options: WorkspaceOptions): Workspace {
+  const { sandboxes, interactionId, epoch, signal } = options
+  let opening: Promise<Sandbox> | undefined
+  let opened = false
+  let gone = false
+
+  async function provision(): Promise<Sandbox> {
+    opened = true
+    gone = false
+    options.onProvision('started')
+    const lifetimeMs = options.remainingMs() + LIFETIME_SLACK_MS
+    const sandbox = await sandboxes.open({ interactionId, epoch, lifetimeMs, limits: options.limits }, signal)
+    if (sandbox.fresh) await putFiles(options, sandbox)
+    options.onProvision('ready')
+    return sandbox
+  }
+
+  return {
+    open() {
+      if (signal.aborted) return Promise.reject(signal.reason)
+      opening ??= provision().catch((error) => {
+        opening = undefined
+        throw error
+      })
+      return opening
+    },
+    forget() {
+      opening = undefined
+    },
+    get opened() {
+      return opened
+    },
+    async collect() {
+      const sandbox = await opening?.catch(() => undefined)
+      return sandbox ? collectOutputs(options, sandbox) : { files: [], problems: [] }
+    },
+    async destroy() {
+      if (!opened || gone) return
+      await sandboxes.destroy(interactionId)
+      gone = true
+    },
+  }
+}
+
+async function putFiles({ blobs, spec }: WorkspaceOptions, sandbox: Sandbox): Promise<void> {
+  for (const file of spec.inputFiles) {
+    const bytes = await blobs.get(file.blob)
+    if (!bytes) throw new SandboxError('unavailable', `The input file ${file.name} is missing from the file store.`)
+    await sandbox.writeFile(file.name, bytes, 'write')
+  }
+}
+
+async function collectOutputs(options: WorkspaceOptions, sandbox: Sandbox): Promise<Outputs> {
+  const files: StoredFile[] = []
+  const problems: string[] = []
+  let room = options.maxOutputBytes
+  for (const entry of await listOutputs(sandbox, problems)) {
+    if (entry.size > room) {
+      problems.push(
+        `${entry.path} (${entry.size} bytes) is over what output files may hold together, ${options.maxOutputBytes} bytes`,
+      )
+      continue
+    }
+    try {
+      const bytes = await sandbox.readFile(`${OUTPUTS}/${entry.path}`, room)
+      room -= bytes.length
+      files.push(await storeFile(options.blobs, `${options.interactionId}/out/${files.length}`, entry.path, bytes))
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error
+      problems.push(`${entry.path}: ${error.message}`)
+    }
+  }
+  return { files, problems }
+}
+
+async function listOutputs(sandbox: Sandbox, problems: string[]): Promise<Entry[]> {
+  try {
+    const entries = await sandbox.list(OUTPUTS, { recursive: true, maxEntries: 2 * MAX_OUTPUT_FILES })
+    for (const entry of entries) {
+      if (entry.type === 'other') problems.push(`${entry.path} is no regular file`)
+    }
+    const files = entries.filter((entry) => entry.type === 'file')
+    if (files.length > MAX_OUTPUT_FILES) problems.push(`only the first ${MAX_OUTPUT_FILES} files were taken`)
+    return files.slice(0, MAX_OUTPUT_FILES)
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error
+    // No outputs directory is no outputs; a sandbox that is gone took them with it.
+    if (error.code !== 'not_found') problems.push(error.message)
+    return []
+  }
+}
+
+/** Puts bytes into the blob store and says what they are. `mimeType`: the caller's word, else by the name's ending. */
+export async function storeFile(
+  blobs: Blobs,
+  blob: string,
+  name: string,
+  bytes: Uint8Array,
+  mimeType?: string,
+): Promise<StoredFile> {
+  await blobs.put(blob, bytes)
+  return {
+    name,
+    blob,
+    size: bytes.length,
+    mimeType: mimeType ?? mime.getType(name) ?? 'application/octet-stream',
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+  }
+}
