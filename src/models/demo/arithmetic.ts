@@ -1,0 +1,157 @@
+/**
+ * Arithmetic from words to a number, by a parser of its own: nothing a caller writes is ever evaluated as code. An
+ * expression comes out in a form that is also Python, so that the sandbox can work it out.
+ */
+
+/** A number as text: whole numbers exactly, others to 12 significant digits. */
+export type Sum = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly problem: string }
+
+/** Results with more digits are refused. */
+const MAX_DIGITS = 4000
+
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [/(\d),(?=\d{3}\b)/g, '$1'],
+  [/\bsquare root of\s+(\d+(?:\.\d+)?)/g, '($1 ** 0.5)'],
+  [/(\d+(?:\.\d+)?)\s*(?:%|percent)\s+of\s+(\d+(?:\.\d+)?)/g, '($1 / 100 * $2)'],
+  [/(\d+(?:\.\d+)?)\s+squared\b/g, '($1 ** 2)'],
+  [/(\d+(?:\.\d+)?)\s+cubed\b/g, '($1 ** 3)'],
+  [/\bto the power of\b|\braised to\b/g, '**'],
+  [/\bmultiplied by\b|\btimes\b|[×·]/g, '*'],
+  [/\bdivided by\b|\bover\b|[÷]/g, '/'],
+  [/\bplus\b/g, '+'],
+  [/\bminus\b|[−–]/g, '-'],
+  [/\bmod(?:ulo)?\b/g, '%'],
+  [/\^/g, '**'],
+  [/(\d)\s*x\s*(?=[\d(])/g, '$1 * '],
+]
+
+/** The expression that an instruction holds, or undefined where it holds none with an operator in it. */
+export function findExpression(instruction: string): string | undefined {
+  const text = WORDS.reduce((rest, [pattern, sign]) => rest.replace(pattern, sign), instruction.toLowerCase())
+  const runs = (text.match(/[-(\d.][\d\s.()+*/%-]*[\d)]/g) ?? []).map((run) => run.trim().replace(/\s+/g, ' '))
+  return runs
+    .filter((run) => /\d\)?\s*[-+*/%]+\s*-?\(?\s*[\d.(]/.test(run) && !/^\d{4}-\d\d?(-\d\d?)?$/.test(run))
+    .filter((run) => parse(run) !== undefined)
+    .sort((a, b) => b.length - a.length)[0]
+    ?.replace(/^\(([^()]*)\)$/, '$1')
+}
+
+export function evaluate(expression: string): Sum {
+  const tree = parse(expression)
+  if (!tree) return { ok: false, problem: 'it is not an expression of numbers, + - * / % ** and brackets' }
+  try {
+    const value = work(tree)
+    if (typeof value === 'bigint') return { ok: true, value: value.toString() }
+    if (!Number.isFinite(value)) return { ok: false, problem: 'the result is too large' }
+    return { ok: true, value: String(Number(value.toPrecision(12))) }
+  } catch (error) {
+    if (error instanceof RangeError) return { ok: false, problem: error.message }
+    throw error
+  }
+}
+
+type Tree =
+  | { readonly kind: 'number'; readonly text: string }
+  | { readonly kind: 'minus'; readonly of: Tree }
+  | { readonly kind: 'sign'; readonly sign: string; readonly left: Tree; readonly right: Tree }
+
+/** Undefined where the text is not one whole expression. */
+function parse(text: string): Tree | undefined {
+  const tokens = text.match(/\d+(?:\.\d+)?|\.\d+|\*\*|\/\/|[-+*/%()]/g) ?? []
+  if (tokens.join('') !== text.replace(/\s+/g, '') || tokens.length > 500) return undefined
+  let at = 0
+
+  function chain(signs: readonly string[], next: () => Tree | undefined): Tree | undefined {
+    let left = next()
+    while (left && signs.includes(tokens[at] ?? '')) {
+      const sign = tokens[at++]!
+      const right = next()
+      left = right && { kind: 'sign', sign, left, right }
+    }
+    return left
+  }
+  const sum = (): Tree | undefined => chain(['+', '-'], product)
+  const product = (): Tree | undefined => chain(['*', '/', '//', '%'], signed)
+  function signed(): Tree | undefined {
+    if (tokens[at] !== '-') return power()
+    at++
+    const of = signed()
+    return of && { kind: 'minus', of }
+  }
+  /** Binds from the right, and tighter than a minus before it: -2**2 is -4, as in Python. */
+  function power(): Tree | undefined {
+    const left = atom()
+    if (!left || tokens[at] !== '**') return left
+    at++
+    const right = signed()
+    return right && { kind: 'sign', sign: '**', left, right }
+  }
+  function atom(): Tree | undefined {
+    const token = tokens[at++]
+    if (token === '(') {
+      const inner = sum()
+      return tokens[at++] === ')' ? inner : undefined
+    }
+    return token !== undefined && /[\d]/.test(token) ? { kind: 'number', text: token } : undefined
+  }
+
+  const tree = sum()
+  return at === tokens.length ? tree : undefined
+}
+
+/** Whole numbers stay whole as long as they can, as in Python. */
+function work(tree: Tree): bigint | number {
+  switch (tree.kind) {
+    case 'number':
+      return tree.text.includes('.') ? Number(tree.text) : BigInt(tree.text)
+    case 'minus':
+      return -work(tree.of)
+    case 'sign':
+      return apply(tree.sign, work(tree.left), work(tree.right))
+    default:
+      return tree satisfies never
+  }
+}
+
+function apply(sign: string, a: bigint | number, b: bigint | number): bigint | number {
+  if (sign === '**') return raise(a, b)
+  if ((sign === '/' || sign === '//' || sign === '%') && Number(b) === 0) throw new RangeError('it divides by zero')
+  if (typeof a === 'bigint' && typeof b === 'bigint' && sign !== '/') return applyWhole(sign, a, b)
+  const [x, y] = [Number(a), Number(b)]
+  if (sign === '+') return x + y
+  if (sign === '-') return x - y
+  if (sign === '*') return x * y
+  if (sign === '/') return x / y
+  const floor = Math.floor(x / y)
+  return sign === '//' ? floor : x - y * floor
+}
+
+/** Division rounds down and the remainder takes the divisor's sign, as in Python. */
+function applyWhole(sign: string, a: bigint, b: bigint): bigint {
+  if (sign === '+') return a + b
+  if (sign === '-') return a - b
+  if (sign === '*') {
+    refuseHuge(digits(a) + digits(b))
+    return a * b
+  }
+  const remainder = ((a % b) + b) % b
+  return sign === '%' ? remainder : (a - remainder) / b
+}
+
+function raise(a: bigint | number, b: bigint | number): bigint | number {
+  if (typeof a === 'bigint' && typeof b === 'bigint' && b >= 0n) {
+    if (a > 1n || a < -1n) refuseHuge(digits(a) * Number(b))
+    return a ** b
+  }
+  const value = Number(a) ** Number(b)
+  if (Number.isNaN(value)) throw new RangeError('the result is not a real number')
+  return value
+}
+
+function digits(value: bigint): number {
+  return value.toString().length
+}
+
+function refuseHuge(count: number): void {
+  if (count > MAX_DIGITS) throw new RangeError(`the result would have more than ${MAX_DIGITS} digits`)
+}

@@ -1,0 +1,56 @@
+/**
+ * Arguments as a model wrote them, checked. One zod schema gives both what the model is told (JSON Schema) and what is
+ * checked, so the two can't drift. A refusal is a sentence for the model: which argument, what it must be, what came.
+ */
+import { z } from 'zod'
+import type { JsonSchema } from '../domain/interaction.ts'
+
+export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string }
+
+export interface ToolArguments<T> {
+  readonly parameters: JsonSchema
+  check(args: Readonly<Record<string, unknown>>): Checked<T>
+}
+
+/** In the schema, give every check a message that goes on from the argument's name: `must be a string`. */
+export function toolArguments<S extends z.ZodObject>(tool: string, schema: S): ToolArguments<z.output<S>> {
+  const { $schema: _dialect, ...parameters } = z.toJSONSchema(schema, {
+    io: 'input',
+    // Upper bounds this far off only cost the model tokens, and some providers refuse them.
+    override: ({ jsonSchema }) => {
+      delete jsonSchema.maxLength
+      delete jsonSchema.maximum
+    },
+  })
+  const known = Object.keys(schema.shape)
+  return {
+    parameters,
+    check(args) {
+      // Some models write `null` for an optional argument they leave out.
+      const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null))
+      const parsed = schema.safeParse(given)
+      if (parsed.success) return { ok: true, value: parsed.data }
+      const problems = parsed.error.issues.map((issue) => {
+        const name = String(issue.path[0] ?? 'arguments')
+        return name in given ? `\`${name}\` ${issue.message}, got ${show(given[name])}` : `\`${name}\` is missing`
+      })
+      const unknown = Object.keys(given).filter((name) => !known.includes(name))
+      if (unknown.length > 0) problems.push(`there is no argument ${unknown.slice(0, 5).map(quote).join(', ')}`)
+      return {
+        ok: false,
+        message: `${tool} did nothing: ${[...new Set(problems)].join('; ')}. Its arguments are ${known.map(quote).join(', ')}.`,
+      }
+    },
+  }
+}
+
+function quote(name: string): string {
+  return `\`${name.slice(0, 60)}\``
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return 'an object'
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 60 ? `${text.slice(0, 60)}… (${text.length} characters)` : text
+}

@@ -1,0 +1,40 @@
+/** Output brought down to what a model may be given. */
+
+/**
+ * At most `maxBytes` bytes of UTF-8: the beginning and the end stay, the middle goes and is marked. Never cuts inside
+ * a character.
+ */
+export function cutMiddle(text: string, maxBytes: number): { readonly text: string; readonly cut: boolean } {
+  const bytes = Buffer.from(text, 'utf8')
+  if (bytes.length <= maxBytes) return { text, cut: false }
+  const mark = `\n[… ${bytes.length - maxBytes} bytes left out …]\n`
+  const room = Math.max(0, maxBytes - Buffer.byteLength(mark))
+  const head = startOfCharacter(bytes, Math.ceil(room / 2))
+  const tail = endOfCharacter(bytes, bytes.length - Math.floor(room / 2))
+  return { text: bytes.toString('utf8', 0, head) + mark + bytes.toString('utf8', tail), cut: true }
+}
+
+/** At most `maxBytes` bytes from the beginning, whole characters. */
+export function cutEnd(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text, 'utf8')
+  return bytes.length <= maxBytes ? text : bytes.toString('utf8', 0, startOfCharacter(bytes, maxBytes))
+}
+
+/** The first position at or after `at` where a character begins. */
+function endOfCharacter(bytes: Buffer, at: number): number {
+  let position = at
+  while (position < bytes.length && isInside(bytes[position]!)) position++
+  return position
+}
+
+/** The last position at or before `at` where a character begins (the end counts as one). */
+function startOfCharacter(bytes: Buffer, at: number): number {
+  let position = at
+  while (position > 0 && position < bytes.length && isInside(bytes[position]!)) position--
+  return position
+}
+
+/** A byte of UTF-8 that goes on a character. */
+function isInside(byte: number): boolean {
+  return (byte & 0xc0) === 0x80
+}

@@ -1,0 +1,123 @@
+/**
+ * `file_write`: writes, appends to, or changes one place of a file of the sandbox. A change is exact: the text to
+ * replace must stand there once, or nothing is written.
+ */
+import { z } from 'zod'
+import type { Sandbox } from '../sandbox/port.ts'
+import { toolArguments } from './arguments.ts'
+import { fileFailure } from './failure.ts'
+import { pathArgument } from './path-argument.ts'
+import type { Tool } from './port.ts'
+
+const MIB = 1024 * 1024
+/** Characters in one call. */
+const MAX_CONTENT = 8 * MIB
+/** Above it a change is for code. */
+const MAX_REPLACE_BYTES = 16 * MIB
+
+const MODES = ['write', 'append', 'replace'] as const
+
+const ARGUMENTS = toolArguments(
+  'file_write',
+  z.object({
+    path: pathArgument(
+      'Relative to the working directory. Directories are made. Use outputs/… for what the caller should get.',
+    ),
+    content: z
+      .string('must be a string')
+      .max(MAX_CONTENT, `must be at most ${MAX_CONTENT} characters; write it in parts with mode "append"`)
+      .describe('The text to write; with mode replace, what takes the place of `find`.'),
+    mode: z
+      .enum(MODES, `must be one of ${MODES.map((mode) => `"${mode}"`).join(', ')}`)
+      .optional()
+      .describe(
+        'write (default): the whole file anew. append: at its end. replace: `content` for the one place where `find` stands.',
+      ),
+    find: z
+      .string('must be a string')
+      .min(1, 'must not be empty')
+      .max(MAX_CONTENT, `must be at most ${MAX_CONTENT} characters`)
+      .optional()
+      .describe('Only with mode replace: the exact text to replace, which must stand in the file exactly once.'),
+  }),
+)
+
+type Arguments = Extract<ReturnType<typeof ARGUMENTS.check>, { ok: true }>['value']
+
+const DESCRIPTION = `Writes a text file in the sandbox: the whole file (mode write), at its end (append), or one exact place (replace). Files under outputs/ are returned to the caller when the run ends; all others are discarded.`
+
+export function createFileWrite(): Tool {
+  return {
+    definition: { name: 'file_write', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
+    // An append or a replacement must not happen twice, and the sandbox keeps no keys for file writes.
+    keyed: false,
+    async run(args, context) {
+      const checked = ARGUMENTS.check(args)
+      if (!checked.ok) return { output: checked.message }
+      const problem = contradiction(checked.value)
+      if (problem) return { output: `file_write did nothing: ${problem}` }
+      const sandbox = await context.sandbox()
+      try {
+        return { output: await write(sandbox, checked.value) }
+      } catch (error) {
+        return { output: fileFailure(error, checked.value.path) }
+      }
+    },
+  }
+}
+
+function contradiction({ mode = 'write', find }: Arguments): string | undefined {
+  if (mode === 'replace' && find === undefined) return 'mode "replace" needs `find`, the exact text to replace.'
+  // Taking `find` for a slip would overwrite a file that the model meant to change in one place.
+  if (mode !== 'replace' && find !== undefined) return `\`find\` goes with mode "replace" alone, and mode is "${mode}".`
+  return undefined
+}
+
+async function write(sandbox: Sandbox, args: Arguments): Promise<string> {
+  const { path, content, mode = 'write', find } = args
+  if (mode === 'replace') return replace(sandbox, path, find!, content)
+  const bytes = Buffer.from(content, 'utf8')
+  await sandbox.writeFile(path, bytes, mode)
+  const done = mode === 'append' ? `Appended ${bytes.length} bytes to` : `Wrote ${bytes.length} bytes to`
+  return `${done} \`${path}\`.${returned(path)}`
+}
+
+async function replace(sandbox: Sandbox, path: string, find: string, content: string): Promise<string> {
+  const before = decode(await sandbox.readFile(path, MAX_REPLACE_BYTES))
+  if (before === undefined) return `Nothing was replaced: \`${path}\` is not UTF-8 text. Change it with code_execution.`
+  const times = occurrences(before, find)
+  if (times !== 1)
+    return `Nothing was replaced: \`find\` stands ${times} times in \`${path}\`, it must stand there exactly once. ${advice(before, find, times)}`
+  const at = before.indexOf(find)
+  const bytes = Buffer.from(before.slice(0, at) + content + before.slice(at + find.length), 'utf8')
+  await sandbox.writeFile(path, bytes, 'write')
+  const line = before.slice(0, at).split('\n').length
+  return `Replaced one place at line ${line} of \`${path}\`, which now has ${bytes.length} bytes.${returned(path)}`
+}
+
+function advice(text: string, find: string, times: number): string {
+  if (times > 1) return 'Give more of the text around the place.'
+  if (text.includes(find.replaceAll('\n', '\r\n')))
+    return 'The file has Windows line ends (\\r\\n): use them in `find`.'
+  return 'Read the file and give the text as it stands there, spaces included.'
+}
+
+/** Places that don't overlap. */
+function occurrences(text: string, find: string): number {
+  let times = 0
+  for (let at = text.indexOf(find); at !== -1; at = text.indexOf(find, at + find.length)) times++
+  return times
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    // A byte order mark must come through: it is part of the file.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function returned(path: string): string {
+  return /^(\.\/|\/workspace\/)?outputs\/./.test(path) ? ' It will be returned to the caller.' : ''
+}

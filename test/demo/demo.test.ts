@@ -1,0 +1,365 @@
+/** The demo model beside tables: small tasks, conversations, JSON answers, budgets, aborts. */
+
+import { Ajv } from 'ajv'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { userText } from '../../src/domain/message.ts'
+import { estimateTokens } from '../../src/domain/usage.ts'
+import { evaluate, findExpression } from '../../src/models/demo/arithmetic.ts'
+import { createDemoModel, demoEntry } from '../../src/models/demo/demo.ts'
+import type { ModelDelta, ModelRequest } from '../../src/models/port.ts'
+import { drive } from './drive.ts'
+import { DAYS, mean, two, WEATHER } from './figures.ts'
+
+const APP_LOG = `2026-05-20T08:00:01Z INFO start
+2026-05-20T08:00:05Z ERROR db connection refused host=10.0.0.5
+2026-05-20T08:01:05Z INFO no errors found in check
+2026-05-20T09:00:05Z ERROR db connection refused host=10.0.0.6
+2026-05-21T09:10:05Z WARN slow query 1200 ms
+2026-05-21T09:11:05Z ERROR timeout after 30 s
+`
+const SETTINGS =
+  '{"config": {"server": {"port": 8080, "tls": {"enabled": true}}, "maxConnections": 250}, "tags": ["a", "b", "c"]}'
+const BOOK = 'The whale and the sea. The white whale!\nCall me Ishmael; the sea is calm, the whale is not.\n'
+
+const weather = { files: { 'seattle-weather.csv': WEATHER } }
+
+describe('text, logs and JSON', () => {
+  const cases: readonly [string, string, string, readonly string[]][] = [
+    [
+      'app.log',
+      'How many errors are in app.log?',
+      APP_LOG,
+      ['3 of the 6 lines', 'level ERROR', 'The word itself stands in 4 lines', '2: 2026-05-20T08:00:05Z'],
+    ],
+    ['app.log', 'How many lines contain "refused"?', APP_LOG, ['2 of the 6 lines', 'contain "refused"']],
+    ['app.log', 'count timeouts in app.log', APP_LOG, ['1 of the 6 lines']],
+    [
+      'app.log',
+      'errors per day',
+      APP_LOG,
+      ['2026-05-20  ████████████████████████  2', '2026-05-21  ████████████              1'],
+    ],
+    [
+      'app.log',
+      'What are the most common errors in app.log?',
+      APP_LOG,
+      ['- 2 × ERROR db connection refused host=N.N.N.N', '- 1 × ERROR timeout'],
+    ],
+    ['app.log', 'summarize app.log', APP_LOG, ['6 lines', 'ERROR', '3']],
+    [
+      'book.txt',
+      'top 2 words in book.txt',
+      BOOK,
+      ['whale  ████████████████████████  3', 'sea    ████████████████          2'],
+    ],
+    ['book.txt', 'how often does the word whale appear in book.txt?', BOOK, ['2 of the 2 lines', '3 times in all']],
+    ['book.txt', 'How many words does book.txt have?', BOOK, ['19 words']],
+    ['settings.json', 'What is config.server.port in settings.json?', SETTINGS, ['config.server.port is 8080']],
+    ['settings.json', 'What is the max connections setting?', SETTINGS, ['config.maxConnections is 250']],
+    ['settings.json', 'is tls enabled in settings.json?', SETTINGS, ['config.server.tls.enabled is true']],
+    ['settings.json', 'how many tags are in settings.json?', SETTINGS, ['tags has 3 items']],
+    [
+      'settings.json',
+      'what is config.server.timeout in settings.json',
+      SETTINGS,
+      ['nothing at the path config.server.timeout'],
+    ],
+  ]
+  test.each(cases)('%s: %s', async (file, instruction, content, said) => {
+    const { output, calls } = await drive(instruction, { files: { [file]: content } })
+    for (const words of said) expect(output).toContain(words)
+    expect(calls.length).toBeGreaterThan(0)
+  })
+})
+
+describe('arithmetic', () => {
+  test.each([
+    ['What is 17 * 23 + 4?', '17 * 23 + 4 = 395'],
+    ['compute 2**64', '= 18446744073709551616'],
+    ['what is 15% of 80', '= 12'],
+    ['What is 12 plus 30 divided by 4?', '= 19.5'],
+    ['how much is 1,250 x 3', '= 3750'],
+    ['What is 1/0?', 'divides by zero'],
+    ['compute 9**9**9', 'more than 4000 digits'],
+  ])('%s gives the same with and without the sandbox', async (instruction, said) => {
+    const inside = await drive(instruction)
+    const outside = await drive(instruction, { tools: [] })
+    expect(inside.output).toContain(said)
+    expect(outside.output).toBe(inside.output)
+    expect(outside.calls).toEqual([])
+  })
+
+  test('whole numbers are worked out exactly, in the right order of operations', () => {
+    const leaf = fc.integer({ min: 0, max: 999 }).map((n) => ({ text: String(n), value: BigInt(n) }))
+    const { tree } = fc.letrec<{ tree: { text: string; value: bigint } }>((tie) => ({
+      tree: fc.oneof(
+        { depthSize: 'small' },
+        leaf,
+        fc.tuple(tie('tree'), fc.constantFrom('+', '-', '*'), tie('tree')).map(([a, sign, b]) => ({
+          text: `(${a.text} ${sign} ${b.text})`,
+          value: sign === '+' ? a.value + b.value : sign === '-' ? a.value - b.value : a.value * b.value,
+        })),
+      ),
+    }))
+    fc.assert(
+      fc.property(tree, ({ text, value }) => {
+        expect(evaluate(text)).toEqual({ ok: true, value: String(value) })
+      }),
+    )
+    expect(evaluate('2 + 3 * 4 - 10 / 4')).toEqual({ ok: true, value: '11.5' })
+    expect(evaluate('-2 ** 2')).toEqual({ ok: true, value: '-4' })
+    expect(evaluate('2 ** 3 ** 2')).toEqual({ ok: true, value: '512' })
+    expect(evaluate('-7 % 3')).toEqual({ ok: true, value: '2' })
+  })
+
+  test('what is no arithmetic is not taken for it, and nothing is ever run as code', () => {
+    for (const text of [
+      'What happened on 2026-05-20?',
+      'call me at 555-',
+      'version 1.2.3',
+      '__import__("os")',
+      'phone',
+    ]) {
+      expect(findExpression(text), text).toBeUndefined()
+    }
+    expect(evaluate('process.exit(1)').ok).toBe(false)
+  })
+})
+
+describe('sums and rows of numbers', () => {
+  const primes = Array.from({ length: 30 }, (_, n) => n).filter(
+    (n) => n > 1 && !Array.from({ length: n }, (_, d) => d).some((d) => d > 1 && n % d === 0),
+  )
+  test.each([
+    ['Compute the first 10 Fibonacci numbers', '0, 1, 1, 2, 3, 5, 8, 13, 21, 34'],
+    ['What are the primes below 30?', primes.join(', ')],
+    ['Use Python to compute the sum of squares from 1 to 100', `${(100 * 101 * 201) / 6}`],
+    ['what is the sum of the numbers from 1 to 1,000?', `${(1000 * 1001) / 2}`],
+    ['what is the factorial of 20', '2432902008176640000'],
+    ['is 91 prime?', '91 is prime: no'],
+    ['what is the 10th prime?', '29'],
+  ])('%s', async (instruction, said) => {
+    const { output, calls } = await drive(instruction)
+    expect(output).toContain(said)
+    expect(calls).toHaveLength(1)
+  })
+})
+
+describe('code and files', () => {
+  test.each([
+    ['```python\nprint(6 * 7)\n```', 'python', '42'],
+    ['Run this:\n```bash\necho $((6 * 7))\n```', 'bash', '42'],
+    ['Please run\n```js\nconsole.log(6 * 7)\n```', 'javascript', '42'],
+  ])('%s', async (instruction, language, said) => {
+    const { output, calls } = await drive(instruction)
+    expect(calls[0]!.args.language).toBe(language)
+    expect(output).toContain(said)
+    expect(output).toContain('ran through')
+  })
+
+  test('code that fails is reported as failed', async () => {
+    const { output } = await drive('```python\nraise ValueError("no")\n```')
+    expect(output).toContain('did not run through')
+    expect(output).toContain('ValueError: no')
+  })
+
+  test.each([
+    ['Create a file hello.txt with the content "Hello, world"', 'hello.txt', 'Hello, world'],
+    ["Write 'a,b' to outputs/x.csv", 'x.csv', 'a,b'],
+    ['save the text "one\'s own" as note.md', 'note.md', "one's own"],
+  ])('%s', async (instruction, name, content) => {
+    const { outputs, output } = await drive(instruction)
+    expect(outputs.get(name)).toBe(content)
+    expect(output).toContain(`outputs/${name}`)
+    const byCode = await drive(instruction, { tools: ['code_execution'] })
+    expect(byCode.outputs.get(name)).toBe(content)
+  })
+
+  test('a haiku has three lines under its subject, and an essay is honestly refused', async () => {
+    const { outputs } = await drive('write a haiku about the sea to notes.txt')
+    expect(outputs.get('notes.txt')).toMatch(/^Sea\n\n(.+\n){3}$/)
+    const essay = await drive('Write an essay about cats to cats.md')
+    expect(essay.outputs.size).toBe(0)
+    expect(essay.output).toContain("can't make up that text")
+  })
+
+  test('files are listed and shown', async () => {
+    expect((await drive('What files are there?', weather)).output).toContain(
+      `seattle-weather.csv (${WEATHER.length} bytes)`,
+    )
+    const shown = await drive('Show the first 2 lines of seattle-weather.csv', weather)
+    expect(shown.output).toContain('2012-01-01,0.0,12.8')
+    expect(shown.output).not.toContain('2012-01-02')
+  })
+
+  test('what it does not understand, it answers with what it can do and how to configure a real model', async () => {
+    const { output, calls } = await drive('Hello!')
+    expect(output).toMatch(/demo model.*What is 17 \* 23 \+ 4.*errand\.yaml/s)
+    expect(calls).toEqual([])
+  })
+})
+
+describe('a conversation goes on from what was asked', () => {
+  test.each([
+    ['and the maximum?', [`maximum of temp_max is ${Math.max(...DAYS.map((day) => day.temp_max))}`]],
+    ['now by weather', ['mean of temp_max by weather', 'drizzle']],
+    ['and only for rain', [two(mean(DAYS.filter((day) => day.weather === 'rain').map((day) => day.temp_max)))]],
+    ['what about wind?', [`mean of wind is ${two(mean(DAYS.map((day) => day.wind)))}`]],
+  ])('%s', async (instruction, said) => {
+    const first = await drive('What is the average temp_max in seattle-weather.csv?', weather)
+    const { output } = await drive(instruction, { ...weather, history: first.messages })
+    for (const words of said) expect(output).toContain(words)
+  })
+
+  test('without the file it says that the sandbox is a fresh one', async () => {
+    const first = await drive('What is the average temp_max in seattle-weather.csv?', weather)
+    const { output, calls } = await drive('and the maximum?', { history: first.messages })
+    expect(output).toMatch(/fresh sandbox.*Attach seattle-weather\.csv again/)
+    expect(calls).toEqual([])
+  })
+})
+
+describe('an answer in JSON', () => {
+  const ajv = new Ajv({ strict: false })
+  const monthly = {
+    type: 'object',
+    properties: {
+      summary: { type: 'string', maxLength: 200 },
+      mean: { type: 'number' },
+      month: { type: 'string' },
+      months: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { month: { type: 'string' }, mean: { type: 'number' } },
+          required: ['month', 'mean'],
+          additionalProperties: false,
+        },
+      },
+      found: { type: 'boolean' },
+    },
+    required: ['summary', 'mean', 'month', 'months', 'found'],
+    additionalProperties: false,
+  }
+
+  test('conforms and holds the computed figures', async () => {
+    const { output } = await drive('What is the average wind by weather in seattle-weather.csv?', {
+      ...weather,
+      responseFormat: {
+        type: 'object',
+        properties: {
+          weather: { type: 'string' },
+          mean: { type: 'number' },
+          groups: {
+            type: 'array',
+            items: { type: 'object', properties: { weather: { type: 'string' }, value: { type: 'number' } } },
+          },
+        },
+      },
+    })
+    const answer = JSON.parse(output)
+    const snow = mean(DAYS.filter((day) => day.weather === 'snow').map((day) => day.wind))
+    expect(answer.weather).toBe('snow')
+    expect(answer.mean).toBeCloseTo(snow, 9)
+    expect(answer.groups).toHaveLength(5)
+    expect(answer.groups.find((group: { weather: string }) => group.weather === 'snow').value).toBeCloseTo(snow, 9)
+  })
+
+  test('an integer is the count that was asked for', async () => {
+    const responseFormat = {
+      type: 'object',
+      properties: { count: { type: 'integer' }, answer: { type: 'string' } },
+      required: ['count', 'answer'],
+    }
+    const answer = JSON.parse((await drive('How many days were rainy?', { ...weather, responseFormat })).output)
+    expect(answer.count).toBe(DAYS.filter((day) => day.weather === 'rain').length)
+    expect(answer.answer).toContain(String(answer.count))
+  })
+
+  test.each(['average temp_max by month in seattle-weather.csv', 'What is 2 + 2?', 'hello', 'and so on'])(
+    'conforms whatever was asked: %s',
+    async (instruction) => {
+      const { output } = await drive(instruction, { ...weather, responseFormat: monthly })
+      expect(ajv.validate(monthly, JSON.parse(output)), ajv.errorsText()).toBe(true)
+    },
+  )
+})
+
+describe('as a model', () => {
+  const request: ModelRequest = { messages: [userText('Hello!')], tools: [], maxOutputTokens: 100_000 }
+  const never = new AbortController().signal
+
+  async function call(overrides: Partial<ModelRequest>, signal = never) {
+    const deltas: ModelDelta[] = []
+    const outcome = await createDemoModel().call({ ...request, ...overrides }, (delta) => deltas.push(delta), signal)
+    const said = (type: 'text' | 'reasoning') => deltas.map((delta) => (delta.type === type ? delta.text : '')).join('')
+    return { outcome, deltas, text: said('text'), reasoning: said('reasoning') }
+  }
+
+  test('it speaks in several fragments, counts what went in and out, and says the same again', async () => {
+    const first = await call({})
+    const again = await call({})
+    expect(again.deltas).toEqual(first.deltas)
+    expect(first.deltas.length).toBeGreaterThan(10)
+    expect(first.outcome).toMatchObject({ ok: true, finish: 'stop' })
+    expect(first.outcome.tokens).toEqual({
+      input: estimateTokens('Hello!'.length + '[]'.length),
+      output: estimateTokens(first.text.length + first.reasoning.length),
+      cachedInput: 0,
+      reasoning: estimateTokens(first.reasoning.length),
+    })
+  })
+
+  test('it stays within any token budget and says when it was cut', async () => {
+    const whole = await call({})
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 600 }), async (maxOutputTokens) => {
+        const { outcome, text, reasoning } = await call({ maxOutputTokens })
+        expect(outcome.tokens!.output).toBeLessThanOrEqual(maxOutputTokens)
+        expect((whole.reasoning + whole.text).startsWith(reasoning + text)).toBe(true)
+        const complete = text === whole.text
+        expect(outcome).toMatchObject({ ok: true, finish: complete ? 'stop' : 'length' })
+      }),
+    )
+  })
+
+  test('a call that does not fit the budget is not made', async () => {
+    const messages = [
+      userText('Average wind by weather in a.csv?\n\nFiles in the working directory:\n- a.csv (12 bytes)'),
+    ]
+    const tools = [{ name: 'code_execution', description: '', parameters: {} }]
+    const { outcome } = await call({ messages, tools, maxOutputTokens: 120 })
+    expect(outcome).toMatchObject({ ok: true, finish: 'length' })
+    expect(outcome.ok && outcome.message.content.some((part) => part.type === 'tool_call')).toBe(false)
+  })
+
+  test('an abort ends it within a few fragments, and what was said is counted', async () => {
+    const abort = new AbortController()
+    let heard = 0
+    const outcome = await createDemoModel().call(request, () => ++heard === 8 && abort.abort(), abort.signal)
+    expect(outcome).toMatchObject({ ok: false, failure: { kind: 'aborted' } })
+    expect(heard).toBe(8)
+    expect(outcome.tokens!.output).toBeGreaterThan(0)
+    expect(await call({}, AbortSignal.abort())).toMatchObject({ outcome: { ok: false }, deltas: [] })
+  })
+
+  test('any instruction at all gets an answer or a call, never an exception', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), fc.boolean(), async (instruction, withFile) => {
+        const files = withFile ? '\n\nFiles in the working directory:\n- a.csv (1 bytes)' : ''
+        const { outcome } = await call({ messages: [userText(instruction + files)] })
+        expect(outcome.ok).toBe(true)
+      }),
+    )
+  })
+
+  test('its catalogue entry says plainly what it is', () => {
+    expect(demoEntry('svc-3.5-flash')).toMatchObject({
+      name: 'svc-3.5-flash',
+      provider: 'demo',
+      demo: true,
+      vision: false,
+    })
+  })
+})

@@ -1,0 +1,233 @@
+/** What the tools do with arguments nobody checked before, and what they tell the model of each outcome. */
+import { describe, expect, test } from 'vitest'
+import type { ToolName } from '../../src/domain/agent.ts'
+import { type ExecEnd, SandboxError } from '../../src/sandbox/port.ts'
+import type { ToolContext } from '../../src/tools/port.ts'
+import { createTools } from '../../src/tools/tools.ts'
+import { contextOn, createMemorySandbox, OK } from './memory-sandbox.ts'
+
+const tools = createTools()
+
+async function run(
+  name: ToolName,
+  args: Record<string, unknown>,
+  sandbox = createMemorySandbox(),
+  overrides: Partial<ToolContext> = {},
+) {
+  return tools.get(name)!.run(args, contextOn(sandbox, overrides))
+}
+
+describe('arguments from a model are refused in words, never by throwing, and nothing is done', () => {
+  const cases: readonly [ToolName, Record<string, unknown>, RegExp][] = [
+    ['code_execution', {}, /`code` is missing/],
+    ['code_execution', { command: 'ls' }, /`code` is missing; there is no argument `command`/],
+    ['code_execution', { code: '' }, /`code` must not be empty/],
+    ['code_execution', { code: ['print(1)'] }, /`code` must be a string, got an array/],
+    [
+      'code_execution',
+      { code: 'x', language: 'ruby' },
+      /`language` must be one of "python", "javascript", "bash", got "ruby"/,
+    ],
+    [
+      'code_execution',
+      { code: 'x'.repeat(1_000_001) },
+      /`code` must be at most 1000000 characters.*\(1000003 characters\)/,
+    ],
+    ['file_read', { path: 7 }, /`path` must be a string, got 7/],
+    ['file_read', { path: 'a\0b' }, /`path` must not hold a NUL character/],
+    ['file_read', { path: 'a', startLine: '3' }, /`startLine` must be a whole number, got "3"/],
+    ['file_read', { path: 'a', startLine: 0 }, /`startLine` must be 1 or more, got 0/],
+    ['file_read', { path: 'a', startLine: 1.5 }, /`startLine` must be a whole number/],
+    ['file_read', { path: 'a', startLine: 5, endLine: 2 }, /`endLine` \(2\) is before `startLine` \(5\)/],
+    ['file_write', { path: 'a' }, /`content` is missing/],
+    [
+      'file_write',
+      { content: {}, mode: 'upsert' },
+      /`path` is missing; `content` must be a string, got an object; `mode` must be one of/,
+    ],
+    ['file_write', { path: 'a', content: 'b', mode: 'replace' }, /mode "replace" needs `find`/],
+    ['file_write', { path: 'a', content: 'b', find: 'c' }, /`find` goes with mode "replace" alone/],
+  ]
+  test.each(cases)('%s %j', async (name, args, expected) => {
+    const sandbox = createMemorySandbox({ a: 'one' })
+    const { output } = await run(name, args, sandbox)
+    expect(output).toMatch(expected)
+    expect(output).toMatch(new RegExp(`^${name} did nothing: `))
+    expect(output.length).toBeLessThan(500)
+    expect(sandbox.requests).toEqual([])
+    expect([...sandbox.files].map(([file, bytes]) => [file, bytes.toString()])).toEqual([['a', 'one']])
+  })
+
+  test('an optional argument that is null counts as left out', async () => {
+    const sandbox = createMemorySandbox()
+    await run('code_execution', { code: 'print(1)', language: null }, sandbox)
+    expect(sandbox.requests[0]).toMatchObject({
+      key: 'step-1',
+      language: 'python',
+      code: 'print(1)',
+      timeoutMs: 30_000,
+    })
+  })
+})
+
+describe('code_execution tells how a step ended', () => {
+  const cases: readonly [string, ExecEnd, RegExp][] = [
+    ['a failure', { kind: 'exit', code: 3 }, /exit code 3 after 1\.2 s/],
+    ['a signal', { kind: 'signal', signal: 'SIGSEGV' }, /ended by SIGSEGV/],
+    ['the time limit', { kind: 'timeout', afterMs: 5000 }, /stopped after 5\.0 s/],
+    ['the memory limit', { kind: 'memory_limit', limitMiB: 512 }, /512 MiB of memory/],
+    ['a cancelled run', { kind: 'cancelled' }, /run was cancelled/],
+    ['a lost sandbox', { kind: 'lost' }, /outcome is unknown/],
+  ]
+  test.each(cases)('by %s', async (_name, end, expected) => {
+    const sandbox = createMemorySandbox()
+    sandbox.result = { ...OK, output: 'half done\n', end }
+    const { output } = await run('code_execution', { code: 'x' }, sandbox)
+    expect(output).toMatch(/^half done\n\[/)
+    expect(output).toMatch(expected)
+  })
+
+  test('a step that went well gives its output and nothing else', async () => {
+    const sandbox = createMemorySandbox()
+    sandbox.result = { ...OK, output: '42\n' }
+    expect((await run('code_execution', { code: 'print(42)' }, sandbox)).output).toBe('42')
+  })
+
+  test('silence, a cut and a new session are told', async () => {
+    const sandbox = createMemorySandbox()
+    expect((await run('code_execution', { code: 'x = 1' }, sandbox)).output).toBe('[It printed nothing.]')
+    sandbox.result = { ...OK, output: 'ab', truncated: true, sessionRestarted: true }
+    const { output } = await run('code_execution', { code: 'x', language: 'bash' }, sandbox)
+    expect(output).toMatch(/^ab\n\[The output was too long .*\]\n\[The bash session was started anew/)
+  })
+
+  test('more output than the model may be given is cut in its middle, between characters', async () => {
+    const sandbox = createMemorySandbox()
+    sandbox.result = { ...OK, output: `start${'é'.repeat(5000)}end` }
+    const { output } = await run('code_execution', { code: 'x' }, sandbox, { outputBytes: 301 })
+    expect(output).toMatch(/^starté+\n\[… \d+ bytes left out …\]\né+end\n\[The output was too long/)
+    expect(output).not.toContain('�')
+    expect(Buffer.byteLength(output.slice(0, output.indexOf('\n[The output')))).toBeLessThanOrEqual(301)
+  })
+
+  test('a sandbox that can not be had is thrown, not told', async () => {
+    const gone = async () => {
+      throw new SandboxError('unavailable', 'none left')
+    }
+    await expect(run('code_execution', { code: 'x' }, undefined, { sandbox: gone })).rejects.toThrow('none left')
+  })
+})
+
+describe('file_read', () => {
+  const png = Buffer.from('89504e470d0a1a0a0000000d', 'hex')
+  const lines = Array.from({ length: 500 }, (_, i) => `line ${i + 1}`).join('\n')
+
+  test('gives text with its size and line count, and ranges with what is left', async () => {
+    const sandbox = createMemorySandbox({ 'a.txt': 'one\ntwo\nthree\n', empty: '' })
+    expect((await run('file_read', { path: 'a.txt' }, sandbox)).output).toBe(
+      '[a.txt: 3 lines, 14 bytes]\none\ntwo\nthree',
+    )
+    expect((await run('file_read', { path: 'a.txt', startLine: 2, endLine: 2 }, sandbox)).output).toBe(
+      '[a.txt: lines 2-2 of 3, 14 bytes]\ntwo',
+    )
+    expect((await run('file_read', { path: 'a.txt', startLine: 9 }, sandbox)).output).toContain('there is no line 9')
+    expect((await run('file_read', { path: 'empty' }, sandbox)).output).toBe('[empty: empty file, 0 bytes]')
+  })
+
+  test('stops at whole lines and says where to go on; reading on from there gives every line once', async () => {
+    const sandbox = createMemorySandbox({ 'long.txt': lines })
+    const seen: string[] = []
+    let startLine: number | undefined = 1
+    while (startLine !== undefined) {
+      const { output } = await run('file_read', { path: 'long.txt', startLine }, sandbox, { outputBytes: 1000 })
+      const [header = '', ...body] = output.split('\n')
+      seen.push(...body)
+      const next = /go on with startLine (\d+)/.exec(header)?.[1]
+      startLine = next === undefined ? undefined : Number(next)
+    }
+    expect(seen.join('\n')).toBe(lines)
+  })
+
+  test('one line longer than may be given is cut and said to be', async () => {
+    const sandbox = createMemorySandbox({ 'one.json': 'x'.repeat(5000) })
+    const { output } = await run('file_read', { path: 'one.json' }, sandbox, { outputBytes: 100 })
+    expect(output).toBe(`[one.json: 1 line, 5000 bytes; line 1 is longer than shown]\n${'x'.repeat(100)}`)
+  })
+
+  test('lists a directory, and helps with a name that is not there', async () => {
+    const sandbox = createMemorySandbox({ 'data/a.csv': 'x', 'data/deep/b.csv': 'y', 'notes.txt': 'z' })
+    expect((await run('file_read', { path: 'data' }, sandbox)).output).toBe(
+      '[data: directory, 2 entries]\na.csv (1 bytes)\ndeep/',
+    )
+    expect((await run('file_read', { path: 'note.txt' }, sandbox)).output).toBe(
+      'There is no file `note.txt`. The working directory holds: data/, notes.txt.',
+    )
+  })
+
+  test('shows an image to a model that can see, and describes it to one that can not', async () => {
+    const sandbox = createMemorySandbox({ 'a.png': png })
+    const seen = await run('file_read', { path: 'a.png' }, sandbox, { vision: true })
+    expect(seen.images).toEqual([{ mimeType: 'image/png', base64: png.toString('base64') }])
+    const told = await run('file_read', { path: 'a.png' }, sandbox)
+    expect(told.images).toBeUndefined()
+    expect(told.output).toMatch(/is an image \(image\/png, 12 bytes\)\. This model can't be shown images/)
+  })
+
+  test('describes what is no text instead of dumping it, and reads older encodings', async () => {
+    const sandbox = createMemorySandbox({
+      'a.bin': Buffer.from([1, 0, 2, 0]),
+      'a.pdf': '%PDF-1.7\n…',
+      'latin.txt': Buffer.from('caf\xe9', 'latin1'),
+      'wide.txt': Buffer.from('﻿hello', 'utf16le'),
+    })
+    expect((await run('file_read', { path: 'a.bin' }, sandbox)).output).toContain('binary file (unknown type, 4 bytes)')
+    expect((await run('file_read', { path: 'a.pdf' }, sandbox)).output).toContain('pdftotext')
+    expect((await run('file_read', { path: 'latin.txt' }, sandbox)).output).toBe(
+      '[latin.txt: 1 line, 4 bytes, read as windows-1252]\ncafé',
+    )
+    expect((await run('file_read', { path: 'wide.txt' }, sandbox)).output).toContain('\nhello')
+  })
+})
+
+describe('file_write', () => {
+  test('writes and appends, counts bytes, and says what the caller will get', async () => {
+    const sandbox = createMemorySandbox()
+    expect((await run('file_write', { path: 'outputs/a.txt', content: 'é\n' }, sandbox)).output).toBe(
+      'Wrote 3 bytes to `outputs/a.txt`. It will be returned to the caller.',
+    )
+    expect(
+      (await run('file_write', { path: 'outputs/a.txt', content: 'b', mode: 'append' }, sandbox)).output,
+    ).toContain('Appended 1 bytes to')
+    expect(sandbox.files.get('outputs/a.txt')!.toString()).toBe('é\nb')
+    expect((await run('file_write', { path: 'scratch.txt', content: '' }, sandbox)).output).toBe(
+      'Wrote 0 bytes to `scratch.txt`.',
+    )
+  })
+
+  test('replaces a place that is there exactly once, and takes the new text literally', async () => {
+    const sandbox = createMemorySandbox({ 'a.py': 'a = 1\nb = 2\n' })
+    const { output } = await run(
+      'file_write',
+      { path: 'a.py', mode: 'replace', find: 'b = 2', content: "b = '$&'" },
+      sandbox,
+    )
+    expect(output).toBe('Replaced one place at line 2 of `a.py`, which now has 15 bytes.')
+    expect(sandbox.files.get('a.py')!.toString()).toBe("a = 1\nb = '$&'\n")
+  })
+
+  test.each([
+    ['twice', 'x\nx\n', 'x', /stands 2 times .*Give more of the text/],
+    ['nowhere', 'x\n', 'y', /stands 0 times .*Read the file/],
+    ['with other line ends', 'a\r\nb\r\n', 'a\nb', /stands 0 times .*Windows line ends/],
+  ])('writes nothing where the text to replace stands %s', async (_name, before, find, expected) => {
+    const sandbox = createMemorySandbox({ f: before })
+    const { output } = await run('file_write', { path: 'f', mode: 'replace', find, content: 'z' }, sandbox)
+    expect(output).toMatch(expected)
+    expect(sandbox.files.get('f')!.toString()).toBe(before)
+  })
+
+  test('a place that may not be written is told', async () => {
+    const { output } = await run('file_write', { path: '/etc/passwd', content: 'x' })
+    expect(output).toMatch(/can't be written or read here: read-only file system/)
+  })
+})
