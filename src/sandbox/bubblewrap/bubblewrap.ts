@@ -1,0 +1,319 @@
+/**
+ * The bubblewrap driver: fresh user, mount, pid, network, ipc, uts and cgroup namespaces a cell, no capability, a seccomp
+ * filter, read-only root, limits by cgroup. As root every cell has a host uid of its own that owns nothing.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { release } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cell, Driver, DriverOptions } from '../driver.ts'
+import type { SandboxLimits } from '../port.ts'
+import { explainRefusal } from './causes.ts'
+import { type Cgroups, type Group, openCgroups } from './cgroups.ts'
+import { bubblewrapArguments, LAUNCH_SCRIPT, MOUNT_SCRIPT } from './command.ts'
+import { hasNode, isReachable, rootArguments } from './rootfs.ts'
+import { ARCHITECTURES, type Architecture, seccompProgram } from './seccomp.ts'
+
+const MIB = 1024 * 1024
+/** Above what distributions and container runtimes give out, below 2^31; each host takes a thousand from here. */
+const FIRST_UID = 1_900_000_000
+const UIDS_A_HOST = 1000
+const STDERR_KEPT = 4096
+
+/** Throws an Error with a sentence for the operator where no sandbox can be made here. */
+export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promise<Driver> {
+  const bwrap = findBubblewrap()
+  checkRoot(rootfs)
+  const hash = createHash('sha256').update(stateDir).digest('hex').slice(0, 12)
+  const firstUid = process.getuid?.() === 0 ? uidRange(hash) : undefined
+  const drops = firstUid !== undefined
+  const scratch = makeScratch(drops ? `/run/errand-${hash}` : join(stateDir, 'run'))
+  const cgroups = openCgroups(`errand-${hash}`)
+  await cgroups.sweep()
+
+  const filter = join(scratch, 'seccomp.bpf')
+  writeFileSync(filter, seccompProgram(process.arch as Architecture))
+  const runner = placeRunner(scratch, rootfs)
+  const node = hasNode(rootfs) ? undefined : nodeSource(scratch, drops)
+  const root = rootArguments(rootfs, scratch)
+  const slots = new Set<number>()
+  let count = 0
+
+  function start(group: Group | undefined, slot: number, limits: SandboxLimits): ChildProcess {
+    const inside = { root, runner: runner(), node: node?.path, limits, rlimits: rlimits(limits, cgroups, drops) }
+    const command = [
+      ...(group?.joinFiles ?? []),
+      '--',
+      ...(node?.mount ? ['unshare', '--mount', '--', 'sh', '-c', MOUNT_SCRIPT, ...node.mount] : []),
+      ...(drops ? dropTo(firstUid + slot) : []),
+      bwrap,
+      ...bubblewrapArguments(inside),
+    ]
+    const filterFd = openSync(filter, 'r')
+    try {
+      return spawn('/bin/sh', ['-c', LAUNCH_SCRIPT, 'errand', ...command], {
+        stdio: ['pipe', 'pipe', 'pipe', filterFd, 'pipe'],
+        env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+        detached: true, // a ^C on the terminal is the server's to handle
+      })
+    } finally {
+      closeSync(filterFd)
+    }
+  }
+
+  async function launch(limits: SandboxLimits): Promise<Cell> {
+    const group = cgroups.create(`${Date.now().toString(36)}-${++count}`, limits)
+    const slot = freeSlot(slots)
+    try {
+      return createCell(start(group, slot, limits), group, () => slots.delete(slot))
+    } catch (error) {
+      slots.delete(slot)
+      await group?.remove()
+      throw error
+    }
+  }
+
+  return {
+    name: 'bubblewrap',
+    launch,
+    sweep: () => cgroups.sweep(),
+    holds: (limits) => describe(limits, cgroups, drops),
+    async close() {
+      await cgroups.close()
+      rmSync(scratch, { recursive: true, force: true })
+    },
+  }
+}
+
+function checkRoot(rootfs: string | undefined): void {
+  if (!(process.arch in ARCHITECTURES)) {
+    throw new Error(`The sandbox has no seccomp table for ${process.arch}; x86_64 and aarch64 are supported.`)
+  }
+  if (rootfs !== undefined && !existsSync(rootfs)) throw new Error(`sandbox.rootfs: ${rootfs} does not exist.`)
+  if (existsSync(join(rootfs ?? '/', 'usr/bin/python3'))) return
+  throw new Error(
+    rootfs === undefined
+      ? 'The sandbox needs /usr/bin/python3, which is not there: apt-get install -y python3'
+      : `sandbox.rootfs: ${rootfs} has no usr/bin/python3, which the sandbox needs.`,
+  )
+}
+
+/** Where the runner's program is: the source until it is compiled, which saves each sandbox 8 of some 45 ms. */
+function placeRunner(scratch: string, rootfs: string | undefined): () => string {
+  let program = join(scratch, 'runner.py')
+  copyFileSync(join(dirname(import.meta.dirname), 'runner.py'), program)
+  chmodSync(program, 0o644)
+  if (rootfs === undefined) {
+    const compiled = `${program}c`
+    const script = 'import py_compile, sys; py_compile.compile(sys.argv[1], sys.argv[2], doraise=True)'
+    const child = spawn('/usr/bin/python3', ['-I', '-S', '-c', script, program, compiled], { stdio: 'ignore' })
+    child.once('error', () => {}) // the source serves as well
+    child.once('close', (code) => {
+      if (code === 0) program = compiled
+    })
+  }
+  return () => program
+}
+
+function createCell(child: ChildProcess, group: Group | undefined, onGone: () => void): Cell {
+  let stderr = ''
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-STDERR_KEPT)
+  })
+  child.stdin!.on('error', () => {}) // it ends: `exited` tells
+  const first = readFirstProcess(child.stdio[4] as Readable)
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('close', () => resolve(explainRefusal(stderr.trim())))
+  })
+  let ending: Promise<void> | undefined
+  async function end(): Promise<void> {
+    child.kill('SIGKILL')
+    child.stdin!.destroy()
+    await Promise.race([exited, sleep(1000)])
+    const pid = await Promise.race([first, sleep(1000, undefined)])
+    if (pid) await waitUntilGone(pid)
+    await group?.remove()
+    onGone()
+  }
+  return {
+    stdin: child.stdin!,
+    stdout: child.stdout!,
+    exited,
+    memoryKills: () => group?.memoryKills() ?? 0,
+    end: () => (ending ??= end()),
+  }
+}
+
+interface FirstProcess {
+  readonly pid: number
+  readonly started: string
+}
+
+/** bubblewrap tells the host's number of the cell's PID 1. Undefined when it came to no process. */
+async function readFirstProcess(info: Readable): Promise<FirstProcess | undefined> {
+  let text = ''
+  try {
+    for await (const piece of info.setEncoding('utf8')) {
+      text += piece
+      if (text.includes('}')) break // the cell inherits the other end: it closes with the cell
+    }
+    const pid = (JSON.parse(text) as { 'child-pid': number })['child-pid']
+    const started = startTime(pid)
+    return started === undefined ? undefined : { pid, started }
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Ticks at which the process began: tells it from a later one of the same number. Undefined when it is gone or a zombie:
+ * orphaned by the end of bubblewrap, it may wait long for the machine's init to reap it.
+ */
+function startTime(pid: number): string | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return fields[0] === 'Z' ? undefined : fields[19]
+  } catch {
+    return undefined
+  }
+}
+
+/** The kernel lets the first process of a pid namespace go only after every other one in it: its end is everybody's. */
+async function waitUntilGone({ pid, started }: FirstProcess): Promise<void> {
+  for (let waited = 0; startTime(pid) === started; waited++) {
+    if (waited > 2000) throw new Error(`Process ${pid}, the first of a sandbox, could not be killed in 10 s.`)
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      return
+    }
+    await sleep(waited < 50 ? 1 : 5)
+  }
+}
+
+function findBubblewrap(): string {
+  const path = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap'].find((place) => existsSync(place))
+  if (!path) {
+    throw new Error(
+      'The sandbox needs bubblewrap, which is not installed: apt-get install -y bubblewrap (Debian, Ubuntu)',
+    )
+  }
+  const version = execFileSync(path, ['--version'], { encoding: 'utf8' }).trim()
+  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(version)?.slice(1) ?? []).map(Number)
+  if (major === 0 && minor < 8) {
+    throw new Error(
+      `The sandbox needs bubblewrap 0.8.0 or newer; ${path} is ${version}. Debian 12 and Ubuntu 24.04 have it.`,
+    )
+  }
+  return path
+}
+
+/** A directory that every uid can read and only we can write. */
+function makeScratch(path: string): string {
+  rmSync(path, { recursive: true, force: true })
+  mkdirSync(path, { recursive: true, mode: 0o755 })
+  chmodSync(path, 0o755)
+  return path
+}
+
+/** The Node that runs Errand. Where the cell's uid could not come to it, it is mounted at a place of ours at each launch. */
+function nodeSource(scratch: string, drops: boolean): { path: string; mount?: [source: string, target: string] } {
+  if (!drops || isReachable(process.execPath)) return { path: process.execPath }
+  const target = join(scratch, 'node')
+  writeFileSync(target, '')
+  return { path: target, mount: [process.execPath, target] }
+}
+
+function dropTo(uid: number): string[] {
+  return ['setpriv', '--reuid', `${uid}`, '--regid', `${uid}`, '--clear-groups', '--no-new-privs', '--']
+}
+
+/**
+ * The first of this host's uids. In a container that maps few, they are taken from the end of what is mapped; undefined
+ * where next to none is mapped, as in a user namespace made by an ordinary user.
+ */
+function uidRange(hash: string): number | undefined {
+  const maps = readFileSync('/proc/self/uid_map', 'utf8').trim().split('\n')
+  const end = Math.max(
+    ...maps.map((line) => line.trim().split(/\s+/).map(Number)).map(([from = 0, , size = 0]) => from + size),
+  )
+  const wanted = FIRST_UID + (Number.parseInt(hash.slice(0, 6), 16) % 200_000) * UIDS_A_HOST
+  if (wanted + UIDS_A_HOST <= end) return wanted
+  return end > 10 * UIDS_A_HOST ? end - 2 * UIDS_A_HOST - 2 : undefined
+}
+
+function freeSlot(slots: Set<number>): number {
+  let slot = 0
+  while (slots.has(slot)) slot++
+  if (slot >= UIDS_A_HOST) throw new Error(`More than ${UIDS_A_HOST} sandboxes at once on one host are not supported.`)
+  slots.add(slot)
+  return slot
+}
+
+/** What the runner sets for the sessions, beside the cgroup or in its place. */
+function rlimits(limits: SandboxLimits, cgroups: Cgroups, drops: boolean): Record<string, number> {
+  return {
+    ...(drops || countsProcessesByNamespace() ? { RLIMIT_NPROC: limits.pids } : {}),
+    ...(cgroups.controllers.has('memory') ? {} : { RLIMIT_DATA: processMemoryMiB(limits) * MIB }),
+  }
+}
+
+/** Node reserves 600 MiB before it does anything: less, and it could not start. */
+function processMemoryMiB(limits: SandboxLimits): number {
+  return limits.memoryMiB + 640
+}
+
+/** Since Linux 5.14 RLIMIT_NPROC counts within the user namespace; before, all processes of the host's user. */
+function countsProcessesByNamespace(): boolean {
+  const [major = 0, minor = 0] = release().split('.').map(Number)
+  return major > 5 || (major === 5 && minor >= 14)
+}
+
+function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drops: boolean) {
+  const enforced = [
+    'network: none (an empty network namespace)',
+    'files: the root is read-only; nothing of the host but /usr or the configured tree is seen',
+    'system calls: seccomp filter, no capability, no new privileges, no further namespaces',
+    `workspace: ${limits.workspaceMiB} MiB; /tmp and /dev/shm: 64 MiB each`,
+  ]
+  const notEnforced = [
+    'number of files: bounded by memory alone (bubblewrap cannot set nr_inodes)',
+    'kernel: shared with the host; for tenants hostile to each other use a machine each until gVisor or Kata can be chosen',
+  ]
+  const remedy = 'run Errand as root, or as a systemd service with Delegate=yes and DelegateSubgroup=main'
+  const say = (controller: 'memory' | 'pids' | 'cpu', held: string, missing: string) =>
+    controllers.has(controller)
+      ? enforced.push(`${held} (cgroup ${version})`)
+      : notEnforced.push(`${missing}: ${remedy}`)
+  say(
+    'memory',
+    `memory: ${limits.memoryMiB} MiB, files of the workspace included`,
+    `memory of a sandbox as a whole (each process: ${processMemoryMiB(limits)} MiB)`,
+  )
+  say('cpu', `processor: ${limits.cpus} ${limits.cpus === 1 ? 'core' : 'cores'}`, 'processor time')
+  if (controllers.has('pids')) enforced.push(`processes: ${limits.pids} (cgroup ${version})`)
+  else if (drops || countsProcessesByNamespace()) enforced.push(`processes: ${limits.pids} (RLIMIT_NPROC)`)
+  else notEnforced.push(`number of processes: ${remedy}`)
+  if (drops) enforced.push('host user: each sandbox runs under a uid of its own that owns nothing')
+  else
+    notEnforced.push(
+      "host user: sandboxes run under Errand's own uid (namespaces and seccomp stand between): run Errand as root for a uid each",
+    )
+  return { enforced, notEnforced }
+}

@@ -1,0 +1,220 @@
+/**
+ * Limits on memory, processor and processes by control groups: version 1, version 2 where it is delegated, or none.
+ * Every group of this host stands in one directory named for it (`errand-<hash>`), so what a dead host left can be told
+ * from what another host on the machine is using.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SandboxLimits } from '../port.ts'
+
+export interface Group {
+  /** Files that a process writes its own id to in order to join. */
+  readonly joinFiles: readonly string[]
+  memoryKills(): number
+  /** Kills what is in it and removes it; resolves when that is done. Throws when it cannot be emptied in 10 s. */
+  remove(): Promise<void>
+}
+
+export interface Cgroups {
+  readonly version: 'v1' | 'v2' | 'none'
+  readonly controllers: ReadonlySet<Controller>
+  /** Undefined where there are no control groups to be had. */
+  create(id: string, limits: SandboxLimits): Group | undefined
+  /** Removes every group of this host that is not in use. */
+  sweep(): Promise<void>
+  close(): Promise<void>
+}
+
+export type Controller = 'memory' | 'pids' | 'cpu'
+const CONTROLLERS: readonly Controller[] = ['memory', 'pids', 'cpu']
+
+/** Processes of our own in a group: bubblewrap twice, the runner, a keeper for each language. */
+const OWN_PROCESSES = 6
+const CPU_PERIOD_US = 100_000
+const MIB = 1024 * 1024
+
+export interface CgroupPlaces {
+  readonly version: 'v1' | 'v2'
+  /** Controller → the directory that our groups may be made in. */
+  readonly bases: ReadonlyMap<Controller, string>
+}
+
+export function openCgroups(name: string, places: CgroupPlaces | undefined = findPlaces()): Cgroups {
+  const homes = new Map<Controller, string>()
+  for (const [controller, base] of places?.bases ?? []) {
+    const home = join(base, name)
+    try {
+      mkdirSync(home, { recursive: true })
+      homes.set(controller, home)
+    } catch {
+      // Not ours to make: reported as not enforced.
+    }
+  }
+  if (places?.version === 'v2') for (const home of new Set(homes.values())) enable(home)
+  const used = new Set<string>()
+  const version = homes.size > 0 ? places!.version : 'none'
+  const distinctHomes = () => [...new Set(homes.values())]
+
+  return {
+    version,
+    controllers: new Set(homes.keys()),
+    create(id, limits) {
+      if (homes.size === 0) return undefined
+      used.add(id)
+      const directories = distinctHomes().map((home) => join(home, id))
+      for (const directory of directories) mkdirSync(directory)
+      for (const [controller, home] of homes) setLimit(version, controller, join(home, id), limits)
+      const memory = homes.get('memory')
+      return {
+        joinFiles: directories.map((directory) => join(directory, 'cgroup.procs')),
+        memoryKills: () => (memory ? readMemoryKills(version, join(memory, id)) : 0),
+        remove: async () => {
+          await Promise.all(directories.map(removeGroup))
+          used.delete(id)
+        },
+      }
+    },
+    async sweep() {
+      const left = distinctHomes().flatMap((home) =>
+        directoriesIn(home)
+          .filter((id) => !used.has(id))
+          .map((id) => join(home, id)),
+      )
+      await Promise.all(left.map(removeGroup))
+    },
+    async close() {
+      await Promise.all(distinctHomes().map(removeGroup))
+    },
+  }
+}
+
+function setLimit(version: string, controller: Controller, directory: string, limits: SandboxLimits): void {
+  const bytes = String(limits.memoryMiB * MIB)
+  const quota = Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US))
+  const set = (file: string, value: string, optional = false) => {
+    if (!optional || existsSync(join(directory, file))) writeFileSync(join(directory, file), value)
+  }
+  if (controller === 'pids') set('pids.max', String(limits.pids + OWN_PROCESSES))
+  else if (controller === 'cpu' && version === 'v2') set('cpu.max', `${quota} ${CPU_PERIOD_US}`)
+  else if (controller === 'cpu') {
+    set('cpu.cfs_period_us', String(CPU_PERIOD_US))
+    set('cpu.cfs_quota_us', String(quota))
+  } else if (version === 'v2') {
+    set('memory.max', bytes)
+    set('memory.swap.max', '0', true)
+  } else {
+    set('memory.limit_in_bytes', bytes)
+    set('memory.memsw.limit_in_bytes', bytes, true)
+  }
+}
+
+function readMemoryKills(version: string, directory: string): number {
+  try {
+    const text = readFileSync(join(directory, version === 'v2' ? 'memory.events' : 'memory.oom_control'), 'utf8')
+    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
+  } catch {
+    return 0
+  }
+}
+
+function directoriesIn(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+  } catch {
+    return []
+  }
+}
+
+async function removeGroup(directory: string): Promise<void> {
+  const until = Date.now() + 10_000
+  for (;;) {
+    for (const pid of processesIn(directory)) killQuietly(pid)
+    try {
+      rmdirSync(directory)
+      return
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT') return
+      if (code !== 'EBUSY' || Date.now() > until) throw error
+    }
+    await sleep(2)
+  }
+}
+
+function processesIn(directory: string): number[] {
+  try {
+    return readFileSync(join(directory, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has just gone.
+  }
+}
+
+/** Where this process may make groups; undefined where nowhere. */
+export function findPlaces(): CgroupPlaces | undefined {
+  const memberships = readFileSync('/proc/self/cgroup', 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => /^\d+:([^:]*):(.*)$/.exec(line)!)
+    .map(([, controllers, path]) => ({ controllers: controllers!.split(','), path: path! }))
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n').map(parseMount)
+
+  const bases = new Map<Controller, string>()
+  for (const controller of CONTROLLERS) {
+    const own = memberships.find((membership) => membership.controllers.includes(controller))
+    const mount = mounts.find(({ type, options }) => type === 'cgroup' && options.includes(controller))
+    const inside = own && mount && relative(mount.root, own.path)
+    if (inside !== undefined && !inside.startsWith('..')) bases.set(controller, join(mount!.point, inside))
+  }
+  if (bases.size > 0) return { version: 'v1', bases }
+
+  const unified = memberships.find((membership) => membership.controllers[0] === '')
+  const mount = mounts.find(({ type }) => type === 'cgroup2')
+  if (!unified || !mount) return undefined
+  const inside = relative(mount.root, unified.path)
+  // A group that holds processes cannot hand controllers to groups below it: often only a parent of our own group can.
+  for (let base = join(mount.point, inside.startsWith('..') ? '' : inside); ; base = dirname(base)) {
+    const enabled = enable(base)
+    if (enabled.includes('memory') && enabled.includes('pids'))
+      return { version: 'v2', bases: new Map(enabled.map((c) => [c, base])) }
+    if (base === mount.point || !base.startsWith(mount.point)) return undefined
+  }
+}
+
+/** Hands what controllers it can to the groups below; says which they are, none where no group can be made there. */
+function enable(directory: string): Controller[] {
+  const file = join(directory, 'cgroup.subtree_control')
+  for (const controller of CONTROLLERS) {
+    try {
+      writeFileSync(file, `+${controller}`)
+    } catch {
+      // Not delegated, or held back by processes in the group.
+    }
+  }
+  try {
+    const probe = join(directory, `errand-try-${process.pid}`)
+    mkdirSync(probe)
+    rmdirSync(probe)
+    const enabled = readFileSync(file, 'utf8').trim().split(' ')
+    return CONTROLLERS.filter((controller) => enabled.includes(controller))
+  } catch {
+    return []
+  }
+}
+
+function parseMount(line: string): { root: string; point: string; type: string; options: string[] } {
+  const [before = '', after = ''] = line.split(' - ')
+  const fields = before.split(' ')
+  const [type = '', , options = ''] = after.split(' ')
+  return { root: fields[3] ?? '/', point: fields[4] ?? '/', type, options: options.split(',') }
+}

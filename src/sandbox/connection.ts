@@ -1,0 +1,84 @@
+/** The client's end of the socket to the sandbox host: requests by id, answers as they come, `lost` when the host is gone. */
+import { connect, type Socket } from 'node:net'
+import { createFrameReader, encodeFrame } from './frames.ts'
+import { SandboxError } from './port.ts'
+import type { Done, HostRequest, Reply } from './protocol.ts'
+
+type WithoutId<R> = R extends { id: number } ? Omit<R, 'id'> : never
+export type RequestBody = WithoutId<HostRequest>
+
+export interface Call {
+  /** What came with `done`. Rejects with SandboxError: what the host said, or `lost`. */
+  readonly done: Promise<Done>
+  /** Says more to the same request. */
+  send(more: RequestBody, payload?: Uint8Array): void
+}
+
+export interface Connection {
+  /** `onReply` is called for everything that comes before the end. */
+  start(request: RequestBody, payload?: Uint8Array, onReply?: (reply: Reply, payload: Buffer) => void): Call
+  readonly closed: Promise<void>
+  alive(): boolean
+  close(): void
+}
+
+interface Waiting {
+  readonly onReply: ((reply: Reply, payload: Buffer) => void) | undefined
+  readonly settle: PromiseWithResolvers<Done>
+}
+
+/** Rejects with the system's error (ENOENT, ECONNREFUSED) where no host listens. */
+export async function openConnection(socketPath: string): Promise<Connection> {
+  const socket = connect(socketPath)
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+  return createConnection(socket)
+}
+
+function createConnection(socket: Socket): Connection {
+  const waiting = new Map<number, Waiting>()
+  let lastId = 0
+  const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
+  const read = createFrameReader<Reply>(({ header, payload }) => {
+    const { onReply, settle } = waiting.get(header.id) ?? {}
+    if (header.op === 'done' || header.op === 'error') waiting.delete(header.id)
+    if (header.op === 'done') settle?.resolve(header)
+    else if (header.op === 'error') settle?.reject(new SandboxError(header.code, header.message))
+    else onReply?.(header, payload)
+  })
+  socket.on('data', (bytes) => {
+    try {
+      read(bytes)
+    } catch (error) {
+      socket.destroy(error as Error)
+    }
+  })
+  socket.on('error', () => {}) // `close` follows
+  socket.on('close', () => {
+    for (const { settle } of waiting.values()) {
+      settle.reject(new SandboxError('lost', 'The connection to the sandbox host is lost, and its sandboxes with it.'))
+    }
+    waiting.clear()
+    onClosed()
+  })
+
+  return {
+    closed,
+    alive: () => !socket.destroyed,
+    close: () => socket.destroy(),
+    start(request, payload, onReply) {
+      const id = ++lastId
+      const settle = Promise.withResolvers<Done>()
+      if (socket.destroyed) settle.reject(new SandboxError('lost', 'The connection to the sandbox host is lost.'))
+      else {
+        waiting.set(id, { onReply, settle })
+        socket.write(encodeFrame({ ...request, id }, payload))
+      }
+      return {
+        done: settle.promise,
+        send(more, bytes) {
+          if (waiting.has(id)) socket.write(encodeFrame({ ...more, id }, bytes))
+        },
+      }
+    },
+  }
+}

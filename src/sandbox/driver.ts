@@ -1,0 +1,43 @@
+/**
+ * What a way of isolating must offer: cells. A cell is an isolated place with the runner as its first process, spoken to
+ * over stdin and stdout; everything else (sessions, steps, files, pool, epochs) is the same whatever made the cell.
+ */
+import type { Readable, Writable } from 'node:stream'
+import type { SandboxLimits } from './port.ts'
+
+export interface Cell {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  /** Resolves when the cell has ended by itself or was ended, with the last words on its stderr. */
+  readonly exited: Promise<string>
+  /** How many processes the kernel has ended for the memory limit so far. */
+  memoryKills(): number
+  /** Ends it. Resolves when it is checked that no process is left and nothing is kept of it; idempotent. */
+  end(): Promise<void>
+}
+
+export interface Driver {
+  readonly name: string
+  /** Throws an Error whose message is a sentence for the operator. */
+  launch(limits: SandboxLimits): Promise<Cell>
+  /** Removes what dead hosts have left behind: processes, cgroups. */
+  sweep(): Promise<void>
+  /** What holds and what does not with these limits, in words. */
+  holds(limits: SandboxLimits): { readonly enforced: string[]; readonly notEnforced: string[] }
+  close(): Promise<void>
+}
+
+export interface DriverOptions {
+  /** The private directory of this host; its hash makes names that must be unique on the machine. */
+  readonly stateDir: string
+  /** A directory tree to be the sandbox's root; undefined: the host's /usr. */
+  readonly rootfs: string | undefined
+}
+
+/** pino's shape. */
+export interface Log {
+  debug(details: object, message: string): void
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}

@@ -1,0 +1,109 @@
+/** Finding the sandbox host of a data directory, or starting it: two starters never make two hosts. */
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { extname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { HostOptions, StartReport } from './host/host-main.ts'
+
+/** A unix socket's path has 108 bytes, its end included. */
+const MAX_SOCKET_PATH = 100
+const START_WITHIN_MS = 30_000
+
+export interface HostPlaces {
+  readonly stateDir: string
+  readonly socketPath: string
+  readonly lock: string
+  readonly logFile: string
+}
+
+/** Makes the private directories. Throws an Error with a sentence where it cannot. */
+export function hostPlaces(dataDir: string): HostPlaces {
+  const stateDir = join(dataDir, 'sandbox')
+  makePrivate(stateDir)
+  const real = realpathSync(stateDir)
+  let socketDir = real
+  if (Buffer.byteLength(join(real, 'host.sock')) > MAX_SOCKET_PATH) {
+    const hash = createHash('sha256').update(real).digest('hex').slice(0, 16)
+    socketDir = `/tmp/errand-${process.getuid?.()}-${hash}`
+    makePrivate(socketDir)
+  }
+  return {
+    stateDir: real,
+    socketPath: join(socketDir, 'host.sock'),
+    lock: lockName(join(real, 'lock-name')),
+    logFile: join(real, 'host.log'),
+  }
+}
+
+function makePrivate(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new Error(
+      `The sandbox's directory ${path} cannot be made: ${(error as Error).message}. Give ERRAND_DATA_DIR a directory that Errand may write to.`,
+    )
+  }
+  const found = lstatSync(path)
+  if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) {
+    throw new Error(
+      `${path} must be a directory of Errand's own user with mode 0700; remove it or choose another data directory.`,
+    )
+  }
+}
+
+/** A name that nobody can guess who cannot read the data directory, so that nobody else can hold the lock. */
+function lockName(file: string): string {
+  try {
+    writeFileSync(file, `errand-host-${randomBytes(16).toString('hex')}`, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  return readFileSync(file, 'utf8')
+}
+
+/** Whether a host lives, starts or ends just now. */
+export function isHeld(lock: string): Promise<boolean> {
+  const socket = connect(`\0${lock}`)
+  return new Promise((resolve) => {
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  }).then((held) => {
+    socket.destroy()
+    return held as boolean
+  })
+}
+
+/** Of the program and the settings that a running host cannot change. */
+export function fingerprint(driver: string, rootfs: string | undefined): string {
+  const hash = createHash('sha256').update(JSON.stringify([driver, rootfs ?? null, process.execPath]))
+  for (const folder of ['.', 'host', 'bubblewrap']) {
+    for (const name of readdirSync(join(import.meta.dirname, folder)).sort()) {
+      if (['.ts', '.js', '.py'].includes(extname(name)))
+        hash.update(readFileSync(join(import.meta.dirname, folder, name)))
+    }
+  }
+  return hash.digest('hex')
+}
+
+/** Starts a host that lives on without us. It gets no environment: no key of ours is in it. */
+export async function startHost(options: HostOptions): Promise<StartReport> {
+  const program = join(import.meta.dirname, `host/host-main${extname(import.meta.filename)}`)
+  const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' },
+    cwd: '/',
+  })
+  const said = child.stdio[3] as Readable
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_WITHIN_MS)
+  try {
+    let text = ''
+    for await (const piece of said.setEncoding('utf8')) text += piece
+    if (text) return JSON.parse(text) as StartReport
+    return { outcome: 'failed', message: `The sandbox host ended before it had started; see ${options.logFile}.` }
+  } finally {
+    clearTimeout(timer)
+    child.unref()
+  }
+}

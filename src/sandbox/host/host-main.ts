@@ -1,0 +1,113 @@
+/**
+ * The sandbox host: a process of its own, started by `openSandboxes`. It holds the only right to make sandboxes and
+ * outlives a killed server, so that the next one finds its sandboxes again. When it ends, however it ends, so do they.
+ *
+ * Started with its options as JSON in argv[2]; says how the start went on file descriptor 3, as one line of JSON.
+ */
+import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { openBubblewrap } from '../bubblewrap/bubblewrap.ts'
+import type { Log } from '../driver.ts'
+import type { HostSettings } from '../protocol.ts'
+import { openHost } from './host.ts'
+import { probeDriver } from './self-probe.ts'
+import { openServer } from './server.ts'
+
+export interface HostOptions {
+  readonly stateDir: string
+  readonly socketPath: string
+  /** Name of an abstract socket: whoever holds it is the host of this data directory. The kernel gives it back. */
+  readonly lock: string
+  readonly logFile: string
+  readonly fingerprint: string
+  readonly driver: 'bubblewrap'
+  readonly rootfs: string | undefined
+  readonly settings: HostSettings
+}
+
+export type StartReport = { outcome: 'ready' } | { outcome: 'taken' } | { outcome: 'failed'; message: string }
+
+const REPORT_FD = 3
+const MAX_LOG_BYTES = 1024 * 1024
+
+function report(outcome: StartReport): void {
+  try {
+    writeSync(REPORT_FD, `${JSON.stringify(outcome)}\n`)
+    closeSync(REPORT_FD)
+  } catch {
+    // The starter is gone; the grace time ends us if nobody else comes.
+  }
+}
+
+function createFileLog(path: string): Log {
+  const write = (level: string) => (details: object, message: string) => {
+    const { err, ...rest } = details as { err?: Error }
+    const line = { time: new Date().toISOString(), level, ...rest, ...(err ? { error: err.message } : {}), message }
+    try {
+      if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) rmSync(path)
+      appendFileSync(path, `${JSON.stringify(line)}\n`, { mode: 0o600 })
+    } catch {
+      // A full disk must not end sandboxes.
+    }
+  }
+  return { debug: () => {}, info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+async function takeLock(name: string): Promise<boolean> {
+  const lock = createServer((socket) => socket.destroy())
+  return new Promise((resolve) => {
+    lock.once('error', () => resolve(false))
+    lock.listen({ path: `\0${name}` }, () => resolve(true))
+  })
+}
+
+/** What must not be seen inside. A configured tree has its own /etc and /var; the host's /usr comes without. */
+function secretsOf({ stateDir, rootfs }: HostOptions): string[] {
+  const ofHost = rootfs === undefined ? ['/etc/shadow', '/root', '/home', '/var'] : []
+  return [...ofHost, join(stateDir, 'lock-name')]
+}
+
+async function main(options: HostOptions): Promise<void> {
+  if (!(await takeLock(options.lock))) {
+    report({ outcome: 'taken' })
+    process.exit(0)
+  }
+  const log = createFileLog(options.logFile)
+  try {
+    const driver = await openBubblewrap({ stateDir: options.stateDir, rootfs: options.rootfs })
+    const facts = await probeDriver(driver, options.settings.limits, secretsOf(options)).catch(async (error) => {
+      await driver.close()
+      throw error
+    })
+    const host = openHost(driver, options.settings, log)
+    const stop = async () => {
+      rmSync(options.socketPath, { force: true })
+      if (dirname(options.socketPath) !== options.stateDir)
+        rmSync(dirname(options.socketPath), { recursive: true, force: true })
+      await host.close().catch((error) => log.error({ err: error }, 'not every sandbox could be ended'))
+      log.info({}, 'sandbox host ended')
+      process.exit(0)
+    }
+    let stopping = false
+    const onDone = () => {
+      if (!stopping) void stop()
+      stopping = true
+    }
+    rmSync(options.socketPath, { force: true }) // a dead host's: the lock is ours
+    await openServer(host, { ...options, facts, onDone })
+    chmodSync(options.socketPath, 0o600)
+    process
+      .on('SIGTERM', onDone)
+      .on('SIGINT', onDone)
+      .on('SIGHUP', () => {})
+    log.info({ pid: process.pid }, 'sandbox host started')
+    report({ outcome: 'ready' })
+  } catch (error) {
+    log.error({ err: error }, 'sandbox host could not start')
+    report({ outcome: 'failed', message: error instanceof Error ? error.message : String(error) })
+    process.exit(1)
+  }
+}
+
+await main(JSON.parse(process.argv[2]!) as HostOptions)

@@ -1,0 +1,148 @@
+/**
+ * The host's door: a unix socket that speaks frames. A client's end ends nothing but its file transfers: steps run on, and
+ * whoever comes next takes them up. With no client for the grace time, or when the last one asks, the host ends.
+ */
+import { createServer, type Server, type Socket } from 'node:net'
+import { createFrameReader, encodeFrame, type Frame } from '../frames.ts'
+import type { SandboxFacts } from '../port.ts'
+import type { HostRequest, HostSettings } from '../protocol.ts'
+import type { Host } from './host.ts'
+import { errorReply, type ReplyBody } from './steps.ts'
+
+export interface ServerOptions {
+  readonly socketPath: string
+  /** Tells this program with its fixed settings from another. */
+  readonly fingerprint: string
+  readonly facts: SandboxFacts
+  readonly settings: HostSettings
+  /** The host is to end: nobody is left who needs it. Called once. */
+  readonly onDone: () => void
+}
+
+/** What more can be said to a request that is under way. */
+interface Going {
+  hear(request: HostRequest, payload: Buffer): void
+  /** The client is gone. */
+  drop(): void
+}
+
+const NOTHING_MORE: Going = { hear() {}, drop() {} }
+
+export async function openServer(host: Host, options: ServerOptions): Promise<Server> {
+  const clients = new Set<Socket>()
+  let { graceMs } = options.settings
+  let done = false
+  let grace: NodeJS.Timeout | undefined
+
+  function finish(): void {
+    if (done) return
+    done = true
+    clearTimeout(grace)
+    options.onDone()
+  }
+  function watchGrace(): void {
+    clearTimeout(grace)
+    if (clients.size === 0) grace = setTimeout(finish, graceMs)
+  }
+
+  /** Requests that are answered by the host itself. */
+  async function answer(request: HostRequest, socket: Socket, signal: AbortSignal): Promise<ReplyBody> {
+    const others = clients.size - (clients.has(socket) ? 1 : 0)
+    switch (request.op) {
+      case 'hello':
+        if (request.fingerprint !== options.fingerprint) return { op: 'done', welcome: false, others }
+        clients.add(socket)
+        graceMs = request.settings.graceMs
+        host.configure(request.settings)
+        watchGrace()
+        return { op: 'done', welcome: true, others }
+      case 'open':
+        return { op: 'done', fresh: await host.open(request.spec, signal) }
+      case 'destroy':
+        await host.destroy(request.sandbox, request.epoch)
+        return { op: 'done' }
+      case 'living':
+        return { op: 'done', living: host.living() }
+      case 'facts':
+        return { op: 'done', facts: options.facts }
+      case 'close':
+        if (others === 0) finish()
+        return { op: 'done', others }
+      default:
+        throw new Error(`The sandbox host does not know the request ${request.op}.`)
+    }
+  }
+
+  /** Requests that are handed on to a sandbox. */
+  function handOn(
+    request: HostRequest & { op: 'exec' | 'read' | 'write' | 'list' },
+    payload: Buffer,
+    reply: Reply,
+  ): Going {
+    const { id: _, sandbox = '', epoch = 0, ...body } = request
+    const living = host.find(sandbox, epoch)
+    if (body.op === 'exec') {
+      const { key, language, timeoutMs } = body
+      const { outputBytes } = living.limits
+      const run = living.steps.run({ key, language, timeoutMs, outputBytes }, payload, reply)
+      return { hear: ({ op }) => op === 'kill' && run.kill(), drop: () => run.leave() }
+    }
+    const more = living.runner.start(body, payload, ({ id: _, ...told }, bytes) => reply(told as ReplyBody, bytes))
+    return {
+      hear({ op }, bytes) {
+        if (op === 'chunk' || op === 'ack' || op === 'commit' || op === 'abort') more({ op }, bytes)
+      },
+      drop: () => more({ op: 'abort' }),
+    }
+  }
+
+  function serve(socket: Socket): void {
+    const going = new Map<number, Going>()
+    const send = (id: number): Reply => {
+      return (body, payload) => {
+        if (body.op === 'done' || body.op === 'error') going.delete(id)
+        if (!socket.destroyed) socket.write(encodeFrame({ ...body, id }, payload))
+      }
+    }
+    function begin(request: HostRequest, payload: Buffer): void {
+      const reply = send(request.id)
+      if (request.op === 'exec' || request.op === 'read' || request.op === 'write' || request.op === 'list') {
+        going.set(request.id, NOTHING_MORE) // before the answer, which may be at hand
+        try {
+          const handed = handOn(request, payload, reply)
+          if (going.has(request.id)) going.set(request.id, handed)
+        } catch (error) {
+          reply(errorReply(error))
+        }
+        return
+      }
+      const abort = new AbortController()
+      going.set(request.id, { hear: ({ op }) => op === 'kill' && abort.abort(), drop: () => abort.abort() })
+      answer(request, socket, abort.signal).then(reply, (error) => reply(errorReply(error)))
+    }
+    const read = createFrameReader<HostRequest>(({ header, payload }: Frame<HostRequest>) => {
+      if (going.has(header.id)) going.get(header.id)!.hear(header, payload)
+      else if (!['chunk', 'ack', 'commit', 'abort', 'kill'].includes(header.op)) begin(header, payload)
+    })
+    socket.on('data', (bytes) => {
+      try {
+        read(bytes)
+      } catch {
+        socket.destroy()
+      }
+    })
+    socket.on('error', () => {}) // `close` follows
+    socket.on('close', () => {
+      for (const { drop } of going.values()) drop()
+      clients.delete(socket)
+      watchGrace()
+    })
+  }
+
+  const server = createServer(serve)
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.socketPath, resolve))
+  watchGrace()
+  return server
+}
+
+type Reply = (body: ReplyBody, payload?: Uint8Array) => void

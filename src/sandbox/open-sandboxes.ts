@@ -1,0 +1,156 @@
+/**
+ * The way in: sandboxes of this data directory's host, which is started where none is living. Many servers may share one
+ * host; a restarted one finds the sandboxes of the one before.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Connection, openConnection } from './connection.ts'
+import type { Log } from './driver.ts'
+import { fingerprint, hostPlaces, isHeld, startHost } from './host-process.ts'
+import { SandboxError, type Sandboxes, type SandboxLimits } from './port.ts'
+import type { HostSettings } from './protocol.ts'
+import { createRemoteSandbox } from './remote-sandbox.ts'
+
+export interface SandboxOptions {
+  readonly driver: 'bubblewrap' | 'docker' | 'kubernetes' | 'restricted'
+  readonly dataDir: string
+  /** Warm sandboxes are made with these; a spec with others gets a cold one. */
+  readonly limits: SandboxLimits
+  /** Sandboxes kept ready, each used once. */
+  readonly pool: number
+  /** Sandboxes in use at once. */
+  readonly maxOpen: number
+  /** A directory tree to be the sandbox's root; undefined: the host's /usr, read-only. */
+  readonly rootfs: string | undefined
+  readonly log: Log
+  /** How long `open` waits for room, milliseconds. Default 15,000. */
+  readonly waitMs?: number
+  /** How long the host lives on with no server, milliseconds. Default 60,000. */
+  readonly graceMs?: number
+}
+
+const CONNECT_WITHIN_MS = 20_000
+const RETRY_MS = 50
+
+/** Throws an Error with one sentence, cause and remedy, where no sandbox can be made on this machine. */
+export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes> {
+  const { driver, rootfs, log } = options
+  if (driver !== 'bubblewrap') {
+    throw new Error(
+      `sandbox.driver: this version of Errand has the bubblewrap driver only, not ${driver}. Set ERRAND_SANDBOX=bubblewrap.`,
+    )
+  }
+  const places = hostPlaces(options.dataDir)
+  const settings: HostSettings = {
+    limits: options.limits,
+    pool: options.pool,
+    maxOpen: options.maxOpen,
+    waitMs: options.waitMs ?? 15_000,
+    graceMs: options.graceMs ?? 60_000,
+  }
+  const print = fingerprint(driver, rootfs)
+  let closed = false
+  let current: Promise<Connection> | undefined
+
+  /** Says hello; undefined where the host there is another's and has ended for us. */
+  async function greet(connection: Connection): Promise<Connection | undefined> {
+    const { welcome, others = 0 } = await connection.start({ op: 'hello', fingerprint: print, settings }).done
+    if (welcome) return connection
+    if (others > 0) {
+      connection.close()
+      throw new Error(
+        `Another Errand, of another version or with other sandbox settings, uses the data directory ${options.dataDir}: stop it first.`,
+      )
+    }
+    log.info({}, 'the sandbox host that is running has another version or other settings: it is replaced')
+    await connection.start({ op: 'close' }).done
+    await connection.closed
+    return undefined
+  }
+
+  async function connectOrStart(): Promise<Connection> {
+    const until = Date.now() + CONNECT_WITHIN_MS
+    for (;;) {
+      try {
+        const connection = await greet(await openConnection(places.socketPath))
+        if (connection) return connection
+      } catch (error) {
+        const absent = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET'].includes((error as NodeJS.ErrnoException).code ?? '')
+        const ending = error instanceof SandboxError && error.code === 'lost'
+        if (!absent && !ending) throw error
+        if (await isHeld(places.lock)) await sleep(RETRY_MS)
+        else {
+          const report = await startHost({ ...places, fingerprint: print, driver: 'bubblewrap', rootfs, settings })
+          if (report.outcome === 'failed') throw new Error(report.message)
+        }
+      }
+      if (Date.now() > until)
+        throw new Error(`The sandbox host does not answer at ${places.socketPath}; see ${places.logFile}.`)
+    }
+  }
+
+  async function connection(): Promise<Connection> {
+    if (closed) throw new SandboxError('unavailable', 'The sandboxes are closed: the server is stopping.')
+    current ??= connectOrStart().then((opened) => {
+      void opened.closed.then(() => {
+        if (!closed) log.warn({}, 'the connection to the sandbox host is lost')
+        current = undefined
+      })
+      return opened
+    })
+    try {
+      return await current
+    } catch (error) {
+      current = undefined
+      throw error
+    }
+  }
+
+  async function connectionOrUnavailable(): Promise<Connection> {
+    try {
+      return await connection()
+    } catch (error) {
+      if (error instanceof SandboxError) throw error
+      throw new SandboxError('unavailable', (error as Error).message, error)
+    }
+  }
+
+  await connection()
+
+  return {
+    async open(spec, signal) {
+      if (signal.aborted) throw new SandboxError('unavailable', 'The wait for a sandbox was cancelled.')
+      const link = await connectionOrUnavailable()
+      const call = link.start({ op: 'open', spec })
+      const abort = () => call.send({ op: 'kill' })
+      signal.addEventListener('abort', abort)
+      try {
+        const { fresh = true } = await call.done
+        return createRemoteSandbox(link, { sandbox: spec.interactionId, epoch: spec.epoch }, fresh)
+      } catch (error) {
+        if (error instanceof SandboxError && error.code === 'lost')
+          throw new SandboxError('unavailable', error.message, error)
+        throw error
+      } finally {
+        signal.removeEventListener('abort', abort)
+      }
+    },
+    async destroy(interactionId) {
+      await (await connectionOrUnavailable()).start({ op: 'destroy', sandbox: interactionId }).done
+    },
+    async living() {
+      return (await (await connectionOrUnavailable()).start({ op: 'living' }).done).living ?? []
+    },
+    async facts() {
+      return (await (await connectionOrUnavailable()).start({ op: 'facts' }).done).facts!
+    },
+    async close() {
+      if (closed) return
+      closed = true
+      const link = await current?.catch(() => undefined)
+      if (!link?.alive()) return
+      const { others = 0 } = await link.start({ op: 'close' }).done.catch(() => ({ others: 0 }))
+      if (others > 0) link.close()
+      await link.closed // the host has ended with all that was in it
+    },
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * What the frames say. The same requests go from the server to the host (with the sandbox they are for) and from the host
+ * to a runner; answers come back by the request's id. An id names one request on one connection.
+ *
+ *     exec   → out… → done          kill ends it             write → chunk (each acked) → commit | abort → done
+ *     list   → done                 lease → (nothing)        read  → chunk (each acked) → done;  abort → done
+ *
+ * Any of them may be answered by `error` instead, which ends it.
+ */
+import type { Entry, ExecEnd, Language, SandboxErrorCode, SandboxFacts, SandboxLimits, SandboxSpec } from './port.ts'
+
+export type SandboxRequest =
+  | { op: 'exec'; id: number; key: string; language: Language; timeoutMs: number; outputBytes: number }
+  | { op: 'kill'; id: number }
+  | { op: 'write'; id: number; path: string; mode: 'write' | 'append' }
+  | { op: 'read'; id: number; path: string; maxBytes: number }
+  | { op: 'list'; id: number; path: string; recursive: boolean; maxEntries: number }
+  | { op: 'chunk' | 'ack' | 'commit' | 'abort'; id: number }
+  | { op: 'lease'; id: number; ms: number }
+
+/** Which sandbox a request is for, and by whose right. */
+export interface Address {
+  sandbox: string
+  epoch: number
+}
+
+export type HostRequest =
+  | (SandboxRequest & Partial<Address>)
+  | { op: 'hello'; id: number; fingerprint: string; settings: HostSettings }
+  | { op: 'open'; id: number; spec: SandboxSpec }
+  /** Without an epoch it is unconditional. */
+  | { op: 'destroy'; id: number; sandbox: string; epoch?: number }
+  | { op: 'living' | 'facts' | 'close'; id: number }
+
+/** `replayed`: output of a step that ran before this request was made; no news for whoever watches. */
+export type Reply =
+  | { op: 'ready'; id: number; python: string }
+  | { op: 'out'; id: number; replayed?: boolean }
+  | { op: 'chunk' | 'ack'; id: number }
+  | ({ op: 'done'; id: number } & Done)
+  | { op: 'error'; id: number; code: SandboxErrorCode; message: string }
+
+/** What the end of a request carries, by the request. */
+export type Done = Partial<ExecDone> & {
+  entries?: Entry[]
+  /** Of `open`: whether the sandbox was made now. */
+  fresh?: boolean
+  living?: string[]
+  facts?: SandboxFacts
+  /** Of `hello`: false where the host was started with another program or other settings that it cannot change. */
+  welcome?: boolean
+  /** Of `hello` and `close`: how many other clients the host has. */
+  others?: number
+}
+
+export interface ExecDone {
+  end: ExecEnd
+  truncated: boolean
+  durationMs: number
+  sessionRestarted: boolean
+}
+
+/** What a client may change in a running host. */
+export interface HostSettings {
+  /** The limits that warm sandboxes are made with. */
+  limits: SandboxLimits
+  pool: number
+  maxOpen: number
+  /** How long `open` waits for room, milliseconds. */
+  waitMs: number
+  /** How long the host lives on with no client, milliseconds. */
+  graceMs: number
+}
+
+export const CHUNK_BYTES = 256 * 1024
+/** Chunks under way before one must be acknowledged: bounds memory on every hop without stopping other frames. */
+export const CHUNK_WINDOW = 4
+/** Code of one step, bytes; the runner keeps it in a small tmpfs while it runs. */
+export const MAX_CODE_BYTES = 4 * 1024 * 1024

@@ -1,0 +1,105 @@
+/** A sandbox as the engine sees it: the port's five verbs, spoken to the host over one connection. */
+import type { Connection } from './connection.ts'
+import { type ExecResult, type Sandbox, SandboxError } from './port.ts'
+import { type Address, CHUNK_BYTES, CHUNK_WINDOW, MAX_CODE_BYTES } from './protocol.ts'
+
+export function createRemoteSandbox(connection: Connection, address: Address, fresh: boolean): Sandbox {
+  return {
+    fresh,
+    exec: (request, onOutput, signal) => exec(connection, address, request, onOutput, signal),
+    writeFile: (path, bytes, mode) => writeFile(connection, address, path, bytes, mode),
+    readFile: (path, maxBytes) => readFile(connection, address, path, maxBytes),
+    async list(path, { recursive, maxEntries }) {
+      const { entries = [] } = await connection.start({ op: 'list', ...address, path, recursive, maxEntries }).done
+      return entries
+    },
+    async destroy() {
+      try {
+        await connection.start({ op: 'destroy', ...address }).done
+      } catch (error) {
+        // The host is gone, and with it the sandbox: that is what was asked for.
+        if (!(error instanceof SandboxError && error.code === 'lost')) throw error
+      }
+    },
+  }
+}
+
+type Exec = Sandbox['exec']
+
+async function exec(
+  connection: Connection,
+  address: Address,
+  { key, language, code, timeoutMs }: Parameters<Exec>[0],
+  onOutput: Parameters<Exec>[1],
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  const started = Date.now()
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  let output = ''
+  const result = (end: ExecResult['end']): ExecResult => {
+    return { output, end, truncated: false, durationMs: Date.now() - started, sessionRestarted: false }
+  }
+  if (signal.aborted) return result({ kind: 'cancelled' })
+  const bytes = Buffer.from(code)
+  if (bytes.length > MAX_CODE_BYTES) {
+    output = `The code is larger than ${MAX_CODE_BYTES} bytes: put its data into a file.\n`
+    return result({ kind: 'exit', code: 126 })
+  }
+  // `outputBytes` is the sandbox's own limit: the host fills it in.
+  const request = { op: 'exec', ...address, key, language, timeoutMs, outputBytes: 0 } as const
+  const call = connection.start(request, bytes, (reply, payload) => {
+    if (reply.op !== 'out') return
+    const text = decoder.decode(payload, { stream: true })
+    output += text
+    if (text && !reply.replayed) onOutput(text)
+  })
+  const kill = () => call.send({ op: 'kill' })
+  signal.addEventListener('abort', kill)
+  try {
+    const { end, truncated = false, durationMs = 0, sessionRestarted = false } = await call.done
+    output += decoder.decode()
+    return { output, truncated, end: end!, durationMs, sessionRestarted }
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === 'lost') return result({ kind: 'lost' })
+    throw error
+  } finally {
+    signal.removeEventListener('abort', kill)
+  }
+}
+
+async function writeFile(
+  connection: Connection,
+  address: Address,
+  path: string,
+  bytes: Uint8Array,
+  mode: 'write' | 'append',
+): Promise<void> {
+  let unacknowledged = 0
+  let offset = 0
+  const pump = () => {
+    while (offset < bytes.byteLength && unacknowledged < CHUNK_WINDOW) {
+      unacknowledged++
+      call.send({ op: 'chunk' }, bytes.subarray(offset, offset + CHUNK_BYTES))
+      offset += CHUNK_BYTES
+    }
+    if (offset >= bytes.byteLength && unacknowledged === 0) call.send({ op: 'commit' })
+  }
+  const call = connection.start({ op: 'write', ...address, path, mode }, undefined, (reply) => {
+    if (reply.op !== 'ack') return
+    unacknowledged--
+    pump()
+  })
+  pump()
+  await call.done
+}
+
+async function readFile(connection: Connection, address: Address, path: string, maxBytes: number): Promise<Uint8Array> {
+  const parts: Buffer[] = []
+  const call = connection.start({ op: 'read', ...address, path, maxBytes }, undefined, (reply, payload) => {
+    if (reply.op !== 'chunk') return
+    parts.push(payload)
+    call.send({ op: 'ack' })
+  })
+  await call.done
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,51 @@
+/** Control groups: the files of each version. What the kernel makes of them is seen in the tests of steps and hosts. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Controller, openCgroups } from '../../src/sandbox/bubblewrap/cgroups.ts'
+
+const LIMITS = { memoryMiB: 256, cpus: 0.5, pids: 64, workspaceMiB: 32, outputBytes: 1000 }
+
+let base: string
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'errand-test-'))
+})
+afterEach(() => rmSync(base, { recursive: true }))
+
+const read = (path: string) => readFileSync(join(base, path), 'utf8')
+
+test('version 1 has a group in each controller', () => {
+  const controllers: Controller[] = ['memory', 'pids', 'cpu']
+  for (const controller of controllers) mkdirSync(join(base, controller))
+  const bases = new Map(controllers.map((controller) => [controller, join(base, controller)]))
+  const cgroups = openCgroups('errand-x', { version: 'v1', bases })
+  const group = cgroups.create('1', LIMITS)!
+  expect([cgroups.version, [...cgroups.controllers]]).toEqual(['v1', controllers])
+  expect(read('memory/errand-x/1/memory.limit_in_bytes')).toBe(String(256 * 2 ** 20))
+  expect(Number(read('pids/errand-x/1/pids.max'))).toBeGreaterThanOrEqual(64)
+  expect([read('cpu/errand-x/1/cpu.cfs_quota_us'), read('cpu/errand-x/1/cpu.cfs_period_us')]).toEqual([
+    '50000',
+    '100000',
+  ])
+  expect(group.joinFiles).toEqual(controllers.map((controller) => join(base, controller, 'errand-x/1/cgroup.procs')))
+  writeFileSync(join(base, 'memory/errand-x/1/memory.oom_control'), 'oom_kill_disable 0\nunder_oom 0\noom_kill 3\n')
+  expect(group.memoryKills()).toBe(3)
+})
+
+test('version 2 has one group, and hands the controllers down to it', () => {
+  const bases = new Map((['memory', 'pids', 'cpu'] as const).map((controller) => [controller, base]))
+  const cgroups = openCgroups('errand-x', { version: 'v2', bases })
+  const group = cgroups.create('1', LIMITS)!
+  expect(read('errand-x/cgroup.subtree_control')).toBe('+cpu') // the last of three writes: a plain file keeps only that
+  expect([read('errand-x/1/memory.max'), read('errand-x/1/cpu.max')]).toEqual([String(256 * 2 ** 20), '50000 100000'])
+  expect(group.joinFiles).toEqual([join(base, 'errand-x/1/cgroup.procs')])
+  writeFileSync(join(base, 'errand-x/1/memory.events'), 'low 0\noom 2\noom_kill 1\noom_group_kill 0\n')
+  expect(group.memoryKills()).toBe(1)
+})
+
+test('nowhere to make groups is no error: nothing is limited by them, and it is told', () => {
+  writeFileSync(join(base, 'file'), '')
+  const cgroups = openCgroups('errand-x', { version: 'v2', bases: new Map([['memory', join(base, 'file')]]) })
+  expect([cgroups.version, cgroups.create('1', LIMITS), cgroups.controllers.size]).toEqual(['none', undefined, 0])
+})

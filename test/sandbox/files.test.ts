@@ -1,0 +1,159 @@
+/** Files in and out: through the runner alone, whole or not at all, and never over a link. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Sandbox } from '../../src/sandbox/port.ts'
+import { LIMITS, openWorld, run, type World } from './fixture.ts'
+
+let world: World
+let sandbox: Sandbox
+beforeAll(async () => {
+  world = await openWorld()
+  sandbox = await world.sandbox()
+  await run(
+    sandbox,
+    'bash',
+    `mkdir -p d/e; echo plain > d/plain; ln -s /etc/passwd link; ln -s d dirlink; ln -s nowhere dangling
+mkfifo fifo; python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.bind("sock")'; printf x > $'bad\\xff'`,
+  )
+})
+afterAll(() => world.close())
+
+const text = async (path: string) => Buffer.from(await sandbox.readFile(path, 1000)).toString()
+
+test('a file written is read back, its parents made, its mode kept when it is written again', async () => {
+  await sandbox.writeFile('new/deep/run.sh', Buffer.from('echo one\n'), 'write')
+  expect(await text('new/deep/run.sh')).toBe('echo one\n')
+  await run(sandbox, 'bash', 'chmod 755 new/deep/run.sh')
+  await sandbox.writeFile('/workspace/new/./deep/run.sh', Buffer.from('#!/bin/sh\necho two\n'), 'write')
+  expect((await run(sandbox, 'bash', 'new/deep/run.sh; ls -A new/deep')).output).toBe('two\nrun.sh\n')
+})
+
+test('append adds to the end, and makes the file where there is none', async () => {
+  await sandbox.writeFile('log', Buffer.from('a'), 'append')
+  await sandbox.writeFile('log', Buffer.from('b'), 'append')
+  expect(await text('log')).toBe('ab')
+})
+
+test('an empty file, a name with spaces and an emoji are files like any other', async () => {
+  await sandbox.writeFile('sp ace/📄.txt', new Uint8Array(), 'write')
+  expect((await sandbox.readFile('sp ace/📄.txt', 0)).byteLength).toBe(0)
+})
+
+describe('what cannot be read', () => {
+  test.each([
+    ['missing', 'not_found'],
+    ['d/plain/x', 'not_a_file'],
+    ['d', 'not_a_file'],
+    ['.', 'not_a_file'],
+    ['/', 'not_a_file'],
+    ['link', 'not_a_file'],
+    ['dangling', 'not_a_file'],
+    ['dirlink/plain', 'denied'],
+    ['fifo', 'not_a_file'],
+    ['sock', 'not_a_file'],
+    ['/dev/null', 'denied'],
+    ['/proc/1/environ', 'denied'],
+    ['/proc/self/mem', 'denied'],
+    ['/run/errand/session.sh', 'denied'],
+    ['../etc/passwd', 'invalid_path'],
+    ['d/../d/plain', 'invalid_path'],
+    ['d/\0/x', 'invalid_path'],
+    ['', 'invalid_path'],
+    ['\ud800', 'invalid_path'],
+    ['x'.repeat(300), 'invalid_path'],
+    [`${'y/'.repeat(2100)}z`, 'invalid_path'],
+  ])('%j is %s', async (path, code) => {
+    await expect(sandbox.readFile(path, 1000)).rejects.toMatchObject({ name: 'SandboxError', code })
+  })
+
+  test('a file over the cap is too large, one of its size is not', async () => {
+    await sandbox.writeFile('ten', Buffer.from('0123456789'), 'write')
+    expect((await sandbox.readFile('ten', 10)).byteLength).toBe(10)
+    await expect(sandbox.readFile('ten', 9)).rejects.toMatchObject({ code: 'too_large' })
+  })
+})
+
+test('absolute paths read the read-only tree, by its own links too', async () => {
+  expect(await text('/etc/passwd')).toContain('errand:x:1000')
+  expect((await sandbox.readFile('/bin/bash', 10_000_000)).byteLength).toBeGreaterThan(100_000)
+})
+
+describe('what cannot be written', () => {
+  test.each([
+    ['/etc/passwd', 'denied'],
+    ['/usr/x', 'denied'],
+    ['/x', 'denied'],
+    ['/dev/shm/x', 'denied'],
+    ['/workspace', 'not_a_file'],
+    ['d', 'not_a_file'],
+    ['d/plain/x', 'not_a_file'],
+    ['link', 'not_a_file'],
+    ['fifo', 'not_a_file'],
+    ['dirlink/x', 'denied'],
+    ['../x', 'invalid_path'],
+    ['a\0b', 'invalid_path'],
+    ['', 'invalid_path'],
+  ])('%j is %s', async (path, code) => {
+    await expect(sandbox.writeFile(path, Buffer.from('x'), 'write')).rejects.toMatchObject({
+      name: 'SandboxError',
+      code,
+    })
+    await expect(sandbox.writeFile(path, Buffer.from('x'), 'append')).rejects.toMatchObject({ code })
+  })
+
+  test('a write that fails for want of space leaves the old content and no rest', async () => {
+    await sandbox.writeFile('whole', Buffer.from('old'), 'write')
+    const tooMuch = Buffer.alloc((LIMITS.workspaceMiB + 1) * 1024 * 1024)
+    await expect(sandbox.writeFile('whole', tooMuch, 'write')).rejects.toMatchObject({ code: 'no_space' })
+    await expect(sandbox.writeFile('whole', tooMuch, 'append')).rejects.toMatchObject({ code: 'no_space' })
+    expect(await text('whole')).toBe('old')
+    expect((await run(sandbox, 'bash', 'ls -A | grep -c errand || true')).output).toBe('0\n')
+  })
+})
+
+test('a list is sorted, follows no link, and says what is neither file nor directory', async () => {
+  const entries = await sandbox.list('.', { recursive: true, maxEntries: 1000 })
+  const paths = entries.map(({ path }) => path)
+  expect(paths).toEqual([...paths].sort())
+  const types = Object.fromEntries(entries.map(({ path, type }) => [path, type]))
+  expect(types).toMatchObject({
+    d: 'directory',
+    'd/e': 'directory',
+    'd/plain': 'file',
+    link: 'other',
+    dirlink: 'other',
+    fifo: 'other',
+    sock: 'other',
+    outputs: 'directory',
+    'bad?': 'other',
+  })
+  expect(paths.filter((path) => path.startsWith('dirlink/'))).toEqual([])
+  expect(entries.find(({ path }) => path === 'd/plain')!.size).toBe(6)
+  expect(await sandbox.list('d', { recursive: false, maxEntries: 10 })).toEqual([
+    { path: 'e', type: 'directory', size: 0 },
+    { path: 'plain', type: 'file', size: 6 },
+  ])
+  expect(await sandbox.list('.', { recursive: true, maxEntries: 3 })).toHaveLength(3)
+  await expect(sandbox.list('dirlink', { recursive: true, maxEntries: 3 })).rejects.toMatchObject({ code: 'denied' })
+  await expect(sandbox.list('nothing', { recursive: true, maxEntries: 3 })).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('100 MiB go in and out, while steps go on', async () => {
+  const large = await world.sandbox('large', { ...LIMITS, workspaceMiB: 128, memoryMiB: 512 })
+  const bytes = Buffer.alloc(100 * 1024 * 1024)
+  for (let at = 0; at < bytes.length; at += 4096) bytes.writeUInt32LE(at, at)
+  let writing = true
+  const written = large.writeFile('big', bytes, 'write').finally(() => {
+    writing = false
+  })
+  let steps = 0
+  while (writing) {
+    expect((await run(large, 'bash', 'echo between')).output).toBe('between\n')
+    steps++
+  }
+  await written
+  expect(steps).toBeGreaterThan(2)
+  const [back, step] = await Promise.all([large.readFile('big', bytes.length), run(large, 'bash', 'echo meanwhile')])
+  expect(bytes.equals(back)).toBe(true)
+  expect(step.output).toBe('meanwhile\n')
+  await large.destroy()
+})

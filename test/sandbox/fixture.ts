@@ -1,0 +1,107 @@
+/** Real sandboxes for tests: a host of their own in a temporary data directory, and what may be left of them. */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findPlaces } from '../../src/sandbox/bubblewrap/cgroups.ts'
+import type { Log } from '../../src/sandbox/driver.ts'
+import { openSandboxes, type SandboxOptions } from '../../src/sandbox/open-sandboxes.ts'
+import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '../../src/sandbox/port.ts'
+
+export const LIMITS: SandboxLimits = { memoryMiB: 256, cpus: 2, pids: 64, workspaceMiB: 32, outputBytes: 20_000 }
+
+export const never = new AbortController().signal
+const silent = () => {}
+export const quiet: Log = { debug: silent, info: silent, warn: silent, error: silent }
+
+export interface World {
+  readonly dataDir: string
+  readonly sandboxes: Sandboxes
+  /** Another client of the same host, as a second server would be. */
+  connect(options?: Partial<SandboxOptions>): Promise<Sandboxes>
+  /** A sandbox of a new interaction. */
+  sandbox(id?: string, limits?: SandboxLimits): Promise<Sandbox>
+  close(): Promise<void>
+}
+
+export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<World> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+  const all: Sandboxes[] = []
+  let count = 0
+  const connect = async (more: Partial<SandboxOptions> = {}) => {
+    const defaults = {
+      driver: 'bubblewrap',
+      dataDir,
+      limits: LIMITS,
+      pool: 0,
+      maxOpen: 8,
+      rootfs: undefined,
+      log: quiet,
+    } as const
+    const opened = await openSandboxes({ ...defaults, ...options, ...more })
+    all.push(opened)
+    return opened
+  }
+  const sandboxes = await connect()
+  return {
+    dataDir,
+    sandboxes,
+    connect,
+    sandbox: (id = `int_${++count}`, limits = LIMITS) =>
+      sandboxes.open({ interactionId: id, epoch: 1, lifetimeMs: 120_000, limits }, never),
+    async close() {
+      for (const opened of all.reverse()) await opened.close()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+let keys = 0
+
+export function run(sandbox: Sandbox, language: Language, code: string, timeoutMs = 20_000): Promise<ExecResult> {
+  return sandbox.exec({ key: `k${++keys}`, language, code, timeoutMs }, silent, never)
+}
+
+/** Processes on this machine whose command line holds the text. */
+export function processesWith(text: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((name) => {
+      try {
+        return readFileSync(`/proc/${name}/cmdline`, 'latin1').includes(text)
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
+
+/** The control groups that the host of this data directory has. Undefined where it can have none. */
+export function cgroupsOf(dataDir: string): string[] | undefined {
+  const places = findPlaces()
+  if (!places) return undefined
+  const hash = createHash('sha256')
+    .update(join(realpathSync(dataDir), 'sandbox'))
+    .digest('hex')
+    .slice(0, 12)
+  return [...new Set(places.bases.values())]
+    .map((base) => join(base, `errand-${hash}`))
+    .filter((home) => existsSync(home))
+    .flatMap((home) =>
+      readdirSync(home, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map((entry) => join(home, entry.name)),
+    )
+}
+
+export function hostPid(dataDir: string): number {
+  const [pid] = processesWith(join(dataDir, 'sandbox', 'host.sock')).filter((found) =>
+    readFileSync(`/proc/${found}/cmdline`, 'latin1').includes('host-main'),
+  )
+  if (pid === undefined) throw new Error(`No sandbox host runs for ${dataDir}.`)
+  return pid
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20))
+}

@@ -1,0 +1,262 @@
+/** The sandbox host: who may command, what outlives whom, and that nothing is left behind. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openSandboxes } from '../../src/sandbox/open-sandboxes.ts'
+import {
+  cgroupsOf,
+  hostPid,
+  LIMITS,
+  never,
+  openWorld,
+  processesWith,
+  quiet,
+  run,
+  until,
+  type World,
+} from './fixture.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld({ maxOpen: 3, waitMs: 300 })
+})
+afterAll(() => world.close())
+
+const spec = (interactionId: string, epoch: number) => ({ interactionId, epoch, lifetimeMs: 60_000, limits: LIMITS })
+
+test('destroy resolves when no process and no control group is left, and can be asked again', async () => {
+  const before = cgroupsOf(world.dataDir)
+  const mark = `72.${process.pid}`
+  const sandbox = await world.sandbox('gone')
+  await run(sandbox, 'bash', `(setsid sleep ${mark} &); echo started`)
+  const pending = run(sandbox, 'python', 'import time; time.sleep(600)')
+  await until(() => processesWith(mark).length === 1)
+  expect(await world.sandboxes.living()).toContain('gone')
+  await Promise.all([sandbox.destroy(), sandbox.destroy()])
+  expect(processesWith(mark)).toEqual([])
+  expect(cgroupsOf(world.dataDir)).toEqual(before)
+  expect(await world.sandboxes.living()).not.toContain('gone')
+  expect((await pending).end).toEqual({ kind: 'lost' })
+  await sandbox.destroy()
+  await world.sandboxes.destroy('gone')
+  await world.sandboxes.destroy('never was')
+  expect((await run(sandbox, 'bash', 'true')).end).toEqual({ kind: 'lost' })
+  await expect(sandbox.readFile('x', 1)).rejects.toMatchObject({ name: 'SandboxError', code: 'lost' })
+})
+
+test('a sandbox is fresh for each interaction', async () => {
+  const [a, b] = [await world.sandbox('a'), await world.sandbox('b')]
+  await a.writeFile('secret', Buffer.from('a'), 'write')
+  await run(a, 'bash', 'echo a > /tmp/x; echo a > /dev/shm/x')
+  expect((await run(b, 'bash', 'ls -A . /tmp /dev/shm; ps -e | wc -l')).output).not.toContain('x')
+  expect(await b.list('.', { recursive: true, maxEntries: 10 })).toEqual([
+    { path: 'outputs', type: 'directory', size: 0 },
+  ])
+  await Promise.all([a.destroy(), b.destroy()])
+})
+
+test('another client with a higher epoch takes up the living sandbox, joins its step, and shuts out the old one', async () => {
+  const old = await world.sandboxes.open(spec('moving', 1), never)
+  expect(old.fresh).toBe(true)
+  await run(old, 'python', 'x = 41')
+  const request = {
+    key: 'step-1',
+    language: 'bash',
+    code: 'echo begun; while [ ! -e go ]; do sleep 0.01; done; echo over',
+    timeoutMs: 30_000,
+  } as const
+  const begun = Promise.withResolvers<void>()
+  const first = old.exec(request, () => begun.resolve(), never)
+  await begun.promise
+
+  const next = await world.connect()
+  const taken = await next.open(spec('moving', 2), never)
+  expect(taken.fresh).toBe(false)
+  const fragments: string[] = []
+  const joined = taken.exec(request, (text) => void fragments.push(text), never)
+  await taken.writeFile('go', Buffer.from(''), 'write')
+  const result = await joined
+  expect(result).toMatchObject({ output: 'begun\nover\n', end: { kind: 'exit', code: 0 } })
+  expect(fragments.join('')).toBe('over\n')
+  expect(await first).toEqual(result)
+  expect((await run(taken, 'python', 'x + 1')).output).toBe('42\n')
+
+  for (const refused of [
+    run(old, 'bash', 'echo no'),
+    old.writeFile('no', Buffer.from(''), 'write'),
+    old.readFile('go', 1),
+    old.list('.', { recursive: false, maxEntries: 1 }),
+    old.destroy(),
+    world.sandboxes.open(spec('moving', 1), never),
+  ]) {
+    await expect(refused).rejects.toMatchObject({ name: 'SandboxError', code: 'stale' })
+  }
+  await taken.destroy()
+  await expect(world.sandboxes.open(spec('moving', 1), never)).rejects.toMatchObject({ code: 'stale' })
+  await next.close()
+})
+
+test('over the cap, open waits for room and then says what to do', async () => {
+  const held = await Promise.all([world.sandbox('1'), world.sandbox('2'), world.sandbox('3')])
+  await expect(world.sandbox('4')).rejects.toMatchObject({
+    name: 'SandboxError',
+    code: 'unavailable',
+    message: expect.stringContaining('raise sandbox.maxOpen'),
+  })
+  const abort = new AbortController()
+  const given = world.sandboxes.open(spec('5', 1), abort.signal)
+  abort.abort()
+  await expect(given).rejects.toMatchObject({ code: 'unavailable' })
+  const waiting = world.sandbox('6')
+  await held[0]!.destroy()
+  expect((await run(await waiting, 'bash', 'echo in')).output).toBe('in\n')
+  await Promise.all(['2', '3', '6'].map((id) => world.sandboxes.destroy(id)))
+})
+
+test('warm sandboxes are each used once', async () => {
+  const warm = await openWorld({ pool: 2 })
+  try {
+    const ids = ['a', 'b', 'c', 'd']
+    for (const id of ids) {
+      const sandbox = await warm.sandbox(id)
+      expect((await run(sandbox, 'bash', `ls -A; echo ${id} > mine`)).output).toBe('outputs\n')
+    }
+    expect((await warm.sandboxes.living()).sort()).toEqual(ids)
+  } finally {
+    await warm.close()
+  }
+})
+
+describe('a host of its own', () => {
+  let own: World
+  beforeAll(async () => {
+    own = await openWorld({ graceMs: 1000 })
+  })
+  afterAll(() => own.close())
+
+  test('two that start at once share one host', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+    const options = {
+      driver: 'bubblewrap',
+      dataDir,
+      limits: LIMITS,
+      pool: 0,
+      maxOpen: 2,
+      rootfs: undefined,
+      log: quiet,
+    } as const
+    const both = await Promise.all([openSandboxes(options), openSandboxes(options)])
+    await both[0]!.open(spec('shared', 1), never)
+    expect(await both[1]!.living()).toEqual(['shared'])
+    const pid = hostPid(dataDir)
+    await both[0]!.close()
+    expect(await both[1]!.living()).toEqual(['shared'])
+    await both[1]!.close()
+    expect(processesWith('host-main')).not.toContain(pid)
+    rmSync(dataDir, { recursive: true })
+  })
+
+  test('when the host dies its sandboxes die, a running step is lost, and the next open has a new host', async () => {
+    const mark = `73.${process.pid}`
+    const sandbox = await own.sandbox('dies')
+    const lost = run(sandbox, 'bash', `echo x; (setsid sleep ${mark} &); sleep ${mark}`)
+    await until(() => processesWith(mark).length >= 2)
+    process.kill(hostPid(own.dataDir), 'SIGKILL')
+    expect((await lost).end).toEqual({ kind: 'lost' })
+    await until(() => processesWith(mark).length === 0)
+    await expect(sandbox.readFile('x', 1)).rejects.toMatchObject({ code: 'lost' })
+    await sandbox.destroy()
+    const again = await own.sandbox('dies')
+    expect(again.fresh).toBe(true)
+    expect((await run(again, 'bash', 'echo back')).output).toBe('back\n')
+    expect(cgroupsOf(own.dataDir)?.length ?? 0).toBeLessThanOrEqual(3) // one a controller: the dead host's are swept
+    await again.destroy()
+  })
+
+  test('a host of another program or other fixed settings is replaced when nobody else uses it', async () => {
+    const before = hostPid(own.dataDir)
+    const tree = mkdtempSync(join(tmpdir(), 'errand-tree-'))
+    mkdirSync(join(tree, 'usr/bin'), { recursive: true })
+    writeFileSync(join(tree, 'usr/bin/python3'), '')
+    await expect(own.connect({ rootfs: tree })).rejects.toThrow(/stop it first/)
+    expect(hostPid(own.dataDir)).toBe(before)
+    rmSync(tree, { recursive: true })
+  })
+
+  test('with no client left it ends after its grace time, and all with it', async () => {
+    const mark = `74.${process.pid}`
+    const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+    // A server that is killed: a process of its own that opens a sandbox and is ended without a word.
+    const script = `
+import { openSandboxes } from ${JSON.stringify(join(import.meta.dirname, '../../src/sandbox/open-sandboxes.ts'))}
+const limits = ${JSON.stringify(LIMITS)}, log = { debug() {}, info() {}, warn() {}, error() {} }, signal = new AbortController().signal
+const sandboxes = await openSandboxes({ driver: 'bubblewrap', dataDir: ${JSON.stringify(dataDir)}, limits, pool: 0, maxOpen: 2, rootfs: undefined, log, graceMs: 1000 })
+const sandbox = await sandboxes.open({ interactionId: 'orphan', epoch: 1, lifetimeMs: 60000, limits }, signal)
+await sandbox.exec({ key: '1', language: 'bash', code: '(setsid sleep ${mark} &)', timeoutMs: 5000 }, () => {}, signal)
+process.kill(process.pid, 'SIGKILL')
+`
+    const { spawnSync } = await import('node:child_process')
+    expect(spawnSync(process.execPath, ['--input-type=module', '-e', script]).signal).toBe('SIGKILL')
+    expect(processesWith(mark)).toHaveLength(1)
+    const pid = hostPid(dataDir)
+    await until(() => processesWith(mark).length === 0)
+    await until(() => !processesWith('host-main').includes(pid))
+    expect(cgroupsOf(dataDir) ?? []).toEqual([])
+    rmSync(dataDir, { recursive: true })
+  })
+})
+
+test('a data directory with a long path works', async () => {
+  const long = join(mkdtempSync(join(tmpdir(), 'errand-test-')), 'x'.repeat(120))
+  mkdirSync(long)
+  const sandboxes = await openSandboxes({
+    driver: 'bubblewrap',
+    dataDir: long,
+    limits: LIMITS,
+    pool: 0,
+    maxOpen: 1,
+    rootfs: undefined,
+    log: quiet,
+  })
+  const sandbox = await sandboxes.open(spec('long', 1), never)
+  expect((await run(sandbox, 'python', '1')).output).toBe('1\n')
+  await sandboxes.close()
+  rmSync(join(long, '..'), { recursive: true })
+})
+
+describe('what cannot be served is a sentence', () => {
+  const open = (more: object) =>
+    openSandboxes({
+      driver: 'bubblewrap',
+      dataDir: world.dataDir,
+      limits: LIMITS,
+      pool: 0,
+      maxOpen: 1,
+      rootfs: undefined,
+      log: quiet,
+      ...more,
+    })
+
+  test.each(['docker', 'kubernetes', 'restricted'])('the driver %s', async (driver) => {
+    await expect(open({ driver })).rejects.toThrow(
+      `this version of Errand has the bubblewrap driver only, not ${driver}`,
+    )
+  })
+
+  test('a root without Python', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+    await expect(open({ dataDir, rootfs: dataDir })).rejects.toThrow(
+      `sandbox.rootfs: ${dataDir} has no usr/bin/python3`,
+    )
+    expect(readFileSync(join(dataDir, 'sandbox/host.log'), 'utf8')).toContain('could not start')
+    rmSync(dataDir, { recursive: true })
+  })
+
+  test('a state directory that others may write to', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+    mkdirSync(join(dataDir, 'sandbox'), { mode: 0o755 })
+    await expect(open({ dataDir })).rejects.toThrow('mode 0700')
+    rmSync(dataDir, { recursive: true })
+  })
+})

@@ -1,0 +1,184 @@
+/** What a sandbox cannot do: the self-test's own findings, and attacks on canaries that stand on addresses made here. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBubblewrap } from '../../src/sandbox/bubblewrap/bubblewrap.ts'
+import { probeDriver } from '../../src/sandbox/host/self-probe.ts'
+import type { Sandbox } from '../../src/sandbox/port.ts'
+import { LIMITS, openWorld, run, type World } from './fixture.ts'
+
+let world: World
+let sandbox: Sandbox
+beforeAll(async () => {
+  world = await openWorld()
+  sandbox = await world.sandbox()
+})
+afterAll(() => world.close())
+
+test('the facts hold the attacks made at the start, all refused, and say what is inside', async () => {
+  const { driver, enforced, notEnforced, probes, inside } = await world.sandboxes.facts()
+  expect(driver).toBe('bubblewrap')
+  expect(probes.filter(({ refused }) => !refused)).toEqual([])
+  expect(probes.map(({ name }) => name)).toEqual(
+    expect.arrayContaining([
+      'mount',
+      'setns',
+      'ptrace',
+      'bpf',
+      'io_uring_setup',
+      'a vsock socket',
+      "the host's loopback",
+    ]),
+  )
+  expect(enforced.join('\n')).toMatch(/network: none/)
+  expect(notEnforced.join('\n')).toMatch(/kernel: shared/)
+  expect(inside).toMatch(/^Python 3\.\d+ \(.+\), Node 24, bash/)
+})
+
+test('no network: no address of the host, no abstract socket, no name', async () => {
+  let connections = 0
+  const canary = (where: { host: string; port: number } | { path: string }) => {
+    return new Promise<Server>((resolve) => {
+      const server = createServer((socket) => {
+        connections++
+        socket.destroy()
+      })
+      server.listen(where, () => resolve(server))
+    })
+  }
+  const tcp = await canary({ host: '0.0.0.0', port: 0 })
+  const abstract = await canary({ path: `\0errand-canary-${process.pid}` })
+  const { port } = tcp.address() as AddressInfo
+  const addresses = Object.values(networkInterfaces()).flatMap((list) =>
+    list!.filter(({ family }) => family === 'IPv4').map(({ address }) => address),
+  )
+  const code = `
+import socket
+def attempt(family, address):
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as s:
+            s.settimeout(1)
+            s.connect(address)
+            return 'connected'
+    except OSError as error: return 'refused'
+outcomes = [attempt(socket.AF_INET, (a, ${port})) for a in ${JSON.stringify(addresses)}]
+outcomes.append(attempt(socket.AF_UNIX, '\\0errand-canary-${process.pid}'))
+try: outcomes.append(socket.getaddrinfo('sandbox.invalid', 80) and 'resolved')
+except OSError: outcomes.append('refused')
+outcomes.append([name for _, name in socket.if_nameindex()])
+outcomes`
+  const { output } = await run(sandbox, 'python', code)
+  expect(output).toBe(`[${"'refused', ".repeat(addresses.length + 2)}['lo']]\n`)
+  expect(connections).toBe(0)
+  tcp.close()
+  abstract.close()
+})
+
+test('the root is read-only, and nothing of the host but /usr is seen', async () => {
+  const { output } = await run(
+    sandbox,
+    'bash',
+    'ls /; for d in / /usr /etc /dev /errand /proc/sys/kernel /usr/bin; do touch $d/x 2>/dev/null && echo "wrote $d"; done; true',
+  )
+  const seen = output.trim().split('\n')
+  expect(
+    seen.filter((name) => !/^(bin|sbin|lib|lib32|lib64|libx32|dev|errand|etc|proc|run|tmp|usr|workspace)$/.test(name)),
+  ).toEqual([])
+  expect(
+    (await run(sandbox, 'bash', 'cat /etc/shadow /etc/ssl/private/* /proc/1/environ /proc/cmdline 2>/dev/null | wc -c'))
+      .output,
+  ).toBe('0\n')
+  expect(
+    (await run(sandbox, 'bash', `ls ${world.dataDir} /root /home /var /sys 2>&1 | grep -c "No such file"`)).output,
+  ).toBe('5\n')
+})
+
+test('the runner cannot be killed, stopped, read or spoken for from inside', async () => {
+  const code = `
+import os, signal
+for s in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGSEGV): os.kill(1, s)
+def refused(action):
+    try: action()
+    except OSError: return True
+    return False
+[refused(lambda: open('/proc/1/mem', 'rb')), refused(lambda: os.open('/proc/1/fd/1', os.O_WRONLY)), refused(lambda: os.listdir('/proc/1/fd'))]`
+  expect((await run(sandbox, 'python', code)).output).toBe('[True, True, True]\n')
+  expect((await run(sandbox, 'bash', 'echo alive')).output).toBe('alive\n')
+})
+
+test('each sandbox has a host uid of its own where the host is root', async () => {
+  const other = await world.sandbox()
+  const uids = await Promise.all(
+    [sandbox, other].map(async (one) => (await run(one, 'bash', "awk '{print $2}' /proc/self/uid_map; id -u")).output),
+  )
+  expect(uids.every((text) => text.endsWith('\n1000\n'))).toBe(true)
+  const mounts = await Promise.all(
+    [sandbox, other].map(
+      async (one) => /uid=(\d+)/.exec((await run(one, 'bash', 'grep " /workspace " /proc/mounts')).output)?.[1],
+    ),
+  )
+  if (process.getuid?.() === 0) {
+    expect(new Set(mounts).size).toBe(2)
+    expect(mounts.every((uid) => Number(uid) > 0)).toBe(true)
+  } else expect(mounts[0]).toBe(mounts[1])
+  await other.destroy()
+})
+
+test('what is not refused closes the driver, in a sentence that names it', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+  const driver = await openBubblewrap({ stateDir, rootfs: undefined })
+  // /usr can be seen inside: told that it is a secret, the self-test must find it open.
+  await expect(probeDriver(driver, LIMITS, ['/usr'])).rejects.toThrow(
+    /^The bubblewrap sandbox does not hold on this host, so it is not used: not refused were seeing \/usr of the host/,
+  )
+  await driver.close()
+  rmSync(stateDir, { recursive: true })
+})
+
+test('a configured tree is the root, whole and read-only', async () => {
+  const tree = mkdtempSync(join(tmpdir(), 'errand-tree-'))
+  makeTree(tree)
+  const own = await openWorld({ rootfs: tree })
+  try {
+    const inside = await own.sandbox()
+    expect((await run(inside, 'python', 'import json, sys\nopen("/opt/mark").read(), sys.executable')).output).toBe(
+      "('of the tree\\n', '/usr/bin/python3')\n",
+    )
+    expect((await run(inside, 'python', 'open("/opt/mark", "w")')).output).toContain('Read-only file system')
+    expect(await run(inside, 'bash', 'true')).toMatchObject({
+      output: 'bash is not available in this sandbox.\n',
+      end: { kind: 'exit', code: 127 },
+    })
+    const javascript = await run(inside, 'javascript', '1')
+    expect(javascript.end).toEqual({ kind: 'exit', code: 127 })
+    expect(javascript.output).toContain('JavaScript is not available in this sandbox.')
+    expect((await own.sandboxes.facts()).inside).toMatch(/no JavaScript/)
+  } finally {
+    await own.close()
+    rmSync(tree, { recursive: true })
+  }
+})
+
+/** Python with its libraries and nothing else, from the host's. */
+function makeTree(tree: string): void {
+  const copy = (path: string) => {
+    mkdirSync(dirname(join(tree, path)), { recursive: true })
+    cpSync(realpathSync(path), join(tree, path), { recursive: true })
+  }
+  const script =
+    'import sys, sysconfig, glob; print(sysconfig.get_path("stdlib"), *glob.glob(sysconfig.get_path("stdlib") + "/lib-dynload/*.so"))'
+  const [stdlib = '', ...modules] = execFileSync('/usr/bin/python3', ['-I', '-S', '-c', script], { encoding: 'utf8' })
+    .trim()
+    .split(' ')
+  const libraries = execFileSync('ldd', ['/usr/bin/python3', ...modules], { encoding: 'utf8' }).match(
+    /(?<=\s)\/\S+(?= \()/g,
+  )!
+  for (const path of new Set([stdlib, ...libraries.map((path) => join('/usr', path.replace(/^\/usr/, '')))])) copy(path)
+  copy('/usr/bin/python3')
+  for (const name of ['lib', 'lib64']) symlinkSync(`usr/${name}`, join(tree, name))
+  mkdirSync(join(tree, 'opt'))
+  execFileSync('sh', ['-c', 'echo of the tree > "$1/opt/mark"; chmod -R a+rX "$1"', 'sh', tree])
+}

@@ -1,0 +1,115 @@
+/** The seccomp program: its table against libseccomp's, and what it answers, call by call. */
+import { execFileSync } from 'node:child_process'
+import { describe, expect, test } from 'vitest'
+import {
+  ARCHITECTURES,
+  type Architecture,
+  DENIED,
+  EXAMINED,
+  NEWEST,
+  seccompProgram,
+} from '../../src/sandbox/bubblewrap/seccomp.ts'
+
+const RESOLVER_NAMES = { x64: 'x86_64', arm64: 'aarch64' } as const
+const ALLOW = 0x7fff_0000
+const KILL = 0x8000_0000
+const [EPERM, ENOSYS, EAFNOSUPPORT] = [1, 38, 97].map((errno) => 0x0005_0000 | errno) as [number, number, number]
+
+/** The number of a call by libseccomp (Debian's package `seccomp`); undefined where the architecture has none. */
+function numberOf(name: string, architecture: Architecture): number | undefined {
+  const number = Number(
+    execFileSync('scmp_sys_resolver', ['-a', RESOLVER_NAMES[architecture], name], { encoding: 'utf8' }),
+  )
+  return number < 0 ? undefined : number
+}
+
+describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
+  const { column, audit } = ARCHITECTURES[architecture]
+  const evaluate = createEvaluator(seccompProgram(architecture))
+  const ask = (name: string, ...values: number[]) =>
+    evaluate({ number: numberOf(name, architecture)!, architecture: audit, values })
+
+  test('every number of the table is that of libseccomp', () => {
+    for (const [name, numbers] of Object.entries({ ...DENIED, ...EXAMINED })) {
+      expect([name, numbers[column]]).toEqual([name, numberOf(name, architecture)])
+    }
+    expect(numberOf('set_mempolicy_home_node', architecture)).toBe(NEWEST)
+  })
+
+  test('what the table denies is denied, and nothing else', () => {
+    const denied = new Set(Object.values(DENIED).map((numbers) => numbers[column]))
+    const examined = new Set(Object.values(EXAMINED).map((numbers) => numbers[column] as number))
+    for (let number = 0; number <= NEWEST; number++) {
+      if (examined.has(number)) continue
+      expect([number, evaluate({ number, architecture: audit, values: [] })]).toEqual([
+        number,
+        denied.has(number) ? EPERM : ALLOW,
+      ])
+    }
+  })
+
+  test('newer calls, x32 calls and clone3 are told to be absent; a foreign architecture kills', () => {
+    for (const number of [NEWEST + 1, 1000, 0x4000_0000, 0x4000_0000 + 165]) {
+      expect(evaluate({ number, architecture: audit, values: [] })).toBe(ENOSYS)
+    }
+    expect(ask('clone3')).toBe(ENOSYS)
+    expect(evaluate({ number: 0, architecture: 0x4000_0003, values: [] })).toBe(KILL)
+  })
+
+  test('namespaces are refused to clone and unshare, threads and forks are not', () => {
+    for (const flag of [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000]) {
+      expect(ask('clone', flag | 17)).toBe(EPERM)
+      expect(ask('unshare', flag)).toBe(EPERM)
+    }
+    expect(ask('unshare', 0x80)).toBe(EPERM)
+    expect([ask('clone', 17), ask('clone', 0x003d_0f00), ask('unshare', 0x400)]).toEqual([ALLOW, ALLOW, ALLOW])
+  })
+
+  test('sockets are unix, IPv4, IPv6 and the routing table alone', () => {
+    const allowed = [...Array(64).keys()].filter((family) => ask('socket', family, 1, 0) === ALLOW)
+    expect(allowed).toEqual([1, 2, 10, 16])
+    expect([ask('socket', 16, 3, 15), ask('socket', 40, 1, 0), ask('socketpair', 40, 1, 0)]).toEqual([
+      EAFNOSUPPORT,
+      EAFNOSUPPORT,
+      EAFNOSUPPORT,
+    ])
+    expect(ask('socketpair', 1, 1, 0)).toBe(ALLOW)
+  })
+
+  test('no keystrokes into terminals, whatever the upper half of the request number', () => {
+    expect([0x5412, 0x541c, 0x5423].map((request) => ask('ioctl', 0, request))).toEqual([EPERM, EPERM, EPERM])
+    expect(ask('ioctl', 0, 0x5412 + 2 ** 32)).toBe(EPERM)
+    expect(ask('ioctl', 0, 0x5401)).toBe(ALLOW)
+  })
+})
+
+interface SeccompData {
+  readonly number: number
+  readonly architecture: number
+  readonly values: readonly number[]
+}
+
+/** The kernel's interpreter, for the instructions that occur. */
+function createEvaluator(program: Buffer): (data: SeccompData) => number {
+  return ({ number, architecture, values }) => {
+    const data = Buffer.alloc(64)
+    data.writeUInt32LE(number, 0)
+    data.writeUInt32LE(architecture, 4)
+    for (const [index, value] of values.entries()) data.writeBigUInt64LE(BigInt(value), 16 + 8 * index)
+    let loaded = 0
+    for (let at = 0; ; at++) {
+      const [code, jumpTrue, jumpFalse, value] = [
+        program.readUInt16LE(at * 8),
+        program[at * 8 + 2]!,
+        program[at * 8 + 3]!,
+        program.readUInt32LE(at * 8 + 4),
+      ]
+      if (code === 0x20) loaded = data.readUInt32LE(value)
+      else if (code === 0x15) at += loaded === value ? jumpTrue : jumpFalse
+      else if (code === 0x25) at += loaded > value ? jumpTrue : jumpFalse
+      else if (code === 0x45) at += (loaded & value) !== 0 ? jumpTrue : jumpFalse
+      else if (code === 0x06) return value
+      else throw new Error(`Instruction ${code} at ${at}`)
+    }
+  }
+}

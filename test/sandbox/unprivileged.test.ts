@@ -1,0 +1,103 @@
+/** The same sandbox run by an ordinary user: no uid of its own, no cgroup unless delegated, and both said. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chownSync, copyFileSync, cpSync, linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ExecResult, SandboxFacts } from '../../src/sandbox/port.ts'
+import { LIMITS } from './fixture.ts'
+
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+
+/** A place that every user can come to, with the sandbox's own source and this Node: the checkout may lie in /root. */
+let place: string
+beforeAll(() => {
+  place = mkdtempSync('/tmp/errand-test-')
+  cpSync(join(import.meta.dirname, '../../src/sandbox'), join(place, 'sandbox'), { recursive: true })
+  writeFileSync(join(place, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(place, 'script.ts'), SCRIPT)
+  try {
+    linkSync(process.execPath, join(place, 'node'))
+  } catch {
+    copyFileSync(process.execPath, join(place, 'node'))
+  }
+  mkdirSync(join(place, 'data'))
+  execFileSync('chmod', ['-R', 'a+rX', place])
+  if (isRoot) chownSync(join(place, 'data'), NOBODY, NOBODY)
+})
+afterAll(() => rmSync(place, { recursive: true, force: true }))
+
+const SCRIPT = `
+import { openSandboxes } from './sandbox/open-sandboxes.ts'
+const limits = ${JSON.stringify({ ...LIMITS, pids: 40 })}
+const log = { debug() {}, info() {}, warn() {}, error() {} }, signal = new AbortController().signal
+const sandboxes = await openSandboxes({ driver: 'bubblewrap', dataDir: process.argv[2], limits, pool: 1, maxOpen: 2, rootfs: undefined, log })
+const sandbox = await sandboxes.open({ interactionId: 'i', epoch: 1, lifetimeMs: 60000, limits }, signal)
+let n = 0
+const run = (language, code, timeoutMs = 10000) => sandbox.exec({ key: String(++n), language, code, timeoutMs }, () => {}, signal)
+const results = {
+  uid: process.getuid(),
+  facts: await sandboxes.facts(),
+  state: [await run('python', 'x = 1'), await run('python', 'x + 1')],
+  javascript: await run('javascript', '1 + 1'),
+  memory: await run('python', 'blocks = []\\nwhile True: blocks.append(bytearray(16 * 2**20))'),
+  forks: await run('bash', 'for i in $(seq 60); do sleep 60 & done', 2000),
+  timeout: await run('bash', 'trap "" TERM; (setsid sleep 60 &); sleep 60', 300),
+  alive: await run('bash', 'echo alive'),
+  written: await sandbox.writeFile('f', Buffer.from('text'), 'write').then(() => sandbox.readFile('f', 10)).then((b) => Buffer.from(b).toString()),
+}
+await sandbox.destroy()
+await sandboxes.close()
+console.log(JSON.stringify(results))
+`
+
+interface Results {
+  readonly uid: number
+  readonly facts: SandboxFacts
+  readonly state: [ExecResult, ExecResult]
+  readonly javascript: ExecResult
+  readonly memory: ExecResult
+  readonly forks: ExecResult
+  readonly timeout: ExecResult
+  readonly alive: ExecResult
+  readonly written: string
+}
+
+test('a Node that no other user can come to runs JavaScript inside all the same', () => {
+  const closed = mkdtempSync('/tmp/errand-test-') // mode 0700, as /root is
+  linkSync(join(place, 'node'), join(closed, 'node'))
+  const { stdout, stderr } = spawnSync(join(closed, 'node'), [join(place, 'script.ts'), closed], {
+    encoding: 'utf8',
+    env: {},
+    cwd: '/',
+  })
+  rmSync(closed, { recursive: true })
+  expect(stderr).toBe('')
+  expect((JSON.parse(stdout) as Results).javascript.output).toBe('2\n')
+})
+
+test('an ordinary user has the same sandbox, with what is not enforced said', () => {
+  const drop = isRoot ? ['setpriv', '--reuid', `${NOBODY}`, '--regid', `${NOBODY}`, '--clear-groups', '--'] : []
+  const [command = '', ...rest] = [...drop, join(place, 'node'), join(place, 'script.ts'), join(place, 'data')]
+  const { stdout, stderr, status } = spawnSync(command, rest, {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
+    cwd: '/',
+  })
+  expect([stderr, status]).toEqual(['', 0])
+  const results = JSON.parse(stdout) as Results
+  if (isRoot) expect(results.uid).toBe(NOBODY)
+  expect(results.facts.probes.filter(({ refused }) => !refused)).toEqual([])
+  expect(results.facts.notEnforced.join('\n')).toContain("sandboxes run under Errand's own uid")
+  expect(results.state[1].output).toBe('2\n')
+  expect(results.javascript.output).toBe('2\n')
+  const hasCgroup = results.facts.enforced.some((fact) => /^memory: .*cgroup/.test(fact))
+  if (!hasCgroup) {
+    expect(results.facts.notEnforced.join('\n')).toMatch(/memory of a sandbox as a whole.*Delegate=yes/)
+    expect(results.memory.output).toContain('MemoryError')
+  } else expect(results.memory.end.kind).toBe('memory_limit')
+  expect(results.forks.output).toContain('Resource temporarily unavailable')
+  expect(results.timeout.end.kind).toBe('timeout')
+  expect(results.alive.output).toBe('alive\n')
+  expect(results.written).toBe('text')
+})
