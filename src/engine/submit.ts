@@ -130,6 +130,7 @@ function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | 
   if (entry.unavailable !== undefined) throw new ErrandError('unavailable', entry.unavailable)
   const all: Warning[] = [...request.warnings, ...warnings]
   if (entry.demo && spec.model !== 'demo') all.push(demoWarning(spec.model))
+  if (spec.policy.maxCost !== undefined && !entry.price) all.push(costUnknown(spec.model))
   if (request.files.length > 0 && spec.tools.length === 0) all.push(FILES_UNREADABLE)
   return { spec, warnings: all }
 }
@@ -139,6 +140,14 @@ function demoWarning(model: string): Warning {
     code: 'demo_model',
     param: 'model',
     message: `No real model is configured: ${model} was answered by the built-in demo model. Configure one in errand.yaml or set a provider's key.`,
+  }
+}
+
+function costUnknown(model: string): Warning {
+  return {
+    code: 'cost_unknown',
+    param: 'policy.maxCost',
+    message: `The model ${model} has no price here, so policy.maxCost can't be enforced. The operator can set one in errand.yaml.`,
   }
 }
 

@@ -65,7 +65,7 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
     return { output: `The arguments of ${call.name} are not a JSON object. Call it again with valid arguments.` }
   try {
     if (resumed && !(await joinable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
-    return await tool.run(call.args, {
+    const outcome = await tool.run(call.args, {
       sandbox: toolScope.openSandbox,
       key: `step-${step}`,
       remainingMs: toolScope.remainingMs,
@@ -74,6 +74,8 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
       vision: toolScope.vision,
       outputBytes: toolScope.outputBytes,
     })
+    if (outcome.sandboxLost) toolScope.forgetSandbox()
+    return outcome
   } catch (error) {
     if (!(error instanceof SandboxError) || error.code !== 'lost') throw error
     toolScope.forgetSandbox()

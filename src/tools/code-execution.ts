@@ -49,7 +49,8 @@ export function createCodeExecution(): Tool {
         context.onOutput,
         context.signal,
       )
-      return { output: describeResult(result, language, context.outputBytes) }
+      const output = describeResult(result, language, context.outputBytes)
+      return { output, sandboxLost: result.end.kind === 'lost' }
     },
   }
 }
@@ -86,7 +87,7 @@ function describeEnd({ end, durationMs }: ExecResult): string | undefined {
     case 'cancelled':
       return 'It was stopped because the run was cancelled.'
     case 'lost':
-      return 'The sandbox was lost while this ran: the outcome is unknown, it may have run in part or whole. Check what is there before you repeat it.'
+      return 'The sandbox was lost while this ran: the outcome is unknown, it may have run in part or whole. The next call gets a fresh sandbox with the input files alone.'
     default:
       return end satisfies never
   }

@@ -23,6 +23,8 @@ export interface ToolOutcome {
   /** What the model and the trace are told, failures included. */
   readonly output: string
   readonly images?: readonly { readonly mimeType: string; readonly base64: string }[]
+  /** The sandbox went while the tool ran: the next call needs a new one. */
+  readonly sandboxLost?: boolean
 }
 
 export interface Tool {

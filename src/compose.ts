@@ -1,0 +1,186 @@
+/** The only place where adapters are built. What is opened here is closed here, in reverse. */
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { FastifyBaseLogger } from 'fastify'
+import type { Accounts } from './accounts/accounts.ts'
+import { openAccounts } from './accounts/open-accounts.ts'
+import { loadSecret } from './accounts/secret.ts'
+import { openDiskBlobs } from './blobs/disk.ts'
+import type { Config } from './config.ts'
+import { newId } from './domain/ids.ts'
+import type { Engine } from './engine/engine.ts'
+import { createHub } from './engine/hub.ts'
+import { openEngine } from './engine/open-engine.ts'
+import { createApp } from './http/app.ts'
+import { openMetricsPort } from './http/metrics.ts'
+import { createRateLimits } from './http/rate-limits.ts'
+import { createSigner } from './http/signed-urls.ts'
+import { openCatalogue } from './models/catalogue.ts'
+import { demoEntry } from './models/demo/demo.ts'
+import type { Catalogue } from './models/port.ts'
+import { openSandboxes } from './sandbox/open-sandboxes.ts'
+import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
+import { createAgentStore } from './store/agents.ts'
+import { readQueue } from './store/interactions.ts'
+import type { Database } from './store/port.ts'
+import { openSqlite } from './store/sqlite.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { createTools } from './tools/tools.ts'
+
+export interface OpenOptions {
+  readonly log: FastifyBaseLogger
+  /**
+   * `serve`: works on all that waits. `one-shot`: for one command, perhaps beside a server on the same data dir: works on
+   * what it accepted itself alone.
+   */
+  readonly mode: 'serve' | 'one-shot'
+  /** Where the model providers' keys are looked up. */
+  readonly env: NodeJS.ProcessEnv
+}
+
+/** The accounts alone: no sandbox, no models, nothing that takes time to start. */
+export interface Admin {
+  readonly accounts: Accounts
+  close(): Promise<void>
+}
+
+export interface Errand {
+  readonly engine: Engine
+  readonly accounts: Accounts
+  readonly catalogue: Catalogue
+  readonly sandboxFacts: SandboxFacts
+  /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
+  readonly firstKey: string | undefined
+  /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
+  listen(): Promise<{ readonly url: string }>
+  /** Takes no more work, waits up to `graceMs` for what runs, closes everything. Idempotent. */
+  close(graceMs: number): Promise<void>
+}
+
+export async function openAdmin(config: Config): Promise<Admin> {
+  const db = await openDatabase(config)
+  return { accounts: openAccounts({ db, secret: loadSecret(config.dataDir, config.secret) }), close: db.close }
+}
+
+export async function openErrand(config: Config, options: OpenOptions): Promise<Errand> {
+  const closers = createClosers()
+  try {
+    return await build(config, options, closers)
+  } catch (error) {
+    await closers.close(0)
+    throw error
+  }
+}
+
+async function build(config: Config, { log, mode, env }: OpenOptions, closers: Closers): Promise<Errand> {
+  const secret = loadSecret(config.dataDir, config.secret)
+  const db = closers.add(await openDatabase(config))
+  const blobs = closers.add(await openDiskBlobs(join(config.dataDir, 'blobs')))
+  const accounts = openAccounts({ db, secret })
+  const [catalogue, sandboxes] = await Promise.all([
+    openCatalogue({ ...config, env, log, demoEntry }).then(closers.add),
+    openSandboxHost(config, log).then(closers.add),
+  ])
+  const sandboxFacts = await sandboxes.facts()
+  const metrics = createMetrics()
+  const engine = closers.add(
+    openEngine({
+      parts: {
+        db,
+        hub: createHub(),
+        blobs,
+        catalogue,
+        sandboxes,
+        tools: createTools(),
+        limits: config.limits,
+        sandboxLimits: config.sandbox,
+        inside: sandboxFacts.inside,
+        now: Date.now,
+        log,
+        onEnd: (status, usage) => metrics.interactionEnded(status, usage.duration_ms),
+      },
+      owner: newId('req'),
+      slots: config.workerSlots,
+      leaseMs: config.leaseS * 1_000,
+      works: mode === 'one-shot' ? 'own' : config.role === 'api' ? 'none' : 'all',
+    }),
+  )
+  metrics.observe({ queue: () => readQueue(db), sandboxes: async () => (await sandboxes.living()).length })
+
+  // Signed addresses begin with how callers reach this server, which is only known when it listens on a port of its choice.
+  let publicUrl = config.publicUrl
+  const app = await createApp({
+    config,
+    engine,
+    accounts,
+    agents: createAgentStore({ db, defaultModel: catalogue.defaultName }),
+    blobs,
+    catalogue,
+    signer: createSigner({ publicUrl: () => publicUrl, secret }),
+    rateLimits: createRateLimits(config.limits),
+    metrics,
+    log,
+  })
+  closers.add(app)
+  return {
+    engine,
+    accounts,
+    catalogue,
+    sandboxFacts,
+    firstKey: mode === 'serve' ? await makeFirstKey(accounts) : undefined,
+    async listen() {
+      await app.listen({ host: config.host, port: config.port })
+      if (config.metrics.port !== undefined) {
+        closers.add(await openMetricsPort(metrics, { host: config.host, port: config.metrics.port }))
+      }
+      const { port } = app.server.address() as AddressInfo
+      const scheme = config.tls ? 'https' : 'http'
+      const url = `${scheme}://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
+      publicUrl ??= url
+      return { url }
+    },
+    async close(graceMs) {
+      // What runs may end, and be followed to its end, before anybody is cut off.
+      await engine.close(graceMs)
+      await closers.close(0)
+    },
+  }
+}
+
+async function openDatabase(config: Config): Promise<Database> {
+  return openSqlite(join(config.dataDir, 'errand.db'))
+}
+
+function openSandboxHost(config: Config, log: OpenOptions['log']): Promise<Sandboxes> {
+  const { driver, pool, maxOpen, rootfs, ...limits } = config.sandbox
+  return openSandboxes({ driver, dataDir: config.dataDir, limits, pool, maxOpen, rootfs, log })
+}
+
+async function makeFirstKey(accounts: Accounts): Promise<string | undefined> {
+  if ((await accounts.listKeys()).length > 0) return undefined
+  return (await accounts.createKey({ name: 'first key', project: 'default' })).key
+}
+
+interface Closers {
+  /** Remembers what must be closed, and gives it back. */
+  readonly add: <T extends { close(graceMs: number): Promise<unknown> }>(part: T) => T
+  readonly close: (graceMs: number) => Promise<void>
+}
+
+function createClosers(): Closers {
+  const open: { close(graceMs: number): Promise<unknown> }[] = []
+  let closing: Promise<void> | undefined
+  async function closeAll(graceMs: number): Promise<void> {
+    for (const part of open.reverse()) await part.close(graceMs)
+  }
+  return {
+    add(part) {
+      open.push(part)
+      return part
+    },
+    close(graceMs) {
+      closing ??= closeAll(graceMs)
+      return closing
+    },
+  }
+}

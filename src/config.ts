@@ -1,0 +1,220 @@
+/**
+ * The configuration: `errand.yaml` and the environment → one frozen object. The environment wins over the file.
+ * Every problem is found before any is reported, and all stand in one message.
+ */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { PROVIDERS } from './config/settings.ts'
+import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
+import type { Limits } from './domain/limits.ts'
+import type { Price } from './domain/usage.ts'
+import type { SandboxLimits } from './sandbox/port.ts'
+
+export type ProviderName = (typeof PROVIDERS)[number]
+
+export interface ModelConfig {
+  readonly provider: ProviderName
+  /** The provider's own name for the model. */
+  readonly model: string
+  readonly baseUrl?: string
+  /** The environment variable that holds the key; the key itself never stands in the file. */
+  readonly apiKeyEnv?: string
+  readonly price?: Price
+  /** Whether the model can be shown images. */
+  readonly vision?: boolean
+  /** Tries for a call before its first fragment. */
+  readonly maxTries?: number
+  /** Seconds without a byte after which a call counts as stalled. */
+  readonly idleTimeoutS?: number
+}
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** How callers reach this server; links to files begin with it. Undefined: by the address it listens at. */
+  readonly publicUrl: string | undefined
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
+  readonly dataDir: string
+  /** `postgres://…`; undefined: SQLite in the data dir. */
+  readonly databaseUrl: string | undefined
+  /** `s3://…` or `file:///…`; undefined: the data dir. */
+  readonly blobsUrl: string | undefined
+  /** Key hashes, signatures and the vault hang on it. Undefined: made once in the data dir. */
+  readonly secret: string | undefined
+  readonly role: 'all' | 'api' | 'worker'
+  /** Whether the built-in demo model may stand in where no real model is configured or found. */
+  readonly demo: boolean
+  readonly leaseS: number
+  /** How long SIGTERM waits for running interactions before it hands them over, seconds. */
+  readonly drainS: number
+  readonly log: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** Interactions that this process works on at once, all projects together. */
+  readonly workerSlots: number
+  readonly sandbox: SandboxLimits & {
+    readonly driver: 'bubblewrap' | 'docker' | 'kubernetes' | 'restricted'
+    /** Warm sandboxes kept ready. */
+    readonly pool: number
+    readonly maxOpen: number
+    /** A directory tree to be the sandbox's root; undefined: the host's `/usr`, read-only. */
+    readonly rootfs: string | undefined
+  }
+  readonly limits: Limits
+  /** Empty: known environment keys, then local model servers, then the demo model. In the order of the file. */
+  readonly models: Readonly<Record<string, ModelConfig>>
+  readonly defaultModel: string
+  readonly egress: {
+    /** `10.1.0.0/16`, `127.0.0.1:9000`: private addresses that runs may reach all the same. */
+    readonly allowPrivate: readonly string[]
+  }
+  readonly metrics: { readonly port: number | undefined; readonly key: string | undefined }
+}
+
+/** Everything that is wrong with a configuration, a sentence each. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+export interface ConfigSources {
+  readonly env: Environment
+  /** The configuration file, which must be there; without it `ERRAND_CONFIG`, then `errand.yaml` where there is one. */
+  readonly file?: string
+  /** What relative paths in arguments and the environment are relative to. */
+  readonly cwd: string
+}
+
+/** Throws ConfigError. Reads the configuration file and nothing else. */
+export function readConfig(sources: ConfigSources): Config {
+  const { env, cwd } = sources
+  const home = resolve(cwd, env.ERRAND_HOME || '.')
+  const problems: string[] = []
+  const file = findFile(sources, home, problems)
+  const values = readValues({ env, file, cwd, home }, problems)
+  checkTogether(values, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return freeze(build(values))
+}
+
+function findFile({ env, file, cwd }: ConfigSources, home: string, problems: string[]): ConfigFile | undefined {
+  const named = file ?? (env.ERRAND_CONFIG || undefined)
+  const candidates =
+    named === undefined ? [resolve(cwd, 'errand.yaml'), resolve(home, 'errand.yaml')] : [resolve(cwd, named)]
+  for (const path of candidates) {
+    try {
+      return { path, text: readFileSync(path, 'utf8') }
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'ENOENT' || named !== undefined) {
+        problems.push(`The configuration file ${path} can't be read (${code}).`)
+        return undefined
+      }
+    }
+  }
+  return undefined
+}
+
+/** What no setting shows alone. A value that was refused before is absent here and says nothing twice. */
+function checkTogether(values: Values, problems: string[]): void {
+  for (const name of ['maxTurnDuration', 'maxOutputTokens']) {
+    const [least, usual, most] = ['min', 'default', 'max'].map(
+      (bound) => values.get(`limits.${name}.${bound}`) as number,
+    )
+    if (least! > most!) problems.push(`limits.${name}.min is ${least}, above limits.${name}.max, ${most}.`)
+    else if (usual! < least! || usual! > most!) {
+      problems.push(`limits.${name}.default is ${usual}; it must be from its min, ${least}, to its max, ${most}.`)
+    }
+  }
+  if (values.has('tls.cert') !== values.has('tls.key')) {
+    problems.push(`tls.cert and tls.key go together; ${values.has('tls.cert') ? 'tls.key' : 'tls.cert'} is missing.`)
+  }
+  checkAddress(values, problems)
+  const models = (values.get('models') ?? {}) as Config['models']
+  const chosen = values.get('defaultModel') as string | undefined
+  const names = Object.keys(models)
+  if (chosen !== undefined && names.length > 0 && !names.includes(chosen) && !chosen.startsWith('svc-')) {
+    problems.push(`defaultModel is ${JSON.stringify(chosen)}; it must be one of models: ${names.join(', ')}.`)
+  }
+}
+
+/** Keys and files never travel in the clear beyond this machine: contract.md, "plain http on loopback alone". */
+function checkAddress(values: Values, problems: string[]): void {
+  const publicUrl = values.get('publicUrl') as string | undefined
+  if (publicUrl?.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname)) {
+    problems.push(`publicUrl is ${JSON.stringify(publicUrl)}; beyond loopback it must be https.`)
+  }
+  const host = values.get('host') as string | undefined
+  if (host !== undefined && ['0.0.0.0', '::'].includes(host) && publicUrl === undefined) {
+    problems.push(
+      `host is ${JSON.stringify(host)}, every address of this machine: set publicUrl to the https address at which ` +
+        'callers reach it (a proxy’s, or its own with tls.cert and tls.key), or take 127.0.0.1.',
+    )
+  } else if (host !== undefined && !isLoopback(host) && publicUrl === undefined && !values.has('tls.cert')) {
+    problems.push(
+      `host is ${JSON.stringify(host)}, which other machines can reach, and there is no TLS: set tls.cert and tls.key, ` +
+        'or publicUrl to the https address of the proxy before this server, or take 127.0.0.1.',
+    )
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '').toLowerCase()
+  return name === 'localhost' || name.endsWith('.localhost') || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
+}
+
+/** The parts of a Config that can be wholly unset have other shapes in the table. */
+interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel'> {
+  readonly tls?: { readonly cert: string; readonly key: string }
+  readonly metrics?: Partial<Config['metrics']>
+  readonly defaultModel?: string
+}
+
+function build(values: Values): Config {
+  const nested: Record<string, unknown> = {}
+  for (const [path, value] of values) place(nested, path.split('.'), value)
+  const { tls, metrics, defaultModel, ...rest } = nested as unknown as Tree
+  const names = Object.keys(rest.models)
+  return {
+    ...rest,
+    tls: tls && { certFile: tls.cert, keyFile: tls.key },
+    metrics: { port: metrics?.port, key: metrics?.key },
+    defaultModel: defaultModel ?? (names.includes('svc-3.5-flash') ? undefined : names[0]) ?? 'svc-3.5-flash',
+  }
+}
+
+function place(tree: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [key, ...rest] = path as [string, ...string[]]
+  if (rest.length === 0) {
+    tree[key] = value
+    return
+  }
+  tree[key] ??= {}
+  place(tree[key] as Record<string, unknown>, rest, value)
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) freeze(part)
+  return Object.freeze(value)
+}
+
+/** What the configuration rightly asks for and this version does not have, a sentence each. */
+export function unsupported(config: Config): string[] {
+  const sentences: string[] = []
+  if (config.databaseUrl !== undefined) {
+    sentences.push('databaseUrl asks for Postgres; this version has SQLite only. Leave it out.')
+  }
+  if (config.blobsUrl !== undefined) {
+    sentences.push('blobsUrl asks for an object store; this version keeps files in the data directory. Leave it out.')
+  }
+  if (config.sandbox.driver !== 'bubblewrap') {
+    sentences.push(`sandbox.driver asks for ${config.sandbox.driver}; this version has bubblewrap only.`)
+  }
+  if (config.role !== 'all') {
+    sentences.push(`role asks for ${config.role} alone; this version is one process that does all.`)
+  }
+  return sentences
+}

@@ -1,0 +1,64 @@
+/** The configuration reference, docs/configuration.md, from the one table of settings. */
+import type { Setting } from './setting.ts'
+import { OTHER_VARIABLES, SETTINGS } from './settings.ts'
+
+const INTRODUCTION = `# Configuration
+
+<!-- Made from src/config/settings.ts by \`errand config reference\`; a test keeps the two the same. -->
+
+Nothing needs to be configured. What is, stands in \`errand.yaml\` (an example: [errand.example.yaml](../errand.example.yaml)),
+in the environment, or in both; the environment wins. \`errand config check\` reads both and tells every problem at once.
+
+Relative paths in \`errand.yaml\` are relative to that file, those in the environment to the current directory.
+A setting's name with a dot is a map in the file: \`limits.runningPerProject\` is \`limits: {runningPerProject: 10}\`.
+A name that does not exist is a problem in both places, so that a typo does not quietly turn a limit off.
+`
+
+const MODELS = `## Models
+
+\`\`\`yaml
+models:
+  svc-3.5-flash:                  # the name that callers use
+    provider: openai-compatible   # or openai, anthropic, google, bedrock, demo
+    baseUrl: http://127.0.0.1:4010/v1
+    model: some-model             # the provider's own name
+    apiKeyEnv: MODEL_KEY          # the environment variable with the key; the key itself never stands here
+    price: {input: 0.3, output: 2.5}   # US dollars per million tokens; cachedInput where it differs
+    vision: false                 # whether images may be put before it
+    maxTries: 3                   # tries of a call before its first fragment
+    idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
+\`\`\`
+
+\`provider\` and \`model\` are required, and \`baseUrl\` with \`openai-compatible\`. In the environment, \`ERRAND_MODELS\` holds
+the same map as JSON or YAML and replaces the file's.
+`
+
+export function configReference(): string {
+  const rows = SETTINGS.map(row)
+  const others = Object.entries(OTHER_VARIABLES).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
+  return [
+    INTRODUCTION,
+    '## Settings\n',
+    '| in `errand.yaml` | in the environment | must be | default | what it is |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+    MODELS,
+    '## Other variables\n',
+    '| variable | what it is |',
+    '|---|---|',
+    ...others,
+    '',
+  ].join('\n')
+}
+
+function row(setting: Setting): string {
+  return `| \`${setting.path}\` | \`${setting.env}\` | ${setting.must} | ${shownDefault(setting)} | ${setting.doc} |`
+}
+
+function shownDefault({ fallback }: Setting): string {
+  if (fallback === undefined) return 'none'
+  if (typeof fallback === 'boolean') return fallback ? 'on' : 'off'
+  if (typeof fallback === 'object') return 'empty'
+  return `\`${fallback}\``
+}

@@ -1,0 +1,232 @@
+/** Every setting there is, in the order of the reference. */
+import { isIP } from 'node:net'
+import { parse as parseYaml } from 'yaml'
+import * as z from 'zod'
+import { DEFAULT_LIMITS, type Limits, type Range } from '../domain/limits.ts'
+import { address, choice, filePath, fraction, list, type Setting, section, text, toggle, whole } from './setting.ts'
+
+export const PROVIDERS = ['openai-compatible', 'openai', 'anthropic', 'google', 'bedrock', 'demo'] as const
+
+/** Names that are no settings of the server and yet begin with ERRAND_. */
+export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
+  ERRAND_CONFIG: 'The configuration file; default `errand.yaml`, where there is one. `--config` wins over it.',
+  ERRAND_HOME:
+    'Where `errand.yaml` and `./data` are looked for; default: the current directory. `script/server` and `script/errand` set it to the checkout.',
+  ERRAND_API_KEY: 'For `errand run --server` and `errand agents --server`: the key, where `--key` is not given.',
+}
+
+const price = z.number('must be a number of US dollars per million tokens').min(0, 'must not be negative')
+
+const model = z
+  .strictObject(
+    {
+      provider: z.enum(PROVIDERS, `must be one of ${PROVIDERS.join(', ')}`),
+      model: z.string('must be the provider’s own name for the model').min(1, 'must not be empty').optional(),
+      baseUrl: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
+      apiKeyEnv: z
+        .string('must be the name of an environment variable')
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the key itself')
+        .optional(),
+      price: z
+        .strictObject({ input: price, output: price, cachedInput: price.optional() }, 'must be {input, output}')
+        .optional(),
+      vision: z.boolean('must be true or false').optional(),
+      maxTries: z.int('must be a whole number').min(1, 'must be at least 1').max(10, 'must be at most 10').optional(),
+      idleTimeoutS: z.number('must be a number of seconds').positive('must be above 0').optional(),
+    },
+    'must be a map with provider, model, …',
+  )
+  .superRefine((entry, context) => {
+    if (entry.provider !== 'demo' && entry.model === undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['model'],
+        message: 'is missing: the provider’s own name for the model',
+      })
+    }
+    if (entry.provider === 'openai-compatible' && entry.baseUrl === undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['baseUrl'],
+        message: 'is missing: where the model server is, with /v1',
+      })
+    }
+  })
+  .transform((entry) => ({ ...entry, model: entry.model ?? 'demo' }))
+
+const models = z.record(
+  z.string().regex(/^[\w][\w.:/-]{0,127}$/, 'is no model name: letters, digits and . _ : / - are allowed'),
+  model,
+  'must be a map from names to models',
+)
+
+/** `10.1.0.0/16`, `127.0.0.1:9000`, `[::1]:9000`, `10.1.2.3`. */
+function isPrivateRange(value: string): boolean {
+  const cidr = /^(.+)\/(\d{1,3})$/.exec(value)
+  if (cidr) {
+    const version = isIP(cidr[1]!)
+    return version !== 0 && Number(cidr[2]) <= (version === 4 ? 32 : 128)
+  }
+  const withPort = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(value)
+  if (withPort) return isIP(withPort[1] ?? withPort[2]!) !== 0 && Number(withPort[3]) <= 65535
+  return isIP(value) !== 0
+}
+
+type PlainLimit = { [K in keyof Limits]: Limits[K] extends number ? K : never }[keyof Limits]
+type RangeLimit = { [K in keyof Limits]: Limits[K] extends Range ? K : never }[keyof Limits]
+
+const limit = (name: PlainLimit, min: number, doc: string): Setting =>
+  whole(`limits.${name}`, { min, fallback: DEFAULT_LIMITS[name], doc })
+
+const time = (name: PlainLimit, doc: string): Setting =>
+  fraction(`limits.${name}`, { min: 0, fallback: DEFAULT_LIMITS[name], doc })
+
+const range = (name: RangeLimit, what: string): Setting[] => {
+  const bound = (key: keyof Range, doc: string) =>
+    whole(`limits.${name}.${key}`, { min: 1, fallback: DEFAULT_LIMITS[name][key], doc: `${what}: ${doc}.` })
+  return [
+    bound('default', 'where neither caller nor agent says'),
+    bound('min', 'the least that may be asked for'),
+    bound('max', 'the most that may be asked for'),
+  ]
+}
+
+export const SETTINGS: readonly Setting[] = [
+  whole('port', { min: 0, max: 65_535, fallback: 8080, doc: 'The port to listen on; 0 takes a free one.' }),
+  text('host', {
+    must: 'an IP address or a host name',
+    pattern: /^[A-Za-z0-9.:_-]+$/,
+    fallback: '127.0.0.1',
+    doc: 'The address to listen on. Any but loopback needs `tls` or an https `publicUrl`.',
+  }),
+  address('publicUrl', {
+    must: 'an https address, or an http one on loopback',
+    schemes: ['http', 'https'],
+    doc: 'How callers reach this server, where that is not the address it listens on: the links to files begin with it.',
+  }),
+  filePath('tls.cert', { must: 'the path of a PEM file', doc: 'The server’s own TLS: its certificate chain.' }),
+  filePath('tls.key', { must: 'the path of a PEM file', doc: 'The server’s own TLS: its private key.' }),
+  filePath('dataDir', {
+    must: 'the path of a directory',
+    fallback: './data',
+    doc: 'Where everything is kept; made where it is missing.',
+  }),
+  address('databaseUrl', {
+    must: 'an address like postgres://user@host/name',
+    schemes: ['postgres', 'postgresql'],
+    secret: true,
+    doc: 'Postgres; without it SQLite in the data directory. **Not in this version.**',
+  }),
+  address('blobsUrl', {
+    must: 'an address like s3://bucket/prefix or file:///directory',
+    schemes: ['s3', 'file'],
+    secret: true,
+    doc: 'Where files are kept; without it in the data directory. **Not in this version.**',
+  }),
+  text('secret', {
+    must: 'at least 32 characters',
+    pattern: /^.{32,}$/s,
+    secret: true,
+    doc: 'Key hashes and signatures hang on it. Without it one is made, once, in the data directory.',
+  }),
+  choice('role', {
+    values: ['all', 'api', 'worker'],
+    fallback: 'all',
+    doc: 'What this process does. **Only `all` in this version.**',
+  }),
+  toggle('demo', {
+    fallback: true,
+    doc: 'Whether the built-in demo model may stand in where no real model is configured or found.',
+  }),
+  fraction('leaseS', {
+    min: 1,
+    max: 3600,
+    fallback: 30,
+    doc: 'How long a worker that went silent keeps its interaction, seconds.',
+  }),
+  fraction('drainS', {
+    min: 0,
+    max: 3600,
+    fallback: 20,
+    doc: 'How long SIGTERM waits for running interactions before it hands them to the next start, seconds.',
+  }),
+  choice('log', {
+    values: ['debug', 'info', 'warn', 'error', 'silent'],
+    fallback: 'info',
+    doc: 'The least level that is logged, on stderr: JSON lines, or short ones on a terminal.',
+  }),
+  whole('workerSlots', {
+    min: 1,
+    max: 10_000,
+    fallback: 64,
+    doc: 'Interactions worked on at once, all projects together.',
+  }),
+  text('defaultModel', {
+    must: 'a model name',
+    pattern: /^[\w][\w.:/-]{0,127}$/,
+    doc: 'The model where neither caller nor agent names one; default `svc-3.5-flash`, or the first of `models` where that has no such name.',
+  }),
+  section('models', {
+    must: 'a map from names to models',
+    schema: models,
+    parse: (value) => parseYaml(value, { logLevel: 'error' }),
+    fallback: {},
+    doc: 'Names and the models behind them (below). Empty: known environment keys, then a model server on loopback, then the demo model.',
+  }),
+  choice('sandbox.driver', {
+    env: 'ERRAND_SANDBOX',
+    values: ['bubblewrap', 'docker', 'kubernetes', 'restricted'],
+    fallback: 'bubblewrap',
+    doc: 'What makes sandboxes. **Only `bubblewrap` in this version.**',
+  }),
+  whole('sandbox.memoryMiB', { min: 64, fallback: 512, doc: 'Memory of one sandbox, MiB.' }),
+  fraction('sandbox.cpus', { min: 0.1, fallback: 1, doc: 'Processor cores of one sandbox; fractions allowed.' }),
+  whole('sandbox.pids', { min: 16, fallback: 128, doc: 'Processes and threads of one sandbox.' }),
+  whole('sandbox.workspaceMiB', { min: 1, fallback: 256, doc: 'Size of one sandbox’s workspace, MiB.' }),
+  whole('sandbox.outputBytes', {
+    min: 1024,
+    fallback: 65_536,
+    doc: 'Output kept of one tool call, bytes; more is cut from the middle and marked.',
+  }),
+  whole('sandbox.pool', { min: 0, max: 1000, fallback: 2, doc: 'Warm sandboxes kept ready.' }),
+  whole('sandbox.maxOpen', { min: 1, fallback: 64, doc: 'Sandboxes that may stand at once.' }),
+  filePath('sandbox.rootfs', {
+    must: 'the path of a directory',
+    doc: 'A directory tree to be the sandboxes’ root; without it the host’s `/usr`, read-only.',
+  }),
+  list('egress.allowPrivate', {
+    must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',
+    item: isPrivateRange,
+    doc: 'Private addresses that runs may reach all the same. Nothing in this version reaches out, so it opens nothing yet.',
+  }),
+  whole('metrics.port', { min: 0, max: 65_535, doc: 'A port of its own for `GET /metrics`, on `host`.' }),
+  text('metrics.key', {
+    must: 'at least 16 characters without spaces',
+    pattern: /^\S{16,}$/,
+    secret: true,
+    doc: 'A key for `GET /metrics` on the main port: `Authorization: Bearer …`.',
+  }),
+  limit('interactionsPerMinute', 1, 'Interactions that a project may create in a minute.'),
+  limit('callsPerMinute', 1, 'Other calls of a project in a minute.'),
+  limit('runningPerProject', 1, 'Interactions of a project that run at once; the next ones queue.'),
+  limit('queuedPerProject', 0, 'Interactions of a project that may wait; more answer 503.'),
+  time('queueWaitS', 'How long one may wait for a worker, seconds; then it fails with 503.'),
+  limit('bodyBytes', 1024, 'A request body, bytes.'),
+  limit('inlineFilesBytes', 0, 'All inline files of a request together, decoded, bytes.'),
+  limit('fileBytes', 0, 'A file by URL, bytes.'),
+  limit('outputFilesBytes', 0, 'All output files of an interaction together, bytes.'),
+  time('retentionDays', 'How long an ended interaction is kept, days.'),
+  ...range('maxTurnDuration', '`policy.maxTurnDuration`, seconds'),
+  ...range('maxOutputTokens', '`policy.maxOutputTokens`, tokens'),
+  limit('maxModelCalls', 1, 'Model calls in one run: a stop for a model that never ends.'),
+  limit('instructionChars', 1, '`instruction`, characters.'),
+  limit('systemInstructionChars', 1, '`systemInstruction`, characters.'),
+  limit('tools', 0, 'Entries in `tools`.'),
+  limit('skills', 0, 'Entries in `skills`.'),
+  limit('mcp', 0, 'Entries in `mcp`.'),
+  limit('files', 0, 'Entries in `files`.'),
+  limit('labels', 0, 'Labels of one object.'),
+  limit('labelKeyChars', 1, 'A label’s key, characters.'),
+  limit('labelValueChars', 0, 'A label’s value, characters.'),
+  limit('jsonDepth', 4, 'How deep a request’s JSON may be nested.'),
+]

@@ -1,0 +1,121 @@
+/**
+ * The HTTP edge: a table of contents. A request passes the gate (gate.ts), its body is read (json-body.ts), its route
+ * decodes it by the revision's codec, asks one thing of the engine or the store, and encodes the answer. Every error
+ * leaves by problems.ts.
+ */
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import type { z } from 'zod'
+import type { Accounts } from '../accounts/accounts.ts'
+import type { Config } from '../config.ts'
+import { agentRoutes } from './agents.ts'
+import { docsRoutes } from './docs.ts'
+import type { Edge } from './edge.ts'
+import { check } from './fields.ts'
+import { fileRoutes } from './files.ts'
+import { createGate, giveBack } from './gate.ts'
+import { healthRoutes } from './health.ts'
+import { interactionRoutes } from './interactions.ts'
+import { leaveUnread, readJson } from './json-body.ts'
+import { refuseOtherMethods } from './methods.ts'
+import { type CallMetrics, metricsRoutes } from './metrics.ts'
+import { registerOpenApi } from './openapi.ts'
+import { pathOf } from './path.ts'
+import { answerProblem } from './problems.ts'
+import { continueLate, serverOptions } from './server-options.ts'
+import { createRevision20260520 } from './wire/2026-05-20.ts'
+import type { Codec } from './wire/codec.ts'
+
+export interface AppDeps extends Pick<Edge, 'engine' | 'agents' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits'> {
+  readonly config: Config
+  readonly accounts: Accounts
+  readonly log: FastifyBaseLogger
+  /** Told of every answer, and shown under /metrics where the configuration has a key for it. */
+  readonly metrics?: CallMetrics
+  /** The revisions to serve; the newest is the default of callers that name none. */
+  readonly revisions?: readonly Codec[]
+}
+
+/** Ready to listen. Closing it ends streams and tells waiting callers; the engine is not closed with it. */
+export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
+  const { limits } = deps.config
+  const codecs = [...(deps.revisions ?? [createRevision20260520(limits)])].sort((a, b) =>
+    a.revision < b.revision ? -1 : 1,
+  )
+  const closing = new AbortController()
+  const edge: Edge = { ...deps, limits, documented: codecs.at(-1) as Codec, closing: closing.signal }
+  const gate = createGate({ ...deps, codecs, limits })
+
+  const app: FastifyInstance = Fastify(serverOptions(deps.config, deps.log, gate))
+  continueLate(app.server)
+  decorateRequests(app)
+  app.setErrorHandler(answerProblem)
+  validateParameters(app)
+  readBodies(app, edge)
+
+  app.addHook('onRequest', gate)
+  app.addHook('onSend', async (request, reply) => {
+    await giveBack(deps.rateLimits, request, reply)
+    leaveUnread(request.raw, reply.raw)
+  })
+  observeCalls(app, deps.metrics)
+  app.addHook('preClose', async () => closing.abort())
+
+  await registerOpenApi(app, deps.config.publicUrl)
+  refuseOtherMethods(app, () => {
+    agentRoutes(app, edge)
+    interactionRoutes(app, edge)
+    fileRoutes(app, edge)
+    healthRoutes(app, edge)
+    docsRoutes(app, edge, deps.config.publicUrl)
+    metricsRoutes(app, deps.metrics, deps.config.metrics.key)
+  })
+  return app
+}
+
+/** Every field from the start, so that all requests keep one shape; the gate fills them in. */
+function decorateRequests(app: FastifyInstance): void {
+  for (const name of ['caller', 'codec', 'quota']) app.decorateRequest(name)
+  app.decorateRequest('counted', false)
+}
+
+/** Query and path parameters by their schemas. Bodies are the codec's: their shape hangs on the revision. */
+function validateParameters(app: FastifyInstance): void {
+  app.setValidatorCompiler(({ schema, httpPart }) => (value) => {
+    if (httpPart === 'body' || httpPart === 'headers') return { value }
+    try {
+      return { value: check(schema as z.ZodType, value, 'The address') }
+    } catch (error) {
+      return { error: error as Error }
+    }
+  })
+  // Answers are ours, and tests hold them to their schemas: they are not checked again on each request.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+}
+
+/** Fastify's own parsing is passed over: a body is read on the routes that take one, after everything before it. */
+function readBodies(app: FastifyInstance, { limits }: Edge): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  app.addHook('preValidation', async (request, reply) => {
+    if (request.routeOptions.config.json) request.body = await readJson(request.raw, reply.raw, limits)
+  })
+}
+
+function observeCalls(app: FastifyInstance, metrics: AppDeps['metrics']): void {
+  app.addHook('onResponse', async (request, reply) => {
+    // Without the patterns of its parameters; what is no route at all is one label, whoever guesses addresses.
+    const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none').replace(/\([^)]*\)/g, '')
+    metrics?.httpAnswered(request.method, route, reply.statusCode, reply.elapsedTime)
+    request.log.info(
+      {
+        method: request.method,
+        path: pathOf(request.url),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+        projectId: request.caller?.projectId,
+        theirRequestId: String(request.headers['x-request-id'] ?? '').slice(0, 128) || undefined,
+      },
+      'call',
+    )
+  })
+}

@@ -1,0 +1,25 @@
+/** What the routes work with. Made once by createApp, handed to every file of routes. */
+import type { FastifyBaseLogger } from 'fastify'
+import type { Blobs } from '../blobs/port.ts'
+import type { Limits } from '../domain/limits.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Catalogue } from '../models/port.ts'
+import type { AgentStore } from '../store/agents-port.ts'
+import type { RateLimits } from './rate-limits.ts'
+import type { Signer } from './signed-urls.ts'
+import type { Codec } from './wire/codec.ts'
+
+export interface Edge {
+  readonly engine: Engine
+  readonly agents: AgentStore
+  readonly blobs: Blobs
+  readonly catalogue: Catalogue
+  readonly signer: Signer
+  readonly rateLimits: RateLimits
+  readonly limits: Limits
+  readonly log: FastifyBaseLogger
+  /** The codec whose schemas the OpenAPI document shows: the newest. */
+  readonly documented: Codec
+  /** Aborts when the server closes: streams end, waiting callers are told. */
+  readonly closing: AbortSignal
+}

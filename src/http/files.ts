@@ -1,0 +1,85 @@
+/**
+ * Output files by signed address. Whatever the agent wrote is served as a download that no browser runs: a hostile HTML
+ * or SVG file must not get a foot into this server's origin.
+ */
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { ErrandError } from '../domain/errors.ts'
+import type { StoredFile } from '../domain/interaction.ts'
+import type { Edge } from './edge.ts'
+import { open } from './route-docs.ts'
+import { FILES_PATH } from './signed-urls.ts'
+
+const params = z.object({
+  projectId: z.string(),
+  interactionId: z.string(),
+  '*': z.string().meta({ description: 'The file’s name.' }),
+})
+const query = z.object({
+  expires: z.string().meta({ description: 'Seconds since 1970.' }),
+  signature: z.string(),
+})
+
+export function fileRoutes(app: FastifyInstance, { engine, blobs, signer }: Edge): void {
+  app.get<{ Params: z.infer<typeof params>; Querystring: z.infer<typeof query> }>(
+    `${FILES_PATH}/:projectId/:interactionId/*`,
+    {
+      config: { open: true },
+      // What is missing in the address makes the address wrong, not the request: 404, as for a wrong signature.
+      attachValidation: true,
+      schema: open({
+        id: 'downloadFile',
+        tag: 'Files',
+        summary: 'Download an output file',
+        description:
+          'The `url` of an entry in an interaction’s `files`, as it came: it is signed, valid for an hour, and needs no key. The content comes as an attachment. An expired or altered address is 404.',
+        params,
+        query,
+        other: [
+          'application/octet-stream',
+          z.string().meta({ description: 'The file’s bytes, under its own media type.' }),
+        ],
+        errors: ['not_found'],
+      }),
+    },
+    async (request, reply) => {
+      const { projectId, interactionId, '*': name } = request.params
+      const { expires, signature } = request.query
+      const signed = !request.validationError && signer.verify({ projectId, interactionId, name }, expires, signature)
+      if (!signed) throw noFile()
+      const view = await engine.get(projectId, interactionId)
+      const file = view?.interaction.outputFiles.find((candidate) => candidate.name === name)
+      const bytes = file && (await blobs.open(file.blob))
+      if (!file || !bytes) throw noFile()
+      return fileHeaders(reply, file).send(bytes)
+    },
+  )
+}
+
+function fileHeaders(reply: FastifyReply, file: StoredFile): FastifyReply {
+  const type = /^[\w.+-]+\/[\w.+-]+$/.test(file.mimeType) ? file.mimeType : 'application/octet-stream'
+  return reply.headers({
+    'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type,
+    'Content-Length': String(file.size),
+    'Content-Disposition': attachment(file.name),
+    'Content-Security-Policy': "sandbox; default-src 'none'",
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Cache-Control': 'private, no-cache',
+    ETag: `"${file.sha256}"`,
+  })
+}
+
+/** RFC 6266: the last part of the name, in ASCII for old readers and in UTF-8 for the others. */
+function attachment(name: string): string {
+  const last = name.slice(name.lastIndexOf('/') + 1).toWellFormed()
+  const ascii = last.replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  const utf8 = encodeURIComponent(last).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${utf8}`
+}
+
+function noFile(): ErrandError {
+  return new ErrandError(
+    'not_found',
+    'This link has expired or is not valid. Read the interaction again for a new one.',
+  )
+}

@@ -1,0 +1,160 @@
+/**
+ * The order of checks, each before the next, none of which needs the body: key (401), switch (403), rate (429), revision,
+ * address (404, 405), media type (415), declared size (413). JSON, fields and the rest come after.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Accounts, Caller } from '../accounts/accounts.ts'
+import { ErrandError } from '../domain/errors.ts'
+import type { Limits } from '../domain/limits.ts'
+import { declaredLength, tooLarge } from './json-body.ts'
+import { pathOf } from './path.ts'
+import type { Quota, RateLimits } from './rate-limits.ts'
+import type { Codec } from './wire/codec.ts'
+
+/** What a route tells the gate. */
+export interface RouteAccess {
+  /** Needs no key. */
+  readonly open?: boolean
+  /** Its calls count as creations of interactions. */
+  readonly creates?: boolean
+  /** Takes a JSON body. */
+  readonly json?: boolean
+  /** Stands for the methods that the address does not have; these are those it has. */
+  readonly allow?: string
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig extends RouteAccess {}
+  interface FastifyRequest {
+    /** Set on every route that is not open. */
+    caller: Caller
+    codec: Codec
+    quota: Quota | undefined
+    /** This creation's count stands: something was created, or the count was given back already. */
+    counted: boolean
+  }
+}
+
+export interface GateParts {
+  readonly accounts: Accounts
+  readonly rateLimits: RateLimits
+  /** Newest last. */
+  readonly codecs: readonly Codec[]
+  readonly limits: Pick<Limits, 'bodyBytes'>
+}
+
+const KEY_HEADER = 'x-svc-api-key'
+/** A body that a route has no use for is passed over, up to this size. */
+const USELESS_BODY_BYTES = 64 * 1024
+
+export type Gate = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+/** Resolves when the request may go on; throws ErrandError otherwise. */
+export function createGate(parts: GateParts): Gate {
+  return async function gate(request, reply) {
+    reply.headers({ 'X-Request-Id': request.id, 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' })
+    const access: RouteAccess = request.routeOptions.config ?? {}
+    if (request.is404 ? isKeyed(request.url) : !access.open) {
+      request.caller = await identify(parts.accounts, request)
+      request.quota = await parts.rateLimits.admit(request.caller.projectId, access.creates ? 'interactions' : 'calls')
+      reply.headers(parts.rateLimits.headers(request.quota))
+      if (!request.quota.admitted) throw tooOften(request.quota, parts.rateLimits)
+      request.codec = chooseCodec(parts.codecs, request)
+      reply.header('Api-Revision', request.codec.revision)
+    }
+    checkAddress(request, reply, access)
+    checkMediaType(request, access)
+    checkDeclaredSize(request, access, parts.limits.bodyBytes)
+  }
+}
+
+/** Moves the count of a creation that created nothing over to the calls. */
+export async function giveBack(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (request.counted || !request.quota?.admitted || request.quota.class !== 'interactions') return
+  request.counted = true
+  request.quota = await rateLimits.giveBack(request.caller.projectId, request.quota)
+  reply.headers(rateLimits.headers(request.quota))
+}
+
+/** Unknown addresses of the API are told to callers of the API alone. */
+function isKeyed(url: string): boolean {
+  return /^\/v1beta(?:\/|$)/.test(pathOf(url))
+}
+
+async function identify(accounts: Accounts, request: FastifyRequest): Promise<Caller> {
+  const key = request.headers[KEY_HEADER]
+  if (typeof key !== 'string' || key === '') {
+    throw new ErrandError('unauthenticated', `There is no API key: send it in the header ${KEY_HEADER}.`)
+  }
+  const caller = await accounts.authenticate(key)
+  if (!caller) {
+    throw new ErrandError(
+      'unauthenticated',
+      'The API key is not valid: it may be mistyped, expired or revoked. Issue a new one.',
+    )
+  }
+  if (!caller.enabled) {
+    throw new ErrandError(
+      'feature_disabled',
+      'Managed agents are switched off for the account of this key. Its owner can switch them on in the experimental settings.',
+    )
+  }
+  return caller
+}
+
+function tooOften(quota: Quota, rateLimits: RateLimits): ErrandError {
+  const seconds = rateLimits.secondsLeft(quota)
+  const what = quota.class === 'interactions' ? 'new interactions' : 'calls'
+  return new ErrandError(
+    'rate_limited',
+    `This project has used its ${quota.limit} ${what} a minute. Try again in ${seconds} s.`,
+    { retryAfterS: seconds },
+  )
+}
+
+function chooseCodec(codecs: readonly Codec[], request: FastifyRequest): Codec {
+  const asked = request.headers['api-revision']
+  const codec = asked === undefined ? codecs.at(-1) : codecs.find(({ revision }) => revision === asked)
+  if (codec) return codec
+  const supported = codecs.map(({ revision }) => revision)
+  throw new ErrandError(
+    'unsupported_api_revision',
+    `The revision ${JSON.stringify(String(asked).slice(0, 40))} is not served here. Served: ${supported.join(', ')}.`,
+    { param: 'Api-Revision', supported },
+  )
+}
+
+function checkAddress(request: FastifyRequest, reply: FastifyReply, { allow }: RouteAccess): void {
+  if (request.is404) throw new ErrandError('not_found', `There is nothing under ${pathOf(request.url).slice(0, 200)}.`)
+  if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) {
+    throw new ErrandError('invalid_request', 'The Host header is missing.')
+  }
+  if (allow === undefined) return
+  reply.header('Allow', allow)
+  throw new ErrandError('method_not_allowed', `${request.method} is not possible here. What is: ${allow}.`)
+}
+
+function checkMediaType(request: FastifyRequest, { json }: RouteAccess): void {
+  if (!json) {
+    // Fastify would refuse one that it can't read, on routes where it says nothing.
+    delete request.raw.headers['content-type']
+    return
+  }
+  const [type, ...parameters] = (request.headers['content-type'] ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new ErrandError('unsupported_media_type', 'Send the body as it is, without a Content-Encoding.')
+  }
+  const known = type === 'application/json' || (type === 'application/merge-patch+json' && request.method === 'PATCH')
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length)
+  if (known && (charset === undefined || /^"?utf-?8"?$/.test(charset))) return
+  throw new ErrandError('unsupported_media_type', 'Send the body as JSON, with Content-Type: application/json.')
+}
+
+function checkDeclaredSize(request: FastifyRequest, { json }: RouteAccess, bodyBytes: number): void {
+  const limit = json ? bodyBytes : USELESS_BODY_BYTES
+  if ((declaredLength(request.raw) ?? 0) > limit) throw tooLarge(limit)
+}

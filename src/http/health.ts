@@ -1,0 +1,43 @@
+/** For load balancers and supervisors: is the process alive, and is it able to take work? */
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { ErrandError } from '../domain/errors.ts'
+import type { Edge } from './edge.ts'
+import { open } from './route-docs.ts'
+
+export function healthRoutes(app: FastifyInstance, { engine, closing }: Edge): void {
+  app.get(
+    '/healthz',
+    {
+      config: { open: true },
+      schema: open({
+        id: 'healthz',
+        tag: 'Server',
+        summary: 'Is it alive?',
+        description: 'The process answers.',
+        answer: z.object({ status: z.literal('ok') }),
+      }),
+    },
+    async () => ({ status: 'ok' }),
+  )
+
+  app.get(
+    '/readyz',
+    {
+      config: { open: true },
+      schema: open({
+        id: 'readyz',
+        tag: 'Server',
+        summary: 'Can it take work?',
+        description: '503 with the reason while it can’t.',
+        answer: z.object({ status: z.literal('ready') }),
+        errors: ['unavailable'],
+      }),
+    },
+    async () => {
+      const ready = closing.aborted ? 'The server is closing.' : await engine.ready()
+      if (ready !== true) throw new ErrandError('unavailable', ready)
+      return { status: 'ready' }
+    },
+  )
+}

@@ -1,0 +1,60 @@
+/** What the API reference says about each operation on interactions. */
+
+export const INTERACTION_TEXTS = {
+  create: {
+    id: 'createInteraction',
+    summary: 'Run an agent',
+    description: `Accepts a run, waits for its end, and answers 200 with the whole interaction.
+
+- \`background: true\` answers at once, with \`status: "running"\`. \`Prefer: wait=N\` waits at most N seconds, then answers in the same way. \`stream: true\` answers with an event stream.
+- \`X-Interaction-Id\` and \`Location\` are there in each of these cases.
+- A run that fails answers with the HTTP status of its error, \`interactionId\` inside \`error\`; what it did until then stays readable. A run that somebody cancels answers 200 with \`status: "cancelled"\`.
+- A caller that goes away does not stop the run, unless \`onDisconnect\` is \`"cancel"\`.
+- Unknown fields, tools and skills never fail: each is told in \`warnings\`. With \`Prefer: handling=strict\`, a skill or MCP server that can’t be used is 400.`,
+  },
+  createStream: {
+    id: 'createInteractionStream',
+    summary: 'Run an agent, streamed',
+    description:
+      'As `POST /v1beta/interactions` with `stream: true`: the answer is the run’s event stream from its first event. Errors before the first event are ordinary HTTP errors; later ones are an `error` event, then `completed` with `status: "failed"`.',
+  },
+  list: {
+    id: 'listInteractions',
+    summary: 'List interactions',
+    description:
+      'The project’s interactions, a page at a time, by creation time. Items leave out what may be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.',
+  },
+  get: {
+    id: 'getInteraction',
+    summary: 'Read an interaction',
+    description:
+      'As it stands now, running or ended: the same body that POST answers. File addresses are signed anew, for an hour. Ended interactions are kept for the server’s retention time (30 days by default), then 404.',
+  },
+  remove: {
+    id: 'deleteInteraction',
+    summary: 'Delete an interaction',
+    description: 'Removes an ended interaction with its events and files. 409 while it runs: cancel it first.',
+  },
+  stream: {
+    id: 'streamInteraction',
+    summary: 'Follow or resume a stream',
+    description:
+      'What came after the event with number `Last-Event-ID`, then live until the end; without it, from the first event. Works while the interaction runs, after its end, and after a restart of the server.',
+  },
+  streamBySlash: {
+    id: 'streamInteractionBySlash',
+    summary: 'Follow or resume a stream (other spelling)',
+    description: 'The same as `GET /v1beta/interactions/{id}:stream`, for clients that can’t write a colon.',
+  },
+  cancel: {
+    id: 'cancelInteraction',
+    summary: 'Cancel an interaction',
+    description:
+      'Ends a running interaction. When the answer comes, its sandbox is dead. Again: 200. Already completed or failed: 409. Needs no body.',
+  },
+  cancelBySlash: {
+    id: 'cancelInteractionBySlash',
+    summary: 'Cancel an interaction (other spelling)',
+    description: 'The same as `POST /v1beta/interactions/{id}:cancel`, for clients that can’t write a colon.',
+  },
+} as const

@@ -1,0 +1,265 @@
+/** The interactions API: runs are started, watched, listed, cancelled and removed here (contract.md "Interactions"). */
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { answerAtEnd, answerNow, formOf, INTERACTIONS, noInteraction, runHeaders, streamRun } from './delivery.ts'
+import type { Edge } from './edge.ts'
+import { wrongField } from './fields.ts'
+import { giveBack } from './gate.ts'
+import { INTERACTION_TEXTS as TEXTS } from './interaction-texts.ts'
+import { checkModel } from './offered.ts'
+import { readPageToken, writePageToken } from './page-tokens.ts'
+import { parsePrefer } from './preferences.ts'
+import { filterText, headers, idParam, labelFilters, list, pageSizeOf, view } from './queries.ts'
+import { keyed } from './route-docs.ts'
+
+const ID = ':id(^[A-Za-z0-9_-]+)'
+
+const viewQuery = z.object({ view })
+const streamQuery = z.object({
+  view,
+  lastEventId: z.string().optional().meta({ description: 'As the header `Last-Event-ID`.' }),
+})
+const listQuery = z.looseObject({
+  ...list,
+  view,
+  agentId: filterText.optional().meta({ description: 'Only interactions of this agent.' }),
+  status: z
+    .enum(['running', 'completed', 'failed', 'cancelled'])
+    .optional()
+    .meta({ description: 'Only interactions in this state.' }),
+})
+
+type ById = { Params: z.infer<typeof idParam> }
+type Viewed = { Querystring: z.infer<typeof viewQuery> }
+
+export function interactionRoutes(app: FastifyInstance, edge: Edge): void {
+  creationRoutes(app, edge)
+  readingRoutes(app, edge)
+  for (const [verb, path] of Object.entries({ stream: `${ID}::stream`, streamBySlash: `${ID}/stream` })) {
+    streamRoute(app, edge, verb, `${INTERACTIONS}/${path}`)
+  }
+  for (const [verb, path] of Object.entries({ cancel: `${ID}::cancel`, cancelBySlash: `${ID}/cancel` })) {
+    cancelRoute(app, edge, verb, `${INTERACTIONS}/${path}`)
+  }
+}
+
+function creationRoutes(app: FastifyInstance, edge: Edge): void {
+  const { schemas } = edge.documented
+  const shared = {
+    tag: 'Interactions',
+    headers: z.object({ ...headers.revision, ...headers.prefer, ...headers.idempotencyKey }),
+    query: viewQuery,
+    body: schemas.newInteraction,
+    errors: ['not_found', 'conflict', 'idempotency_mismatch', 'unavailable'],
+  } as const
+
+  app.post<Viewed>(
+    INTERACTIONS,
+    {
+      config: { json: true, creates: true },
+      schema: keyed({
+        ...shared,
+        ...TEXTS.create,
+        answer: schemas.interaction,
+        events: schemas.eventStream,
+        errors: [...shared.errors, 'file_unavailable', 'model_error', 'sandbox_unavailable', 'deadline_exceeded'],
+      }),
+    },
+    (request, reply) => create(edge, request, reply, false),
+  )
+
+  app.post<Viewed>(
+    `${INTERACTIONS}::stream`,
+    {
+      config: { json: true, creates: true },
+      schema: keyed({ ...shared, ...TEXTS.createStream, events: schemas.eventStream }),
+    },
+    (request, reply) => create(edge, request, reply, true),
+  )
+}
+
+/** Decodes, submits, and answers in the way that was asked for: as a stream, at once, or at the end. */
+async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: FastifyReply, streamPath: boolean) {
+  const { caller, codec, query } = request
+  const preferences = parsePrefer(request.headers.prefer)
+  const key = idempotencyKey(request.headers['idempotency-key'])
+  const { run, stream, background } = codec.decodeNewInteraction(request.body)
+  checkModel(edge.catalogue, run.settings.model)
+  const { interactionId, joined } = await edge.engine.submit(caller.projectId, run, {
+    idempotency: key === undefined ? undefined : { key, fingerprint: fingerprint(request.body) },
+    strict: preferences.strict,
+    keyId: caller.keyId,
+  })
+  if (joined) await giveBack(edge.rateLimits, request, reply)
+  request.counted = true
+  reply.headers(runHeaders(interactionId))
+
+  const form = formOf(query.view, preferences)
+  const asked = { interactionId, form, preferences, cancelOnLeave: run.onDisconnect === 'cancel' }
+  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0 })
+  const waitS = background ? 0 : preferences.waitS
+  return waitS === 0 ? answerNow(edge, request, reply, asked) : answerAtEnd(edge, request, reply, { ...asked, waitS })
+}
+
+function readingRoutes(app: FastifyInstance, edge: Edge): void {
+  const { engine } = edge
+  const { schemas } = edge.documented
+
+  app.get<{ Querystring: z.infer<typeof listQuery> }>(
+    INTERACTIONS,
+    {
+      schema: keyed({
+        ...TEXTS.list,
+        tag: 'Interactions',
+        headers: z.object({ ...headers.revision, ...headers.minimal }),
+        query: listQuery,
+        answer: schemas.interactionList,
+      }),
+    },
+    async (request) => {
+      const { agentId, status, order = 'desc', pageToken } = request.query
+      const filters = { labels: labelFilters(request.query), agentId, status, order }
+      const identity = { path: INTERACTIONS, ...filters }
+      const { interactions, next } = await engine.list(request.caller.projectId, {
+        ...filters,
+        pageSize: pageSizeOf(request.query),
+        after: readPageToken(identity, pageToken),
+      })
+      const form = formOf(request.query.view, parsePrefer(request.headers.prefer))
+      return request.codec.encodeInteractionList(interactions, form, writePageToken(identity, next))
+    },
+  )
+
+  app.get<ById & Viewed>(
+    `${INTERACTIONS}/${ID}`,
+    {
+      schema: keyed({
+        ...TEXTS.get,
+        tag: 'Interactions',
+        headers: z.object({ ...headers.revision, ...headers.minimal }),
+        params: idParam,
+        query: viewQuery,
+        answer: schemas.interaction,
+        errors: ['not_found'],
+      }),
+    },
+    (request, reply) => {
+      const preferences = parsePrefer(request.headers.prefer)
+      return answerNow(edge, request, reply, {
+        interactionId: request.params.id,
+        form: formOf(request.query.view, preferences),
+        preferences,
+      })
+    },
+  )
+
+  app.delete<ById>(
+    `${INTERACTIONS}/${ID}`,
+    {
+      schema: keyed({
+        ...TEXTS.remove,
+        tag: 'Interactions',
+        headers: z.object(headers.revision),
+        params: idParam,
+        answer: z.object({}),
+        errors: ['not_found', 'conflict'],
+      }),
+    },
+    async (request) => {
+      await engine.remove(request.caller.projectId, request.params.id)
+      return {}
+    },
+  )
+}
+
+function streamRoute(app: FastifyInstance, edge: Edge, text: string, url: string): void {
+  app.get<ById & { Querystring: z.infer<typeof streamQuery> }>(
+    url,
+    {
+      schema: keyed({
+        ...TEXTS[text as 'stream'],
+        tag: 'Interactions',
+        headers: z.object({ ...headers.revision, ...headers.minimal, ...headers.lastEventId }),
+        params: idParam,
+        query: streamQuery,
+        events: edge.documented.schemas.eventStream,
+        errors: ['not_found'],
+      }),
+    },
+    async (request, reply) => {
+      const interactionId = request.params.id
+      const preferences = parsePrefer(request.headers.prefer)
+      const after = lastEventId(request)
+      const found = await edge.engine.get(request.caller.projectId, interactionId)
+      if (!found) throw noInteraction(interactionId)
+      if (after > found.interaction.lastSeq) {
+        throw wrongField(lastEventIdParam(request), `is ${after}, but the newest event is ${found.interaction.lastSeq}`)
+      }
+      reply.headers(runHeaders(interactionId))
+      const form = formOf(request.query.view, preferences)
+      return streamRun(edge, request, reply, { interactionId, form, preferences, after, cancelOnLeave: false })
+    },
+  )
+}
+
+function cancelRoute(app: FastifyInstance, edge: Edge, text: string, url: string): void {
+  app.post<ById & Viewed>(
+    url,
+    {
+      schema: keyed({
+        ...TEXTS[text as 'cancel'],
+        tag: 'Interactions',
+        headers: z.object({ ...headers.revision, ...headers.minimal }),
+        params: idParam,
+        query: viewQuery,
+        answer: edge.documented.schemas.interaction,
+        errors: ['not_found', 'conflict'],
+      }),
+    },
+    async (request, reply) => {
+      const interactionId = request.params.id
+      const preferences = parsePrefer(request.headers.prefer)
+      await edge.engine.cancel(request.caller.projectId, interactionId)
+      const form = formOf(request.query.view, preferences)
+      return answerNow(edge, request, reply, { interactionId, form, preferences })
+    },
+  )
+}
+
+type Resuming = FastifyRequest<{ Querystring: z.infer<typeof streamQuery> }>
+
+/** A browser that reconnects sends the header beside the address it began with: the header is the newer one. */
+function lastEventIdParam(request: Resuming): string {
+  return request.headers['last-event-id'] ? 'Last-Event-ID' : 'lastEventId'
+}
+
+function lastEventId(request: Resuming): number {
+  const text = request.headers['last-event-id'] || request.query.lastEventId || '0'
+  if (typeof text === 'string' && /^\d{1,15}$/.test(text)) return Number(text)
+  throw wrongField(lastEventIdParam(request), 'must be the number of an event')
+}
+
+function idempotencyKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined
+  if (typeof header === 'string' && /^[\x21-\x7e]{1,255}$/.test(header)) return header
+  throw wrongField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
+}
+
+/**
+ * What the key stands for: the body without regard to the order of its fields, and without `stream` and `background`,
+ * which say how to answer. So a caller whose stream broke can ask again in the background, and gets the same run.
+ */
+function fingerprint(body: unknown): string {
+  const { stream: _stream, background: _background, ...rest } = body as Record<string, unknown>
+  return createHash('sha256')
+    .update(JSON.stringify(sorted(rest)))
+    .digest('hex')
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, entry]) => [key, sorted(entry)]))
+}

@@ -1,0 +1,26 @@
+/** What a request names, held against what this server has. */
+import { type AgentConfig, TOOL_NAMES } from '../domain/agent.ts'
+import type { Warning } from '../domain/event.ts'
+import type { Limits } from '../domain/limits.ts'
+import { resolve } from '../domain/resolve.ts'
+import type { Catalogue } from '../models/port.ts'
+import { wrongField } from './fields.ts'
+
+/** Throws ErrandError `invalid_request` with param `model` and the names there are. */
+export function checkModel(catalogue: Catalogue, model: string | undefined): void {
+  if (model === undefined || catalogue.get(model)) return
+  throw wrongField('model', `is not a model of this server; it has ${catalogue.names().join(', ')}`)
+}
+
+/** What a run of this configuration would pass over, told when it is stored: by the very code that resolves a run. */
+export function passedOver(config: AgentConfig, defaultModel: string, limits: Limits): readonly Warning[] {
+  const run = {
+    instruction: '',
+    settings: config,
+    labels: {},
+    files: [],
+    onDisconnect: 'continue',
+    warnings: [],
+  } as const
+  return resolve(run, undefined, [], { defaultModel, limits, tools: new Set(TOOL_NAMES) }).warnings
+}

@@ -1,0 +1,138 @@
+/**
+ * The OpenAPI 3.1 document, made from the routes and the schemas that validate. What holds for many answers at once
+ * (headers, shared schemas by reference) is put in here, over the finished document.
+ */
+import swagger from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
+import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
+import { EVENTS_TEXT, INTRODUCTION } from './api-texts.ts'
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json | undefined }
+export type JsonObject = { [key: string]: Json | undefined }
+
+export async function registerOpenApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Errand API',
+        version: '2026-05-20',
+        description: `${INTRODUCTION}\n\n${EVENTS_TEXT}`,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: publicUrl ?? '/' }],
+      tags: [
+        { name: 'Interactions', description: 'Running agents.' },
+        { name: 'Agents', description: 'Stored configurations.' },
+        { name: 'Files', description: 'What agents produced.' },
+        { name: 'Server', description: 'About this server.' },
+      ],
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'header', name: 'x-svc-api-key', description: 'An API key of a project.' },
+        },
+      },
+    },
+    transform: createJsonSchemaTransform({}),
+    transformObject: (document) => {
+      if (!('openapiObject' in document)) throw new Error('the document is OpenAPI 3')
+      return finish(JSON.parse(JSON.stringify(document.openapiObject))) as typeof document.openapiObject
+    },
+  })
+}
+
+function finish(document: JsonObject): JsonObject {
+  nameWildcards(document.paths as Record<string, JsonObject>)
+  for (const operations of Object.values(document.paths as Record<string, JsonObject>)) {
+    for (const operation of Object.values(operations) as JsonObject[]) addHeaders(operation)
+  }
+  const schemas: JsonObject = {}
+  document.paths = hoist(document.paths as Json, schemas)
+  const components = document.components as JsonObject
+  components.schemas = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
+  components.headers = HEADERS
+  return document
+}
+
+/** Moves every schema with a title to the components, and leaves a reference. Schemas of one title are one schema. */
+function hoist(node: Json, schemas: JsonObject): Json {
+  if (Array.isArray(node)) return node.map((entry) => hoist(entry, schemas))
+  if (typeof node !== 'object' || node === null) return node
+  const copy: JsonObject = {}
+  for (const [key, value] of Object.entries(node)) {
+    copy[key] = key === 'examples' || key === 'example' ? value : hoist(value as Json, schemas)
+  }
+  withNullAsType(copy)
+  if (typeof copy.title !== 'string') return copy
+  schemas[copy.title] = copy
+  return { $ref: `#/components/schemas/${copy.title}` }
+}
+
+/** `anyOf: [{type: "string"}, {type: "null"}]` says in two schemas what `type: ["string", "null"]` says in one. */
+function withNullAsType(schema: JsonObject): void {
+  const [only, none, ...more] = (schema.anyOf ?? []) as JsonObject[]
+  if (!only || none?.type !== 'null' || more.length > 0 || typeof only.type !== 'string') return
+  delete schema.anyOf
+  Object.assign(schema, { ...only, ...schema, type: [only.type, 'null'] })
+  if (Array.isArray(only.enum)) schema.enum = [...only.enum, null]
+}
+
+/** The router's `*` is a file's name, which has slashes in it. */
+function nameWildcards(paths: Record<string, JsonObject>): void {
+  for (const [path, operations] of Object.entries(paths)) {
+    if (!path.endsWith('{*}')) continue
+    for (const { parameters } of Object.values(operations) as { parameters: JsonObject[] }[]) {
+      for (const parameter of parameters) if (parameter.name === '*') parameter.name = 'name'
+    }
+    paths[path.replace('{*}', '{name}')] = operations
+    delete paths[path]
+  }
+}
+
+const HEADERS: JsonObject = {
+  'X-Request-Id': header('Names this request in the server’s log.'),
+  'Api-Revision': header('The revision that was used.'),
+  RateLimit: header('What is left: `"calls";r=599;t=42` (r calls, t seconds to the window’s end).'),
+  'RateLimit-Policy': header('The quotas of a project: `"calls";q=600;w=60` (q calls in w seconds).'),
+  'X-RateLimit-Limit': header('Calls of this kind in a window.', 'integer'),
+  'X-RateLimit-Remaining': header('Calls of this kind that are left.', 'integer'),
+  'X-RateLimit-Reset': header('Seconds until the window ends.', 'integer'),
+  'Retry-After': header('Seconds to wait before trying again.', 'integer'),
+  'X-Interaction-Id': header('The interaction’s id.'),
+  Location: header('Where to read what was made.'),
+  'Preference-Applied': header('Which preferences were followed.'),
+  ETag: header('The agent’s `etag`.'),
+}
+
+const KEYED_HEADERS = [
+  'RateLimit',
+  'RateLimit-Policy',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+]
+
+function header(description: string, type = 'string'): JsonObject {
+  return { description, schema: { type } }
+}
+
+function addHeaders(operation: JsonObject): void {
+  const keyed = (operation.security as Json[]).length > 0
+  const id = String(operation.operationId)
+  for (const [status, answer] of Object.entries(operation.responses as Record<string, JsonObject>)) {
+    const names = ['X-Request-Id']
+    if (keyed && status !== '401' && status !== '403') names.push(...KEYED_HEADERS)
+    if (keyed && status === '200') names.push('Api-Revision', ...ownHeaders(id))
+    if (['429', '500', '503'].includes(status)) names.push('Retry-After')
+    answer.headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  }
+}
+
+function ownHeaders(operationId: string): string[] {
+  if (/^createInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
+  if (/^streamInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
+  if (/^(get|list|cancel)Interaction/.test(operationId)) return ['Preference-Applied']
+  if (operationId === 'createAgent') return ['Location', 'ETag', 'Preference-Applied']
+  if (/^(get|update)Agent/.test(operationId)) return ['ETag']
+  return []
+}

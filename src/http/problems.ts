@@ -1,0 +1,95 @@
+/**
+ * Every error, wherever it comes from, in the one body that callers meet. What a caller need not know (causes, stacks,
+ * addresses) goes to the log alone.
+ */
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { ErrandError, type ErrorCode } from '../domain/errors.ts'
+import { newId } from '../domain/ids.ts'
+import { pathOf } from './path.ts'
+
+export interface ProblemBody {
+  readonly error: {
+    readonly code: ErrorCode
+    readonly message: string
+    readonly status: number
+    readonly param?: string
+    readonly details?: unknown
+    readonly retryable: boolean
+    readonly interactionId?: string
+    readonly supported?: readonly string[]
+  }
+  readonly requestId: string
+}
+
+export function problemBody(error: ErrandError, requestId: string): ProblemBody {
+  const { param, details, interactionId, supported } = error.extras
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      status: error.status,
+      param,
+      details,
+      retryable: error.retryable,
+      interactionId,
+      supported,
+    },
+    requestId,
+  }
+}
+
+/** The error handler of the whole edge. */
+export function answerProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = toErrandError(thrown)
+  const level = error.status >= 500 ? 'error' : 'debug'
+  request.log[level](
+    { err: thrown, code: error.code, method: request.method, path: pathOf(request.url) },
+    error.message,
+  )
+  if (error.retryAfterS !== undefined) reply.header('Retry-After', String(error.retryAfterS))
+  if (error.status === 401) reply.header('WWW-Authenticate', 'ApiKey realm="errand"')
+  return reply.code(error.status).type('application/json').send(problemBody(error, request.id))
+}
+
+export function toErrandError(thrown: unknown): ErrandError {
+  if (thrown instanceof ErrandError) return thrown
+  const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>
+  if (statusCode === 413) return new ErrandError('payload_too_large', 'The body is too large.')
+  if (statusCode === 415) return new ErrandError('unsupported_media_type', 'Content-Type is not a media type.')
+  if (code?.startsWith('FST_ERR_') && statusCode !== undefined && statusCode < 500) {
+    return new ErrandError('invalid_request', 'The request is not valid.', { cause: thrown })
+  }
+  return new ErrandError(
+    'internal',
+    'Something went wrong on the server; it has been logged under the id of this request.',
+    {
+      cause: thrown,
+    },
+  )
+}
+
+const NOT_HTTP: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive whole in time.',
+  HPE_HEADER_OVERFLOW: 'The headers of the request are too large.',
+}
+
+/** For what never became a request: the bytes are no HTTP, the headers too large, the sender too slow. */
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const requestId = newId('req')
+  const problem = new ErrandError('invalid_request', NOT_HTTP[error.code ?? ''] ?? 'This is not a valid HTTP request.')
+  const body = JSON.stringify(problemBody(problem, requestId))
+  const head = [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,87 @@
+/**
+ * Server-Sent Events from an interaction's log: one write a batch, with backpressure. A reader that takes nothing for
+ * 30 s is dropped; it can come back and go on after the last event it has.
+ *
+ * What is framed is JSON, which has no raw line breaks, so no text can forge an event.
+ */
+import { once } from 'node:events'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { StoredEvent } from '../domain/event.ts'
+import type { Frame } from './wire/codec.ts'
+
+const KEEP_ALIVE_MS = 15_000
+/** Keep-alive ticks without a drain after which a reader counts as gone. */
+const STUCK_TICKS = 2
+
+/** In lower case, as the headers that they replace: Node would send both spellings. */
+export const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+export interface EventStream {
+  readonly response: ServerResponse
+  readonly headers: OutgoingHttpHeaders
+  readonly follow: (signal: AbortSignal) => AsyncIterable<readonly StoredEvent[]>
+  readonly encode: (event: StoredEvent) => Frame | undefined
+  /** Aborts when the server closes: the stream ends where it is. */
+  readonly closing: AbortSignal
+}
+
+export function frame(seq: number, { type, data }: Frame): string {
+  return `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`
+}
+
+/** Resolves when the response has ended: true after the last event or at closing, false where the reader went away. */
+export async function sendEvents({ response, headers, follow, encode, closing }: EventStream): Promise<boolean> {
+  const reader = watchReader(response)
+  const signal = AbortSignal.any([reader.gone, closing])
+  response.writeHead(200, { ...headers, ...STREAM_HEADERS })
+  // The headers go out with the first events, or by themselves where those take longer than this tick.
+  const early = setImmediate(() => response.flushHeaders())
+  try {
+    for await (const batch of follow(signal)) {
+      let text = ''
+      for (const event of batch) {
+        const encoded = encode(event)
+        if (encoded) text += frame(event.seq, encoded)
+      }
+      clearImmediate(early)
+      if (text !== '' && !response.write(text)) await once(response, 'drain', { signal })
+    }
+    response.end()
+  } catch (error) {
+    response.destroy()
+    if (!signal.aborted) throw error
+  } finally {
+    clearImmediate(early)
+    reader.release()
+  }
+  return !reader.gone.aborted
+}
+
+/** Keeps the connection alive, and notices when nobody reads any more. */
+function watchReader(response: ServerResponse): { gone: AbortSignal; release(): void } {
+  const gone = new AbortController()
+  let stuck = 0
+  const onDrain = () => {
+    stuck = 0
+  }
+  const onClose = () => {
+    gone.abort()
+  }
+  const timer = setInterval(() => {
+    if (!response.writableNeedDrain) response.write(': keep-alive\n\n')
+    else if (++stuck >= STUCK_TICKS) response.destroy()
+  }, KEEP_ALIVE_MS)
+  response.on('drain', onDrain).on('close', onClose)
+  if (response.destroyed || response.socket?.destroyed) gone.abort()
+  return {
+    gone: gone.signal,
+    release() {
+      clearInterval(timer)
+      response.off('drain', onDrain).off('close', onClose)
+    },
+  }
+}

@@ -1,0 +1,192 @@
+/** Revision 2026-05-20, outward: what answers look like, for the OpenAPI document and for the tests that hold us to it. */
+import { z } from 'zod'
+
+const time = () => z.iso.datetime().meta({ examples: ['2026-05-20T09:30:00.000Z'] })
+
+const warning = z
+  .object({
+    code: z.string().meta({ examples: ['unknown_tool'] }),
+    param: z.string().optional().meta({ description: 'The request field it is about.' }),
+    message: z.string(),
+  })
+  .meta({
+    title: 'Warning',
+    description:
+      'Something in the request that was not used: `unknown_field`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …',
+  })
+
+const policy = z
+  .object({ maxTurnDuration: z.int().optional(), maxOutputTokens: z.int().optional(), maxCost: z.number().optional() })
+  .meta({ title: 'PolicyAnswer', description: 'Limits of a run: seconds, tokens, US dollars.' })
+
+const mcpServer = z
+  .looseObject({
+    name: z.string(),
+    url: z.string().optional(),
+    authentication: z
+      .looseObject({ type: z.string() })
+      .optional()
+      .meta({ description: 'The kind alone, never a secret.' }),
+    allowedTools: z.array(z.string()).optional(),
+    requireApproval: z.unknown().optional(),
+  })
+  .meta({ title: 'McpServerAnswer', description: 'An MCP server, without secrets.' })
+
+const network = z.union([z.enum(['disabled', 'public']), z.object({ allow: z.array(z.string()) })])
+const labels = z.record(z.string(), z.string())
+const nextPageToken = z.string().optional().meta({ description: 'For the next page; absent on the last one.' })
+
+export const agent = z
+  .object({
+    id: z.string().meta({ examples: ['agt_0Wb1xYz3kJ9mQ2pR5sT7uV'] }),
+    agentId: z.string().meta({ description: 'The same as `id`, under the name that an interaction uses.' }),
+    displayName: z.string().optional(),
+    description: z.string().optional(),
+    systemInstruction: z.string().optional(),
+    model: z.string().meta({ examples: ['svc-3.5-flash'] }),
+    tools: z.array(z.string()),
+    skills: z.array(z.string()),
+    mcp: z.array(mcpServer),
+    network: network.optional(),
+    policy,
+    labels,
+    version: z.int().min(1).meta({ description: 'From 1; rises with each real change. Each version stays readable.' }),
+    createTime: time(),
+    updateTime: time(),
+    etag: z.string().meta({ description: 'The `ETag` header’s value, quotes included: for `If-Match`.' }),
+    warnings: z
+      .array(warning)
+      .optional()
+      .meta({ description: 'On the answer to POST and PATCH alone, where there are any.' }),
+  })
+  .meta({ title: 'Agent', description: 'A stored agent configuration.' })
+
+export const agentList = z.object({ agents: z.array(agent), nextPageToken }).meta({ title: 'AgentList' })
+
+export const agentVersions = z
+  .object({ versions: z.array(agent), nextPageToken })
+  .meta({ title: 'AgentVersions', description: 'An agent’s versions, newest first.' })
+
+const fullUsage = z
+  .object({
+    input_tokens: z.int(),
+    output_tokens: z.int(),
+    total_tokens: z.int().optional().meta({ description: '`input_tokens + output_tokens`.' }),
+    duration_ms: z.int().optional().meta({ description: 'Wall time from acceptance to the end, milliseconds.' }),
+    cached_input_tokens: z.int().optional(),
+    reasoning_tokens: z.int().optional().meta({ description: 'Part of `output_tokens`.' }),
+    model_calls: z.int().optional(),
+    tool_calls: z.int().optional(),
+    sandbox_ms: z.int().optional().meta({ description: 'Wall time during which a sandbox stood, milliseconds.' }),
+    cost: z
+      .object({ amount: z.string().meta({ examples: ['0.0123'] }), currency: z.string() })
+      .optional()
+      .meta({ description: 'Where the model has a price.' }),
+  })
+  .meta({
+    title: 'Usage',
+    description:
+      'What a run used so far; present on failure and cancellation too. The short form has `input_tokens` and `output_tokens` alone.',
+  })
+
+const args = z
+  .union([z.record(z.string(), z.unknown()), z.string()])
+  .meta({ description: 'An object; in the short form, the same as JSON text.' })
+
+const traceStep = z
+  .discriminatedUnion('type', [
+    z.object({ step: z.int().min(1), type: z.literal('reasoning'), content: z.string() }),
+    z.object({ step: z.int().min(1), type: z.literal('tool_call'), name: z.string(), args }),
+    z.object({
+      step: z.int().min(1),
+      type: z.literal('tool_result'),
+      output: z.string(),
+      duration_ms: z.int().optional(),
+    }),
+  ])
+  .meta({ title: 'TraceStep', description: 'One step of the work. A call and its result each have their own `step`.' })
+
+const outputFile = z
+  .object({
+    name: z.string().meta({ description: 'Path below `outputs/` of the working directory.' }),
+    url: z.string().meta({ description: 'Signed, valid for an hour, minted anew at each read. Needs no key.' }),
+    size: z.int().meta({ description: 'Bytes.' }),
+    mimeType: z.string(),
+    sha256: z.string(),
+  })
+  .meta({ title: 'OutputFile', description: 'A file that the agent produced.' })
+
+const status = z.enum(['running', 'completed', 'failed', 'cancelled']).meta({
+  description: '`running` turns into exactly one of the others, which never changes again.',
+})
+
+const runError = z
+  .object({ code: z.string(), message: z.string(), status: z.int(), retryable: z.boolean() })
+  .meta({ title: 'RunError', description: 'Why a run failed.' })
+
+const summary = {
+  interactionId: z.string().meta({ examples: ['int_0Wb1xYz3kJ9mQ2pR5sT7uV'] }),
+  id: z.string().meta({ description: 'The same as `interactionId`.' }),
+  status,
+  stage: z
+    .enum(['queued', 'provisioning', 'working', 'requires_action', 'settling'])
+    .optional()
+    .meta({ description: 'Where a `running` interaction is.' }),
+  agentId: z.string().optional(),
+  agentVersion: z.int().optional(),
+  model: z.string(),
+  instruction: z.string(),
+  previousInteractionId: z.string().optional(),
+  labels,
+  createTime: time(),
+  endTime: time().optional(),
+  stopReason: z
+    .enum(['end_turn', 'max_output_tokens', 'max_cost', 'max_model_calls', 'content_filter'])
+    .optional()
+    .meta({ description: 'Why a completed run ended.' }),
+  error: runError.optional(),
+  usage: fullUsage,
+}
+
+export const interaction = z
+  .object({
+    ...summary,
+    output: z.string().meta({ description: 'The answer: the stream’s `partial_output` fragments joined.' }),
+    executionTrace: z.array(traceStep),
+    files: z.array(outputFile),
+    warnings: z.array(warning),
+    resolved: z
+      .object({
+        systemInstruction: z.string().optional(),
+        model: z.string(),
+        tools: z.array(z.string()),
+        skills: z.array(z.string()),
+        mcp: z.array(mcpServer),
+        policy,
+        network,
+      })
+      .meta({ description: 'What the run ran with: agent, request and defaults put together at acceptance.' }),
+  })
+  .meta({ title: 'Interaction', description: 'One run of an agent.' })
+
+export const interactionList = z
+  .object({
+    interactions: z.array(
+      z.object(summary).meta({
+        title: 'InteractionSummary',
+        description:
+          'An interaction without what may be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.',
+      }),
+    ),
+    nextPageToken,
+  })
+  .meta({ title: 'InteractionList' })
+
+export const eventStream = z.string().meta({
+  title: 'EventStream',
+  description:
+    'Server-Sent Events. Each has `id` (its number in the interaction’s log, 1, 2, 3 …), `event` and `data` (a JSON object in one line). See “Events”.',
+  examples: [
+    'id: 1\nevent: stage\ndata: {"stage":"working"}\n\nid: 2\nevent: partial_output\ndata: {"text":"North, 10."}\n\nid: 3\nevent: completed\ndata: {"interactionId":"int_0Wb1xYz3kJ9mQ2pR5sT7uV","status":"completed","usage":{"input_tokens":210,"output_tokens":12,"total_tokens":222,"duration_ms":840}}\n\n',
+  ],
+})

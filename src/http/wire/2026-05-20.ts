@@ -1,0 +1,244 @@
+/**
+ * The codec of revision 2026-05-20, the first one. The domain grew up with it, so most of it is a change of clothes:
+ * times as RFC 3339, absent lists as empty ones, secrets left out. Stored events are its wire form already.
+ */
+import { type Agent, type AgentConfig, agentEtag, type McpServer, type Policy } from '../../domain/agent.ts'
+import type { StoredEvent } from '../../domain/event.ts'
+import type { Story, TraceStep } from '../../domain/fold.ts'
+import type { Interaction } from '../../domain/interaction.ts'
+import type { Limits } from '../../domain/limits.ts'
+import type { Usage } from '../../domain/usage.ts'
+import { check, unknownFields, wrongField } from '../fields.ts'
+import * as answers from './2026-05-20-answers.ts'
+import { createRequestSchemas } from './2026-05-20-requests.ts'
+import type { Body, Codec, Form, Presentation } from './codec.ts'
+import { decodeFiles } from './input-files.ts'
+import { decodeResponseFormat } from './response-format.ts'
+
+/** What an answer has and a request can't set; sent back, it is told as such. */
+const AGENT_READ_ONLY = new Set(['id', 'agentId', 'version', 'createTime', 'updateTime', 'etag', 'warnings'])
+const NONE = new Set<string>()
+
+export function createRevision20260520(limits: Limits): Codec {
+  const requests = createRequestSchemas(limits)
+  return {
+    revision: '2026-05-20',
+    schemas: { ...requests, ...answers },
+
+    decodeNewAgent(body) {
+      const { id, ...fields } = withoutNulls(check(requests.newAgent, body))
+      refuseStoredSecrets(fields.mcp)
+      return {
+        id,
+        config: toSettings(fields),
+        warnings: unknownFields(requests.newAgent, body, AGENT_READ_ONLY),
+      }
+    },
+
+    decodeAgentPatch(body) {
+      const fields = check(requests.agentPatch, body)
+      refuseStoredSecrets(fields.mcp)
+      return {
+        patch: toSettings(fields, (entries) => entries),
+        warnings: unknownFields(requests.agentPatch, body, AGENT_READ_ONLY),
+      }
+    },
+
+    decodeNewInteraction(body) {
+      const fields = withoutNulls(check(requests.newInteraction, body))
+      if (fields.webhook) throw wrongField('webhook', 'is not available in this version; follow the stream, or poll')
+      if (fields.agentVersion !== undefined && fields.agentId === undefined) {
+        throw wrongField('agentVersion', 'goes with `agentId`, which is absent')
+      }
+      const { systemInstruction, model, tools, skills, mcp, network, policy } = fields
+      return {
+        run: {
+          instruction: fields.instruction,
+          agentId: fields.agentId,
+          agentVersion: fields.agentVersion,
+          settings: toSettings({ systemInstruction, model, tools, skills, mcp, network, policy }),
+          labels: withoutNulls(fields.labels ?? {}),
+          files: decodeFiles(fields.files ?? [], limits.inlineFilesBytes),
+          responseFormat: fields.responseFormat && decodeResponseFormat(fields.responseFormat),
+          previousInteractionId: fields.previousInteractionId,
+          onDisconnect: fields.onDisconnect ?? 'continue',
+          warnings: unknownFields(requests.newInteraction, body, NONE),
+        },
+        stream: fields.stream ?? false,
+        background: fields.background ?? false,
+      }
+    },
+
+    encodeAgent: (agent, warnings = []) => ({ ...encodeAgent(agent), ...(warnings.length > 0 ? { warnings } : {}) }),
+    encodeAgentList: (agents, nextPageToken) => ({ agents: agents.map(encodeAgent), nextPageToken }),
+    encodeAgentVersions: (agents, nextPageToken) => ({ versions: agents.map(encodeAgent), nextPageToken }),
+    encodeInteraction: ({ interaction, story, usage }, presentation) => ({
+      ...encodeSummary(interaction, usage, presentation.form),
+      ...encodeStory(interaction, story, presentation),
+    }),
+    encodeInteractionList: (items, form, nextPageToken) => ({
+      interactions: items.map((item) => encodeSummary(item.interaction, item.usage, form)),
+      nextPageToken,
+    }),
+    encodeEvent,
+  }
+}
+
+/** The fields as the domain has them: lists of MCP servers in one form, `network` checked against what is allowed. */
+function toSettings<F extends SentSettings>(fields: F, policyOf: (sent: object) => object = withoutNulls): AgentConfig {
+  refuseNetwork(fields.network)
+  const settings: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) settings[key] = value
+  for (const key of ['policy', 'labels']) if (settings[key]) settings[key] = policyOf(settings[key] as object)
+  if (fields.mcp) settings.mcp = fields.mcp.map(toMcpServer)
+  return settings as AgentConfig
+}
+
+interface SentMcpServer {
+  readonly name: string
+  readonly url?: string | null
+  readonly authentication?: string | Readonly<Record<string, unknown>> | null
+  readonly allowedTools?: readonly string[] | null
+  readonly requireApproval?: unknown
+}
+
+interface SentSettings {
+  readonly mcp?: readonly SentMcpServer[] | null
+  readonly network?: AgentConfig['network'] | null
+  readonly policy?: { [K in keyof Policy]?: Policy[K] | null } | null
+}
+
+function refuseNetwork(network: AgentConfig['network'] | null): void {
+  if (network === undefined || network === null || network === 'disabled') return
+  throw wrongField('network', 'must be "disabled": the operator of this server allows no sandbox network')
+}
+
+function toMcpServer(sent: SentMcpServer, i: number): McpServer {
+  const { authentication, ...server } = withoutNulls(sent)
+  checkMcpUrl(server.url, `mcp[${i}].url`)
+  if (authentication === undefined) return server
+  return {
+    ...server,
+    authentication: typeof authentication === 'string' ? { type: 'bearer', token: authentication } : authentication,
+  }
+}
+
+function checkMcpUrl(text: string | undefined, param: string): void {
+  if (text === undefined) return
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') throw wrongField(param, 'must be an https:// address')
+  if (url.username !== '' || url.password !== '') {
+    throw wrongField(param, 'must not contain a user name or password; use `authentication`')
+  }
+}
+
+/** A stored configuration is read by everyone in the project: it may name a credential, never hold one. */
+function refuseStoredSecrets(servers: readonly SentMcpServer[] | null | undefined): void {
+  servers?.forEach(({ authentication }, i) => {
+    if (authentication === undefined || authentication === null) return
+    const type = typeof authentication === 'string' ? 'bearer' : authentication.type
+    if (type === 'none' || type === 'credential') return
+    throw wrongField(
+      `mcp[${i}].authentication`,
+      'must not hold a secret in a stored agent; use {"type": "credential", "credentialId": …}',
+    )
+  })
+}
+
+function encodeAgent(agent: Agent): Body {
+  const { config } = agent
+  return {
+    id: agent.id,
+    agentId: agent.id,
+    displayName: config.displayName,
+    description: config.description,
+    systemInstruction: config.systemInstruction,
+    model: config.model,
+    tools: config.tools ?? [],
+    skills: config.skills ?? [],
+    mcp: (config.mcp ?? []).map(withoutSecret),
+    network: config.network,
+    policy: config.policy ?? {},
+    labels: config.labels ?? {},
+    version: agent.version,
+    createTime: rfc3339(agent.createdAt),
+    updateTime: rfc3339(agent.updatedAt),
+    etag: agentEtag(agent),
+  }
+}
+
+function withoutSecret({ authentication, ...server }: McpServer): Body {
+  if (authentication === undefined) return { ...server }
+  const { type, credentialId } = authentication
+  return { ...server, authentication: { type, credentialId } }
+}
+
+function encodeSummary(interaction: Interaction, usage: Usage, form: Form): Body {
+  const { spec } = interaction
+  return {
+    interactionId: interaction.id,
+    id: interaction.id,
+    status: interaction.status,
+    stage: interaction.status === 'running' ? interaction.stage : undefined,
+    agentId: spec.agentId,
+    agentVersion: spec.agentVersion,
+    model: spec.model,
+    instruction: spec.instruction,
+    previousInteractionId: spec.previousInteractionId,
+    labels: interaction.labels,
+    createTime: rfc3339(interaction.createdAt),
+    endTime: interaction.endedAt === undefined ? undefined : rfc3339(interaction.endedAt),
+    stopReason: interaction.stopReason,
+    error: interaction.error,
+    usage: form === 'short' ? shortUsage(usage) : usage,
+  }
+}
+
+function encodeStory(interaction: Interaction, story: Story, { form, fileUrl }: Presentation): Body {
+  const { systemInstruction, model, tools, skills, mcp, policy, network } = interaction.spec
+  return {
+    output: story.output,
+    executionTrace: form === 'short' ? story.trace.map(shortStep) : story.trace,
+    files: interaction.outputFiles.map((file) => ({
+      name: file.name,
+      url: fileUrl(file),
+      size: file.size,
+      mimeType: file.mimeType,
+      sha256: file.sha256,
+    })),
+    warnings: story.warnings,
+    resolved: { systemInstruction, model, tools, skills, mcp: mcp.map(withoutSecret), policy, network },
+  }
+}
+
+function encodeEvent(event: StoredEvent, form: Form): Pick<StoredEvent, 'type' | 'data'> {
+  if (form === 'full' || (event.type !== 'tool_call' && event.type !== 'completed')) return event
+  const data = JSON.parse(event.data)
+  return {
+    type: event.type,
+    data: JSON.stringify(
+      event.type === 'tool_call'
+        ? { ...data, args: JSON.stringify(data.args) }
+        : { ...data, usage: shortUsage(data.usage) },
+    ),
+  }
+}
+
+function shortUsage({ input_tokens, output_tokens }: Usage): Pick<Usage, 'input_tokens' | 'output_tokens'> {
+  return { input_tokens, output_tokens }
+}
+
+function shortStep(step: TraceStep): Body {
+  return step.type === 'tool_call' ? { ...step, args: JSON.stringify(step.args) } : { ...step }
+}
+
+function rfc3339(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }
+
+/** On one level: a `null` means that the field is absent. */
+function withoutNulls<T extends object>(value: T): WithoutNulls<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== null)) as WithoutNulls<T>
+}

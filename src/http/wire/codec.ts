@@ -1,0 +1,80 @@
+/**
+ * The seam between the wire and the domain: one codec a revision. Everything behind the edge speaks the domain's words;
+ * what a revision calls a field, which fields it takes and how it shows an event is known here and nowhere else.
+ *
+ * Decoders throw ErrandError (`invalid_request`, `payload_too_large`) that names the field; they never drop a field in
+ * silence: what they don't know they tell in `warnings`. Error bodies, paging and headers are the same in all revisions.
+ */
+import type { z } from 'zod'
+import type { Agent, AgentConfig, AgentPatch } from '../../domain/agent.ts'
+import type { StoredEvent, Warning } from '../../domain/event.ts'
+import type { Interaction, RunRequest, StoredFile } from '../../domain/interaction.ts'
+import type { Usage } from '../../domain/usage.ts'
+import type { InteractionView } from '../../engine/engine.ts'
+
+/** `short`: usage with two fields, arguments of tool calls as JSON text (spec.md 2.5). */
+export type Form = 'full' | 'short'
+
+/** JSON for an answer's body. */
+export type Body = Readonly<Record<string, unknown>>
+
+export interface NewAgentRequest {
+  readonly id?: string
+  readonly config: AgentConfig
+  readonly warnings: readonly Warning[]
+}
+
+export interface AgentPatchRequest {
+  readonly patch: AgentPatch
+  readonly warnings: readonly Warning[]
+}
+
+/** Its warnings stand in `run`: the engine stores them with the rest. */
+export interface NewInteractionRequest {
+  readonly run: RunRequest
+  /** How the caller wants to be answered; no part of what is run. */
+  readonly stream: boolean
+  readonly background: boolean
+}
+
+export interface Presentation {
+  readonly form: Form
+  /** A signed address, minted anew at each call. */
+  readonly fileUrl: (file: StoredFile) => string
+}
+
+/** An event as it goes out: its name, and one JSON object in one line. */
+export type Frame = Pick<StoredEvent, 'data'> & { readonly type: string }
+
+/** What the OpenAPI document shows. The request schemas are the ones that validate. */
+export interface CodecSchemas {
+  readonly newAgent: z.ZodType
+  readonly agentPatch: z.ZodType
+  readonly newInteraction: z.ZodType
+  readonly agent: z.ZodType
+  readonly agentList: z.ZodType
+  readonly agentVersions: z.ZodType
+  readonly interaction: z.ZodType
+  readonly interactionList: z.ZodType
+  readonly eventStream: z.ZodType
+}
+
+export interface Codec {
+  /** `YYYY-MM-DD`. */
+  readonly revision: string
+  readonly schemas: CodecSchemas
+  decodeNewAgent(body: unknown): NewAgentRequest
+  decodeAgentPatch(body: unknown): AgentPatchRequest
+  decodeNewInteraction(body: unknown): NewInteractionRequest
+  encodeAgent(agent: Agent, warnings?: readonly Warning[]): Body
+  encodeAgentList(agents: readonly Agent[], nextPageToken: string | undefined): Body
+  encodeAgentVersions(agents: readonly Agent[], nextPageToken: string | undefined): Body
+  encodeInteraction(view: InteractionView, presentation: Presentation): Body
+  encodeInteractionList(
+    items: readonly { readonly interaction: Interaction; readonly usage: Usage }[],
+    form: Form,
+    nextPageToken: string | undefined,
+  ): Body
+  /** Undefined where this revision has no such event. The first revision gives the stored event back untouched. */
+  encodeEvent(event: StoredEvent, form: Form): Frame | undefined
+}

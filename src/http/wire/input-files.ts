@@ -1,0 +1,86 @@
+/** Inline files of a request → bytes with checked names. What a name may be is the workspace's rule, not a revision's. */
+import { ErrandError } from '../../domain/errors.ts'
+import type { InlineFile } from '../../domain/interaction.ts'
+import { wrongField } from '../fields.ts'
+
+const MAX_NAME_BYTES = 1024
+const MAX_SEGMENT_BYTES = 255
+
+/** A file as sent; `null` is the same as absent. */
+export interface SentFile {
+  readonly name: string
+  readonly content?: string | null
+  readonly encoding?: 'utf-8' | 'base64' | null
+  readonly data?: string | null
+  readonly url?: string | null
+  readonly mimeType?: string | null
+}
+
+/** Throws ErrandError `invalid_request` naming `files[i].…`, or `payload_too_large` over `maxBytes` in all. */
+export function decodeFiles(files: readonly SentFile[], maxBytes: number): InlineFile[] {
+  const names = new Set<string>()
+  const folders = new Set<string>()
+  let total = 0
+  return files.map((file, i) => {
+    checkName(file.name, `files[${i}].name`, names, folders)
+    const bytes = decodeContent(file, `files[${i}]`)
+    total += bytes.byteLength
+    if (total > maxBytes) {
+      throw new ErrandError('payload_too_large', `The inline files have more than ${maxBytes} bytes in all.`, {
+        param: 'files',
+      })
+    }
+    return { name: file.name, bytes, ...(file.mimeType ? { mimeType: file.mimeType } : {}) }
+  })
+}
+
+function decodeContent(file: SentFile, param: string): Uint8Array {
+  const given = (['content', 'data', 'url'] as const).filter((key) => file[key] !== undefined && file[key] !== null)
+  if (given.length !== 1) throw wrongField(param, 'must have exactly one of `content`, `data` and `url`')
+  if (given[0] === 'url') {
+    throw wrongField(
+      `${param}.url`,
+      'is not taken: this version takes files inline only, as `content`; files by URL come in a later version',
+    )
+  }
+  if (given[0] === 'data') return decodeBase64(file.data ?? '', `${param}.data`)
+  if (file.encoding === 'base64') return decodeBase64(file.content ?? '', `${param}.content`)
+  return new TextEncoder().encode(file.content ?? '')
+}
+
+/** Node's own decoder skips what is not base64; a damaged file must be refused, not shortened. */
+function decodeBase64(text: string, param: string): Uint8Array {
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
+    throw wrongField(param, 'is not base64 (RFC 4648, section 4, with padding and without line breaks)')
+  }
+  return Buffer.from(text, 'base64')
+}
+
+function checkName(name: string, param: string, names: Set<string>, folders: Set<string>): void {
+  const fault = faultOf(name)
+  if (fault) throw wrongField(param, fault)
+  if (names.has(name)) throw wrongField(param, 'is the name of another file too')
+  if (folders.has(name)) throw wrongField(param, 'is the name of a folder of another file too')
+  names.add(name)
+  for (let at = name.indexOf('/'); at !== -1; at = name.indexOf('/', at + 1)) {
+    const folder = name.slice(0, at)
+    if (names.has(folder)) throw wrongField(param, `lies below ${JSON.stringify(folder)}, which is a file`)
+    folders.add(folder)
+  }
+}
+
+function faultOf(name: string): string | undefined {
+  if (/[\u0000-\u001f\u007f]/.test(name)) return 'must not contain control characters'
+  if (!name.isWellFormed()) return 'is not valid Unicode'
+  if (name.includes('\\')) return 'must not contain a backslash; use `/` between folders'
+  if (name.startsWith('/')) return 'must be a relative path'
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) return `may have at most ${MAX_NAME_BYTES} bytes`
+  for (const segment of name.split('/')) {
+    if (segment === '..') return 'must not contain `..`'
+    if (segment === '' || segment === '.') return 'must not contain an empty part or `.` between slashes'
+    if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) {
+      return `may have at most ${MAX_SEGMENT_BYTES} bytes between slashes`
+    }
+  }
+  return undefined
+}

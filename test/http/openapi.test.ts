@@ -1,0 +1,169 @@
+/** The document is the routes: nothing undocumented is served, nothing documented is missing, answers are as they say. */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ERRORS } from '../../src/domain/errors.ts'
+import { EVENTS } from '../../src/http/api-texts.ts'
+import { type Edge, openEdge } from './edge.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely; an assertion says what must be there.
+let document: any
+let edge: Edge
+
+interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly security: readonly object[]
+  readonly responses: Readonly<Record<string, { readonly headers: object }>>
+}
+
+type Operations = Readonly<Record<string, Operation>>
+beforeAll(async () => {
+  edge = await openEdge()
+  document = (await edge.call('GET', '/openapi.json')).body
+})
+afterAll(() => edge.close())
+
+test('every address that is served is documented, and no other', () => {
+  const hidden = ['/docs/style.css']
+  expect([...Object.keys(document.paths), ...hidden].sort()).toEqual(servedPaths().sort())
+})
+
+test('every method that an address serves is documented, and no other', async () => {
+  for (const [path, operations] of Object.entries(document.paths)) {
+    const { headers } = await edge.call('TRACE', path.replace('{version}', '1').replace(/\{\w+\}/g, 'x'))
+    const documented = Object.keys(operations as object).map((method) => method.toUpperCase())
+    if (documented.includes('GET')) documented.push('HEAD')
+    expect(headers.allow, path).toBe(documented.sort().join(', '))
+  }
+})
+
+/** From the router's own tree, in which a line's indent is its depth; of the wildcard it shows the star alone. */
+function servedPaths(): string[] {
+  const above: string[] = []
+  const lines = edge.app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')
+  return lines.map((line) => {
+    const [, indent = '', part = ''] = /^([│├└─ ]*)(\S+) \(/.exec(line) ?? []
+    const depth = indent.length / 4 - 1
+    above.splice(depth, above.length, part)
+    return above
+      .join('')
+      .replace(/^\*$/, '/v1beta/files/{projectId}/{interactionId}/{name}')
+      .replace(/:(\w+)\(\^[^)]*\)/g, '{$1}')
+      .replace(/\/:(\w+)/g, '/{$1}')
+      .replace('::', ':')
+  })
+}
+
+test('a documented call is never told that there is no such address or method', async () => {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const method of Object.keys(methods as object)) {
+      const url = path.replace('{version}', '1').replace(/\{\w+\}/g, 'x')
+      const { status, body } = await edge.call(method.toUpperCase(), url, method === 'patch' ? {} : undefined)
+      expect(status, `${method} ${path}`).not.toBe(405)
+      expect(String(body?.error?.message), `${method} ${path}`).not.toContain('There is nothing under')
+    }
+  }
+})
+
+test('every operation has an id of its own, a summary, a description, and says its errors', () => {
+  const ids = new Set<string>()
+  for (const [path, methods] of Object.entries<Operations>(document.paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      expect(operation.summary && operation.description, `${method} ${path}`).toBeTruthy()
+      expect(ids.has(operation.operationId)).toBe(false)
+      ids.add(operation.operationId)
+      const statuses = Object.keys(operation.responses)
+      expect(statuses).toContain('200')
+      expect(statuses).toContain('500')
+      if (operation.security.length > 0) expect(statuses).toEqual(expect.arrayContaining(['400', '401', '403', '429']))
+      for (const answer of Object.values(operation.responses)) expect(answer.headers).toHaveProperty('X-Request-Id')
+    }
+  }
+})
+
+test('every reference leads somewhere', () => {
+  const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)]
+  expect(refs.length).toBeGreaterThan(50)
+  for (const [, kind, name] of refs) expect(document.components[kind!]).toHaveProperty([name!])
+})
+
+test('answers are what the document says, and have nothing it does not name', async () => {
+  edge.engine.onSubmit = (run) => {
+    run.write({ type: 'warning', code: 'unknown_tool', param: 'tools[0]', message: 'There is no such tool.' })
+    run.write({ type: 'reasoning_started', step: 1, content: 'hm' })
+    run.write({ type: 'tool_call', step: 2, name: 'code_execution', args: { code: '1' } })
+    run.write({ type: 'tool_result', step: 3, output: '1', duration_ms: 1 })
+    run.files = [{ name: 'a.csv', blob: 'b', size: 1, mimeType: 'text/csv', sha256: 'aa' }]
+    run.end()
+  }
+  const agent = await edge.call('POST', '/v1beta/agents', {
+    displayName: 'A',
+    description: 'B',
+    systemInstruction: 'C',
+    tools: ['code_execution'],
+    skills: ['s'],
+    mcp: [{ name: 'm', url: 'https://example.com', authentication: { type: 'credential', credentialId: 'c' } }],
+    network: 'disabled',
+    policy: { maxTurnDuration: 5, maxCost: 1 },
+    labels: { a: 'b' },
+    extra: 1,
+  })
+  const run = await edge.call('POST', '/v1beta/interactions', { instruction: 'x', labels: { a: 'b' } })
+  const short = await edge.call('GET', `/v1beta/interactions/${run.body.id}?view=short`)
+  const refused = await edge.call('POST', '/v1beta/interactions', {})
+  const retired = await edge.call('GET', '/v1beta/agents', undefined, { 'api-revision': '1' })
+  const cases: [string, unknown][] = [
+    ['Agent', agent.body],
+    ['AgentList', (await edge.call('GET', '/v1beta/agents?pageSize=1')).body],
+    ['AgentVersions', (await edge.call('GET', `/v1beta/agents/${agent.body.id}/versions`)).body],
+    ['Interaction', run.body],
+    ['Interaction', short.body],
+    ['InteractionList', (await edge.call('GET', '/v1beta/interactions')).body],
+    ['Error', refused.body],
+    ['Error', retired.body],
+  ]
+  for (const [name, body] of cases) expect(problems(name, body), name).toEqual([])
+})
+
+test('what POST is shown as an example is taken', async () => {
+  for (const path of ['/v1beta/agents', '/v1beta/interactions']) {
+    const { example } = document.paths[path].post.requestBody.content['application/json']
+    expect(example).toBeTruthy()
+    expect((await edge.call('POST', path, example)).status).toBe(200)
+  }
+})
+
+/** What of `body` is not as the component schema says; fields that it does not name included. */
+function problems(name: string, body: unknown): unknown[] {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema({ $id: 'api', components: closed(document.components) })
+  const validate = ajv.getSchema(`api#/components/schemas/${name}`)!
+  return validate(body) ? [] : (validate.errors ?? [])
+}
+
+/** Every object schema that names its fields lets no others in. */
+function closed(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(closed)
+  if (typeof node !== 'object' || node === null) return node
+  const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, closed(value)]))
+  if (copy.properties && copy.additionalProperties === undefined) copy.additionalProperties = false
+  return copy
+}
+
+test('the page for people shows every operation, error, event and object, and runs nothing', async () => {
+  const page = await edge.call('GET', '/docs')
+  expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
+  expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+  expect(page.text).not.toMatch(/<script|https?:\/\/(?!errand\.example)[^"]*\.(?:js|css|woff)|undefined|\[object/)
+  for (const methods of Object.values<Operations>(document.paths)) {
+    for (const { operationId } of Object.values(methods)) expect(page.text).toContain(`<section id="${operationId}">`)
+  }
+  for (const code of Object.keys(ERRORS)) expect(page.text).toContain(`<code>${code}</code>`)
+  for (const event of EVENTS) expect(page.text).toContain(`<code>${event.name}</code>`)
+  const anchors = new Set([...page.text.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]))
+  for (const [, target] of page.text.matchAll(/href="#([^"]+)"/g)) expect(anchors).toContain(target)
+  expect((await edge.call('GET', '/docs/style.css')).headers['content-type']).toBe('text/css; charset=utf-8')
+})
