@@ -1,0 +1,21 @@
+/** Which model answers under which name, and where it was found, in words. */
+import type { ModelDescription } from '../models/port.ts'
+
+export interface AboutModel {
+  readonly text: string
+  /** Why it can't be called, with what to do. */
+  readonly problem: string | undefined
+}
+
+/** One for each model behind the names. */
+export function aboutModels(descriptions: readonly ModelDescription[]): AboutModel[] {
+  const groups = Map.groupBy(descriptions, ({ provider, model, source, unavailable }) =>
+    JSON.stringify([provider, model, source, unavailable]),
+  )
+  return [...groups.values()].map((group) => {
+    const { demo, model, provider, source, unavailable } = group[0]!
+    const behind = demo ? 'the built-in demo model' : `${model} (${provider})`
+    const from = source === 'built-in demo model' ? '' : `, from ${source}`
+    return { text: `${group.map(({ name }) => name).join(', ')} → ${behind}${from}`, problem: unavailable }
+  })
+}

@@ -1,0 +1,102 @@
+/** `errand agents`: stored agents over HTTP. Prints the server's JSON, except for the list, which is a table without `--json`. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parse as parseYaml } from 'yaml'
+import type { Client, JsonObject } from './client.ts'
+import { type ServerOptions, withClient } from './connect.ts'
+import { Exit, printable, type Surroundings } from './surroundings.ts'
+import { table } from './table.ts'
+
+export interface AgentFields {
+  /** A JSON or YAML file with the agent's fields; `-` for stdin. The flags below win over it. */
+  readonly from?: string
+  readonly id?: string
+  readonly name?: string
+  readonly description?: string
+  readonly system?: string
+  readonly model?: string
+  readonly tool: readonly string[]
+}
+
+const COLLECTION = '/v1beta/agents'
+const at = (id: string) => `${COLLECTION}/${encodeURIComponent(id)}`
+
+export async function listAgents(
+  around: Surroundings,
+  options: ServerOptions & { readonly json: boolean },
+): Promise<void> {
+  const agents = await withClient(around, options, allAgents)
+  if (options.json) return print(around, agents)
+  const rows = agents.map((agent) =>
+    [agent.id, agent.displayName, agent.model, agent.version, agent.updateTime].map((cell) =>
+      printable(String(cell ?? '-')),
+    ),
+  )
+  around.out.write(table(['ID', 'NAME', 'MODEL', 'VERSION', 'UPDATED'], rows))
+}
+
+export async function getAgent(around: Surroundings, id: string, options: ServerOptions): Promise<void> {
+  print(around, await withClient(around, options, (client) => client.call('GET', at(id))))
+}
+
+export async function createAgent(around: Surroundings, options: ServerOptions & AgentFields): Promise<void> {
+  const body = await agentBody(around, options)
+  print(around, await withClient(around, options, (client) => client.call('POST', COLLECTION, body)))
+}
+
+export async function updateAgent(
+  around: Surroundings,
+  id: string,
+  options: ServerOptions & AgentFields,
+): Promise<void> {
+  const body = await agentBody(around, options)
+  if (Object.keys(body).length === 0) throw new Exit(2, 'Nothing to change was given; see errand agents update --help.')
+  print(around, await withClient(around, options, (client) => client.call('PATCH', at(id), body)))
+}
+
+export async function deleteAgent(around: Surroundings, id: string, options: ServerOptions): Promise<void> {
+  await withClient(around, options, (client) => client.call('DELETE', at(id)))
+  around.err.write(`${id} is deleted.\n`)
+}
+
+async function allAgents(client: Client): Promise<JsonObject[]> {
+  const agents: JsonObject[] = []
+  let token: unknown
+  do {
+    const query = new URLSearchParams({ pageSize: '100', ...(token ? { pageToken: String(token) } : {}) })
+    const page = await client.call('GET', `${COLLECTION}?${query}`)
+    agents.push(...(page.agents as JsonObject[]))
+    token = page.nextPageToken
+  } while (token)
+  return agents
+}
+
+async function agentBody(around: Surroundings, fields: AgentFields): Promise<JsonObject> {
+  const flags = {
+    id: fields.id,
+    displayName: fields.name,
+    description: fields.description,
+    systemInstruction: fields.system,
+    model: fields.model,
+    tools: fields.tool.length > 0 ? fields.tool : undefined,
+  }
+  const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined))
+  return { ...(await readFields(around, fields.from)), ...given }
+}
+
+async function readFields(around: Surroundings, from: string | undefined): Promise<JsonObject> {
+  if (from === undefined) return {}
+  try {
+    const fields: unknown = parseYaml(
+      from === '-' ? await around.readStdin() : readFileSync(resolve(around.cwd, from), 'utf8'),
+    )
+    if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) return fields as JsonObject
+  } catch (error) {
+    throw new Exit(2, `--from ${from} can't be read: ${(error as Error).message.split('\n')[0]}`)
+  }
+  throw new Exit(2, `--from ${from} must hold a map of an agent's fields, as JSON or YAML.`)
+}
+
+function print(around: Surroundings, value: unknown): void {
+  around.out.write(`${JSON.stringify(value, null, 2)}\n`)
+}

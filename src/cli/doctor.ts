@@ -1,0 +1,191 @@
+/**
+ * `errand doctor`: what this machine gives and what to do about what it does not. Each line is `ok`, `warn` or `fail`;
+ * with a `fail` the server could not serve, and the exit code is 1. It tries the real parts, as a
+ * command beside a server that may run.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, statfsSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { arch, cpus, platform, release, totalmem } from 'node:os'
+import { type Config, isLoopback } from '../config.ts'
+import { TOOL_NAMES } from '../domain/agent.ts'
+import type { SandboxFacts } from '../sandbox/port.ts'
+import { createTools } from '../tools/tools.ts'
+import { aboutModels } from './about-models.ts'
+import { createLog } from './log.ts'
+import { type ConfigOption, dataDirProblem, listenProblem, loadConfig, startErrand } from './start.ts'
+import { Exit, paint, printable, type Surroundings } from './surroundings.ts'
+import { VERSION } from './version.ts'
+
+type Grade = 'ok' | 'warn' | 'fail'
+
+interface Finding {
+  readonly grade: Grade
+  readonly text: string
+}
+
+const ok = (text: string): Finding => ({ grade: 'ok', text })
+const warn = (text: string): Finding => ({ grade: 'warn', text })
+const fail = (text: string): Finding => ({ grade: 'fail', text })
+
+const GIB = 1024 ** 3
+
+/** The process's exit code. */
+export async function doctor(around: Surroundings, options: ConfigOption): Promise<number> {
+  let failed = false
+  function tell(title: string, findings: readonly Finding[]): void {
+    around.out.write(`\n${paint(around.out, 'bold', title)}\n`)
+    for (const { grade, text } of findings) {
+      failed ||= grade === 'fail'
+      around.out.write(
+        `  ${paint(around.out, COLOURS[grade], grade.padEnd(4))}  ${printable(text).replaceAll('\n', '\n        ')}\n`,
+      )
+    }
+  }
+  around.out.write(`Errand ${VERSION}\n`)
+  tell('Machine', [node(), system(), command('bwrap', 'bubblewrap'), command('python3', 'python3'), cgroups()])
+  const config = configuration(around, options)
+  if (config instanceof Exit) {
+    tell('Configuration', [fail(config.message)])
+    return 1
+  }
+  tell('Configuration', [ok('errand.yaml and the environment are good')])
+  tell('Server', [dataDir(config), space(config), await port(config)])
+  for (const [title, findings] of await parts(around, config)) tell(title, findings)
+  around.out.write(
+    failed
+      ? '\nThe server can not serve here until what is marked `fail` is mended.\n'
+      : '\nThe server can serve here.\n',
+  )
+  return failed ? 1 : 0
+}
+
+const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
+
+function node(): Finding {
+  const major = Number(process.versions.node.split('.')[0])
+  if (major >= 24) return ok(`Node ${process.versions.node}`)
+  return fail(`Node ${process.versions.node}; Errand needs 24 or newer. script/setup brings one along.`)
+}
+
+function system(): Finding {
+  const cores = cpus().length
+  const text = `${platform()} ${release()} ${arch()}, ${cores} core${cores === 1 ? '' : 's'}, ${(totalmem() / GIB).toFixed(1)} GiB of memory`
+  return platform() === 'linux' ? ok(text) : fail(`${text}; sandboxes need Linux.`)
+}
+
+/** Looked for where the sandbox looks: whose PATH this is must not matter. */
+function command(name: string, debianPackage: string): Finding {
+  try {
+    const env = { PATH: '/usr/bin:/usr/local/bin:/bin' }
+    return ok(execFileSync(name, ['--version'], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim())
+  } catch {
+    return fail(`There is no ${name}. Debian and Ubuntu: apt-get install -y ${debianPackage} (script/setup does it).`)
+  }
+}
+
+function cgroups(): Finding {
+  if (existsSync('/sys/fs/cgroup/cgroup.controllers')) return ok('cgroup v2')
+  if (existsSync('/sys/fs/cgroup/memory')) return ok('cgroup v1')
+  return warn('No cgroups at /sys/fs/cgroup: limits on memory, CPU and processes can not be enforced.')
+}
+
+function configuration(around: Surroundings, options: ConfigOption): Config | Exit {
+  try {
+    return loadConfig(around, options)
+  } catch (error) {
+    if (error instanceof Exit) return error
+    throw error
+  }
+}
+
+function dataDir(config: Config): Finding {
+  const problem = dataDirProblem(config.dataDir)
+  return problem === undefined ? ok(`The data directory ${config.dataDir} can be written`) : fail(problem)
+}
+
+function space(config: Config): Finding {
+  if (!existsSync(config.dataDir)) return warn('The space for data could not be looked at.')
+  const { bavail, bsize } = statfsSync(config.dataDir)
+  const free = (bavail * bsize) / GIB
+  const text = `${free.toFixed(1)} GiB free there`
+  return free >= 1 ? ok(text) : warn(`${text}: little, where each run may leave files.`)
+}
+
+async function port(config: Config): Promise<Finding> {
+  const { host, port } = config
+  const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    const probe = createServer()
+    probe.once('error', resolve)
+    probe.listen({ host, port }, () => probe.close(() => resolve(undefined)))
+  })
+  if (error === undefined) {
+    return ok(`Port ${port} on ${host} is free${isLoopback(host) ? '; reachable from this machine alone' : ''}`)
+  }
+  // The server itself may be the one that has it: nothing to mend then.
+  if (error.code === 'EADDRINUSE' && (await answersAsErrand(config))) {
+    return ok(`Errand is serving on port ${port} already`)
+  }
+  return fail(listenProblem(error, config) ?? `${host}:${port}: ${error.message}`)
+}
+
+async function answersAsErrand({ host, port, tls }: Config): Promise<boolean> {
+  const name = host.includes(':') ? `[${host}]` : host
+  const answer = await fetch(`${tls ? 'https' : 'http'}://${name}:${port}/openapi.json`, {
+    signal: AbortSignal.timeout(2000),
+  })
+    .then((response) => response.text())
+    .catch(() => '')
+  return answer.includes('/v1beta/interactions')
+}
+
+/** Opens what a run needs, as `errand run` does, and looks at it. */
+async function parts(around: Surroundings, config: Config): Promise<[title: string, findings: Finding[]][]> {
+  const options = { log: createLog('silent', around.err), mode: 'one-shot', env: around.env } as const
+  try {
+    const errand = await startErrand(config, options)
+    try {
+      return [
+        ['Isolation', isolation(errand.sandboxFacts)],
+        ['Models', models(aboutModels(errand.catalogue.describe()), config.demo)],
+        ['Tools', tools([...createTools().keys()], errand.sandboxFacts)],
+      ]
+    } finally {
+      await errand.close(0)
+    }
+  } catch (error) {
+    if (!(error instanceof Exit)) throw error
+    return [['Isolation', [fail(error.message), warn('Models and tools were not looked at.')]]]
+  }
+}
+
+function isolation({ driver, enforced, notEnforced, probes }: SandboxFacts): Finding[] {
+  const open = probes.filter(({ refused }) => !refused)
+  return [
+    ok(`Driver ${driver}`),
+    ...enforced.map(ok),
+    ...notEnforced.map((text) => warn(`Not enforced: ${text}`)),
+    ...open.map(({ name, detail }) => fail(`A sandbox does not refuse ${name}${detail ? `: ${detail}` : ''}`)),
+    ...(open.length === 0 && probes.length > 0 ? [ok(`All ${probes.length} attacks on itself were refused`)] : []),
+  ]
+}
+
+function models(about: ReturnType<typeof aboutModels>, demo: boolean): Finding[] {
+  const found = about.map(({ text, problem }) => (problem ? warn(`${text}: ${problem}`) : ok(text)))
+  if (about.some(({ problem }) => !problem)) return found
+  return [
+    ...found,
+    warn(demo ? 'No model can be called.' : 'No model can be called, and ERRAND_DEMO is off: runs answer 503.'),
+  ]
+}
+
+function tools(available: readonly string[], { inside }: SandboxFacts): Finding[] {
+  const missing = TOOL_NAMES.filter((name) => !available.includes(name))
+  return [
+    ok(`Available: ${available.join(', ')}`),
+    ...(missing.length > 0
+      ? [warn(`Not in this version: ${missing.join(', ')}; a run that names one gets a warning.`)]
+      : []),
+    ok(`Inside a sandbox: ${inside}`),
+  ]
+}

@@ -1,0 +1,28 @@
+/** The example of the first start: a real task on a real file, as an ordinary client of the server's own HTTP API. */
+import { readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { createClient } from './client.ts'
+import { watch } from './run.ts'
+import { paint, type Surroundings } from './surroundings.ts'
+
+const EXAMPLES = join(import.meta.dirname, '../../examples')
+
+interface Example {
+  readonly instruction: string
+  readonly tools: readonly string[]
+  /** Beside it. */
+  readonly file: string
+}
+
+/** Throws where it can't be run; a run that fails shows that and does not throw. Ctrl-C cancels it. */
+export async function runExample(around: Surroundings, url: string, key: string): Promise<void> {
+  const { instruction, tools, file } = JSON.parse(readFileSync(join(EXAMPLES, 'first-run.json'), 'utf8')) as Example
+  const content = readFileSync(join(EXAMPLES, file)).toString('base64')
+  around.out.write(`${paint(around.out, 'bold', 'An example, run through the API above:')} ${instruction}\n\n`)
+  const files = [{ name: basename(file), content, encoding: 'base64' }]
+  await watch(around, createClient(url, key), { instruction, tools, files }, { json: false })
+  around.out.write(
+    '\nThe server stays up; Ctrl-C stops it. The same again, or your own, from another terminal:\n' +
+      `  script/errand run --file examples/${file} ${JSON.stringify(instruction)}\n`,
+  )
+}

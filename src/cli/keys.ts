@@ -1,0 +1,57 @@
+/** `errand keys`: issue, list, revoke, on the data directory of this machine. */
+import type { KeyInfo } from '../accounts/accounts.ts'
+import { type ConfigOption, withAccounts } from './start.ts'
+import { Exit, printable, type Surroundings } from './surroundings.ts'
+import { table, when } from './table.ts'
+
+export interface CreateKeyOptions extends ConfigOption {
+  readonly name: string
+  readonly project: string
+  readonly expiresInDays?: number
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** The key alone on stdout, so that a script can take it; the rest on stderr. */
+export async function createKey(around: Surroundings, options: CreateKeyOptions): Promise<void> {
+  const { name, project, expiresInDays } = options
+  const expiresAt = expiresInDays === undefined ? undefined : Date.now() + expiresInDays * DAY_MS
+  const { key, info } = await withAccounts(around, options, (accounts) =>
+    accounts.createKey({ name, project, expiresAt }),
+  )
+  around.out.write(`${key}\n`)
+  around.err.write(`${info.id} for project ${info.projectName}. The key is shown this once; keep it now.\n`)
+}
+
+export async function listKeys(around: Surroundings, options: ConfigOption & { readonly all: boolean }): Promise<void> {
+  const keys = await withAccounts(around, options, (accounts) => accounts.listKeys())
+  const now = Date.now()
+  const rows = keys
+    .filter((key) => options.all || state(key, now) === 'valid')
+    .map((key) => [
+      key.id,
+      key.name,
+      key.projectName,
+      `${key.prefix}…`,
+      when(key.createdAt),
+      when(key.lastUsedAt),
+      state(key, now),
+    ])
+  around.out.write(
+    table(
+      ['ID', 'NAME', 'PROJECT', 'KEY', 'CREATED (UTC)', 'LAST USED', 'STATE'],
+      rows.map((row) => row.map(printable)),
+    ),
+  )
+}
+
+export async function revokeKey(around: Surroundings, id: string, options: ConfigOption): Promise<void> {
+  const known = await withAccounts(around, options, (accounts) => accounts.revokeKey(id))
+  if (!known) throw new Exit(1, `There is no key ${JSON.stringify(id)}. \`script/errand keys list\` shows the ids.`)
+  around.err.write(`${id} is revoked.\n`)
+}
+
+function state(key: KeyInfo, now: number): string {
+  if (key.revokedAt !== undefined) return 'revoked'
+  return key.expiresAt !== undefined && key.expiresAt <= now ? 'expired' : 'valid'
+}

@@ -1,0 +1,29 @@
+/** The log, on stderr: JSON lines for machines, short lines where a person watches. */
+import pino, { type Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { paint, printable, type Terminal } from './surroundings.ts'
+
+export function createLog(level: Config['log'], terminal: Terminal): Logger {
+  const write = terminal.isTTY ? (line: string) => terminal.write(shortLine(line, terminal)) : terminal.write
+  return pino({ level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, { write })
+}
+
+/** For commands whose own output is what matters: they log what went wrong, and more only when asked for `debug`. */
+export function quieter(level: Config['log']): Config['log'] {
+  return level === 'info' ? 'warn' : level
+}
+
+const STYLES: Readonly<Record<number, 'gray' | 'yellow' | 'red'>> = { 20: 'gray', 40: 'yellow', 50: 'red', 60: 'red' }
+
+function shortLine(line: string, terminal: Terminal): string {
+  const { level, time, msg, err, ...rest } = JSON.parse(line) as Record<string, unknown>
+  const label = pino.levels.labels[level as number] ?? ''
+  const style = STYLES[level as number]
+  const fields = Object.entries(rest).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  const cause = (err as { message?: string } | undefined)?.message
+  const text = [msg, cause, ...fields].filter(Boolean).join('  ')
+  const shown = printable(`${String(time).slice(11, 19)} ${label.padEnd(5)} ${text}`).replaceAll('\n', ' ')
+  return `${style ? paint(terminal, style, shown) : shown}\n`
+}

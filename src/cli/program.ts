@@ -1,0 +1,187 @@
+/** The commands, their flags and their help: a table of contents. What each does stands in a file of its own. */
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { configReference } from '../config/reference.ts'
+import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from './agents.ts'
+import { doctor } from './doctor.ts'
+import { createKey, listKeys, revokeKey } from './keys.ts'
+import { run } from './run.ts'
+import { serve } from './serve.ts'
+import { getSettings, setSetting } from './settings.ts'
+import { checkConfig } from './start.ts'
+import { Exit, type Surroundings } from './surroundings.ts'
+import { VERSION } from './version.ts'
+
+/** `done` is given the exit code of a command that ends otherwise than by success or by throwing Exit. */
+export function createProgram(around: Surroundings, done: (code: number) => void): Command {
+  const program = new Command('errand')
+    .description(
+      'Self-hosted managed agents: an instruction in, an isolated Linux sandbox, a streamed trace and an answer out.',
+    )
+    .version(VERSION, '-V, --version')
+    .configureOutput({ writeOut: around.out.write, writeErr: around.err.write })
+    .exitOverride()
+    .showHelpAfterError('(--help shows how)')
+  addServe(program, around, done)
+  addRun(program, around, done)
+  addKeys(program.command('keys').description('API keys, on the data directory of this machine'), around)
+  addAgents(program.command('agents').description('stored agents'), around)
+  addSettings(program.command('settings').description("the account's experimental settings"), around)
+  addRest(program, around, done)
+  return program
+}
+
+type Done = (code: number) => void
+
+function addServe(program: Command, around: Surroundings, done: Done): void {
+  program
+    .command('serve')
+    .description('serve the API until SIGTERM or Ctrl-C')
+    .addOption(configOption())
+    .option('--example', 'at the first start, run one example interaction and show it', false)
+    .action(async (options) => done(await serve(around, options)))
+}
+
+function addRun(program: Command, around: Surroundings, done: Done): void {
+  const command = program
+    .command('run')
+    .description('run one instruction and watch it; in this process, or on a server with --server')
+    .argument('<instruction...>', 'what is to be done; - reads it from stdin')
+    .option('--file <file>', 'give the run this file (repeatable)', collect, [])
+    .option('--agent <id>', 'with this stored agent')
+    .option('--model <name>', 'with this model')
+    .option(
+      '--tool <name>',
+      'enable this tool (repeatable; default: code_execution, file_read, file_write)',
+      collect,
+      [],
+    )
+    .option('--system <text>', 'with this system instruction')
+    .option('--max-seconds <n>', 'at most this long', positive)
+    .option('--label <key=value>', 'put this label on it (repeatable)', collect, [])
+    .option('--out <dir>', 'save its files here; without it their links are shown')
+    .option('--json', 'print the final interaction as JSON and nothing else', false)
+  withServerOptions(command)
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 completed, 1 failed, 2 wrong usage, 3 cancelled, 4 no server or refused, 130 Ctrl-C.',
+    )
+    .action(async (words, options) => done(await run(around, words, options)))
+}
+
+function addKeys(keys: Command, around: Surroundings): void {
+  keys
+    .command('create')
+    .description('issue a key; it alone goes to stdout')
+    .requiredOption('--name <name>', 'what it is for')
+    .option('--project <name>', 'its project, made where there is none', 'default')
+    .option('--expires-in-days <n>', 'let it expire', positive)
+    .addOption(configOption())
+    .action((options) => createKey(around, options))
+  keys
+    .command('list')
+    .description('show the keys, without their texts')
+    .option('--all', 'revoked and expired ones too', false)
+    .addOption(configOption())
+    .action((options) => listKeys(around, options))
+  keys
+    .command('revoke')
+    .argument('<id>')
+    .description('end a key at once')
+    .addOption(configOption())
+    .action((id, options) => revokeKey(around, id, options))
+}
+
+function addAgents(agents: Command, around: Surroundings): void {
+  withServerOptions(agents.command('list').description('all agents').option('--json', 'as JSON', false)).action(
+    (options) => listAgents(around, options),
+  )
+  withServerOptions(agents.command('get').argument('<id>').description('one agent')).action((id, options) =>
+    getAgent(around, id, options),
+  )
+  withAgentFields(agents.command('create').description('store an agent').option('--id <slug>', 'its id')).action(
+    (options) => createAgent(around, options),
+  )
+  withAgentFields(agents.command('update').argument('<id>').description('change what is given, keep the rest')).action(
+    (id, options) => updateAgent(around, id, options),
+  )
+  withServerOptions(agents.command('delete').argument('<id>').description('delete an agent')).action((id, options) =>
+    deleteAgent(around, id, options),
+  )
+}
+
+function addSettings(settings: Command, around: Surroundings): void {
+  const account = new Option('--account <id>', 'of this account; default: the first')
+  settings
+    .command('get')
+    .description('show them')
+    .addOption(account)
+    .addOption(configOption())
+    .action((options) => getSettings(around, options))
+  settings
+    .command('set')
+    .argument('<name>', 'experimental.managedAgents')
+    .argument('<value>', 'on or off')
+    .description('switch one')
+    .addOption(account)
+    .addOption(configOption())
+    .action((name, value, options) => setSetting(around, name, value, options))
+}
+
+function addRest(program: Command, around: Surroundings, done: Done): void {
+  program
+    .command('doctor')
+    .description('tell what this machine gives: isolation, limits, models, tools, and what to do about the rest')
+    .addOption(configOption())
+    .action(async (options) => done(await doctor(around, options)))
+  const config = program.command('config').description('the configuration')
+  config
+    .command('check')
+    .description('read it and tell every problem')
+    .addOption(configOption())
+    .action((options) => checkConfig(around, options))
+  config
+    .command('reference')
+    .description('print docs/configuration.md')
+    .action(() => around.out.write(configReference()))
+  program
+    .command('skills')
+    .description('skills (not in this version)')
+    .command('add')
+    .argument('<dir>')
+    .action(() => {
+      throw new Exit(2, 'This version has no skills yet: nothing was added. A run that names one gets a warning.')
+    })
+}
+
+function configOption(): Option {
+  return new Option('--config <file>', 'the configuration file; default: errand.yaml')
+}
+
+function withServerOptions(command: Command): Command {
+  return command
+    .option('--server <url>', 'on this server; without it, in this process on the data directory')
+    .option('--key <key>', 'its API key; default: ERRAND_API_KEY')
+    .addOption(configOption())
+}
+
+function withAgentFields(command: Command): Command {
+  return withServerOptions(
+    command
+      .option('--from <file>', 'its fields as JSON or YAML; - reads stdin. Flags win over it')
+      .option('--name <text>', 'displayName')
+      .option('--description <text>', 'description')
+      .option('--system <text>', 'systemInstruction')
+      .option('--model <name>', 'model')
+      .option('--tool <name>', 'enable this tool (repeatable)', collect, []),
+  )
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value]
+}
+
+function positive(text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number above 0.')
+  return value
+}

@@ -1,0 +1,59 @@
+/** One moving line that says what is waited for and for how long. Nothing at all where nobody watches. */
+import { paint, type Terminal } from './surroundings.ts'
+
+export interface Progress {
+  /** Begins a new wait, from 0 s. The line appears only when the wait is long enough to be noticed. */
+  start(what: string): void
+  /** Changes the words of the wait that goes on. */
+  say(what: string): void
+  /** Takes the line away, so that other text can be written; the wait goes on. */
+  pause(): void
+  stop(): void
+}
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
+const TICK_MS = 100
+const NOTICED_MS = 250
+
+export function createProgress(terminal: Terminal): Progress {
+  let what = ''
+  let since = 0
+  let quietUntil = 0
+  let drawn = false
+  let timer: NodeJS.Timeout | undefined
+
+  function draw(): void {
+    const now = Date.now()
+    if (now < quietUntil) return
+    const frame = FRAMES[Math.floor(now / TICK_MS) % FRAMES.length]!
+    const text = `  ${frame} ${what} ${((now - since) / 1000).toFixed(1)} s`
+    terminal.write(`\r\x1b[2K${paint(terminal, 'dim', text.slice(0, terminal.columns - 1))}`)
+    drawn = true
+  }
+
+  function clear(): void {
+    if (drawn) terminal.write('\r\x1b[2K')
+    drawn = false
+    quietUntil = Date.now() + NOTICED_MS
+  }
+
+  function halt(): void {
+    clearInterval(timer)
+    timer = undefined
+    clear()
+  }
+
+  return {
+    start(words) {
+      if (!terminal.isTTY) return
+      what = words
+      since = Date.now()
+      timer ??= setInterval(draw, TICK_MS).unref()
+    },
+    say(words) {
+      what = words
+    },
+    pause: clear,
+    stop: halt,
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * `errand run`: one interaction, watched. Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 cancelled, 4 no server or
+ * refused, 130 after Ctrl-C.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, resolve, sep } from 'node:path'
+import type { RunEvent, TerminalStatus } from '../domain/event.ts'
+import type { Client, JsonObject } from './client.ts'
+import { type ServerOptions, withClient } from './connect.ts'
+import { Exit, paint, printable, type Surroundings } from './surroundings.ts'
+import { createTraceView, type TraceView } from './trace-view.ts'
+
+export interface RunOptions extends ServerOptions {
+  readonly file: readonly string[]
+  readonly agent?: string
+  readonly model?: string
+  readonly tool: readonly string[]
+  readonly system?: string
+  readonly maxSeconds?: number
+  readonly label: readonly string[]
+  readonly out?: string
+  readonly json: boolean
+}
+
+const DEFAULT_TOOLS = ['code_execution', 'file_read', 'file_write']
+
+const EXIT_CODES: Readonly<Record<TerminalStatus, number>> = { completed: 0, failed: 1, cancelled: 3 }
+
+/** The process's exit code. Throws Exit. */
+export async function run(around: Surroundings, words: readonly string[], options: RunOptions): Promise<number> {
+  const instruction = words.join(' ') === '-' ? await around.readStdin() : words.join(' ')
+  if (instruction.trim() === '') throw new Exit(2, 'There is no instruction: errand run "what is to be done".')
+  const request = {
+    instruction,
+    agentId: options.agent,
+    model: options.model,
+    systemInstruction: options.system,
+    // An agent brings its own tools; naming some replaces them.
+    tools: options.tool.length > 0 ? options.tool : options.agent ? undefined : DEFAULT_TOOLS,
+    files: readFiles(around, options.file),
+    labels: readLabels(options.label),
+    policy: options.maxSeconds === undefined ? undefined : { maxTurnDuration: options.maxSeconds },
+  }
+  return withClient(around, options, (client) => watch(around, client, request, options))
+}
+
+/** Runs a request to its end, on the terminal. The exit code that says how it ended. Throws Refused, Unreachable. */
+export async function watch(
+  around: Surroundings,
+  client: Client,
+  request: JsonObject,
+  options: Pick<RunOptions, 'out' | 'json'>,
+): Promise<number> {
+  const view = options.json ? undefined : createTraceView(around.out)
+  try {
+    return await watchWith(view, around, client, request, options)
+  } finally {
+    view?.close()
+  }
+}
+
+async function watchWith(
+  view: TraceView | undefined,
+  around: Surroundings,
+  client: Client,
+  request: JsonObject,
+  options: Pick<RunOptions, 'out' | 'json'>,
+): Promise<number> {
+  const { interactionId, events } = await client.run(request, (message) => view?.note(message))
+  const interruption = cancelOnSignal(around, client, interactionId, view)
+  try {
+    const status = await follow(events, view)
+    const interaction = await client.call('GET', `/v1beta/interactions/${interactionId}`)
+    if (options.json) around.out.write(`${JSON.stringify(interaction, null, 2)}\n`)
+    const saved = await keepFiles(around, client, interaction, options)
+    if (interruption.happened()) return 130
+    return status === 'completed' && !saved ? 4 : EXIT_CODES[status]
+  } finally {
+    interruption.stop()
+  }
+}
+
+async function follow(events: AsyncIterable<RunEvent>, view: TraceView | undefined): Promise<TerminalStatus> {
+  for await (const event of events) {
+    view?.add(event)
+    if (event.type === 'completed') return event.status
+  }
+  throw new Error('A stream ends with `completed` or throws.')
+}
+
+/** The first Ctrl-C cancels the run on the server and waits for its end; the second leaves at once. */
+function cancelOnSignal(around: Surroundings, client: Client, id: string, view: TraceView | undefined) {
+  let happened = false
+  const stop = around.onSignal((_signal, count) => {
+    if (count > 1) return around.exitNow(130)
+    happened = true
+    view?.note('Cancelling the run; once more to leave at once.')
+    // A run that ended in this moment can't be cancelled any more; its end is on the stream.
+    client.call('POST', `/v1beta/interactions/${id}:cancel`).catch(() => {})
+  })
+  return { stop, happened: () => happened }
+}
+
+interface OutputFile {
+  readonly name: string
+  readonly url: string
+  readonly size?: number
+}
+
+/** Saves the files with `--out`, else names their links. False where one could not be had. */
+async function keepFiles(
+  around: Surroundings,
+  client: Client,
+  interaction: JsonObject,
+  { out, json }: Pick<RunOptions, 'out' | 'json'>,
+): Promise<boolean> {
+  const files = (interaction.files ?? []) as OutputFile[]
+  const tell = (text: string) => (json ? undefined : around.out.write(`${text}\n`))
+  if (files.length > 0) tell('')
+  let all = true
+  for (const file of files) {
+    const what = `${printable(file.name)} ${paint(around.out, 'dim', `(${file.size ?? '?'} bytes)`)}`
+    if (out === undefined) tell(`${what} ${printable(file.url)}`)
+    else {
+      try {
+        tell(`${what} → ${save(resolve(around.cwd, out), file.name, await client.download(file.url))}`)
+      } catch (error) {
+        all = false
+        around.err.write(`${printable(file.name)} could not be saved: ${(error as Error).message}\n`)
+      }
+    }
+  }
+  return all
+}
+
+/** A server's names are not trusted to stay in the directory. */
+function save(directory: string, name: string, bytes: Uint8Array): string {
+  const path = resolve(directory, name)
+  if (!path.startsWith(directory.endsWith(sep) ? directory : directory + sep)) {
+    throw new Error('its name leads out of the directory')
+  }
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, bytes)
+  return path
+}
+
+function readFiles(around: Surroundings, paths: readonly string[]): JsonObject[] | undefined {
+  if (paths.length === 0) return undefined
+  const names = new Set<string>()
+  return paths.map((path) => {
+    const name = basename(path)
+    if (names.has(name)) throw new Exit(2, `Two files are named ${name}; in the sandbox they would be one.`)
+    names.add(name)
+    try {
+      return { name, content: readFileSync(resolve(around.cwd, path)).toString('base64'), encoding: 'base64' }
+    } catch (error) {
+      throw new Exit(2, `--file ${path} can't be read (${(error as NodeJS.ErrnoException).code}).`)
+    }
+  })
+}
+
+function readLabels(labels: readonly string[]): Record<string, string> | undefined {
+  if (labels.length === 0) return undefined
+  return Object.fromEntries(
+    labels.map((label) => {
+      const at = label.indexOf('=')
+      if (at < 1) throw new Exit(2, `--label is ${JSON.stringify(label)}; it must be KEY=VALUE.`)
+      return [label.slice(0, at), label.slice(at + 1)]
+    }),
+  )
+}

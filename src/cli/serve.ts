@@ -1,0 +1,109 @@
+/**
+ * `errand serve`: starts, says on stdout what a newcomer needs, serves until a signal, drains. The first signal lets
+ * running interactions go on for `drainS`; the second ends the process at once.
+ */
+import type { Errand } from '../compose.ts'
+import type { Config } from '../config.ts'
+import { aboutModels } from './about-models.ts'
+import { runExample } from './example.ts'
+import { createLog } from './log.ts'
+import { type ConfigOption, listen, loadConfig, startErrand } from './start.ts'
+import { paint, type Surroundings } from './surroundings.ts'
+import { VERSION } from './version.ts'
+
+export interface ServeOptions extends ConfigOption {
+  readonly example: boolean
+}
+
+/** The process's exit code. Throws Exit where it can't start. */
+export async function serve(around: Surroundings, options: ServeOptions): Promise<number> {
+  const config = loadConfig(around, options)
+  const stop = stopSignal(around)
+  const log = createLog(config.log, around.err)
+  const errand = await startErrand(config, { log, mode: 'serve', env: around.env })
+  try {
+    const { url } = await listenOrShowKey(around, errand, config)
+    around.out.write(banner(around, errand, config, url))
+    if (options.example) await example(around, errand, url)
+    await stop.requested
+    around.err.write(`Stopping: running interactions have ${config.drainS} s to end. Once more to stop at once.\n`)
+  } finally {
+    await errand.close(config.drainS * 1000)
+    stop.forget()
+  }
+  return 0
+}
+
+function stopSignal(around: Surroundings) {
+  const requested = Promise.withResolvers<void>()
+  const forget = around.onSignal((_signal, count) => (count > 1 ? around.exitNow(1) : requested.resolve()))
+  return { requested: requested.promise, forget }
+}
+
+/** A first key that was made and never shown would be lost for good. */
+async function listenOrShowKey(
+  around: Surroundings,
+  errand: Errand,
+  config: Config,
+): Promise<{ readonly url: string }> {
+  try {
+    return await listen(errand, config)
+  } catch (error) {
+    if (errand.firstKey) around.out.write(`The first API key, shown this once: ${errand.firstKey}\n`)
+    throw error
+  }
+}
+
+const NO_REAL_MODEL =
+  'It has no intelligence. For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, start a local one, or write errand.yaml.'
+
+type Row = readonly [name: string, text: string]
+
+function banner(around: Surroundings, errand: Errand, config: Config, url: string): string {
+  const bold = (text: string) => paint(around.out, 'bold', text)
+  const yellow = (text: string) => paint(around.out, 'yellow', text)
+  const { driver, enforced, notEnforced } = errand.sandboxFacts
+  const rows: Row[] = [
+    ...rowsOf('key', errand.firstKey ? [`${bold(errand.firstKey)}   (shown this once; keep it)`] : []),
+    ...aboutModels(errand.catalogue.describe()).flatMap(({ text, problem }) => [
+      ...rowsOf('model', [text]),
+      ...rowsOf('', problem ? [yellow(problem)] : []),
+    ]),
+    ...rowsOf('', errand.catalogue.describe().every(({ demo }) => demo) ? [NO_REAL_MODEL] : []),
+    ['sandbox', `${driver}; enforced: ${enforced.map(topic).join(', ')} (script/errand doctor tells more)`],
+    ...rowsOf('not enforced', notEnforced.map(yellow)),
+    ['data', config.dataDir],
+    ['docs', `${url}/docs`],
+  ]
+  const width = Math.max(...rows.map(([name]) => name.length))
+  const body = rows.map(([name, text]) => `  ${paint(around.out, 'dim', name.padEnd(width))}  ${text}\n`).join('')
+  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${tryIt(errand.firstKey, url)}\n`
+}
+
+/** `memory: 512 MiB (cgroup v1)` → `memory`. */
+function topic(fact: string): string {
+  return fact.split(':')[0]!
+}
+
+/** The name stands on the first row only. */
+function rowsOf(name: string, texts: readonly string[]): Row[] {
+  return texts.map((text, i) => [i === 0 ? name : '', text])
+}
+
+/** Ready to paste. Without a first key there is no key to show: keys are stored as hashes. */
+function tryIt(firstKey: string | undefined, url: string): string {
+  const key = firstKey ?? '$ERRAND_API_KEY'
+  const hint = firstKey ? '' : '  A key: export ERRAND_API_KEY=$(script/errand keys create --name me)\n'
+  const body = JSON.stringify({ instruction: 'What is 17 * 23?', tools: ['code_execution'] })
+  return `${hint}  curl -s ${url}/v1beta/interactions -H "x-svc-api-key: ${key}" -H 'Content-Type: application/json' -H 'Api-Revision: 2026-05-20' -d '${body}'\n`
+}
+
+/** The server stays up whatever becomes of the example. */
+async function example(around: Surroundings, errand: Errand, url: string): Promise<void> {
+  if (!errand.firstKey) return
+  try {
+    await runExample(around, url, errand.firstKey)
+  } catch (error) {
+    around.err.write(`The example did not work: ${(error as Error).message}\nThe server is up all the same.\n`)
+  }
+}

@@ -1,0 +1,33 @@
+/** `errand settings`: the account's experimental settings, on the data directory of this machine. */
+import type { SettingName } from '../accounts/accounts.ts'
+import { type ConfigOption, withAccounts } from './start.ts'
+import { Exit, type Surroundings } from './surroundings.ts'
+
+const NAMES: readonly SettingName[] = ['experimental.managedAgents']
+
+export interface SettingsOptions extends ConfigOption {
+  readonly account?: string
+}
+
+export async function getSettings(around: Surroundings, options: SettingsOptions): Promise<void> {
+  await withAccounts(around, options, async (accounts) => {
+    for (const name of NAMES) {
+      around.out.write(`${name} ${(await accounts.getSetting(name, options.account)) ? 'on' : 'off'}\n`)
+    }
+  })
+}
+
+export async function setSetting(
+  around: Surroundings,
+  name: string,
+  value: string,
+  options: SettingsOptions,
+): Promise<void> {
+  const known = NAMES.find((candidate) => candidate === name)
+  if (!known) throw new Exit(2, `There is no setting ${JSON.stringify(name)}; there is ${NAMES.join(', ')}.`)
+  if (value !== 'on' && value !== 'off') throw new Exit(2, `${name} must be on or off, not ${JSON.stringify(value)}.`)
+  await withAccounts(around, options, (accounts) => accounts.setSetting(known, value === 'on', options.account))
+  around.err.write(
+    `${name} is ${value}.${value === 'off' ? ' Every call of the account’s keys answers 403 now.' : ''}\n`,
+  )
+}

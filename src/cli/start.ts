@@ -1,0 +1,127 @@
+/**
+ * Starting Errand in this process: the configuration, then the parts. What keeps it from starting becomes a sentence
+ * that says what to do; what is none of these is a bug and keeps its stack.
+ */
+import { accessSync, constants, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Accounts } from '../accounts/accounts.ts'
+import type { Admin, Errand, OpenOptions } from '../compose.ts'
+import { type Config, ConfigError, readConfig, unsupported } from '../config.ts'
+import { ErrandError } from '../domain/errors.ts'
+import { SandboxError } from '../sandbox/port.ts'
+import { Exit, type Surroundings } from './surroundings.ts'
+
+/** Loaded when something is opened: help, a configuration check and a run on another server need none of it. */
+const parts = () => import('../compose.ts')
+
+export interface ConfigOption {
+  /** `--config FILE`. */
+  readonly config?: string
+}
+
+/** Throws Exit with every problem. */
+export function loadConfig(around: Surroundings, options: ConfigOption, code = 1): Config {
+  try {
+    const config = readConfig({ env: around.env, cwd: around.cwd, file: options.config })
+    const missing = unsupported(config)
+    if (missing.length > 0) throw new ConfigError(missing)
+    return config
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Exit(code, describeProblems(error.problems))
+    throw error
+  }
+}
+
+function describeProblems(problems: readonly string[]): string {
+  if (problems.length === 1) return `The configuration has a problem: ${problems[0]}`
+  return [`The configuration has ${problems.length} problems:`, ...problems.map((problem) => `  - ${problem}`)].join(
+    '\n',
+  )
+}
+
+/** `errand config check`. */
+export function checkConfig(around: Surroundings, options: ConfigOption): void {
+  const config = loadConfig(around, options)
+  around.out.write(`The configuration is good: ${config.host}:${config.port}, data in ${config.dataDir}.\n`)
+}
+
+/** Throws Exit where it can't start. The caller closes what it gets. */
+export async function startErrand(config: Config, options: OpenOptions, code = 1): Promise<Errand> {
+  return starting(config, code, async () => (await parts()).openErrand(config, options))
+}
+
+/** For a command that opens the accounts alone, does one thing and closes them. */
+export async function withAccounts<T>(
+  around: Surroundings,
+  options: ConfigOption,
+  use: (accounts: Accounts) => Promise<T>,
+): Promise<T> {
+  const config = loadConfig(around, options)
+  const admin: Admin = await starting(config, 1, async () => (await parts()).openAdmin(config))
+  try {
+    return await use(admin.accounts)
+  } catch (error) {
+    throw startFailure(error, 1)
+  } finally {
+    await admin.close()
+  }
+}
+
+async function starting<T>(config: Config, code: number, open: () => Promise<T>): Promise<T> {
+  const problem = dataDirProblem(config.dataDir)
+  if (problem !== undefined) throw new Exit(code, problem)
+  return open().catch((error: unknown) => {
+    throw startFailure(error, code)
+  })
+}
+
+/** Throws Exit where it can't listen. */
+export async function listen(errand: Errand, config: Config, code = 1): Promise<{ readonly url: string }> {
+  return errand.listen().catch((error: NodeJS.ErrnoException) => {
+    throw new Exit(code, listenProblem(error, config) ?? startFailure(error, code).message)
+  })
+}
+
+export function listenProblem(error: NodeJS.ErrnoException, { host, port }: Config): string | undefined {
+  const other = 'Choose another: ERRAND_PORT=8081, or `port: 8081` in errand.yaml.'
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `Port ${port} on ${host} is taken by another program. ${other}`
+    case 'EACCES':
+      return `This user may not listen on port ${port}. ${other}`
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `This machine has no address ${host}. Set ERRAND_HOST to one of its own, or to 127.0.0.1.`
+    default:
+      return undefined
+  }
+}
+
+/** Makes the directory where it is missing. A sentence where it can't be used. */
+export function dataDirProblem(dataDir: string): string | undefined {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    return undefined
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const choice = 'or set ERRAND_DATA_DIR to another directory.'
+    if (code === 'EACCES' || code === 'EPERM') {
+      return `The data directory ${dataDir} can't be written by this user. Give it the right to write in ${dirname(dataDir)}, ${choice}`
+    }
+    if (code === 'EEXIST' || code === 'ENOTDIR')
+      return `The data directory ${dataDir} is not a directory. Move what is there, ${choice}`
+    if (code === 'EROFS')
+      return `The data directory ${dataDir} is on a read-only file system. Mount it writable, ${choice}`
+    if (code === 'ENOSPC') return `There is no space left for the data directory ${dataDir}. Free some, ${choice}`
+    return `The data directory ${dataDir} can't be used (${code}). Mend it, ${choice}`
+  }
+}
+
+/** A room says what keeps it from opening in an Error of its own or a plain one; a TypeError and the like are bugs. */
+function startFailure(error: unknown, code: number): Exit {
+  if (error instanceof Exit) return error
+  if (error instanceof SandboxError || error instanceof ErrandError) return new Exit(code, error.message)
+  if (error instanceof Error && (error.constructor === Error || 'code' in error)) return new Exit(code, error.message)
+  throw error
+}

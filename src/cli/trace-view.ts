@@ -1,0 +1,199 @@
+/**
+ * A run as it happens, for a person: reasoning dimmed, code as a block, a tool's output while it comes, the answer last.
+ * Where nobody watches (a pipe) it is the same text without colours and without what moves.
+ *
+ * Whatever a run prints goes through `printable`.
+ */
+import type { RunEvent } from '../domain/event.ts'
+import type { Usage } from '../domain/usage.ts'
+import { createProgress, type Progress } from './progress.ts'
+import { paint, printable, type Terminal } from './surroundings.ts'
+
+export interface TraceView {
+  add(event: RunEvent): void
+  /** A sentence in between: the stream broke, the run is being cancelled. */
+  note(text: string): void
+  close(): void
+}
+
+type Block = 'nothing' | 'reasoning' | 'call' | 'answer' | 'notice'
+
+/** Of longer code the beginning and the end: the middle is in the stored trace. */
+const CODE_HEAD = 12
+const CODE_TAIL = 6
+const RESULT_LINES = 14
+const LINE_CHARS = 160
+
+/** One call's output on the screen. */
+interface Shown {
+  lines: string[]
+  /** The last line, still without its end. */
+  rest: string
+  /** Lines that came and were not shown. */
+  hidden: number
+}
+
+export function createTraceView(terminal: Terminal): TraceView {
+  const progress: Progress = createProgress(terminal)
+  let block: Block = 'nothing'
+  let shown: Shown = { lines: [], rest: '', hidden: 0 }
+  let tool = ''
+
+  const dim = (text: string) => paint(terminal, 'dim', text)
+
+  function line(text: string): void {
+    progress.pause()
+    terminal.write(`${text}\n`)
+  }
+
+  /** Blocks stand apart by an empty line. In a block whose line is still open nothing may move. */
+  function open(next: Block): void {
+    if (next === 'reasoning' || next === 'answer') progress.stop()
+    else progress.pause()
+    if (block === 'reasoning' || block === 'answer') terminal.write('\n')
+    if (block !== 'nothing' && !(block === 'notice' && next === 'notice')) terminal.write('\n')
+    block = next
+  }
+
+  function reasoning(text: string): void {
+    terminal.write(dim(printable(text).replaceAll('\n', '\n  ')))
+  }
+
+  function showOutput(text: string): void {
+    const parts = (shown.rest + printable(text)).split('\n')
+    shown.rest = parts.pop()!
+    for (const part of parts) showLine(part)
+  }
+
+  function showLine(text: string): void {
+    if (shown.lines.length < RESULT_LINES) {
+      shown.lines.push(text)
+      line(`    ${clip(text)}`)
+    } else {
+      shown.hidden++
+      progress.say(`${tool} · ${shown.lines.length + shown.hidden} lines`)
+    }
+  }
+
+  /** The result repeats what came live: only what is new of it is shown. */
+  function showResult(output: string, durationMs: number): void {
+    const lines = printable(output).replace(/\n+$/, '').split('\n')
+    const repeats = shown.lines.every((text, i) => text === lines[i])
+    const from = repeats ? shown.lines.length : 0
+    const to = Math.max(from, repeats ? RESULT_LINES : RESULT_LINES / 2)
+    for (const text of lines.slice(from, to)) line(`    ${clip(text)}`)
+    const more = lines.length - to
+    if (more > 0) line(dim(`    … ${more} more line${more === 1 ? '' : 's'}`))
+    line(dim(`    ${seconds(durationMs)}`))
+  }
+
+  return {
+    add(event) {
+      switch (event.type) {
+        case 'reasoning_started':
+          open('reasoning')
+          terminal.write('  ')
+          return reasoning(event.content)
+        case 'reasoning_delta':
+          return reasoning(event.text)
+        case 'tool_call':
+          open('call')
+          tool = printable(event.name)
+          shown = { lines: [], rest: '', hidden: 0 }
+          for (const text of describeCall(terminal, event.name, event.args)) line(text)
+          return progress.start(tool)
+        case 'tool_output':
+          return showOutput(event.text)
+        case 'tool_result':
+          showResult(event.output, event.duration_ms)
+          return progress.start('thinking')
+        case 'partial_output':
+          if (block !== 'answer') open('answer')
+          return terminal.write(printable(event.text))
+        case 'stage':
+          return STAGES[event.stage] === undefined ? undefined : progress.start(STAGES[event.stage]!)
+        case 'warning':
+          open('notice')
+          return line(paint(terminal, 'yellow', `  ! ${printable(event.message)}`))
+        case 'error':
+          open('notice')
+          return line(paint(terminal, 'red', `  ✗ ${printable(`${event.code}: ${event.message}`)}`))
+        case 'completed':
+          open('notice')
+          return line(describeEnd(terminal, event))
+        default:
+          // An event of a newer server: nothing that this view knows how to show.
+          event satisfies never
+      }
+    },
+    note(text) {
+      open('notice')
+      line(dim(`  ${text}`))
+    },
+    close() {
+      progress.stop()
+    },
+  }
+}
+
+const STAGES: Readonly<Record<string, string>> = {
+  queued: 'waiting for a free place',
+  provisioning: 'making the sandbox',
+  working: 'thinking',
+  settling: 'collecting files',
+}
+
+function describeCall(terminal: Terminal, name: string, args: Readonly<Record<string, unknown>>): string[] {
+  const { code, language, path, content, ...rest } = args
+  const details = [
+    typeof path === 'string' ? path : '',
+    typeof code === 'string' ? (typeof language === 'string' ? language : 'python') : '',
+    Object.keys(rest).length > 0 ? JSON.stringify(rest) : '',
+  ]
+  const head = `${paint(terminal, 'cyan', '●')} ${paint(terminal, 'bold', printable(name))}`
+  const tail = clip(printable(details.filter(Boolean).join(' ')).replaceAll('\n', ' '))
+  const body = typeof code === 'string' ? code : typeof content === 'string' ? content : ''
+  return [tail ? `${head} ${paint(terminal, 'dim', tail)}` : head, ...codeBlock(terminal, body)]
+}
+
+function codeBlock(terminal: Terminal, text: string): string[] {
+  if (text === '') return []
+  const lines = printable(text).replace(/\n+$/, '').split('\n')
+  const more = lines.length - CODE_HEAD - CODE_TAIL
+  const row = (line: string) => `${paint(terminal, 'dim', '  │')} ${clip(line)}`
+  if (more <= 1) return lines.map(row)
+  return [
+    ...lines.slice(0, CODE_HEAD).map(row),
+    paint(terminal, 'dim', `  │ … ${more} more lines`),
+    ...lines.slice(-CODE_TAIL).map(row),
+  ]
+}
+
+function describeEnd(terminal: Terminal, end: Extract<RunEvent, { type: 'completed' }>): string {
+  const style = end.status === 'completed' ? 'green' : end.status === 'failed' ? 'red' : 'yellow'
+  const reason = end.stopReason && end.stopReason !== 'end_turn' ? ` (stopped by ${end.stopReason})` : ''
+  return `${paint(terminal, style, end.status)}${reason} ${paint(terminal, 'dim', `in ${describeUsage(end.usage)}`)}`
+}
+
+function describeUsage(usage: Usage): string {
+  const parts = [
+    seconds(usage.duration_ms),
+    count(usage.model_calls, 'model call'),
+    count(usage.tool_calls, 'tool call'),
+    `${usage.input_tokens} tokens in, ${usage.output_tokens} out`,
+    usage.cost ? `${usage.cost.amount} ${usage.cost.currency}` : '',
+  ]
+  return parts.filter(Boolean).join(' · ')
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}
+
+function seconds(ms: number): string {
+  return ms < 10_000 ? `${(ms / 1000).toFixed(2)} s` : `${(ms / 1000).toFixed(1)} s`
+}
+
+function clip(text: string): string {
+  return text.length > LINE_CHARS ? `${text.slice(0, LINE_CHARS)}…` : text
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+/** The command line. Arguments, environment, streams and signals are read here and nowhere else. */
+import { text } from 'node:stream/consumers'
+import { CommanderError } from 'commander'
+import { createProgram } from './cli/program.ts'
+import { Exit, type Surroundings, type Terminal } from './cli/surroundings.ts'
+
+function terminal(stream: NodeJS.WriteStream): Terminal {
+  // Whoever reads us went away (`errand run … | head`): there is nothing left to say and nobody to say it to.
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  const isTTY = stream.isTTY === true && process.env.TERM !== 'dumb'
+  return {
+    write: (chunk) => void stream.write(chunk),
+    isTTY,
+    colour: isTTY && !process.env.NO_COLOR,
+    get columns() {
+      return stream.columns || 80
+    },
+  }
+}
+
+function onSignal(listener: (signal: NodeJS.Signals, count: number) => void): () => void {
+  let count = 0
+  const heard = (signal: NodeJS.Signals) => listener(signal, ++count)
+  process.on('SIGINT', heard).on('SIGTERM', heard)
+  return () => process.off('SIGINT', heard).off('SIGTERM', heard)
+}
+
+const around: Surroundings = {
+  env: process.env,
+  cwd: process.cwd(),
+  out: terminal(process.stdout),
+  err: terminal(process.stderr),
+  readStdin: () => text(process.stdin),
+  onSignal,
+  exitNow: (code) => process.exit(code),
+}
+
+try {
+  await createProgram(around, (code) => {
+    process.exitCode = code
+  }).parseAsync()
+} catch (error) {
+  if (error instanceof Exit) {
+    around.err.write(`${error.message}\n`)
+    process.exitCode = error.code
+  } else if (error instanceof CommanderError) {
+    // Its message is on stderr already; asking for help is no mistake.
+    process.exitCode = error.exitCode === 0 ? 0 : 2
+  } else {
+    throw error
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Imports run one way: domain ← store, models, sandbox, … ← engine ← http ← compose ← cli ← main.
+ * The rooms of one layer know each other by their ports alone.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const SRC = resolve(import.meta.dirname, '../src')
+
+/** From the innermost outwards. A file may import from its own room and from any layer before its own. */
+const LAYERS: readonly (readonly string[])[] = [
+  ['domain'],
+  ['accounts', 'blobs', 'config', 'models', 'sandbox', 'store', 'telemetry', 'tools'],
+  ['engine'],
+  ['http'],
+  ['compose'],
+  ['cli'],
+  ['main'],
+]
+
+/** What the rooms of one layer may know of each other. */
+const PORTS = new Set([
+  'accounts/accounts.ts',
+  'blobs/port.ts',
+  'config.ts',
+  'models/port.ts',
+  'sandbox/port.ts',
+  'store/port.ts',
+  'store/tables.ts',
+  'telemetry/log.ts',
+  'tools/port.ts',
+])
+
+/** Undefined where `from` may import `to`; both are paths in src/. */
+function violation(from: string, to: string): string | undefined {
+  const [fromRoom, toRoom] = [room(from), room(to)]
+  if (fromRoom === toRoom) return undefined
+  const [fromLayer, toLayer] = [layer(fromRoom), layer(toRoom)]
+  if (toLayer < fromLayer || (toLayer === fromLayer && PORTS.has(to))) return undefined
+  return `${from} imports ${to}`
+}
+
+/** `models/demo/plan.ts` → `models`, `config.ts` → `config`. */
+function room(path: string): string {
+  return path.split('/')[0]!.replace(/\.ts$/, '')
+}
+
+function layer(name: string): number {
+  const index = LAYERS.findIndex((rooms) => rooms.includes(name))
+  if (index < 0) throw new Error(`src/${name} is no room that test/architecture.test.ts knows; give it a layer.`)
+  return index
+}
+
+function imports(source: string): string[] {
+  const pattern = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+\.ts)'/g
+  return [...source.matchAll(pattern)].map((match) => match[1]!)
+}
+
+function sources(): { path: string; text: string }[] {
+  return readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => ({ path, text: readFileSync(join(SRC, path), 'utf8') }))
+}
+
+test('imports run one way', () => {
+  const files = sources()
+  const found = files.flatMap(({ path, text }) =>
+    imports(text).map((target) => violation(path, relative(SRC, resolve(SRC, dirname(path), target)))),
+  )
+  expect(found.length).toBeGreaterThan(files.length)
+  expect(found.filter((each) => each !== undefined)).toEqual([])
+})
+
+test('an import against the direction is found', () => {
+  const text =
+    "import type { Engine } from '../engine/engine.ts'\nimport { x } from './x.ts'\nawait import('../compose.ts')"
+  expect(imports(text)).toEqual(['../engine/engine.ts', './x.ts', '../compose.ts'])
+  expect(violation('store/events.ts', 'engine/engine.ts')).toBe('store/events.ts imports engine/engine.ts')
+  expect(violation('domain/event.ts', 'store/port.ts')).toBe('domain/event.ts imports store/port.ts')
+  expect(violation('tools/tools.ts', 'sandbox/bubblewrap.ts')).toBe('tools/tools.ts imports sandbox/bubblewrap.ts')
+  expect(violation('http/app.ts', 'compose.ts')).toBe('http/app.ts imports compose.ts')
+  expect(violation('tools/tools.ts', 'sandbox/port.ts')).toBeUndefined()
+  expect(violation('engine/run.ts', 'store/events.ts')).toBeUndefined()
+})

@@ -1,0 +1,433 @@
+/** The command line as a person or a script uses it: the real program in a process of its own, beside a real server. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { runCommand, type Server, startServer } from '../support/server.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+let provider: FakeProvider
+let server: Server
+let scratch: string
+
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), 'errand-cli-'))
+  provider = await openFakeProvider()
+  server = await startServer({ provider })
+})
+
+afterAll(async () => {
+  await server.stop()
+  await provider.close()
+  rmSync(scratch, { recursive: true })
+})
+
+type Outcome = Awaited<ReturnType<typeof runCommand>>
+
+/** Away from the server's data dir. */
+function alone(args: readonly string[], extra: Record<string, string> = {}): Promise<Outcome> {
+  return runCommand(args, { PATH: process.env.PATH, HOME: scratch, ERRAND_HOME: scratch, ...extra })
+}
+
+function remote(...args: string[]): Promise<Outcome> {
+  return server.errand([...args, '--server', server.url, '--key', server.key])
+}
+
+/** What every message to a person has: sentences, and no stack. */
+function expectSentence(message: string): void {
+  expect(message).toMatch(/[.)]\n$/)
+  expect(message).not.toMatch(/^\s+at |\.ts:\d+/m)
+}
+
+describe('usage', () => {
+  test('help is no mistake, everything else that can not be understood is, with exit code 2', async () => {
+    expect((await alone(['--help'])).code).toBe(0)
+    expect((await alone(['run', '--help'])).stdout).toContain('Exit codes: 0 completed')
+    for (const args of [
+      ['nonsense'],
+      ['run'],
+      ['keys', 'create'],
+      ['run', 'x', '--max-seconds', '0'],
+      ['run', 'x', '--nope'],
+    ]) {
+      expect(await alone(args), args.join(' ')).toMatchObject({ code: 2, stdout: '' })
+    }
+  })
+
+  test('mistakes in values are told before anything starts', async () => {
+    const cases: [string[], string][] = [
+      [['run', ' '], 'There is no instruction'],
+      [['run', 'x', '--label', 'x'], 'it must be KEY=VALUE'],
+      [['run', 'x', '--file', 'nowhere.csv'], '--file nowhere.csv can’t be read (ENOENT)'.replace('’', "'")],
+      [['run', 'x', '--server', 'nowhere'], 'it must be an address like'],
+      [['run', 'x', '--server', 'http://127.0.0.1:1'], 'give --key KEY or set ERRAND_API_KEY'],
+      [['settings', 'set', 'experimental.x', 'on'], 'there is experimental.managedAgents'],
+      [['settings', 'set', 'experimental.managedAgents', 'maybe'], 'must be on or off'],
+    ]
+    for (const [args, message] of cases) {
+      const { code, stderr } = await alone(args)
+      expect(stderr).toContain(message)
+      expectSentence(stderr)
+      expect(code).toBe(2)
+    }
+  })
+
+  test('skills add says that this version has none', async () => {
+    const { code, stderr } = await alone(['skills', 'add', 'x'])
+    expect(stderr).toContain('This version has no skills yet')
+    expect(code).toBe(2)
+  })
+})
+
+describe('what keeps a server from starting is a sentence', () => {
+  test('every problem of the configuration, at once', async () => {
+    const { code, stderr, stdout } = await alone(['serve'], { ERRAND_PORT: 'x', ERRAND_PROT: '1' })
+    expect(code).toBe(1)
+    expect(stdout).toBe('')
+    expect(stderr).toBe(
+      'The configuration has 2 problems:\n' +
+        '  - ERRAND_PORT is "x"; it must be a whole number from 0 to 65535.\n' +
+        '  - There is no setting ERRAND_PROT. Did you mean ERRAND_PORT?\n',
+    )
+    expect((await alone(['config', 'check'], { ERRAND_PORT: 'x' })).code).toBe(1)
+    expect((await alone(['config', 'check'])).code).toBe(0)
+  })
+
+  test('what this version does not have', async () => {
+    const { code, stderr } = await alone(['serve'], { ERRAND_DATABASE_URL: 'postgres://h/d' })
+    expect(stderr).toContain('this version has SQLite only')
+    expect(code).toBe(1)
+  })
+
+  test('a port that is taken, and how to choose another', async () => {
+    const { port } = new URL(server.url)
+    const { code, stdout, stderr } = await alone(['serve'], { ERRAND_PORT: port, ERRAND_LOG: 'silent' })
+    expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken by another program.`)
+    expect(stderr).toContain('ERRAND_PORT=8081')
+    // The first key exists now, and will not be shown by the next start.
+    expect(stdout).toMatch(/^The first API key, shown this once: errand_sk_\w{38}\n$/)
+    expectSentence(stderr)
+    expect(code).toBe(1)
+  })
+
+  test('a data directory that can not be one', async () => {
+    writeFileSync(join(scratch, 'file'), '')
+    const { code, stderr } = await alone(['serve'], { ERRAND_DATA_DIR: join(scratch, 'file') })
+    expect(stderr).toContain(`The data directory ${join(scratch, 'file')} is not a directory.`)
+    expectSentence(stderr)
+    expect(code).toBe(1)
+  })
+
+  test('bubblewrap that is not there, and what installs it; the doctor finds it too, and goes on to the rest', async () => {
+    const [serve, doctor] = [await withoutBubblewrap('serve'), await withoutBubblewrap('doctor')]
+    expect(serve.stderr).toMatch(/apt-get install -y bubblewrap/)
+    expectSentence(serve.stderr)
+    expect(serve).toMatchObject({ code: 1, stdout: '' })
+    expect(doctor.stdout).toContain('  fail  There is no bwrap. Debian and Ubuntu: apt-get install -y bubblewrap')
+    expect(doctor.stdout).toMatch(/ {2}ok {4}The data directory/)
+    expect(doctor.code).toBe(1)
+  })
+
+  /** In a mount namespace of its own, whose /usr/bin has everything but bwrap. */
+  async function withoutBubblewrap(command: string): Promise<Outcome> {
+    const layer = mkdtempSync(join(scratch, 'layer-'))
+    const script = `mount -t tmpfs tmpfs ${layer} && mkdir ${layer}/upper ${layer}/work &&
+      mount -t overlay overlay -o lowerdir=/usr/bin,upperdir=${layer}/upper,workdir=${layer}/work /usr/bin && rm /usr/bin/bwrap &&
+      exec ${process.execPath} ${MAIN} ${command}`
+    const env = {
+      PATH: process.env.PATH,
+      ERRAND_DATA_DIR: join(scratch, 'no-bwrap'),
+      ERRAND_PORT: '0',
+      ERRAND_LOG: 'silent',
+    }
+    const child = spawn('unshare', [process.getuid?.() === 0 ? '-m' : '-rm', 'sh', '-c', script], { env })
+    const [stdout, stderr, code] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      new Promise<number>((resolve) => child.once('close', (code) => resolve(code ?? -1))),
+    ])
+    return { stdout, stderr, code }
+  }
+})
+
+describe('keys and settings', () => {
+  test('a new key stands alone on stdout, works at once, is listed without its text, and is dead when revoked', async () => {
+    const made = await server.errand(['keys', 'create', '--name', 'ci', '--project', 'builds'])
+    expect(made.code).toBe(0)
+    expect(made.stdout).toMatch(/^errand_sk_\w{38}\n$/)
+    const key = made.stdout.trim()
+    const headers = { 'x-svc-api-key': key }
+    expect((await server.get('/v1beta/agents', headers)).status).toBe(200)
+
+    const listed = await server.errand(['keys', 'list'])
+    expect(listed.stdout).toMatch(/ci +builds +errand_sk_\w{4}…/)
+    expect(listed.stdout).not.toContain(key)
+
+    const id = /key_\w{22}/.exec(made.stderr)![0]
+    expect((await server.errand(['keys', 'revoke', id])).code).toBe(0)
+    expect((await server.get('/v1beta/agents', headers)).status).toBe(401)
+    expect((await server.errand(['keys', 'list'])).stdout).not.toContain(id)
+    expect((await server.errand(['keys', 'list', '--all'])).stdout).toMatch(new RegExp(`${id}.*revoked`))
+    expect(await server.errand(['keys', 'revoke', 'key_none'])).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  test('the switch of the feature turns every call into a 403, and back', async () => {
+    const name = 'experimental.managedAgents'
+    expect((await server.errand(['settings', 'get'])).stdout).toBe(`${name} on\n`)
+    expect((await server.errand(['settings', 'set', name, 'off'])).code).toBe(0)
+    expect((await server.get('/v1beta/agents')).status).toBe(403)
+    const refused = await remote('run', 'hello')
+    expect(refused.stderr).toContain('The server refused (403)')
+    expect(refused.code).toBe(4)
+    expect((await server.errand(['settings', 'set', name, 'on'])).code).toBe(0)
+    expect((await server.get('/v1beta/agents')).status).toBe(200)
+  })
+})
+
+describe('agents', () => {
+  test('are created, listed, changed, read and deleted on a server', async () => {
+    const made = await remote(
+      'agents',
+      'create',
+      '--id',
+      'summer',
+      '--name',
+      'Summer',
+      '--tool',
+      'code_execution',
+      '--system',
+      'Add.',
+    )
+    expect(JSON.parse(made.stdout)).toMatchObject({
+      id: 'summer',
+      displayName: 'Summer',
+      tools: ['code_execution'],
+      version: 1,
+    })
+    expect((await remote('agents', 'list')).stdout).toMatch(/^ID +NAME.*\nsummer +Summer +/)
+    const file = join(scratch, 'agent.yaml')
+    writeFileSync(file, 'displayName: Winter\ndescription: cold\n')
+    const changed = await remote('agents', 'update', 'summer', '--from', file, '--description', 'colder')
+    expect(JSON.parse(changed.stdout)).toMatchObject({
+      displayName: 'Winter',
+      description: 'colder',
+      systemInstruction: 'Add.',
+      version: 2,
+    })
+    expect(JSON.parse((await remote('agents', 'get', 'summer')).stdout)).toMatchObject({ version: 2 })
+    expect((await remote('agents', 'delete', 'summer')).code).toBe(0)
+    expect(await remote('agents', 'get', 'summer')).toMatchObject({ code: 4, stdout: '' })
+  })
+
+  test('are there in process too, on the same data directory', async () => {
+    await remote('agents', 'create', '--id', 'shared')
+    const { stdout, code } = await server.errand(['agents', 'get', 'shared'])
+    expect(JSON.parse(stdout)).toMatchObject({ id: 'shared' })
+    expect(code).toBe(0)
+  })
+})
+
+describe('run', () => {
+  const SUM =
+    "import os\nos.makedirs('outputs', exist_ok=True)\nprint(open('in.txt').read())\nopen('outputs/out.txt', 'w').write('42')"
+
+  test('shows the whole run on a server, without colours where it is piped, and saves its files', async () => {
+    provider.when(
+      '[files]',
+      { text: 'Let me look.', toolCalls: [{ name: 'code_execution', args: { code: SUM } }] },
+      { text: 'It is 42.' },
+    )
+    const input = join(scratch, 'in.txt')
+    writeFileSync(input, 'six times seven')
+    const { code, stdout, stderr } = await remote('run', '[files]', 'go', '--file', input, '--out', scratch)
+    expect(stderr).toBe('')
+    expect(stdout).not.toContain('\x1b')
+    expect(stdout).toContain('  Let me look.\n')
+    expect(stdout).toContain('● code_execution python\n  │ import os\n')
+    expect(stdout).toContain('    six times seven\n')
+    expect(stdout).toContain('\nIt is 42.\n')
+    expect(stdout).toMatch(/completed in [\d.]+ s · 2 model calls · 1 tool call · 20 tokens in, 10 out/)
+    expect(code).toBe(0)
+    const saved = / → (.*)\n/.exec(stdout)![1]!
+    expect(readFileSync(saved, 'utf8')).toBe('42')
+  })
+
+  test('does the same in process, with no server', async () => {
+    provider.when(
+      '[alone]',
+      { toolCalls: [{ name: 'code_execution', args: { code: 'print(6 * 7)' } }] },
+      { text: 'It is 42.' },
+    )
+    const { code, stdout, stderr } = await server.errand(['run', '[alone]'])
+    expect(stderr).toBe('')
+    expect(stdout).toContain('    42\n')
+    expect(stdout).toContain('\nIt is 42.\n')
+    expect(code).toBe(0)
+  })
+
+  test('reads the instruction from stdin, and --json prints the interaction and nothing else', async () => {
+    provider.when('[stdin]', { text: 'Read.' })
+    const args = ['run', '-', '--json', '--label', 'a=b', '--system', 'Be kind.', '--max-seconds', '9']
+    const { code, stdout, stderr } = await server.errand(
+      [...args, '--server', server.url, '--key', server.key],
+      '[stdin] hello',
+    )
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: 'completed',
+      output: 'Read.',
+      instruction: '[stdin] hello',
+      labels: { a: 'b' },
+      resolved: { systemInstruction: 'Be kind.', policy: { maxTurnDuration: 9 } },
+    })
+    expect(stderr).toBe('')
+    expect(code).toBe(0)
+  })
+
+  test('enables the usual tools, unless some are named or an agent brings its own', async () => {
+    provider.when('[tools]', { text: 'x' })
+    await remote('agents', 'create', '--id', 'reader', '--tool', 'file_read')
+    const tools = async (...args: string[]) =>
+      JSON.parse((await remote('run', '[tools]', '--json', ...args)).stdout).resolved.tools
+    expect(await tools()).toEqual(['code_execution', 'file_read', 'file_write'])
+    expect(await tools('--tool', 'file_write')).toEqual(['file_write'])
+    expect(await tools('--agent', 'reader')).toEqual(['file_read'])
+  })
+
+  test('a failed run ends with 1 and says what failed', async () => {
+    provider.when('[fails]', { fault: 'status:400', errorMessage: 'No such thing.' })
+    const { code, stdout } = await remote('run', '[fails]')
+    expect(stdout).toContain('✗ model_error: ')
+    expect(stdout).toContain('failed in ')
+    expect(code).toBe(1)
+  })
+
+  test('nobody at the address, or the wrong key, ends with 4', async () => {
+    const nobody = await alone(['run', 'x', '--server', 'http://127.0.0.1:1', '--key', 'k'])
+    expect(nobody.stderr).toContain("http://127.0.0.1:1 can't be reached")
+    expectSentence(nobody.stderr)
+    expect(nobody.code).toBe(4)
+    const wrong = await alone(['run', 'x', '--server', server.url], { ERRAND_API_KEY: 'errand_sk_no' })
+    expect(wrong.stderr).toContain('The server refused (401)')
+    expect(wrong.code).toBe(4)
+  })
+
+  test('Ctrl-C cancels the run on the server and ends with 130; a run that another cancels ends with 3', async () => {
+    provider.when('[long]', {
+      toolCalls: [
+        { name: 'code_execution', args: { code: "print('begun', flush=True)\nimport time\ntime.sleep(600)" } },
+      ],
+    })
+    const interrupted = start(['run', '[long]', '--server', server.url, '--key', server.key])
+    await interrupted.said('begun')
+    interrupted.process.kill('SIGINT')
+    expect(await interrupted.code).toBe(130)
+    const { interactions } = (await server.get('/v1beta/interactions?pageSize=1')).body
+    expect(interactions[0].status).toBe('cancelled')
+
+    const watched = start(['run', '[long]', '--server', server.url, '--key', server.key])
+    await watched.said('begun')
+    const running = (await server.get('/v1beta/interactions?pageSize=1')).body.interactions[0]
+    expect((await server.post(`/v1beta/interactions/${running.interactionId}:cancel`)).status).toBe(200)
+    expect(await watched.code).toBe(3)
+  })
+
+  function start(args: readonly string[]) {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: { PATH: process.env.PATH, ERRAND_HOME: scratch },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout.setEncoding('utf8')
+    const said = (text: string) =>
+      new Promise<void>((resolve, reject) => {
+        child.stdout.on('data', (chunk: string) => {
+          output += chunk
+          if (output.split('\n').includes(`    ${text}`)) resolve()
+        })
+        child.once('exit', () => reject(new Error(`It ended before it said ${text}:\n${output}`)))
+      })
+    const code = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    return { process: child, said, code }
+  }
+})
+
+describe('serve', () => {
+  test('says what a newcomer needs: address, key, model, sandbox, and a line that works when it is pasted', async () => {
+    provider.when('17 * 23', { text: '391' })
+    const said = server.output()
+    expect(said).toContain(`is listening on ${server.url}`)
+    expect(said).toContain(server.key)
+    expect(said).toContain('svc-3.5-flash, svc-3.1-pro → fake (openai-compatible), from errand.yaml')
+    const line = said.split('\n').find((text) => text.trim().startsWith('curl '))!
+    const shell = spawn('bash', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let answer = ''
+    for await (const chunk of shell.stdout) answer += chunk
+    expect(JSON.parse(answer)).toMatchObject({ status: 'completed', output: '391' })
+  })
+
+  test('shows its first key once', async () => {
+    const first = await startServer({ provider })
+    await first.stop('SIGINT')
+    const second = await startServer({ dataDir: first.dataDir, key: first.key })
+    expect(second.output()).not.toContain(first.key)
+    expect(second.output()).toContain('x-svc-api-key: $ERRAND_API_KEY')
+    expect((await second.get('/v1beta/agents')).status).toBe(200)
+    expect(await second.stop()).toBe(0)
+    rmSync(first.dataDir, { recursive: true })
+  })
+
+  test('--example runs the first-start example through the API at the first start alone, and stays up', async () => {
+    const home = mkdtempSync(join(scratch, 'first-'))
+    const first = await serveUntil(home, 'from another terminal')
+    // The answer, computed from the file itself.
+    expect(first.stdout).toMatch(/August +█+ +26\.11\n/)
+    expect(first.stdout).toMatch(/\.svg \(\d+ bytes\) http:/)
+    expect(first.stdout).toContain('completed in ')
+    expect(first.code).toBe(0)
+    const second = await serveUntil(home, 'curl ')
+    expect(second.stdout).not.toContain('An example')
+    expect(second.code).toBe(0)
+  })
+
+  async function serveUntil(home: string, words: string): Promise<{ stdout: string; code: number | null }> {
+    const env = { PATH: process.env.PATH, ERRAND_HOME: home, ERRAND_PORT: '0', ERRAND_LOG: 'silent' }
+    const child = spawn(process.execPath, [MAIN, 'serve', '--example'], { env })
+    const code = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    let stdout = ''
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      stdout += chunk
+      if (stdout.includes(words)) child.kill('SIGTERM')
+    }
+    return { stdout, code: await code }
+  }
+
+  test('lets what runs come to its end when it is asked to stop', async () => {
+    const hold = Promise.withResolvers<void>()
+    provider.when('[drain]', { text: ['one ', 'two'], hold: hold.promise, holdAfter: 1 })
+    const draining = await startServer({ provider })
+    const stream = await draining.stream('/v1beta/interactions:stream', { instruction: '[drain]' })
+    const first = await stream.events.next()
+    expect(first.done).toBe(false)
+    const stopped = draining.stop()
+    hold.resolve()
+    const rest = await stream.all()
+    expect(rest.at(-1)).toMatchObject({ event: 'completed', data: { status: 'completed' } })
+    expect(await stopped).toBe(0)
+  })
+})
+
+describe('doctor', () => {
+  test('tells what this machine gives, beside a running server', async () => {
+    const { code, stdout } = await server.errand(['doctor'])
+    expect(stdout).toMatch(/ {2}ok {4}Node 24/)
+    expect(stdout).toContain('svc-3.5-flash, svc-3.1-pro → fake (openai-compatible), from errand.yaml')
+    expect(stdout).toContain('Available: code_execution, file_read, file_write')
+    expect(stdout).toContain('The server can serve here.')
+    expect(stdout).not.toContain('  fail')
+    expect(code).toBe(0)
+  })
+})

@@ -1,0 +1,340 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { configReference } from '../../src/config/reference.ts'
+import { SETTINGS } from '../../src/config/settings.ts'
+import { type Config, ConfigError, readConfig, unsupported } from '../../src/config.ts'
+import { DEFAULT_LIMITS } from '../../src/domain/limits.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+let cwd: string
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'errand-config-'))
+})
+afterEach(() => {
+  rmSync(cwd, { recursive: true })
+})
+
+function read(env: Record<string, string> = {}, yaml?: string): Config {
+  if (yaml !== undefined) writeFileSync(join(cwd, 'errand.yaml'), yaml)
+  return readConfig({ env, cwd })
+}
+
+function problems(env: Record<string, string>, yaml?: string): readonly string[] {
+  try {
+    read(env, yaml)
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      expect(error.message).toBe(error.problems.join('\n'))
+      return error.problems
+    }
+    throw error
+  }
+  return []
+}
+
+describe('without any configuration', () => {
+  test('everything has the default that the contract names', () => {
+    const config = read()
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      dataDir: join(cwd, 'data'),
+      role: 'all',
+      demo: true,
+      leaseS: 30,
+      log: 'info',
+      models: {},
+      defaultModel: 'svc-3.5-flash',
+      limits: DEFAULT_LIMITS,
+      sandbox: { driver: 'bubblewrap' },
+    })
+    expect(config.tls).toBeUndefined()
+    expect(config.databaseUrl).toBeUndefined()
+  })
+
+  test('it is frozen through and through', () => {
+    const config = read()
+    expect(Object.isFrozen(config)).toBe(true)
+    expect(Object.isFrozen(config.limits.maxTurnDuration)).toBe(true)
+  })
+})
+
+describe('the two places', () => {
+  const everywhere = `
+port: 1
+host: localhost
+publicUrl: http://localhost:1/
+tls: {cert: c.pem, key: k.pem}
+dataDir: d
+databaseUrl: postgres://h/d
+blobsUrl: s3://bucket
+secret: ${'s'.repeat(32)}
+role: worker
+demo: off
+leaseS: 5
+drainS: 6
+log: debug
+workerSlots: 7
+defaultModel: m
+models: {m: {provider: demo}}
+sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, outputBytes: 4096, pool: 1, maxOpen: 2, rootfs: /r}
+egress: {allowPrivate: ['10.1.0.0/16', '127.0.0.1:9000']}
+metrics: {port: 9, key: 0123456789abcdef}
+limits:
+${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
+  .map((setting) => `  ${setting.path.slice(7)}: 4242`)
+  .join('\n')}
+  maxTurnDuration: {default: 3, min: 2, max: 4}
+  maxOutputTokens: {default: 30, min: 20, max: 40}
+`
+
+  test('every setting can stand in the file', () => {
+    const config = read({}, everywhere)
+    expect(config).toMatchObject({
+      port: 1,
+      publicUrl: 'http://localhost:1',
+      demo: false,
+      workerSlots: 7,
+      defaultModel: 'm',
+    })
+    expect(config.tls).toEqual({ certFile: join(cwd, 'c.pem'), keyFile: join(cwd, 'k.pem') })
+    expect(config.sandbox).toMatchObject({ driver: 'docker', cpus: 0.5, rootfs: '/r' })
+    expect(config.egress.allowPrivate).toEqual(['10.1.0.0/16', '127.0.0.1:9000'])
+    expect(config.limits).toMatchObject({ jsonDepth: 4242, maxTurnDuration: { default: 3, min: 2, max: 4 } })
+    for (const { path } of SETTINGS) {
+      const value = path
+        .split('.')
+        .reduce<unknown>((part, key) => (part as Record<string, unknown>)[key], tableShape(config))
+      expect(value, path).toBeDefined()
+    }
+  })
+
+  /** `tls` has other names in the Config than in the file. */
+  function tableShape(config: Config): unknown {
+    return { ...config, tls: { cert: config.tls?.certFile, key: config.tls?.keyFile } }
+  }
+
+  test('the environment wins over the file, setting by setting', () => {
+    const env = {
+      ERRAND_PORT: '81',
+      ERRAND_DEMO: 'on',
+      ERRAND_LIMITS_RUNNING_PER_PROJECT: '3',
+      ERRAND_SANDBOX: 'bubblewrap',
+      ERRAND_SANDBOX_MEMORY_MIB: '128',
+      ERRAND_EGRESS_ALLOW_PRIVATE: '10.2.0.0/16, [::1]:80',
+      ERRAND_MODELS: '{"x": {"provider": "openai-compatible", "baseUrl": "http://127.0.0.1:1/v1", "model": "y"}}',
+      ERRAND_DEFAULT_MODEL: 'x',
+      ERRAND_LOG: '',
+    }
+    const config = read(env, everywhere)
+    expect(config.port).toBe(81)
+    expect(config.demo).toBe(true)
+    expect(config.limits).toMatchObject({ runningPerProject: 3, queuedPerProject: 4242 })
+    expect(config.sandbox).toMatchObject({ driver: 'bubblewrap', memoryMiB: 128, pids: 20 })
+    expect(config.egress.allowPrivate).toEqual(['10.2.0.0/16', '[::1]:80'])
+    expect(config.models).toEqual({
+      x: { provider: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1', model: 'y' },
+    })
+    expect(config.log).toBe('debug')
+  })
+
+  test('the names that the contract gives are the names', () => {
+    const names = SETTINGS.map((setting) => setting.env)
+    const contract =
+      'PORT HOST DATA_DIR DATABASE_URL BLOBS_URL PUBLIC_URL SANDBOX ROLE DEMO LEASE_S LOG SECRET TLS_CERT TLS_KEY MODELS'
+    expect(names).toEqual(expect.arrayContaining(contract.split(' ').map((name) => `ERRAND_${name}`)))
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  test('a relative path is relative to where it was written', () => {
+    mkdirSync(join(cwd, 'etc'))
+    writeFileSync(join(cwd, 'etc/e.yaml'), 'dataDir: ./here\n')
+    expect(readConfig({ env: {}, cwd, file: 'etc/e.yaml' }).dataDir).toBe(join(cwd, 'etc/here'))
+    expect(readConfig({ env: { ERRAND_CONFIG: 'etc/e.yaml' }, cwd }).dataDir).toBe(join(cwd, 'etc/here'))
+    expect(readConfig({ env: { ERRAND_DATA_DIR: 'there' }, cwd, file: 'etc/e.yaml' }).dataDir).toBe(join(cwd, 'there'))
+    expect(readConfig({ env: { ERRAND_HOME: 'etc' }, cwd }).dataDir).toBe(join(cwd, 'etc/data'))
+  })
+})
+
+describe('models', () => {
+  test('keep the order of the file, and the first is the default where svc-3.5-flash is not among them', () => {
+    const config = read({}, 'models: {b: {provider: openai, model: x}, a: {provider: demo}}')
+    expect(Object.keys(config.models)).toEqual(['b', 'a'])
+    expect(config.defaultModel).toBe('b')
+    expect(config.models.a).toEqual({ provider: 'demo', model: 'demo' })
+  })
+
+  test('the contract’s example is read as it stands', () => {
+    const yaml =
+      'models: {svc-3.5-flash: {provider: openai-compatible, baseUrl: "http://127.0.0.1:4010/v1", model: "fake", apiKeyEnv: "KEY", price: {input: 0.3, output: 2.5}}}'
+    expect(read({}, yaml).models['svc-3.5-flash']).toEqual({
+      provider: 'openai-compatible',
+      baseUrl: 'http://127.0.0.1:4010/v1',
+      model: 'fake',
+      apiKeyEnv: 'KEY',
+      price: { input: 0.3, output: 2.5 },
+    })
+  })
+
+  test('a variable that a model names for its key is no typo', () => {
+    const yaml = 'models: {a: {provider: openai, model: x, apiKeyEnv: ERRAND_MY_KEY}}'
+    expect(problems({ ERRAND_MY_KEY: 'k' }, yaml)).toEqual([])
+    expect(problems({ ERRAND_MY_KEY: 'k' }, 'models: {}')).toHaveLength(1)
+  })
+})
+
+describe('problems', () => {
+  test.each<[string, Record<string, string>, string, string[]]>([
+    ['a misspelt setting', {}, 'prot: 1', ['There is no setting "prot". Did you mean port?']],
+    [
+      'a misspelt setting in a section',
+      {},
+      'limits: {runningPerProjct: 1}',
+      ['Did you mean limits.runningPerProject?'],
+    ],
+    ['a misspelt variable', { ERRAND_PROT: '1' }, '', ['There is no setting ERRAND_PROT. Did you mean ERRAND_PORT?']],
+    [
+      'a port that is none',
+      { ERRAND_PORT: '65536' },
+      '',
+      ['ERRAND_PORT is 65536; it must be a whole number from 0 to 65535.'],
+    ],
+    ['a port that is no number', { ERRAND_PORT: 'tcp://x' }, '', ['ERRAND_PORT is "tcp://x"; it must be']],
+    ['a negative limit', {}, 'limits: {callsPerMinute: -1}', ['limits.callsPerMinute is -1; it must be']],
+    ['a number with a part', {}, 'limits: {files: 1.5}', ['limits.files is 1.5; it must be a whole number']],
+    ['a text for a number', {}, 'port: "8080"', ['port is "8080"; it must be a whole number']],
+    ['a scalar for a section', {}, 'sandbox: docker', ['sandbox is "docker"; it must be a map']],
+    ['a list for the file', {}, '[1]', ['it must be a map of settings']],
+    ['a switch that is neither', { ERRAND_DEMO: 'maybe' }, '', ['ERRAND_DEMO is "maybe"; it must be on or off.']],
+    ['a driver that is none', { ERRAND_SANDBOX: 'chroot' }, '', ['one of bubblewrap, docker, kubernetes, restricted']],
+    ['min above max', {}, 'limits: {maxTurnDuration: {min: 9, max: 3}}', ['limits.maxTurnDuration.min is 9, above']],
+    [
+      'a default above max',
+      {},
+      'limits: {maxOutputTokens: {max: 10}}',
+      ['limits.maxOutputTokens.default is 65536; it must be from'],
+    ],
+    ['a default below min', {}, 'limits: {maxTurnDuration: {min: 900}}', ['limits.maxTurnDuration.default is 600']],
+    ['half of TLS', { ERRAND_TLS_CERT: 'c' }, '', ['tls.key is missing']],
+    ['every address without a public one', { ERRAND_HOST: '0.0.0.0' }, '', ['host is "0.0.0.0", every address of']],
+    ['other machines without TLS', { ERRAND_HOST: '10.0.0.1' }, '', ['host is "10.0.0.1", which other machines can']],
+    ['links in the clear', { ERRAND_PUBLIC_URL: 'http://e.example' }, '', ['beyond loopback it must be https']],
+    [
+      'a database of another kind',
+      { ERRAND_DATABASE_URL: 'mysql://h/d' },
+      '',
+      ['it must be an address like postgres://'],
+    ],
+    [
+      'a private range that is none',
+      {},
+      'egress: {allowPrivate: [10.0.0.0/99]}',
+      ['egress.allowPrivate is ["10.0.0.0/99"]'],
+    ],
+    ['a model without provider', {}, 'models: {a: {model: x}}', ['models.a.provider must be one of']],
+    [
+      'a model without address',
+      {},
+      'models: {a: {provider: openai-compatible, model: x}}',
+      ['models.a.baseUrl is missing'],
+    ],
+    [
+      'a misspelt model setting',
+      {},
+      'models: {a: {provider: demo, modle: x}}',
+      ['models.a has no setting "modle". Did you mean model?'],
+    ],
+    [
+      'a negative price',
+      {},
+      'models: {a: {provider: demo, price: {input: -1, output: 1}}}',
+      ['models.a.price.input must not be negative'],
+    ],
+    [
+      'a default that no model has',
+      {},
+      'defaultModel: z\nmodels: {a: {provider: demo}}',
+      ['it must be one of models: a.'],
+    ],
+    ['a file that is no YAML', {}, 'port: [', ['errand.yaml, line']],
+    ['a file with a dangling alias', {}, 'port: *nowhere', ["errand.yaml can't be read"]],
+    ['models that are no YAML', { ERRAND_MODELS: '{a: ' }, '', ["ERRAND_MODELS can't be read"]],
+  ])('%s is told', (_what, env, yaml, expected) => {
+    const found = problems(env, yaml)
+    expect(found).toHaveLength(expected.length)
+    expected.forEach((text, i) => {
+      expect(found[i]).toContain(text)
+    })
+  })
+
+  test('all are told at once', () => {
+    const found = problems(
+      { ERRAND_PORT: '-1', ERRAND_NOPE_NOPE: '1', ERRAND_LEASE_S: 'x' },
+      'dataDri: x\nlimits: {files: -1, maxTurnDuration: {min: 9, max: 3}}',
+    )
+    expect(found).toHaveLength(6)
+  })
+
+  test('a secret is never repeated', () => {
+    const told = problems({
+      ERRAND_SECRET: 'hunter2',
+      ERRAND_METRICS_KEY: 'hunter2',
+      ERRAND_DATABASE_URL: 'x://u:hunter2@h',
+    })
+    expect(told).toHaveLength(3)
+    expect(told.join()).not.toContain('hunter2')
+    const key = problems({ ERRAND_MODELS: '{a: {provider: openai, model: x, apiKeyEnv: "sk-hunter2"}}' })
+    expect(key).toHaveLength(1)
+    expect(key.join()).not.toContain('hunter2')
+  })
+
+  test('a file that was asked for must be there', () => {
+    expect(problems({ ERRAND_CONFIG: 'nowhere.yaml' })).toEqual([
+      `The configuration file ${join(cwd, 'nowhere.yaml')} can't be read (ENOENT).`,
+    ])
+  })
+
+  test('whatever stands in the environment or the file, the answer is a Config or a ConfigError', () => {
+    const name = fc.constantFrom(...SETTINGS.map((setting) => setting.env))
+    fc.assert(
+      fc.property(
+        fc.dictionary(name, fc.string({ unit: 'grapheme' })),
+        fc.string({ unit: 'grapheme' }),
+        (env, yaml) => {
+          problems(env, yaml)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+})
+
+describe('what this version does not have', () => {
+  test('is refused with a sentence, though it is good configuration', () => {
+    const config = read({
+      ERRAND_DATABASE_URL: 'postgres://h/d',
+      ERRAND_BLOBS_URL: 's3://b',
+      ERRAND_SANDBOX: 'docker',
+      ERRAND_ROLE: 'worker',
+    })
+    expect(unsupported(config)).toHaveLength(4)
+    expect(unsupported(config)[0]).toContain('this version has SQLite only')
+    expect(unsupported(read())).toEqual([])
+  })
+})
+
+describe('the documents', () => {
+  test('docs/configuration.md is what the table makes of it', () => {
+    expect(readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8')).toBe(configReference())
+  })
+
+  test('errand.example.yaml is a good configuration with the defaults it claims', () => {
+    const config = readConfig({ env: {}, cwd, file: join(ROOT, 'errand.example.yaml') })
+    expect(config.limits).toEqual(DEFAULT_LIMITS)
+    expect(config.sandbox).toEqual(read().sandbox)
+  })
+})

@@ -1,0 +1,296 @@
+/**
+ * A server that is killed, or told to go, in the middle of its work, and started again on the same data dir: every
+ * interaction that was acknowledged ends, once, and nothing that was finished is done again (design.md, proof.md R1-R8).
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { errorOf, type Server, startServer } from '../support/server.ts'
+import type { WireEvent } from '../support/sse.ts'
+import { checkEnded, createGate, ended, outputOf, ROOMY, traceOf, until } from './invariants.ts'
+
+const PATH = '/v1beta/interactions'
+const TOOLS = ['code_execution']
+
+let provider: FakeProvider
+let dataDir: string
+let server: Server
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  dataDir = await mkdtemp(join(tmpdir(), 'errand-crash-'))
+  server = await start()
+})
+afterAll(async () => {
+  await server?.stop()
+  await provider?.close()
+  // The sandbox hosts go with their servers; nothing of either is left.
+  await until(async () => (await processesWith(dataDir)).length === 0)
+  await rm(dataDir, { recursive: true, force: true })
+})
+beforeEach(() => {
+  provider.reset()
+  provider.when(/./, () => ({ text: 'Done.' }))
+})
+
+function start(key?: string, env: Record<string, string> = {}): Promise<Server> {
+  return startServer({
+    provider,
+    dataDir,
+    config: { limits: ROOMY },
+    env: { ERRAND_LEASE_S: '1', ...env },
+    ...(key && { key }),
+  })
+}
+
+/** kill -9, and a new server on the same data dir. */
+async function crash(): Promise<void> {
+  await server.stop('SIGKILL')
+  server = await start(server.key)
+}
+
+async function begin(instruction: string, fields: object = {}): Promise<string> {
+  const { status, body } = await server.post(PATH, { instruction, background: true, ...fields })
+  expect(status).toBe(200)
+  return body.interactionId
+}
+
+function asked(marker: string) {
+  return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker)).map(({ body }) => body)
+}
+
+/** Process ids on this machine with that text in their command line or environment. */
+async function processesWith(text: string): Promise<string[]> {
+  const found: string[] = []
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue
+    for (const file of ['cmdline', 'environ']) {
+      const content = await readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
+      if (content.includes(text) && !found.includes(pid)) found.push(pid)
+    }
+  }
+  return found
+}
+
+async function finish(id: string, seen?: readonly WireEvent[]) {
+  await ended(server, id)
+  return checkEnded(server, id, seen)
+}
+
+describe('kill -9', () => {
+  it('before the model’s first fragment: the run goes on and completes', async () => {
+    provider.when('[held]', [{ fault: 'stall' }, { text: ['All ', 'done.'] }])
+    const id = await begin('[held]')
+    await until(() => asked('[held]').length === 1)
+    await crash()
+    const { interaction } = await finish(id)
+    expect(interaction).toMatchObject({ status: 'completed', output: 'All done.', stopReason: 'end_turn' })
+    expect(asked('[held]')).toHaveLength(2)
+  })
+
+  it('between two turns: what a finished tool call said is kept, and it is not run again', async () => {
+    // What the first call prints is another text each time that it runs, and its file grows.
+    const first = "import time; open('count', 'a').write('x'); print('ran', time.time_ns())"
+    const second = "print('count', len(open('count').read()))"
+    provider.when(
+      '[two turns]',
+      { reasoning: 'Hm.', text: 'I look.', toolCalls: [{ name: 'code_execution', args: { code: first } }] },
+      [{ fault: 'stall' }, { toolCalls: [{ name: 'code_execution', args: { code: second } }] }],
+      { text: 'Done.' },
+    )
+    const id = await begin('[two turns]', { tools: TOOLS })
+    await until(() => asked('[two turns]').length === 2)
+    await crash()
+    const { interaction, events } = await finish(id)
+    expect(interaction).toMatchObject({ status: 'completed', output: 'Done.' })
+    const trace = traceOf(events)
+    expect(trace.map(({ type }) => type)).toEqual([
+      ...['reasoning', 'reasoning', 'tool_call', 'tool_result'],
+      ...['tool_call', 'tool_result'],
+    ])
+    // The sandbox outlived the server, or it did not; it never counted two.
+    expect(trace.at(-1)!.output).toMatch(/^count 1$|FileNotFoundError/)
+    const [, before, after, last] = asked('[two turns]')
+    const result = before!.messages.at(-1)!
+    expect(result).toMatchObject({ role: 'tool', content: expect.stringMatching(/^ran \d+$/) })
+    expect(after!.messages).toEqual(before!.messages)
+    expect(last!.messages.filter(({ role }) => role === 'tool')).toHaveLength(2)
+    expect(interaction.usage).toMatchObject({ tool_calls: 2 })
+  })
+
+  it('during a tool call: it is not begun a second time, and the run goes on', async () => {
+    const marker = `marker-${randomUUID()}`
+    const code = `
+import os, subprocess, time
+open('count', 'a').write('x')
+subprocess.run(['sleep', '4'], env=dict(os.environ, MARKER='${marker}'))
+print('ran', time.time_ns())`
+    const count = "print('count', len(open('count').read()))"
+    provider.when(
+      '[running call]',
+      { toolCalls: [{ name: 'code_execution', args: { code } }] },
+      { toolCalls: [{ name: 'code_execution', args: { code: count } }] },
+      { text: 'Done.' },
+    )
+    const id = await begin('[running call]', { tools: TOOLS })
+    const begun = new Set(await until(async () => {
+      const pids = await processesWith(marker)
+      return pids.length > 0 && pids
+    }))
+    await crash()
+    const watched = ended(server, id)
+    let over = false
+    void watched.finally(() => {
+      over = true
+    })
+    while (!over) {
+      for (const pid of await processesWith(marker)) expect(begun, 'a second start of the call').toContain(pid)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    const { interaction, events } = await finish(id)
+    expect(interaction).toMatchObject({ status: 'completed', output: 'Done.' })
+    const trace = traceOf(events)
+    expect(trace.map(({ type }) => type)).toEqual(['tool_call', 'tool_result', 'tool_call', 'tool_result'])
+    expect(trace[1]!.output).toMatch(/^ran \d+|unknown/)
+    expect(trace[3]!.output).toMatch(/^count 1$|FileNotFoundError/)
+    const [, second] = asked('[running call]')
+    expect(second!.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
+  })
+
+  it('after a fragment was shown: the interaction ends, and its answer never starts over', async () => {
+    provider.when('[shown]', [
+      { text: ['One ', 'two.'], fault: 'stall-after:1' },
+      { text: ['One ', 'two.'] },
+    ])
+    const stream = await server.stream(`${PATH}:stream`, { instruction: '[shown]' })
+    const id = stream.headers.get('x-interaction-id')!
+    const seen: WireEvent[] = []
+    for await (const event of stream.events) {
+      seen.push(event)
+      if (event.event === 'partial_output') break
+    }
+    await crash()
+    const back = await server.stream(`${PATH}/${id}:stream`, undefined, { 'last-event-id': seen.at(-1)!.id! })
+    const rest = await back.all()
+    const all = [...seen, ...rest]
+    await finish(id, all)
+    expect(['completed', 'failed']).toContain(all.at(-1)!.data.status)
+    expect(outputOf(all)).toBe(all.at(-1)!.data.status === 'failed' ? 'One ' : 'One two.')
+  })
+
+  it('after text that became answer and the tool call behind it: the answer goes on after a blank line', async () => {
+    const long = 'x'.repeat(300)
+    provider.when(
+      '[answer and call]',
+      { text: long, toolCalls: [{ name: 'code_execution', args: { code: 'print(42)' } }] },
+      [{ fault: 'stall' }, { text: 'It is 42.' }],
+    )
+    const id = await begin('[answer and call]', { tools: TOOLS })
+    await until(() => asked('[answer and call]').length === 2)
+    await crash()
+    const { interaction } = await finish(id)
+    expect(interaction).toMatchObject({ status: 'completed', output: `${long}\n\nIt is 42.` })
+  })
+
+  it('loses nothing that was acknowledged: fifteen at once, queued and running, each ends once', async () => {
+    const gate = createGate()
+    provider.when(/\[many \d+\]/, () => ({ text: 'Done.', hold: gate.opened }))
+    const ids = await Promise.all(Array.from({ length: 15 }, (_, i) => begin(`[many ${i}]`)))
+    await crash()
+    gate.open()
+    for (const id of ids) expect((await finish(id)).interaction).toMatchObject({ status: 'completed', output: 'Done.' })
+  })
+
+  it('keeps the Idempotency-Key: the caller that asks again joins the run that goes on', async () => {
+    provider.when('[once]', [{ fault: 'stall' }, { text: 'Done.' }])
+    const body = { instruction: '[once]', labels: { test: 'once' } }
+    const headers = { 'idempotency-key': 'survives' }
+    const lost = server.post(PATH, body, headers).catch(() => 'lost')
+    await until(() => asked('[once]').length === 1)
+    const [{ id }] = (await server.get(`${PATH}?label.test=once`)).body.interactions
+    await crash()
+    expect(await lost).toBe('lost')
+    const again = await server.post(PATH, body, headers)
+    expect(again.status).toBe(200)
+    expect(again.body).toMatchObject({ interactionId: id, status: 'completed', output: 'Done.' })
+    expect((await server.post(PATH, { instruction: 'other' }, headers)).status).toBe(422)
+    await finish(id)
+  })
+
+  it('does not give the run more time than its policy says', async () => {
+    provider.when('[deadline]', { fault: 'stall' })
+    const id = await begin('[deadline]', { policy: { maxTurnDuration: 3 } })
+    await until(() => asked('[deadline]').length === 1)
+    await crash()
+    const { interaction } = await finish(id)
+    expect(interaction).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } })
+  })
+
+  it('leaves a run that can be cancelled, sandbox and all', async () => {
+    const marker = `marker-${randomUUID()}`
+    const code = `
+import os, subprocess
+subprocess.run(['sleep', '1000'], env=dict(os.environ, MARKER='${marker}'))`
+    provider.when('[cancel me]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { fault: 'stall' })
+    const id = await begin('[cancel me]', { tools: TOOLS })
+    await until(async () => (await processesWith(marker)).length > 0)
+    await crash()
+    expect((await server.post(`${PATH}/${id}:cancel`)).status).toBe(200)
+    expect(await processesWith(marker)).toEqual([])
+    const { interaction } = await finish(id)
+    expect(interaction.status).toBe('cancelled')
+  })
+})
+
+describe('SIGTERM', () => {
+  /** Until the server has noticed that it is to go. */
+  async function draining(): Promise<void> {
+    server.process.kill('SIGTERM')
+    await until(async () => (await server.get('/readyz')).status === 503)
+  }
+
+  it('lets the running ones complete, refuses new ones with 503, and exits with 0', async () => {
+    const gate = createGate()
+    provider.when('[drained]', () => ({ text: ['All ', 'done.'], hold: gate.opened, holdAfter: 1 }))
+    const blocked = server.post(PATH, { instruction: '[drained] blocking' })
+    const stream = await server.stream(`${PATH}:stream`, { instruction: '[drained] streamed' })
+    await until(() => asked('[drained]').length === 2)
+    await draining()
+    for (const [path, fields] of [
+      [PATH, {}],
+      [PATH, { background: true }],
+      [`${PATH}:stream`, {}],
+    ] as const) {
+      const refused = await server.post(path, { instruction: '[refused]', ...fields })
+      expect(refused.status).toBe(503)
+      expect(errorOf(refused)).toMatchObject({ code: 'unavailable', retryable: true })
+    }
+    gate.open()
+    const [answer, seen] = await Promise.all([blocked, stream.all()])
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ status: 'completed', output: 'All done.' })
+    expect(seen.at(-1)).toMatchObject({ event: 'completed', data: { status: 'completed' } })
+    // A second signal would mean: now.
+    await until(() => server.process.exitCode !== null || server.process.signalCode !== null)
+    expect(server.process.exitCode).toBe(0)
+    expect(asked('[refused]')).toEqual([])
+
+    server = await start(server.key)
+    await finish(answer.body.interactionId)
+    await finish(stream.headers.get('x-interaction-id')!, seen)
+  })
+
+  it('hands over what does not end in time: it exits with 0, and the next start completes it', async () => {
+    await server.stop()
+    server = await start(server.key, { ERRAND_DRAIN_S: '1' })
+    provider.when('[handed over]', [{ fault: 'stall' }, { text: 'Done.' }])
+    const id = await begin('[handed over]')
+    await until(() => asked('[handed over]').length === 1)
+    expect(await server.stop()).toBe(0)
+    server = await start(server.key)
+    const { interaction } = await finish(id)
+    expect(interaction).toMatchObject({ status: 'completed', output: 'Done.' })
+  })
+})

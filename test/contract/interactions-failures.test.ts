@@ -1,0 +1,329 @@
+/** How an interaction fails, and where its limits end it: model faults, the deadline, tokens, money (contract.md). */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
+import { errorOf, type Server, startServer } from '../support/server.ts'
+import { checkEnded, ended, outputOf, ROOMY } from './invariants.ts'
+
+const PATH = '/v1beta/interactions'
+const CALL = { name: 'code_execution', args: { code: 'print(6 * 7)' } }
+
+let provider: FakeProvider
+let server: Server
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake', maxTries: 2, idleTimeoutS: 30 }
+  const models = {
+    'svc-3.5-flash': model,
+    // Dollars for a million tokens.
+    priced: { ...model, price: { input: 0.3, output: 2.5 } },
+    discounted: { ...model, price: { input: 1, output: 1, cachedInput: 0.1 } },
+    dear: { ...model, price: { input: 1_000_000, output: 1_000_000 } },
+    patient: { ...model, idleTimeoutS: 1 },
+  }
+  server = await startServer({ provider, config: { models, limits: ROOMY } })
+})
+afterAll(async () => {
+  await server?.stop()
+  await provider?.close()
+})
+
+function calls(marker: string): number {
+  return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker)).length
+}
+
+async function run(instruction: string, fields: object = {}) {
+  const answer = await server.post(PATH, { instruction, ...fields })
+  expect(answer.status, answer.text).toBe(200)
+  await checkEnded(server, answer.body.interactionId)
+  return answer.body
+}
+
+describe('a model that fails', () => {
+  const FAULTS: [string, Reply, string][] = [
+    ['answers 400', { fault: 'status:400' }, ''],
+    ['answers 401', { fault: 'status:401' }, ''],
+    ['answers 500 again and again', { fault: 'status:500' }, ''],
+    ['resets the connection', { fault: 'reset' }, ''],
+    ['answers with a web page', { fault: 'html' }, ''],
+    ['answers with an error event', { fault: 'error-event' }, ''],
+    ['ends in garbage', { text: ['Half ', 'done'], fault: 'garbage' }, 'Half done'],
+    ['ends too early', { text: ['Half ', 'done'], fault: 'truncate-after:1' }, 'Half '],
+    ['resets the connection in the middle', { text: ['Half ', 'done'], fault: 'reset-after:1' }, 'Half '],
+    ['reports an error in the middle', { text: ['Half ', 'done'], fault: 'error-event-after:1' }, 'Half '],
+  ]
+
+  it.each(FAULTS)('and %s is 500 model_error to a blocking caller, and GET has the rest', async (name, reply, output) => {
+    const marker = `[blocking ${name}]`
+    provider.when(marker, reply)
+    const answer = await server.post(PATH, { instruction: marker })
+    expect(answer.status).toBe(500)
+    const { code, interactionId } = errorOf(answer)
+    expect(code).toBe('model_error')
+    const { interaction } = await checkEnded(server, interactionId!)
+    expect(interaction).toMatchObject({ status: 'failed', output, executionTrace: [], files: [] })
+    expect(interaction.error).toMatchObject({ code: 'model_error' })
+  })
+
+  it.each(FAULTS)('and %s is an error event in a stream, then completed with status failed', async (name, reply, output) => {
+    const marker = `[streamed ${name}]`
+    provider.when(marker, reply)
+    const stream = await server.stream(`${PATH}:stream`, { instruction: marker })
+    expect(stream.status).toBe(200)
+    const seen = await stream.all()
+    const id = stream.headers.get('x-interaction-id')!
+    expect(seen.at(-2)).toMatchObject({
+      event: 'error',
+      data: { interactionId: id, code: 'model_error', status: 500 },
+    })
+    expect(seen.at(-1)).toMatchObject({ event: 'completed', data: { interactionId: id, status: 'failed' } })
+    expect(outputOf(seen)).toBe(output)
+    await checkEnded(server, id, seen)
+  })
+
+  it('after a tool call leaves trace, usage and files readable', async () => {
+    const code = "open('outputs/early.txt', 'w').write('x'); print(42)"
+    provider.when(
+      '[late failure]',
+      { toolCalls: [{ name: 'code_execution', args: { code } }], usage: { input: 7, output: 3 } },
+      { fault: 'status:400' },
+    )
+    const answer = await server.post(PATH, { instruction: '[late failure]', tools: ['code_execution'] })
+    expect(answer.status).toBe(500)
+    const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
+    expect(interaction.executionTrace).toMatchObject([{ type: 'tool_call' }, { type: 'tool_result', output: '42' }])
+    expect(interaction.usage).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10, tool_calls: 1 })
+    expect(interaction.files.map(({ name }: { name: string }) => name)).toEqual([expect.stringMatching(/early\.txt$/)])
+    expect(await (await fetch(interaction.files[0].url)).text()).toBe('x')
+  })
+
+  it.each<[string, Reply]>([
+    ['500', { fault: 'status:500' }],
+    ['503', { fault: 'status:503' }],
+    ['429', { fault: 'status:429', headers: { 'retry-after': '1' } }],
+    ['a reset', { fault: 'reset' }],
+    ['nothing for too long', { fault: 'stall' }],
+  ])('with %s before its first fragment is asked again, and nothing of it shows', async (name, reply) => {
+    const marker = `[retried ${name}]`
+    provider.when(marker, [reply, { text: 'Second try.' }])
+    const body = await run(marker, { model: 'patient' })
+    expect(body).toMatchObject({ status: 'completed', output: 'Second try.', executionTrace: [] })
+    expect(calls(marker)).toBe(2)
+  })
+
+  it('after its first fragment is not asked again', async () => {
+    provider.when('[no second]', [
+      { text: ['Half ', 'done'], fault: 'reset-after:1' },
+      { text: 'Second try.' },
+    ])
+    const answer = await server.post(PATH, { instruction: '[no second]' })
+    const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
+    expect(interaction.output).toBe('Half ')
+    expect(calls('[no second]')).toBe(1)
+  })
+})
+
+describe('the deadline', () => {
+  const policy = { maxTurnDuration: 1 }
+
+  it('is 504 deadline_exceeded to a blocking caller, with what there was by GET', async () => {
+    provider.when('[late]', { text: ['Half ', 'done'], fault: 'stall-after:1' })
+    const answer = await server.post(PATH, { instruction: '[late]', policy })
+    expect(answer.status).toBe(504)
+    const { code, interactionId } = errorOf(answer)
+    expect(code).toBe('deadline_exceeded')
+    const { interaction } = await checkEnded(server, interactionId!)
+    expect(interaction).toMatchObject({ status: 'failed', output: 'Half ', error: { code: 'deadline_exceeded' } })
+    expect(interaction.usage.duration_ms).toBeGreaterThanOrEqual(1000)
+    const call = provider.requests.find(({ body }) => JSON.stringify(body).includes('[late]'))!
+    expect(await call.ended).toBe('closed')
+  })
+
+  it('is an error event with status 504 in a stream, then completed', async () => {
+    provider.when('[late stream]', { fault: 'stall' })
+    const stream = await server.stream(`${PATH}:stream`, { instruction: '[late stream]', policy })
+    expect(stream.status).toBe(200)
+    const seen = await stream.all()
+    expect(seen.at(-2)).toMatchObject({ event: 'error', data: { code: 'deadline_exceeded', status: 504 } })
+    expect(seen.at(-1)).toMatchObject({ event: 'completed', data: { status: 'failed' } })
+    await checkEnded(server, stream.headers.get('x-interaction-id')!, seen)
+  })
+
+  it('holds for a background run that nobody waits for', async () => {
+    provider.when('[late background]', { fault: 'stall' })
+    const { body } = await server.post(PATH, { instruction: '[late background]', policy, background: true })
+    const interaction = await ended(server, body.interactionId)
+    expect(interaction).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } })
+    await checkEnded(server, body.interactionId)
+  })
+})
+
+describe('the cap on output tokens', () => {
+  it('that the provider keeps ends the run as completed, with stopReason max_output_tokens', async () => {
+    provider.when('[length]', { text: 'As far as I', finish: 'length', usage: { input: 10, output: 20 } })
+    const body = await run('[length]', { policy: { maxOutputTokens: 20 } })
+    expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: 'As far as I' })
+    const { body: sent } = provider.requests.find(({ body: any }) => JSON.stringify(any).includes('[length]'))!
+    expect(sent.max_tokens ?? sent.max_completion_tokens).toBe(20)
+  })
+
+  it('is told at the end of a stream', async () => {
+    provider.when('[length stream]', { text: 'As far as I', finish: 'length', usage: { input: 10, output: 20 } })
+    const fields = { instruction: '[length stream]', policy: { maxOutputTokens: 20 } }
+    const seen = await (await server.stream(`${PATH}:stream`, fields)).all()
+    expect(seen.at(-1)!.data).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens' })
+  })
+
+  it('spans all turns: a later one is given what is left', async () => {
+    provider.when(
+      '[left over]',
+      { toolCalls: [CALL], usage: { input: 10, output: 18 } },
+      { text: 'Just', finish: 'length', usage: { input: 10, output: 12 } },
+    )
+    const body = await run('[left over]', { tools: ['code_execution'], policy: { maxOutputTokens: 30 } })
+    expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: 'Just' })
+    expect(body.usage.output_tokens).toBe(30)
+    const sent = provider.requests.filter(({ body: any }) => JSON.stringify(any).includes('[left over]'))
+    expect(sent.map(({ body: any }) => any.max_tokens ?? any.max_completion_tokens)).toEqual([30, 12])
+  })
+
+  it('that a turn with tool calls has used up ends the run before another model call', async () => {
+    provider.when('[used up]', { toolCalls: [CALL], usage: { input: 10, output: 30 } }, { text: 'Too much.' })
+    const body = await run('[used up]', { tools: ['code_execution'], policy: { maxOutputTokens: 30 } })
+    expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: '' })
+    expect(calls('[used up]')).toBe(1)
+  })
+
+  it.each<[string, Reply['usage']]>([
+    ['reports it', { input: 10, output: 4000 }],
+    ['reports no usage', false],
+  ])('that a provider ignores and then %s is kept all the same', async (name, usage) => {
+    const marker = `[ignores ${name}]`
+    provider.when(marker, { text: Array.from({ length: 4000 }, () => 'word '), usage })
+    const body = await run(marker, { policy: { maxOutputTokens: 20 } })
+    expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens' })
+    // 20 tokens are some 80 characters; 20,000 were sent.
+    expect(body.output.length).toBeLessThan(1000)
+    expect(body.output.length).toBeGreaterThan(0)
+  })
+
+  it('counts reasoning', async () => {
+    provider.when('[thinks]', { reasoning: Array.from({ length: 4000 }, () => 'hmm '), text: 'At last.' })
+    const body = await run('[thinks]', { policy: { maxOutputTokens: 20 } })
+    expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: '' })
+    expect(body.usage.output_tokens).toBeGreaterThan(0)
+  })
+
+  it('that is not reached leaves no trace', async () => {
+    provider.when('[within]', { text: 'Short.', usage: { input: 10, output: 19 } })
+    expect(await run('[within]', { policy: { maxOutputTokens: 20 } })).toMatchObject({ stopReason: 'end_turn' })
+  })
+})
+
+describe('usage', () => {
+  it('adds up over turns, cached input and reasoning too', async () => {
+    provider.when(
+      '[sums]',
+      { toolCalls: [CALL], usage: { input: 100, output: 20, cachedInput: 40, reasoning: 5 } },
+      { text: 'Done.', usage: { input: 200, output: 30, cachedInput: 60, reasoning: 7 } },
+    )
+    const { usage } = await run('[sums]', { tools: ['code_execution'] })
+    expect(usage).toMatchObject({
+      input_tokens: 300,
+      output_tokens: 50,
+      total_tokens: 350,
+      cached_input_tokens: 100,
+      reasoning_tokens: 12,
+      model_calls: 2,
+      tool_calls: 1,
+    })
+    expect(usage.sandbox_ms).toBeGreaterThan(0)
+    expect(usage.duration_ms).toBeGreaterThanOrEqual(usage.sandbox_ms)
+    expect(usage).not.toHaveProperty('cost')
+  })
+
+  it('is there where the provider reports none', async () => {
+    provider.when('[untold]', { text: 'Some words for an answer.', usage: false })
+    const { usage } = await run('[untold]')
+    expect(usage.output_tokens).toBeGreaterThan(0)
+  })
+
+  it('has the cost where the model has a price', async () => {
+    provider.when('[cost]', { text: 'Done.', usage: { input: 1000, output: 200 } })
+    // 1000 × 0.30 + 200 × 2.50 dollars, by a million.
+    const { usage } = await run('[cost]', { model: 'priced' })
+    expect(usage.cost.currency).toBe('USD')
+    expect(Number(usage.cost.amount)).toBeCloseTo(0.0008, 10)
+  })
+
+  it('counts cached input at its own price', async () => {
+    provider.when('[cheaper]', { text: 'Done.', usage: { input: 1000, output: 100, cachedInput: 900 } })
+    const { usage } = await run('[cheaper]', { model: 'discounted' })
+    expect(Number(usage.cost.amount)).toBeCloseTo((100 + 90 + 100) / 1e6, 10)
+  })
+
+  it('counts nothing for a call that the provider refused', async () => {
+    provider.when('[refused]', { fault: 'status:400' })
+    const answer = await server.post(PATH, { instruction: '[refused]', model: 'dear' })
+    const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
+    expect(interaction.usage).toMatchObject({ input_tokens: 0, output_tokens: 0, total_tokens: 0 })
+    expect(Number(interaction.usage.cost.amount)).toBe(0)
+  })
+
+  it('counts what was said until a call broke off', async () => {
+    provider.when('[broke off]', { text: ['word '.repeat(100), 'more'], fault: 'reset-after:1' })
+    const answer = await server.post(PATH, { instruction: '[broke off]', model: 'dear' })
+    const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
+    expect(interaction.usage.output_tokens).toBeGreaterThan(10)
+    expect(Number(interaction.usage.cost.amount)).toBeGreaterThan(10)
+  })
+
+  it('has a cost on failure too', async () => {
+    provider.when('[dear failure]', { toolCalls: [CALL], usage: { input: 1, output: 1 } }, { fault: 'status:400' })
+    const fields = { instruction: '[dear failure]', model: 'dear', tools: ['code_execution'] }
+    const answer = await server.post(PATH, fields)
+    const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
+    expect(Number(interaction.usage.cost.amount)).toBe(2)
+  })
+})
+
+describe('policy.maxCost', () => {
+  it('that a turn has used up ends the run before another model call', async () => {
+    provider.when('[money]', { toolCalls: [CALL], usage: { input: 10, output: 5 } }, { text: 'Dear.' })
+    const fields = { tools: ['code_execution'], model: 'dear', policy: { maxCost: 15 } }
+    const body = await run('[money]', fields)
+    expect(body).toMatchObject({ status: 'completed', stopReason: 'max_cost' })
+    expect(body.resolved.policy.maxCost).toBe(15)
+    expect(Number(body.usage.cost.amount)).toBe(15)
+    expect(calls('[money]')).toBe(1)
+  })
+
+  it('cuts a turn that would go far over it', async () => {
+    provider.when('[spends]', { text: Array.from({ length: 4000 }, () => 'word '), usage: { input: 10, output: 4000 } })
+    const body = await run('[spends]', { model: 'dear', policy: { maxCost: 40 } })
+    expect(body).toMatchObject({ status: 'completed', stopReason: 'max_cost' })
+    expect(body.output.length).toBeLessThan(2000)
+  })
+
+  it('that is not reached leaves no trace', async () => {
+    provider.when('[cheap]', { text: 'Cheap.', usage: { input: 10, output: 5 } })
+    expect(await run('[cheap]', { model: 'priced', policy: { maxCost: 1 } })).toMatchObject({ stopReason: 'end_turn' })
+  })
+
+  it('on a model without a price is told to mean nothing', async () => {
+    provider.when('[priceless]', { text: 'Free.' })
+    const answer = await server.post(PATH, { instruction: '[priceless]', policy: { maxCost: 1 } })
+    if (answer.status === 400) return void expect(errorOf(answer).param).toBe('policy.maxCost')
+    expect(answer.body.warnings).toMatchObject([{ param: 'policy.maxCost' }])
+  })
+})
+
+describe('a run that could go on for ever', () => {
+  it('of tool calls ends with its deadline, and says how far it came', async () => {
+    provider.when('[forever]', () => ({ toolCalls: [{ name: 'nothing', args: {} }], usage: { input: 1, output: 1 } }))
+    const fields = { instruction: '[forever]', tools: ['code_execution'], policy: { maxTurnDuration: 1 } }
+    const answer = await server.post(PATH, fields)
+    const id = answer.status === 200 ? answer.body.interactionId : errorOf(answer).interactionId
+    const { interaction } = await checkEnded(server, id)
+    expect(interaction.usage.model_calls).toBeGreaterThan(1)
+  })
+})

@@ -1,0 +1,137 @@
+/**
+ * What a request asks for and does not get is told: as a warning or as a 400, never silently (contract.md "Errors",
+ * issue: what belongs to later issues answers truthfully).
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
+import { checkEnded, ROOMY } from './invariants.ts'
+
+const PATH = '/v1beta/interactions'
+
+let provider: FakeProvider
+let server: Server
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  provider.when(/./, () => ({ text: 'Done.' }))
+  server = await startServer({ provider, config: { limits: ROOMY } })
+})
+afterAll(async () => {
+  await server?.stop()
+  await provider?.close()
+})
+
+interface Warning {
+  readonly code: string
+  readonly param?: string
+  readonly message: string
+}
+
+function warningsOf({ status, body, text }: Answer): Warning[] {
+  expect(status, text).toBe(200)
+  for (const warning of body.warnings ?? []) {
+    expect(warning.code).toMatch(/^[a-z_]+$/)
+    expect(warning.message).toMatch(/\S/)
+  }
+  return body.warnings ?? []
+}
+
+describe('what is unknown', () => {
+  it('is ignored and told: a tool, a skill, a field, a field within the policy', async () => {
+    const answer = await server.post(PATH, {
+      instruction: '[unknown]',
+      tools: ['code_execution', 'time_machine'],
+      skills: ['knitting'],
+      colour: 'red',
+      policy: { maxTurnDuration: 60, patience: 3 },
+    })
+    const warnings = warningsOf(answer)
+    const told = (word: string) => warnings.filter(({ message, param }) => `${param} ${message}`.includes(word))
+    for (const word of ['time_machine', 'knitting', 'colour', 'patience']) expect(told(word), word).toHaveLength(1)
+    expect(told('time_machine')[0]!.param).toBe('tools[1]')
+    expect(told('knitting')[0]!.param).toBe('skills[0]')
+    expect(told('colour')[0]!.param).toBe('colour')
+    expect(told('patience')[0]!.param).toBe('policy.patience')
+    expect(new Set(warnings.map(({ code }) => code)).size).toBe(3)
+    expect(answer.body.resolved.tools).toEqual(['code_execution'])
+    const request = provider.requests.find(({ body }) => JSON.stringify(body).includes('[unknown]'))!
+    expect(request.body.tools!.map((tool) => tool.function.name)).toEqual(['code_execution'])
+    await checkEnded(server, answer.body.interactionId)
+  })
+
+  it('is told in the stream as warning events, the same ones', async () => {
+    const stream = await server.stream(`${PATH}:stream`, { instruction: 'x', tools: ['time_machine'], colour: 'red' })
+    const seen = await stream.all()
+    const { interaction } = await checkEnded(server, stream.headers.get('x-interaction-id')!, seen)
+    expect(interaction.warnings).toHaveLength(2)
+  })
+
+  it('is told of an agent’s own tools and skills as well', async () => {
+    const agent = await server.post('/v1beta/agents', { tools: ['time_machine', 'file_read'], skills: ['knitting'] })
+    expect(agent.status).toBe(200)
+    const answer = await server.post(PATH, { instruction: 'x', agentId: agent.body.id })
+    const text = JSON.stringify(warningsOf(answer))
+    expect(text).toContain('time_machine')
+    expect(text).toContain('knitting')
+    expect(answer.body.resolved).toMatchObject({ tools: ['file_read'], skills: [] })
+  })
+
+  it('is nothing to tell where all is known', async () => {
+    const fields = { tools: ['code_execution', 'file_read', 'file_write'], network: 'disabled', skills: [], mcp: [], files: [] }
+    expect(warningsOf(await server.post(PATH, { instruction: 'x', ...fields }))).toEqual([])
+  })
+
+  it('with Prefer: handling=strict is 400 for a skill, and for tools and fields never', async () => {
+    const strict = { prefer: 'handling=strict' }
+    const skill = await server.post(PATH, { instruction: 'x', skills: ['knitting'] }, strict)
+    expect(skill.status).toBe(400)
+    expect(errorOf(skill).param).toMatch(/^skills/)
+    expect(errorOf(skill).message).toContain('knitting')
+    const rest = await server.post(PATH, { instruction: 'x', tools: ['time_machine'], colour: 'red' }, strict)
+    expect(warningsOf(rest)).toHaveLength(2)
+  })
+})
+
+describe('what this version does not have', () => {
+  /** A 400 that names the field, or a warning about it. */
+  async function told(fields: object, param: RegExp): Promise<Answer> {
+    const answer = await server.post(PATH, { instruction: 'x', ...fields })
+    if (answer.status === 400) expect(errorOf(answer).param).toMatch(param)
+    else expect(warningsOf(answer).map((warning) => warning.param)).toContainEqual(expect.stringMatching(param))
+    return answer
+  }
+
+  it.each<[string, object, RegExp]>([
+    ['web_search', { tools: ['web_search'] }, /^tools\[0\]$/],
+    ['browser', { tools: ['code_execution', 'browser'] }, /^tools\[1\]$/],
+    ['an MCP server by url', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
+    ['an MCP server by name', { mcp: [{ name: 'registered' }] }, /^mcp/],
+    ['a skill', { skills: ['pdf@1'] }, /^skills\[0\]$/],
+    ['the public network', { network: 'public' }, /^network/],
+    ['an allow-list', { network: { allow: ['example.com', '*.example.org'] } }, /^network/],
+    ['a webhook', { webhook: { url: 'https://hooks.example.com/x' } }, /^webhook/],
+    ['a file by https', { files: [{ name: 'a.csv', url: 'https://files.example.com/a.csv' }] }, /^files\[0\]/],
+    ['a file by s3', { files: [{ name: 'a.csv', url: 's3://bucket/a.csv' }] }, /^files\[0\]/],
+    ['a file by gs', { files: [{ name: 'a.csv', url: 'gs://bucket/a.csv' }] }, /^files\[0\]/],
+  ])('is told: %s', async (_, fields, param) => {
+    await told(fields, param)
+  })
+
+  it('is not among the tools that the model is offered or the interaction resolved to', async () => {
+    const { status, body } = await server.post(PATH, { instruction: '[tools]', tools: ['web_search', 'browser'] })
+    if (status === 400) return
+    expect(body.resolved.tools).toEqual([])
+    const request = provider.requests.find(({ body: sent }) => JSON.stringify(sent).includes('[tools]'))!
+    expect(request.body.tools ?? []).toEqual([])
+  })
+
+  it.each<[string, object, RegExp]>([
+    ['web_search and browser', { tools: ['web_search', 'browser'] }, /^tools/],
+    ['an MCP server', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
+    ['the public network', { network: 'public' }, /^network/],
+  ])('is told where a stored agent has it: %s', async (_, config, param) => {
+    const agent = await server.post('/v1beta/agents', config)
+    if (agent.status === 400) return void expect(errorOf(agent).param).toMatch(param)
+    await told({ agentId: agent.body.id }, param)
+  })
+})

@@ -1,0 +1,387 @@
+/** /openapi.json and /docs say what the service does, and the service does what they say (contract.md, last section). */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type Answer, type Server, startServer } from '../support/server.ts'
+
+interface Operation {
+  readonly operationId?: string
+  readonly summary?: string
+  readonly security?: Record<string, unknown>[]
+  readonly parameters?: { readonly name: string; readonly in: string; readonly required?: boolean }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
+  readonly responses: Record<string, { readonly $ref?: string; readonly content?: Record<string, { schema?: object }> }>
+}
+
+interface Document {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string }
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly security?: Record<string, unknown>[]
+  readonly components?: Record<string, Record<string, object>>
+}
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
+
+/** Every endpoint of spec.md 4 and of contract.md that this service has, as OpenAPI writes them. */
+const ENDPOINTS: [string, string][] = [
+  ['post', '/v1beta/agents'],
+  ['get', '/v1beta/agents'],
+  ['get', '/v1beta/agents/{}'],
+  ['patch', '/v1beta/agents/{}'],
+  ['delete', '/v1beta/agents/{}'],
+  ['get', '/v1beta/agents/{}/versions'],
+  ['get', '/v1beta/agents/{}/versions/{}'],
+  ['post', '/v1beta/interactions'],
+  ['get', '/v1beta/interactions'],
+  ['post', '/v1beta/interactions:stream'],
+  ['get', '/v1beta/interactions/{}'],
+  ['delete', '/v1beta/interactions/{}'],
+  ['get', '/v1beta/interactions/{}:stream'],
+  ['post', '/v1beta/interactions/{}:cancel'],
+  ['post', '/v1beta/interactions/{}/cancel'],
+]
+
+let provider: FakeProvider
+let server: Server
+let document: Document
+let ajv: Ajv2020
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  provider.when('', () => ({ text: 'Done.' }))
+  server = await startServer({ provider })
+  document = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document
+  // A document may say more than a schema: `example`, `discriminator` and the like are no mistake in 3.1.
+  ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'openapi')
+})
+afterAll(async () => {
+  await server?.stop()
+  await provider?.close()
+})
+
+function operations(): [string, string, Operation][] {
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method]).map((method): [string, string, Operation] => [
+      method,
+      path,
+      item[method]!,
+    ]),
+  )
+}
+
+function operation(method: string, path: string): [string, Operation] {
+  const found = operations().find(([itsMethod, itsPath]) => itsMethod === method && unnamed(itsPath) === path)
+  if (!found) throw new Error(`${method} ${path} is not documented`)
+  return [found[1], found[2]]
+}
+
+const unnamed = (path: string) => path.replaceAll(/\{[^}]*\}/g, '{}')
+const pointer = (...parts: string[]) =>
+  parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
+
+/** What that schema, at its place in the document, has against the value. */
+function complaints(place: string, value: unknown): string {
+  const validate = ajv.getSchema(`openapi#${place}`) ?? ajv.compile({ $ref: `openapi#${place}` })
+  return validate(value) ? '' : ajv.errorsText(validate.errors, { separator: '\n' })
+}
+
+/** Where an answer's schema stands in the document. */
+function schemaPlace(method: string, path: string, status: number, type: string): string {
+  const [name, { responses }] = operation(method, path)
+  const key = responses[status]
+    ? String(status)
+    : `${String(status)[0]}XX` in responses
+      ? `${String(status)[0]}XX`
+      : 'default'
+  const response = responses[key]
+  if (!response) throw new Error(`${method} ${path} does not document ${status}`)
+  const place = response.$ref?.slice(1) ?? pointer('paths', name, method, 'responses', key)
+  const content = (resolve(place) as Operation['responses'][string]).content ?? {}
+  const mediaType = Object.keys(content).find((known) => known.startsWith(type))
+  if (!mediaType) throw new Error(`${method} ${path} ${status} does not document ${type}`)
+  return `${place}${pointer('content', mediaType, 'schema')}`
+}
+
+function resolve(place: string): unknown {
+  const parts = place.split('/').slice(1)
+  const names = parts.map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))
+  // biome-ignore lint/suspicious/noExplicitAny: a walk through any document.
+  return names.reduce<any>((value, name) => value?.[name], document)
+}
+
+function* refs(value: unknown): Generator<string> {
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, part] of Object.entries(value)) {
+    if (key === '$ref' && typeof part === 'string') yield part
+    else yield* refs(part)
+  }
+}
+
+describe('/openapi.json', () => {
+  it('needs no key and is OpenAPI 3.1', async () => {
+    const response = await fetch(`${server.url}/openapi.json`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toMatch(/^application\/(vnd\.oai\.openapi\+)?json/)
+    expect(document.openapi).toMatch(/^3\.1\.\d+$/)
+    expect(document.info).toMatchObject({ title: expect.stringMatching(/\S/), version: expect.stringMatching(/\S/) })
+    for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\//)
+  })
+
+  it.each(ENDPOINTS)('has %s %s with an id, a summary, the key and its refusals', (method, path) => {
+    const [, { operationId, summary, security, responses }] = operation(method, path)
+    expect(operationId).toMatch(/^\w+$/)
+    expect(summary).toMatch(/\S/)
+    const schemes = (security ?? document.security ?? []).flatMap((requirement) => Object.keys(requirement))
+    expect(schemes.map((name) => document.components?.securitySchemes?.[name])).toContainEqual(
+      expect.objectContaining({ type: 'apiKey', in: 'header', name: 'x-svc-api-key' }),
+    )
+    const statuses = Object.keys(responses)
+    expect(statuses).toEqual(expect.arrayContaining(['200']))
+    const covers = (status: string) => statuses.some((known) => [status, `${status[0]}XX`, 'default'].includes(known))
+    for (const status of ['400', '401', '403', '429', '500']) expect(covers(status), `${status}`).toBe(true)
+    if (path.includes('{}')) expect(covers('404')).toBe(true)
+  })
+
+  it('gives no two operations the same id', () => {
+    const ids = operations().map(([, , { operationId }]) => operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('declares each parameter of a path, and no other as one', () => {
+    for (const [method, path, { parameters = [] }] of operations()) {
+      const named = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name!)
+      const declared = parameters.filter((parameter) => parameter.in === 'path')
+      expect(declared.map(({ name }) => name).sort(), `${method} ${path}`).toEqual(named.sort())
+      for (const { required } of declared) expect(required).toBe(true)
+    }
+  })
+
+  it('points nowhere that is not there', () => {
+    const all = [...refs(document)]
+    for (const ref of all) expect(ref.startsWith('#/') && resolve(ref.slice(1)), ref).toBeTruthy()
+  })
+
+  it('documents what a caller can send: the fields of spec.md 2.1 and 2.2', () => {
+    const fields = (method: string, path: string) => {
+      const [name] = operation(method, path)
+      let schema = resolve(pointer('paths', name, method, 'requestBody', 'content', 'application/json', 'schema'))
+      while ((schema as { $ref?: string })?.$ref) schema = resolve((schema as { $ref: string }).$ref.slice(1))
+      return schema as { properties: Record<string, object>; required?: string[] }
+    }
+    const agent = ['displayName', 'description', 'systemInstruction', 'model', 'tools', 'skills', 'policy']
+    const run = ['instruction', 'agentId', 'model', 'tools', 'skills', 'files', 'mcp', 'policy', 'stream']
+    expect(Object.keys(fields('post', '/v1beta/agents').properties)).toEqual(expect.arrayContaining(agent))
+    expect(Object.keys(fields('patch', '/v1beta/agents/{}').properties)).toEqual(expect.arrayContaining(agent))
+    for (const path of ['/v1beta/interactions', '/v1beta/interactions:stream']) {
+      const schema = fields('post', path)
+      expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(run))
+      expect(schema.required).toEqual(['instruction'])
+    }
+  })
+
+  it.each<[string, string, string[]]>([
+    ['get', '/v1beta/agents', ['pageSize', 'pageToken', 'order', 'model']],
+    ['get', '/v1beta/agents/{}/versions', ['pageSize', 'pageToken']],
+    ['patch', '/v1beta/agents/{}', ['if-match']],
+    ['post', '/v1beta/interactions', ['idempotency-key', 'prefer', 'view']],
+    ['get', '/v1beta/interactions', ['pageSize', 'pageToken', 'order', 'agentId', 'status']],
+    ['get', '/v1beta/interactions/{}', ['view']],
+    ['get', '/v1beta/interactions/{}:stream', ['last-event-id', 'lastEventId']],
+  ])('documents the parameters of %s %s, and the revision', (method, path, names) => {
+    const [name, { parameters = [] }] = operation(method, path)
+    const shared = (document.paths[name] as unknown as Pick<Operation, 'parameters'>).parameters ?? []
+    const known = [...parameters, ...shared].map((parameter) =>
+      '$ref' in parameter ? (resolve(String(parameter.$ref).slice(1)) as typeof parameter) : parameter,
+    )
+    const said = known.map((parameter) => (parameter.in === 'header' ? parameter.name.toLowerCase() : parameter.name))
+    expect(said).toEqual(expect.arrayContaining([...names, 'api-revision']))
+  })
+
+  it('documents the streams as text/event-stream', () => {
+    for (const [method, path] of [
+      ['post', '/v1beta/interactions:stream'],
+      ['post', '/v1beta/interactions'],
+      ['get', '/v1beta/interactions/{}:stream'],
+    ] as const) {
+      const [, { responses }] = operation(method, path)
+      expect(Object.keys(responses['200']?.content ?? {})).toContain('text/event-stream')
+    }
+  })
+
+  it('has schemas that are schemas, every one', () => {
+    const bodies = operations().flatMap(([method, path, { requestBody, responses }]) => [
+      ...Object.keys(requestBody?.content ?? {}).map((type) =>
+        pointer('paths', path, method, 'requestBody', 'content', type, 'schema'),
+      ),
+      ...Object.entries(responses).flatMap(([status, { content = {} }]) =>
+        Object.keys(content)
+          .filter((type) => content[type]?.schema)
+          .map((type) => pointer('paths', path, method, 'responses', status, 'content', type, 'schema')),
+      ),
+    ])
+    expect(bodies.length).toBeGreaterThan(ENDPOINTS.length)
+    for (const place of bodies) {
+      expect(ajv.validateSchema(resolve(place) as object), `${place} ${ajv.errorsText()}`).toBe(true)
+      expect(() => ajv.compile({ $ref: `openapi#${place}` }), place).not.toThrow()
+    }
+  })
+})
+
+describe('what the service answers', () => {
+  it('is what the document says, over a walk through all endpoints', async () => {
+    provider.when('[tool]', { reasoning: 'Hm.', toolCalls: [{ name: 'nothing', args: { a: 1 } }] }, { text: 'Seen.' })
+    provider.when('[broken]', { fault: 'status:400' })
+    const agent = (await check('post', '/v1beta/agents', '/v1beta/agents', 200, {
+      displayName: 'Checked',
+      tools: ['file_read', 'teleport'],
+      policy: { maxTurnDuration: 60 },
+      labels: { a: 'b' },
+      colour: 'red',
+    })) as { id: string }
+    const one = `/v1beta/agents/${agent.id}`
+    await check('post', '/v1beta/agents', '/v1beta/agents', 200, {})
+    await check('post', '/v1beta/agents', '/v1beta/agents', 400, { tools: 5 })
+    await check('post', '/v1beta/agents', '/v1beta/agents', 409, { id: 'twice' }, { id: 'twice' })
+    await check('patch', '/v1beta/agents/{}', one, 200, { systemInstruction: 'Be exact.' })
+    await check('get', '/v1beta/agents/{}', one, 200)
+    await check('get', '/v1beta/agents', '/v1beta/agents?pageSize=1', 200)
+    await check('get', '/v1beta/agents', '/v1beta/agents?pageSize=x', 400)
+    await check('get', '/v1beta/agents/{}/versions', `${one}/versions`, 200)
+    await check('get', '/v1beta/agents/{}/versions/{}', `${one}/versions/1`, 200)
+    const run = (await check('post', '/v1beta/interactions', '/v1beta/interactions', 200, {
+      agentId: agent.id,
+      instruction: 'go [tool]',
+      labels: { a: 'b' },
+    })) as { interactionId: string }
+    const it = `/v1beta/interactions/${run.interactionId}`
+    await check('post', '/v1beta/interactions', '/v1beta/interactions', 200, { instruction: 'hi', background: true })
+    await check('post', '/v1beta/interactions', '/v1beta/interactions?view=short', 200, { instruction: 'hi' })
+    await check('post', '/v1beta/interactions', '/v1beta/interactions', 500, { instruction: 'go [broken]' })
+    await check('post', '/v1beta/interactions', '/v1beta/interactions', 404, { instruction: 'hi', agentId: 'nobody' })
+    await check('post', '/v1beta/interactions:stream', '/v1beta/interactions:stream', 400, {})
+    await check('get', '/v1beta/interactions/{}', it, 200)
+    await check('get', '/v1beta/interactions/{}', `${it}?view=short`, 200)
+    await check('get', '/v1beta/interactions/{}', '/v1beta/interactions/nobody', 404)
+    await check('get', '/v1beta/interactions', '/v1beta/interactions', 200)
+    await check('get', '/v1beta/interactions/{}:stream', '/v1beta/interactions/nobody:stream', 404)
+    await check('post', '/v1beta/interactions/{}:cancel', `${it}:cancel`, 409)
+    await check('post', '/v1beta/interactions/{}/cancel', `${it}/cancel`, 409)
+    await check('delete', '/v1beta/interactions/{}', it, 200)
+    await check('delete', '/v1beta/agents/{}', one, 200)
+    await check('delete', '/v1beta/agents/{}', one, 404)
+  })
+
+  it.each<[string, object]>([
+    ['/v1beta/interactions', { instruction: 'hi' }],
+    [
+      '/v1beta/interactions',
+      { instruction: 'hi', tools: ['teleport'], labels: { a: 'b' }, policy: { maxTurnDuration: 60 } },
+    ],
+    ['/v1beta/interactions', { instruction: 'hi', files: [{ name: 'a/b.txt', content: 'x', encoding: 'utf-8' }] }],
+    ['/v1beta/interactions', { instruction: 'hi', model: null, tools: null, policy: null, agentId: null }],
+    ['/v1beta/interactions', { instruction: 'hi', unheardOf: true }],
+    [
+      '/v1beta/interactions',
+      { instruction: 'hi', mcp: [{ name: 'a', url: 'https://a.example.com', authentication: 't' }] },
+    ],
+    ['/v1beta/interactions', {}],
+    ['/v1beta/interactions', { instruction: 5 }],
+    ['/v1beta/interactions', { instruction: '' }],
+    ['/v1beta/interactions', { instruction: 'hi', tools: [1] }],
+    ['/v1beta/interactions', { instruction: 'hi', policy: { maxTurnDuration: 'long' } }],
+    ['/v1beta/interactions', { instruction: 'hi', stream: 'yes' }],
+    ['/v1beta/agents', {}],
+    ['/v1beta/agents', { id: 'documented-slug', tools: ['file_read'], displayName: null }],
+    ['/v1beta/agents', { id: 'Not A Slug' }],
+    ['/v1beta/agents', { displayName: 5 }],
+  ])('is 200 or 400 as the schema of the request says: %s %j', async (path, body) => {
+    const [name] = operation('post', path)
+    const place = pointer('paths', name, 'post', 'requestBody', 'content', 'application/json', 'schema')
+    const against = complaints(place, body)
+    const { status, text } = await server.post(path, body)
+    expect(status, `${text}\n${against}`).toBe(against === '' ? 200 : 400)
+  })
+
+  it('is refused without a key as documented', async () => {
+    const response = await fetch(`${server.url}/v1beta/agents`)
+    const place = schemaPlace('get', '/v1beta/agents', 401, 'application/json')
+    expect(complaints(place, await response.json())).toBe('')
+  })
+
+  /** Sends the bodies one after the other; the last answer must be that status and fit its documented schema. */
+  async function check(
+    method: string,
+    path: string,
+    at: string,
+    status: number,
+    ...bodies: object[]
+  ): Promise<unknown> {
+    let answer: Answer | undefined
+    for (const body of bodies.length > 0 ? bodies : [undefined]) {
+      answer = await server.request(method.toUpperCase(), at, body)
+    }
+    expect(answer!.status, `${method} ${at} ${answer!.text}`).toBe(status)
+    const place = schemaPlace(method, path, status, 'application/json')
+    expect(complaints(place, answer!.body), `${method} ${at} ${answer!.text}`).toBe('')
+    return answer!.body
+  }
+})
+
+describe('a documented answer schema', () => {
+  it('would notice what is missing or wrong', async () => {
+    const place = schemaPlace('post', '/v1beta/agents', 200, 'application/json')
+    const { body } = await server.post('/v1beta/agents', {})
+    expect(complaints(place, body)).toBe('')
+    for (const field of ['id', 'version', 'createTime', 'etag']) {
+      const { [field]: _, ...rest } = body
+      expect(complaints(place, rest), field).not.toBe('')
+    }
+    expect(complaints(place, { ...body, version: 'one' })).not.toBe('')
+    const failed = schemaPlace('post', '/v1beta/agents', 400, 'application/json')
+    expect(complaints(failed, { error: 'text' })).not.toBe('')
+  })
+})
+
+describe('/docs', () => {
+  it('is a page without a key that names every endpoint', async () => {
+    const response = await fetch(`${server.url}/docs`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toMatch(/^text\/html/)
+    const text = unescaped((await response.text()).replaceAll(/<[^>]*>/g, ' ')).replaceAll(/\s+/g, ' ')
+    for (const [method, path] of operations()) {
+      const place = text.indexOf(`${method.toUpperCase()} ${path} `)
+      if (path.startsWith('/v1beta/')) expect(place, `${method} ${path}`).toBeGreaterThanOrEqual(0)
+    }
+  })
+
+  it('loads nothing from elsewhere', async () => {
+    const response = await fetch(`${server.url}/docs`)
+    const html = await response.text()
+    const loaded = [
+      ...html.matchAll(
+        /<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\b(?:src|data)\s*=\s*["']?([^"'\s>]+)/gi,
+      ),
+      ...html.matchAll(/<link\b[^>]*?\bhref\s*=\s*["']?([^"'\s>]+)/gi),
+      ...html.matchAll(/url\(\s*["']?([^"')]+)/gi),
+      ...html.matchAll(/@import\s+["']([^"']+)/gi),
+      ...html.matchAll(/\b(?:fetch|import)\(\s*["'`]([^"'`]+)/gi),
+    ].map(([, address]) => address!)
+    for (const address of loaded) {
+      const { protocol, origin } = new URL(address, server.url)
+      expect(protocol === 'data:' || origin === new URL(server.url).origin, address).toBe(true)
+    }
+  })
+})
+
+function unescaped(html: string): string {
+  return html
+    .replaceAll(/&#x([0-9a-f]+);/gi, (_, code) => String.fromCodePoint(Number.parseInt(code, 16)))
+    .replaceAll(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code)))
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+}

@@ -1,0 +1,240 @@
+/**
+ * A real Errand server for a test: `errand serve` in its own process, on a free loopback port, with a data dir of its
+ * own that goes with it. Tests come in through the front door.
+ *
+ *     const server = await startServer({ provider })          // models `fake` and svc-* answer from the fake provider
+ *     const { status, body } = await server.post('/v1beta/interactions', { instruction: 'hello' })
+ *     await server.stop()
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import type { FakeProvider } from '../fake-provider.ts'
+import { readSse, type WireEvent } from './sse.ts'
+
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+const START_TIMEOUT_MS = 60_000
+
+export interface ServerOptions {
+  readonly provider?: FakeProvider
+  /** Goes into errand.yaml, over what the harness sets. */
+  readonly config?: Readonly<Record<string, unknown>>
+  readonly env?: Readonly<Record<string, string>>
+  /** A data dir of an earlier server, to start again on; it is then not removed. */
+  readonly dataDir?: string
+  /** The key of that earlier server. */
+  readonly key?: string
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** Parsed where it is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely; an assertion says what must be there.
+  readonly body: any
+  readonly text: string
+}
+
+type HeaderMap = Readonly<Record<string, string>>
+
+export interface Stream {
+  readonly status: number
+  readonly headers: Headers
+  readonly events: AsyncGenerator<WireEvent>
+  /** Reads to the end. */
+  all(): Promise<WireEvent[]>
+  /** Goes away, as a client does that loses its connection. */
+  drop(): void
+}
+
+export interface Server {
+  readonly url: string
+  readonly key: string
+  readonly dataDir: string
+  readonly process: ChildProcess
+  /** All that it printed on stdout and stderr. */
+  output(): string
+  request(method: string, path: string, body?: unknown, headers?: HeaderMap): Promise<Answer>
+  get(path: string, headers?: HeaderMap): Promise<Answer>
+  post(path: string, body?: unknown, headers?: HeaderMap): Promise<Answer>
+  /** POST (or, without a body, GET) that answers with a stream. */
+  stream(path: string, body?: unknown, headers?: HeaderMap): Promise<Stream>
+  /** Runs the command line on the same data dir and configuration. */
+  errand(args: readonly string[], input?: string): Promise<{ code: number; stdout: string; stderr: string }>
+  /** A new key in that project, by the command line. */
+  createKey(project: string): Promise<string>
+  /** SIGTERM, unless another signal is named; resolves with the exit code when it is gone. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'errand-test-')))
+  const configFile = join(dataDir, 'errand.yaml')
+  if (!options.dataDir || options.config) await writeFile(configFile, stringify(configuration(options)))
+  const env = cleanEnv({ ERRAND_CONFIG: configFile, ERRAND_DATA_DIR: dataDir, ERRAND_PORT: '0', ...options.env })
+  const child = spawn(process.execPath, [MAIN, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+
+  const url = await waitFor(
+    () => /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0],
+    exited,
+    () => output,
+  )
+  const key =
+    options.key ??
+    (await waitFor(
+      () => /errand_sk_\w{38}/.exec(output)?.[0],
+      exited,
+      () => output,
+    ))
+
+  async function request(method: string, path: string, body?: unknown, headers: HeaderMap = {}): Promise<Answer> {
+    const response = await fetch(url + path, {
+      method,
+      headers: { ...auth(key), ...(body === undefined ? {} : JSON_TYPE), ...headers },
+      body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: parse(text) }
+  }
+
+  return {
+    url,
+    key,
+    dataDir,
+    process: child,
+    output: () => output,
+    request,
+    get: (path, headers) => request('GET', path, undefined, headers),
+    post: (path, body, headers) => request('POST', path, body, headers),
+    async stream(path, body, headers = {}) {
+      const abort = new AbortController()
+      const response = await fetch(url + path, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { ...auth(key), accept: 'text/event-stream', ...(body === undefined ? {} : JSON_TYPE), ...headers },
+        body: body === undefined ? undefined : JSON.stringify(body),
+        signal: abort.signal,
+      })
+      const events = readSse(response)
+      return {
+        status: response.status,
+        headers: response.headers,
+        events,
+        async all() {
+          const read: WireEvent[] = []
+          for await (const event of events) read.push(event)
+          return read
+        },
+        drop: () => abort.abort(),
+      }
+    },
+    errand: (args, input) => runCommand(args, env, input),
+    async createKey(project) {
+      const { code, stdout, stderr } = await runCommand(
+        ['keys', 'create', '--name', project, '--project', project],
+        env,
+      )
+      assert.equal(code, 0, stderr)
+      return stdout.trim()
+    },
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      const code = await exited
+      if (!options.dataDir && signal === 'SIGTERM') await rm(dataDir, { recursive: true, force: true })
+      return code
+    },
+  }
+}
+
+export interface WireError {
+  readonly code: string
+  readonly message: string
+  readonly status: number
+  readonly retryable: boolean
+  readonly param?: string
+  readonly details?: unknown
+  readonly interactionId?: string
+  readonly supported?: readonly string[]
+}
+
+const ERROR_FIELDS = ['code', 'message', 'status', 'retryable', 'param', 'details', 'interactionId', 'supported']
+
+/** The error of a refused answer, once all that contract.md ("Errors") says of every error holds. */
+export function errorOf({ status, headers, body, text }: Answer): WireError {
+  assert.match(headers.get('content-type') ?? '', /^application\/json\b/, `${status} ${text}`)
+  assert.deepEqual(Object.keys(body ?? {}).sort(), ['error', 'requestId'], `${status} ${text}`)
+  const { error, requestId } = body
+  const stranger = Object.keys(error).find((key) => !ERROR_FIELDS.includes(key))
+  assert.equal(stranger, undefined, text)
+  assert.equal(error.status, status, text)
+  assert.match(error.code, /^[a-z_]+$/, text)
+  assert.match(error.message, /\S/, text)
+  assert.equal(typeof error.retryable, 'boolean', text)
+  assert.match(requestId, /^\S+$/, text)
+  assert.equal(headers.get('x-request-id'), requestId)
+  if (status === 500) assert.equal(headers.get('retry-after'), '5')
+  if (status === 429 || status === 503) assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/, text)
+  return error
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+function auth(key: string): HeaderMap {
+  return { 'x-svc-api-key': key }
+}
+
+function configuration({ provider, config }: ServerOptions): object {
+  const model = { provider: 'openai-compatible', baseUrl: provider?.url, model: 'fake' }
+  const models = provider && { 'svc-3.5-flash': model, 'svc-3.1-pro': model }
+  return { ...(models && { models }), sandbox: { pool: 0 }, ...config }
+}
+
+/** The environment of this machine must not reach into a test: no model keys, no settings. */
+function cleanEnv(extra: HeaderMap): NodeJS.ProcessEnv {
+  const { PATH, HOME, LANG, TMPDIR } = process.env
+  return { PATH, HOME, LANG, TMPDIR, NO_COLOR: '1', ...extra }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+async function waitFor<T>(look: () => T | undefined, exited: Promise<number | null>, said: () => string): Promise<T> {
+  let gone = false
+  void exited.then(() => {
+    gone = true
+  })
+  for (const until = Date.now() + START_TIMEOUT_MS; Date.now() < until; ) {
+    const found = look()
+    if (found !== undefined) return found
+    if (gone) break
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`errand serve ${gone ? 'ended' : 'did not come up'}:\n${said()}`)
+}
+
+export function runCommand(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  input = '',
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text))
+    child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text))
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code: code ?? -1, stdout, stderr }))
+    child.stdin.end(input)
+  })
+}

@@ -1,0 +1,51 @@
+/** One interaction whose scripted model makes tool calls, turn by turn, and then says `Done.`: what came of each call. */
+import { randomUUID } from 'node:crypto'
+import type { FakeProvider } from '../fake-provider.ts'
+import type { Answer, Server } from './server.ts'
+
+export interface Call {
+  readonly name: string
+  /** A string is sent as it is: what a model may write that is no JSON. */
+  readonly args: unknown
+}
+
+export interface ToolRun {
+  readonly answer: Answer
+  /** The interaction, or the error's body. */
+  readonly body: Answer['body']
+  /** What the trace says each call brought, in order. */
+  readonly outputs: readonly string[]
+}
+
+export type ToolRunner = (turns: readonly (Call | readonly Call[])[], request?: object) => Promise<ToolRun>
+
+export const ALL_TOOLS = ['code_execution', 'file_read', 'file_write']
+
+export const python = (code: string): Call => ({ name: 'code_execution', args: { code } })
+export const bash = (code: string): Call => ({ name: 'code_execution', args: { language: 'bash', code } })
+export const javascript = (code: string): Call => ({ name: 'code_execution', args: { language: 'javascript', code } })
+export const readFile = (path: unknown, more: object = {}): Call => ({ name: 'file_read', args: { path, ...more } })
+export const writeFile = (path: unknown, content: unknown, more: object = {}): Call => ({
+  name: 'file_write',
+  args: { path, content, ...more },
+})
+
+/** An instruction for which the model makes these calls, one turn each (a list: all in one turn). */
+export function scripted(provider: FakeProvider, turns: readonly (Call | readonly Call[])[]): string {
+  const marker = `[${randomUUID()}]`
+  const replies = turns.map((turn) => ({ toolCalls: 'name' in turn ? [turn] : turn }))
+  provider.when(marker, ...replies, { text: 'Done.' })
+  return marker
+}
+
+export function toolRunner(server: () => Server, provider: () => FakeProvider): ToolRunner {
+  return async (turns, request = {}) => {
+    const instruction = scripted(provider(), turns)
+    const answer = await server().post('/v1beta/interactions', { instruction, tools: ALL_TOOLS, ...request })
+    return { answer, body: answer.body, outputs: outputsOf(answer.body?.executionTrace ?? []) }
+  }
+}
+
+export function outputsOf(trace: readonly { readonly type: string; readonly output?: string }[]): string[] {
+  return trace.filter(({ type }) => type === 'tool_result').map(({ output }) => output ?? '')
+}
