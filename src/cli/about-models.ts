@@ -16,6 +16,8 @@ export function aboutModels(descriptions: readonly ModelDescription[]): AboutMod
     const { demo, model, provider, source, unavailable } = group[0]!
     const behind = demo ? 'the built-in demo model' : `${model} (${provider})`
     const from = source === 'built-in demo model' ? '' : `, from ${source}`
+    if (unavailable !== undefined)
+      return { text: `${group.map(({ name }) => name).join(', ')} → nothing yet`, problem: unavailable }
     return { text: `${group.map(({ name }) => name).join(', ')} → ${behind}${from}`, problem: unavailable }
   })
 }

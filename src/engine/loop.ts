@@ -55,16 +55,17 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
   if (restored.closingTurn) {
     const { finish, message } = restored.closingTurn
     const problem = answerProblem(context, finish, answerText(message))
-    if (problem === undefined) return { status: 'completed', stopReason: stopReason(context, finish) }
+    if (problem === undefined)
+      return { status: 'completed', stopReason: stopReason(context, finish, 'max_output_tokens') }
     messages.push(correction(problem))
   }
 
   let { answerStarted } = restored
   let formatTries = 0
   for (;;) {
-    const exhausted = exhaustedBudget(context)
-    if (exhausted) return { status: 'completed', stopReason: exhausted }
-    const turn = await takeTurn(context, messages, answerStarted)
+    const allowed = allowance(context, promptCharacters(context, messages))
+    if (allowed.tokens < 1) return { status: 'completed', stopReason: allowed.limit }
+    const turn = await takeTurn(context, messages, allowed.tokens, answerStarted)
     const { outcome, speaker } = turn
     if (!outcome.ok) return failed(outcome.failure.message, outcome.failure.retryable)
     messages.push(outcome.message)
@@ -79,7 +80,7 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
       if (problem === undefined) {
         speaker.endAsAnswer()
         recordTurn(context, outcome)
-        return { status: 'completed', stopReason: stopReason(context, outcome.finish) }
+        return { status: 'completed', stopReason: stopReason(context, outcome.finish, allowed.limit) }
       }
       if (++formatTries === FORMAT_TRIES) {
         speaker.drop()
@@ -106,27 +107,47 @@ function answerText(message: AssistantMessage): string {
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** The budget that is used up before another model call, if one is. */
-function exhaustedBudget({ spec, meter, maxModelCalls }: LoopContext): StopReason | undefined {
-  if (meter.outputTokens >= spec.policy.maxOutputTokens) return 'max_output_tokens'
-  if (spec.policy.maxCost !== undefined && (meter.cost() ?? 0) >= spec.policy.maxCost) return 'max_cost'
-  if (meter.modelCalls >= maxModelCalls) return 'max_model_calls'
-  return undefined
+/** What the next model call may say, and which limit says so. */
+interface Allowance {
+  readonly tokens: number
+  readonly limit: StopReason
 }
 
-function stopReason({ spec, meter }: LoopContext, finish: FinishReason): StopReason {
-  if (finish === 'length' || meter.outputTokens > spec.policy.maxOutputTokens) return 'max_output_tokens'
+/** No tokens: a budget is used up, and there is no further call. */
+function allowance({ spec, meter, maxModelCalls }: LoopContext, promptCharacters: number): Allowance {
+  if (meter.modelCalls >= maxModelCalls) return { tokens: 0, limit: 'max_model_calls' }
+  const { maxOutputTokens, maxCost } = spec.policy
+  const tokens = Math.max(0, maxOutputTokens - meter.outputTokens)
+  const affordable = maxCost === undefined ? Number.POSITIVE_INFINITY : meter.affordable(maxCost, promptCharacters)
+  return affordable < tokens ? { tokens: affordable, limit: 'max_cost' } : { tokens, limit: 'max_output_tokens' }
+}
+
+/** Why the answer ended where it did. A provider may have gone over a limit without being cut off. */
+function stopReason({ spec, meter }: LoopContext, finish: FinishReason, limit: StopReason): StopReason {
+  const { maxOutputTokens, maxCost } = spec.policy
+  if (finish === 'length') return limit
+  if (meter.outputTokens > maxOutputTokens) return 'max_output_tokens'
+  if (maxCost !== undefined && (meter.cost() ?? 0) > maxCost) return 'max_cost'
   return finish === 'content_filter' ? 'content_filter' : 'end_turn'
 }
 
+function promptCharacters({ system }: LoopContext, messages: readonly Message[]): number {
+  return countCharacters(messages) + (system?.length ?? 0)
+}
+
 /** One model call, told as it speaks. Its tokens are counted whatever its outcome. */
-async function takeTurn(context: LoopContext, messages: readonly Message[], answerStarted: boolean) {
+async function takeTurn(
+  context: LoopContext,
+  messages: readonly Message[],
+  maxOutputTokens: number,
+  answerStarted: boolean,
+) {
   const { spec, model, meter, recorder, signal } = context
   const request: ModelRequest = {
     system: context.system,
     messages,
     tools: [...context.tools.values()].map((tool) => tool.definition),
-    maxOutputTokens: spec.policy.maxOutputTokens - meter.outputTokens,
+    maxOutputTokens,
     responseFormat: spec.responseFormat,
   }
   const speaker = createSpeaker({
@@ -135,13 +156,13 @@ async function takeTurn(context: LoopContext, messages: readonly Message[], answ
     hold: spec.responseFormat ? 'everything' : request.tools.length > 0 ? 'start' : 'nothing',
     answerStarted,
   })
-  meter.startCall(countCharacters(messages) + (context.system?.length ?? 0))
+  meter.startCall(promptCharacters(context, messages))
   const outcome = await callWithinBudget(model, request, speaker, meter, signal)
-  if (signal.aborted) throw signal.reason
-  // A call that failed before it said anything cost nothing that anybody counts.
-  if (outcome.ok || outcome.tokens || meter.estimate().output > 0) meter.addCall(outcome.tokens ?? meter.estimate())
   // What a broken call said stays readable; half a JSON value is no answer.
   if (!outcome.ok) spec.responseFormat ? speaker.drop() : speaker.endAsAnswer()
+  if (signal.aborted) throw signal.reason
+  if (outcome.ok || outcome.tokens || meter.estimate().output > 0) meter.addCall(outcome.tokens ?? meter.estimate())
+  else meter.dropCall()
   return { outcome, speaker }
 }
 

@@ -12,8 +12,10 @@ import {
 
 export interface Meter {
   addCall(tokens: TokenCount): void
-  /** A model call is under way: what it says is estimated into `usage` until `addCall` or `endCall`. */
+  /** A model call is under way: what it says is estimated into `usage` until `addCall` or `dropCall`. */
   startCall(promptCharacters: number): void
+  /** The call failed before it said anything: it cost nothing that anybody counts. */
+  dropCall(): void
   /** Counts characters of the call under way. */
   say(characters: number): void
   /** The estimate for the call under way, as its provider would count it. */
@@ -26,6 +28,8 @@ export interface Meter {
   readonly lastCall: TokenCount
   /** US dollars so far; undefined where the model has no price. */
   cost(): number | undefined
+  /** Output tokens that so many US dollars over all still pay for, behind a prompt of so many characters. */
+  affordable(maxCost: number, promptCharacters: number): number
   usage(): Usage
 }
 
@@ -60,6 +64,9 @@ export function createMeter({ price, createdAt, now, turns, ...start }: MeterOpt
     startCall(promptCharacters) {
       call = { prompt: promptCharacters, said: 0 }
     },
+    dropCall() {
+      call = undefined
+    },
     say(characters) {
       if (call) call.said += characters
     },
@@ -80,6 +87,14 @@ export function createMeter({ price, createdAt, now, turns, ...start }: MeterOpt
       return lastCall
     },
     cost: () => (price ? costOf(tokens, price) : undefined),
+    affordable(maxCost, promptCharacters) {
+      if (!price) return Number.POSITIVE_INFINITY
+      if (costOf(tokens, price) >= maxCost) return 0
+      const prompt = { ...NO_TOKENS, input: estimateTokens(promptCharacters) }
+      const left = maxCost - costOf(addTokens(tokens, prompt), price)
+      // The prompt is only estimated: while there is money, there is a call.
+      return Math.max(1, Math.floor((left * 1e6) / price.output))
+    },
     usage() {
       const total = addTokens(tokens, estimate())
       const at = now()

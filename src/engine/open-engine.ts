@@ -127,7 +127,8 @@ export function openEngine({
     async ready() {
       if (closing) return 'The server is shutting down.'
       await db.query.selectFrom('accounts').select('id').limit(1).execute()
-      return true
+      const models = parts.catalogue.describe()
+      return models.some((model) => model.unavailable === undefined) || models[0]!.unavailable!
     },
     get running() {
       return worker?.running ?? 0

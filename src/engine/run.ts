@@ -261,7 +261,7 @@ async function settle(
   if (workspace.opened) {
     recorder.append({ type: 'stage', stage: 'settling' })
     const outputs = await collect(workspace, outcome)
-    for (const problem of outputs.problems) {
+    for (const problem of firstFew(outputs.problems)) {
       recorder.append({
         type: 'warning',
         code: 'output_file_skipped',
@@ -276,6 +276,13 @@ async function settle(
   const usage = meter.usage()
   await recorder.end({ ...outcome, usage, events: terminalEvents(claim.id, outcome, usage) })
   parts.onEnd(outcome.status, usage)
+}
+
+const PROBLEMS_TOLD = 20
+
+function firstFew(problems: readonly string[]): readonly string[] {
+  const more = problems.length - PROBLEMS_TOLD
+  return more > 0 ? [...problems.slice(0, PROBLEMS_TOLD), `and ${more} more`] : problems
 }
 
 function collect(workspace: Workspace, outcome: Outcome) {

@@ -44,10 +44,10 @@ export async function performCall(context: CallContext, call: ToolCallPart, begu
     })
     await recorder.flush()
   }
+  meter.addToolCall()
   const startedAt = performance.now()
   const { output, images } = await act(context, call, step, begun !== undefined)
   if (signal.aborted) throw signal.reason
-  meter.addToolCall()
   recorder.append({
     type: 'tool_result',
     step: context.nextStep(),

@@ -10,6 +10,8 @@ import { type Entry, type Sandbox, SandboxError, type Sandboxes, type SandboxLim
 
 const OUTPUTS = 'outputs'
 const MAX_OUTPUT_FILES = 1_000
+/** Files, directories and all else under outputs/ that are looked at. */
+const MAX_OUTPUT_ENTRIES = 20_000
 /** A sandbox ends itself so long after its run's deadline, whoever forgot it. */
 const LIFETIME_SLACK_MS = 60_000
 
@@ -122,9 +124,13 @@ async function collectOutputs(options: WorkspaceOptions, sandbox: Sandbox): Prom
 
 async function listOutputs(sandbox: Sandbox, problems: string[]): Promise<Entry[]> {
   try {
-    const entries = await sandbox.list(OUTPUTS, { recursive: true, maxEntries: 2 * MAX_OUTPUT_FILES })
-    for (const entry of entries) {
-      if (entry.type === 'other') problems.push(`${entry.path} is no regular file`)
+    const found = await sandbox.list(OUTPUTS, { recursive: true, maxEntries: MAX_OUTPUT_ENTRIES + 1 })
+    const entries = found.slice(0, MAX_OUTPUT_ENTRIES)
+    if (found.length > entries.length)
+      problems.push(`only the first ${MAX_OUTPUT_ENTRIES} entries of outputs/ were looked at`)
+    for (const { path, type, problem } of entries) {
+      if (problem !== undefined) problems.push(`${path}: ${problem}`)
+      else if (type === 'other') problems.push(`${path} is no regular file`)
     }
     const files = entries.filter((entry) => entry.type === 'file')
     if (files.length > MAX_OUTPUT_FILES) problems.push(`only the first ${MAX_OUTPUT_FILES} files were taken`)

@@ -69,18 +69,18 @@ export async function answerAtEnd(
   return encode(edge, request, reply, asked, view)
 }
 
-/** The log after event number `after`, then live until the end. */
+/** The log after event number `after`, then live until the end. `over`: that event is the last one, nothing follows. */
 export async function streamRun(
   edge: Edge,
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: Asked & { readonly after: number; readonly cancelOnLeave: boolean },
+  asked: Asked & { readonly after: number; readonly over: boolean; readonly cancelOnLeave: boolean },
 ): Promise<FastifyReply> {
-  const { interactionId, after, form } = asked
+  const { interactionId, after, over, form } = asked
   applied(reply, asked)
   const headers = reply.getHeaders() as OutgoingHttpHeaders
   reply.hijack()
-  if (request.method === 'HEAD') {
+  if (over || request.method === 'HEAD') {
     reply.raw.writeHead(200, { ...headers, ...STREAM_HEADERS }).end()
     return reply
   }

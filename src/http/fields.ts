@@ -26,7 +26,7 @@ export function wrongField(param: string, phrase: string): ErrandError {
 }
 
 /** `['files', 2, 'name']` → `files[2].name` */
-export function paramName(path: readonly PropertyKey[]): string {
+function paramName(path: readonly PropertyKey[]): string {
   let name = ''
   for (const key of path) {
     if (typeof key === 'number') name += `[${key}]`

@@ -97,7 +97,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
 
   const form = formOf(query.view, preferences)
   const asked = { interactionId, form, preferences, cancelOnLeave: run.onDisconnect === 'cancel' }
-  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0 })
+  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0, over: false })
   const waitS = background ? 0 : preferences.waitS
   return waitS === 0 ? answerNow(edge, request, reply, asked) : answerAtEnd(edge, request, reply, { ...asked, waitS })
 }
@@ -198,7 +198,8 @@ function streamRoute(app: FastifyInstance, edge: Edge, text: string, url: string
       }
       reply.headers(runHeaders(interactionId))
       const form = formOf(request.query.view, preferences)
-      return streamRun(edge, request, reply, { interactionId, form, preferences, after, cancelOnLeave: false })
+      const over = found.interaction.status !== 'running' && after === found.interaction.lastSeq
+      return streamRun(edge, request, reply, { interactionId, form, preferences, after, over, cancelOnLeave: false })
     },
   )
 }

@@ -23,7 +23,7 @@ export interface ProblemBody {
   readonly requestId: string
 }
 
-export function problemBody(error: ErrandError, requestId: string): ProblemBody {
+function problemBody(error: ErrandError, requestId: string): ProblemBody {
   const { param, details, interactionId, supported } = error.extras
   return {
     error: {
@@ -43,9 +43,16 @@ export function problemBody(error: ErrandError, requestId: string): ProblemBody 
 /** The error handler of the whole edge. */
 export function answerProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = toErrandError(thrown)
-  const level = error.status >= 500 ? 'error' : 'debug'
+  // What was not thrown on purpose is a bug, or lost infrastructure: its stack belongs in the log.
+  const unexpected = !(thrown instanceof ErrandError) && error.status >= 500
+  const level = unexpected ? 'error' : error.status >= 500 ? 'info' : 'debug'
   request.log[level](
-    { err: thrown, code: error.code, method: request.method, path: pathOf(request.url) },
+    {
+      ...((unexpected || error.cause !== undefined) && { err: thrown }),
+      code: error.code,
+      method: request.method,
+      path: pathOf(request.url),
+    },
     error.message,
   )
   if (error.retryAfterS !== undefined) reply.header('Retry-After', String(error.retryAfterS))
@@ -53,7 +60,7 @@ export function answerProblem(thrown: unknown, request: FastifyRequest, reply: F
   return reply.code(error.status).type('application/json').send(problemBody(error, request.id))
 }
 
-export function toErrandError(thrown: unknown): ErrandError {
+function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
   const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>
   if (statusCode === 413) return new ErrandError('payload_too_large', 'The body is too large.')

@@ -65,7 +65,7 @@ export function labelFilters(query: Readonly<Record<string, unknown>>): Labels {
 }
 
 /** A parameter's digits as a number; what is not digits stays, for the schema to refuse. */
-export function wholeNumber(value: unknown): unknown {
+function wholeNumber(value: unknown): unknown {
   return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
 }
 

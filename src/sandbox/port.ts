@@ -52,6 +52,8 @@ export interface ExecResult {
   readonly durationMs: number
   /** The language's session had to be started anew: variables of earlier steps are gone. */
   readonly sessionRestarted: boolean
+  /** A process of the step was killed for want of memory, though the step itself went on. */
+  readonly memoryKill?: boolean
 }
 
 export interface Entry {
@@ -59,6 +61,8 @@ export interface Entry {
   readonly path: string
   readonly type: 'file' | 'directory' | 'other'
   readonly size: number
+  /** Why it, or what lies below it, can't be had: its name is not UTF-8, a directory closed to its owner. */
+  readonly problem?: string
 }
 
 export interface Sandbox {

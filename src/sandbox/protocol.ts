@@ -56,6 +56,7 @@ export type Done = Partial<ExecDone> & {
 export interface ExecDone {
   end: ExecEnd
   truncated: boolean
+  memoryKill?: boolean
   durationMs: number
   sessionRestarted: boolean
 }

@@ -927,15 +927,22 @@ def list_entries(header):
                     continue
                 left -= 1
                 clean = name.encode('utf-8', 'replace').decode()
-                kind = 'other'
-                if clean == name:  # a name that is no UTF-8 could not be asked for
-                    kind = 'directory' if stat.S_ISDIR(info.st_mode) else 'file' if stat.S_ISREG(info.st_mode) else 'other'
-                entries.append({'path': prefix + clean, 'type': kind, 'size': info.st_size if kind == 'file' else 0})
-                if kind == 'directory' and header['recursive'] and depth < LIST_DEPTH:
+                kind = 'directory' if stat.S_ISDIR(info.st_mode) else 'file' if stat.S_ISREG(info.st_mode) else 'other'
+                entry = {'path': prefix + clean, 'type': kind, 'size': info.st_size if kind == 'file' else 0}
+                entries.append(entry)
+                if clean != name:
+                    entry.update(type='other', problem='its name is not UTF-8, so it can not be asked for')
+                elif kind == 'directory' and header['recursive']:
+                    if depth >= LIST_DEPTH:
+                        entry['problem'] = 'it lies more than %d directories deep' % LIST_DEPTH
+                        continue
                     try:
                         below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | NO_FOLLOW, dir_fd=fd)
-                    except OSError:
-                        continue  # gone, swapped for a link, or closed to us
+                    except FileNotFoundError:
+                        continue
+                    except OSError as error:  # swapped for a link, or closed to us
+                        entry['problem'] = 'it can not be opened (%s)' % error.strerror.lower()
+                        continue
                     visit(below, prefix + clean + '/', depth + 1)
         finally:
             os.close(fd)

@@ -64,6 +64,7 @@ function describeResult(result: ExecResult, language: Language, maxBytes: number
     notes.push('The output was too long and its middle was left out: print less, or save it to a file and read parts.')
   }
   const end = describeEnd(result)
+  if (result.memoryKill) notes.push('A process was killed because the memory limit of the sandbox was reached.')
   if (end) notes.push(end)
   if (result.sessionRestarted) {
     notes.push(

@@ -14,9 +14,9 @@ export function fileFailure(error: unknown, path: string): string {
     case 'no_space':
       return `\`${path}\` was not written: the sandbox's disk is full. Remove files that are no longer needed.`
     case 'invalid_path':
-      return `\`${path}\` is not a usable path: ${error.message}. Give a path relative to the working directory, such as \`outputs/report.md\`.`
+      return `\`${path}\` is not a usable path: ${sentence(error)} Give a path relative to the working directory, such as \`outputs/report.md\`.`
     case 'denied':
-      return `\`${path}\` can't be written or read here: ${error.message}. The working directory and /tmp are writable.`
+      return `\`${path}\` can't be written or read here: ${sentence(error)} The working directory and /tmp are writable.`
     case 'unavailable':
     case 'lost':
     case 'stale':
@@ -24,4 +24,9 @@ export function fileFailure(error: unknown, path: string): string {
     default:
       throw error.code satisfies never
   }
+}
+
+/** The sandbox's messages end with a full stop, or not. */
+function sentence(error: SandboxError): string {
+  return `${error.message.replace(/\.+$/, '')}.`
 }

@@ -148,8 +148,21 @@ describe('cancel', () => {
     const { interaction } = await checkEnded(server, id)
     expect(interaction.status).toBe('cancelled')
     expect(interaction.executionTrace[0]).toMatchObject({ type: 'tool_call', name: 'code_execution' })
-    expect(interaction.usage).toMatchObject({ input_tokens: 10, output_tokens: 5, tool_calls: 1 })
+    expect(interaction.usage).toMatchObject({ input_tokens: 10, output_tokens: 5, model_calls: 1 })
     expect(interaction.usage.sandbox_ms).toBeGreaterThan(0)
+  })
+
+  it('counts the tool call that it broke off: the trace has it, so usage has it', async () => {
+    const code = "import time; print('begun', flush=True); time.sleep(1000)"
+    provider.when('[counts]', { toolCalls: [{ name: 'code_execution', args: { code } }] })
+    const stream = await server.stream(`${PATH}:stream`, { instruction: '[counts]', tools: TOOLS })
+    const id = stream.headers.get('x-interaction-id')!
+    for await (const { event } of stream.events) {
+      if (event === 'tool_output') expect((await cancel(id)).status).toBe(200)
+    }
+    const { interaction } = await checkEnded(server, id)
+    expect(interaction.executionTrace).toMatchObject([{ type: 'tool_call' }])
+    expect(interaction.usage.tool_calls).toBe(1)
   })
 
   it('ends one whose sandbox only idles between two steps, sandbox and all', async () => {

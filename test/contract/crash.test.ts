@@ -135,10 +135,12 @@ print('ran', time.time_ns())`
       { text: 'Done.' },
     )
     const id = await begin('[running call]', { tools: TOOLS })
-    const begun = new Set(await until(async () => {
-      const pids = await processesWith(marker)
-      return pids.length > 0 && pids
-    }))
+    const begun = new Set(
+      await until(async () => {
+        const pids = await processesWith(marker)
+        return pids.length > 0 && pids
+      }),
+    )
     await crash()
     const watched = ended(server, id)
     let over = false
@@ -160,10 +162,7 @@ print('ran', time.time_ns())`
   })
 
   it('after a fragment was shown: the interaction ends, and its answer never starts over', async () => {
-    provider.when('[shown]', [
-      { text: ['One ', 'two.'], fault: 'stall-after:1' },
-      { text: ['One ', 'two.'] },
-    ])
+    provider.when('[shown]', [{ text: ['One ', 'two.'], fault: 'stall-after:1' }, { text: ['One ', 'two.'] }])
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[shown]' })
     const id = stream.headers.get('x-interaction-id')!
     const seen: WireEvent[] = []

@@ -52,33 +52,39 @@ describe('a model that fails', () => {
     ['reports an error in the middle', { text: ['Half ', 'done'], fault: 'error-event-after:1' }, 'Half '],
   ]
 
-  it.each(FAULTS)('and %s is 500 model_error to a blocking caller, and GET has the rest', async (name, reply, output) => {
-    const marker = `[blocking ${name}]`
-    provider.when(marker, reply)
-    const answer = await server.post(PATH, { instruction: marker })
-    expect(answer.status).toBe(500)
-    const { code, interactionId } = errorOf(answer)
-    expect(code).toBe('model_error')
-    const { interaction } = await checkEnded(server, interactionId!)
-    expect(interaction).toMatchObject({ status: 'failed', output, executionTrace: [], files: [] })
-    expect(interaction.error).toMatchObject({ code: 'model_error' })
-  })
+  it.each(FAULTS)(
+    'and %s is 500 model_error to a blocking caller, and GET has the rest',
+    async (name, reply, output) => {
+      const marker = `[blocking ${name}]`
+      provider.when(marker, reply)
+      const answer = await server.post(PATH, { instruction: marker })
+      expect(answer.status).toBe(500)
+      const { code, interactionId } = errorOf(answer)
+      expect(code).toBe('model_error')
+      const { interaction } = await checkEnded(server, interactionId!)
+      expect(interaction).toMatchObject({ status: 'failed', output, executionTrace: [], files: [] })
+      expect(interaction.error).toMatchObject({ code: 'model_error' })
+    },
+  )
 
-  it.each(FAULTS)('and %s is an error event in a stream, then completed with status failed', async (name, reply, output) => {
-    const marker = `[streamed ${name}]`
-    provider.when(marker, reply)
-    const stream = await server.stream(`${PATH}:stream`, { instruction: marker })
-    expect(stream.status).toBe(200)
-    const seen = await stream.all()
-    const id = stream.headers.get('x-interaction-id')!
-    expect(seen.at(-2)).toMatchObject({
-      event: 'error',
-      data: { interactionId: id, code: 'model_error', status: 500 },
-    })
-    expect(seen.at(-1)).toMatchObject({ event: 'completed', data: { interactionId: id, status: 'failed' } })
-    expect(outputOf(seen)).toBe(output)
-    await checkEnded(server, id, seen)
-  })
+  it.each(FAULTS)(
+    'and %s is an error event in a stream, then completed with status failed',
+    async (name, reply, output) => {
+      const marker = `[streamed ${name}]`
+      provider.when(marker, reply)
+      const stream = await server.stream(`${PATH}:stream`, { instruction: marker })
+      expect(stream.status).toBe(200)
+      const seen = await stream.all()
+      const id = stream.headers.get('x-interaction-id')!
+      expect(seen.at(-2)).toMatchObject({
+        event: 'error',
+        data: { interactionId: id, code: 'model_error', status: 500 },
+      })
+      expect(seen.at(-1)).toMatchObject({ event: 'completed', data: { interactionId: id, status: 'failed' } })
+      expect(outputOf(seen)).toBe(output)
+      await checkEnded(server, id, seen)
+    },
+  )
 
   it('after a tool call leaves trace, usage and files readable', async () => {
     const code = "open('outputs/early.txt', 'w').write('x'); print(42)"
@@ -111,10 +117,7 @@ describe('a model that fails', () => {
   })
 
   it('after its first fragment is not asked again', async () => {
-    provider.when('[no second]', [
-      { text: ['Half ', 'done'], fault: 'reset-after:1' },
-      { text: 'Second try.' },
-    ])
+    provider.when('[no second]', [{ text: ['Half ', 'done'], fault: 'reset-after:1' }, { text: 'Second try.' }])
     const answer = await server.post(PATH, { instruction: '[no second]' })
     const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
     expect(interaction.output).toBe('Half ')

@@ -119,7 +119,10 @@ describe('responseFormat', () => {
 
 describe('previousInteractionId', () => {
   it('carries the conversation over, tool use included, and nothing of the sandbox', async () => {
-    const first = { name: 'code_execution', args: { code: "open('kept.txt', 'w').write('x'); secret = 'tuna'; print('swordfish')" } }
+    const first = {
+      name: 'code_execution',
+      args: { code: "open('kept.txt', 'w').write('x'); secret = 'tuna'; print('swordfish')" },
+    }
     provider.when('[first]', { toolCalls: [first] }, { text: 'The word is swordfish.' })
     const one = await server.post(PATH, { instruction: '[first] find the word', tools: ['code_execution'] })
     expect(one.body.status).toBe('completed')
@@ -146,7 +149,11 @@ describe('previousInteractionId', () => {
     const three = await server.post(PATH, { instruction: '[third]', previousInteractionId: two.body.interactionId })
     expect(three.status).toBe(200)
     const roles = withoutSystem(asked('[third]')[0]!.messages).map(({ role }) => role)
-    expect(roles).toEqual([...['user', 'assistant', 'tool', 'assistant'], ...['user', 'assistant', 'tool', 'assistant'], 'user'])
+    expect(roles).toEqual([
+      ...['user', 'assistant', 'tool', 'assistant'],
+      ...['user', 'assistant', 'tool', 'assistant'],
+      'user',
+    ])
     for (const { body } of [one, two, three]) await checkEnded(server, body.interactionId)
   })
 

@@ -77,7 +77,13 @@ describe('what is unknown', () => {
   })
 
   it('is nothing to tell where all is known', async () => {
-    const fields = { tools: ['code_execution', 'file_read', 'file_write'], network: 'disabled', skills: [], mcp: [], files: [] }
+    const fields = {
+      tools: ['code_execution', 'file_read', 'file_write'],
+      network: 'disabled',
+      skills: [],
+      mcp: [],
+      files: [],
+    }
     expect(warningsOf(await server.post(PATH, { instruction: 'x', ...fields }))).toEqual([])
   })
 

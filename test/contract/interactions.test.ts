@@ -79,7 +79,8 @@ describe('a blocking call', () => {
   })
 
   it('gives files whose address serves exactly the bytes, without a key', async () => {
-    const code = "import os; os.makedirs('outputs/deep', exist_ok=True); open('outputs/deep/ü 1.bin', 'wb').write(bytes(range(256)))"
+    const code =
+      "import os; os.makedirs('outputs/deep', exist_ok=True); open('outputs/deep/ü 1.bin', 'wb').write(bytes(range(256)))"
     provider.when('[file]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text: 'Written.' })
     const { body } = await server.post(PATH, { instruction: '[file]', tools: ['code_execution'] })
     const [file] = body.files
@@ -332,7 +333,10 @@ describe('a caller that goes away', () => {
 
   it('stops its streamed run where onDisconnect is "cancel"', async () => {
     held('[left stream cancel]', 1)
-    const stream = await server.stream(`${PATH}:stream`, { instruction: '[left stream cancel]', onDisconnect: 'cancel' })
+    const stream = await server.stream(`${PATH}:stream`, {
+      instruction: '[left stream cancel]',
+      onDisconnect: 'cancel',
+    })
     await stream.events.next()
     stream.drop()
     const id = stream.headers.get('x-interaction-id')!

@@ -40,7 +40,12 @@ export interface Ended {
 }
 
 /** Asserts all of the above. `seen`: the events that somebody followed live from the first; they must be the stored ones. */
-export async function checkEnded(server: Server, id: string, seen?: readonly WireEvent[], key = server.key): Promise<Ended> {
+export async function checkEnded(
+  server: Server,
+  id: string,
+  seen?: readonly WireEvent[],
+  key = server.key,
+): Promise<Ended> {
   const headers = { 'x-svc-api-key': key }
   const stream = await server.stream(`/v1beta/interactions/${id}:stream`, undefined, headers)
   expect(stream.status).toBe(200)
@@ -54,7 +59,7 @@ export async function checkEnded(server: Server, id: string, seen?: readonly Wir
 }
 
 /** What holds of a whole stream by itself. */
-export function checkStream(events: readonly WireEvent[], id: string): void {
+function checkStream(events: readonly WireEvent[], id: string): void {
   expect(events.map((event) => event.id)).toEqual(events.map((_, i) => String(i + 1)))
   expect(events.filter(({ event }) => event === 'completed')).toHaveLength(1)
   const last = events.at(-1)!
@@ -122,7 +127,7 @@ function checkFiles(files: any): void {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: any answer may come here.
-export function checkUsage(usage: any): void {
+function checkUsage(usage: any): void {
   expect(usage).toBeTypeOf('object')
   for (const count of COUNTS) {
     expect(Number.isInteger(usage[count]), `${count} in ${JSON.stringify(usage)}`).toBe(true)

@@ -36,7 +36,11 @@ const WAYS: [string, Resume][] = [
 
 /** A finished interaction with events of many kinds. */
 async function finished(marker: string): Promise<{ id: string; all: WireEvent[] }> {
-  provider.when(marker, { reasoning: ['Well', '.'], text: 'I look.', toolCalls: [CALL] }, { text: ['It ', 'is ', '1.'] })
+  provider.when(
+    marker,
+    { reasoning: ['Well', '.'], text: 'I look.', toolCalls: [CALL] },
+    { text: ['It ', 'is ', '1.'] },
+  )
   const body = { instruction: marker, tools: ['code_execution', 'time_machine'] }
   const stream = await server.stream(`${PATH}:stream`, body)
   const all = await stream.all()
@@ -186,7 +190,7 @@ describe('following', () => {
     const seen: WireEvent[] = []
     while (seen.at(-1)?.event !== 'completed') {
       const after = seen.at(-1)?.id
-      const headers = after === undefined ? {} : { 'last-event-id': after }
+      const headers: Record<string, string> = after === undefined ? {} : { 'last-event-id': after }
       const stream = await server.stream(`${PATH}/${id}:stream`, undefined, headers)
       const { value } = await stream.events.next()
       seen.push(value!)

@@ -179,13 +179,16 @@ describe('text of a model that has tools', () => {
     ])
   })
 
-  it.each([241, 1000])('is answer from %i characters on, and stays part of it, parted by a blank line', async (length) => {
-    const text = 'x'.repeat(length)
-    provider.when(`[released ${length}]`, { text: [...text], toolCalls: [call] }, { text: 'It is 42.' })
-    const { seen, interaction } = await run(`[released ${length}]`, { tools: TOOLS })
-    expect(interaction.output).toBe(`${text}\n\nIt is 42.`)
-    expect(traceOf(seen).map(({ type }) => type)).toEqual(['tool_call', 'tool_result'])
-  })
+  it.each([241, 1000])(
+    'is answer from %i characters on, and stays part of it, parted by a blank line',
+    async (length) => {
+      const text = 'x'.repeat(length)
+      provider.when(`[released ${length}]`, { text: [...text], toolCalls: [call] }, { text: 'It is 42.' })
+      const { seen, interaction } = await run(`[released ${length}]`, { tools: TOOLS })
+      expect(interaction.output).toBe(`${text}\n\nIt is 42.`)
+      expect(traceOf(seen).map(({ type }) => type)).toEqual(['tool_call', 'tool_result'])
+    },
+  )
 
   it('parts three turns by a blank line each, and leaves out a turn that was held back', async () => {
     const long = (letter: string) => letter.repeat(300)
@@ -299,7 +302,8 @@ describe('text of any kind', () => {
   })
 
   it('reaches the caller whole where the provider’s bytes are cut in the middle of a character', async () => {
-    const cut = (body: Buffer) => Array.from({ length: Math.ceil(body.length / 7) }, (_, i) => body.subarray(i * 7, i * 7 + 7))
+    const cut = (body: Buffer) =>
+      Array.from({ length: Math.ceil(body.length / 7) }, (_, i) => body.subarray(i * 7, i * 7 + 7))
     provider.when('[cut]', { text: ['👩‍👩‍👧‍👦', 'ü🦀', '한'], cut })
     const { interaction } = await run('[cut]')
     expect(interaction.output).toBe('👩‍👩‍👧‍👦ü🦀한')
@@ -317,7 +321,11 @@ describe('text of any kind', () => {
     // NUL and escape aside: what a program prints is shown as text.
     const said = NASTY.filter((text) => !text.includes('\u0000')).join('|')
     const code = `print(${JSON.stringify(said)}, end='')`
-    provider.when('[nasty tool]', { reasoning: said, toolCalls: [{ name: 'code_execution', args: { code } }] }, { text: 'ok' })
+    provider.when(
+      '[nasty tool]',
+      { reasoning: said, toolCalls: [{ name: 'code_execution', args: { code } }] },
+      { text: 'ok' },
+    )
     const { interaction } = await run('[nasty tool]', { tools: TOOLS })
     const [reasoning, call, result] = interaction.executionTrace
     expect(reasoning.content).toBe(said)

@@ -156,17 +156,6 @@ describe('file_read', () => {
     }
   })
 
-  it('is refused outside the working directory, inside the sandbox too', async () => {
-    const [, ...all] = await outputs(
-      bash('echo secret > /tmp/a.txt'),
-      ...['/etc/passwd', '/usr/lib/os-release', '/tmp/a.txt', '/'].map((path) => readFile(path)),
-    )
-    for (const output of all) {
-      expect(output).not.toMatch(/nobody|NAME=|secret|usr/)
-      expect(output).toMatch(/workspace|working directory/i)
-    }
-  })
-
   it('takes a path with a NUL or none as an error for the model', async () => {
     for (const output of await outputs(readFile('a\0b'), readFile(''), readFile('x'.repeat(5000)))) {
       expect(output).toMatch(/\S/)
@@ -276,12 +265,6 @@ describe('file_write', () => {
     for (const output of all.slice(0, -1)) expect(output).toMatch(/workspace|working directory/i)
     expect(all.at(-1)).toMatch(/^end$/m)
     expect(all.at(-1)).not.toContain('escape')
-  })
-
-  it('is refused outside the working directory, in the temporary directory too', async () => {
-    const [refused, listed] = await outputs(writeFile('/tmp/escape.txt', 'x'), bash('ls -A /tmp; echo end'))
-    expect(listed!.trim()).toBe('end')
-    expect(refused).toMatch(/workspace|working directory/i)
   })
 
   it('makes what code runs with at once', async () => {

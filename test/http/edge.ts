@@ -36,7 +36,7 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   [OFF_KEY]: { keyId: 'key_3', projectId: 'prj_3', accountId: 'acc_2', enabled: false },
 }
 
-export const USAGE: Usage = {
+const USAGE: Usage = {
   input_tokens: 10,
   output_tokens: 5,
   total_tokens: 15,
@@ -67,7 +67,7 @@ export interface ScriptedEngine extends Engine {
   onSubmit: (run: ScriptedRun) => void
 }
 
-export function completedEvent(interactionId: string, status: 'completed' | 'failed' | 'cancelled'): RunEvent {
+function completedEvent(interactionId: string, status: 'completed' | 'failed' | 'cancelled'): RunEvent {
   return { type: 'completed', interactionId, status, usage: USAGE }
 }
 
@@ -128,8 +128,7 @@ export function createScriptedEngine(): ScriptedEngine {
           yield batch
           next += batch.length
           if (batch.at(-1)?.type === 'completed') return
-        } else if (next > 0 && run.log[next - 1]?.type === 'completed') return
-        else {
+        } else {
           await new Promise<void>((resolve) => {
             const wake = () => {
               waiting.delete(wake)

@@ -13,8 +13,6 @@ const MAX_URL_CHARS = 4096
 const MAX_SECRET_CHARS = 16_384
 const MAX_MCP_TOOLS = 128
 
-export type RequestSchemas = ReturnType<typeof createRequestSchemas>
-
 export function createRequestSchemas(limits: Limits) {
   const settings = settingFields(limits)
   const agent = {

@@ -9,7 +9,7 @@ import type { Interaction } from '../../domain/interaction.ts'
 import type { Limits } from '../../domain/limits.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { check, unknownFields, wrongField } from '../fields.ts'
-import * as answers from './2026-05-20-answers.ts'
+import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
 import { createRequestSchemas } from './2026-05-20-requests.ts'
 import type { Body, Codec, Form, Presentation } from './codec.ts'
 import { decodeFiles } from './input-files.ts'
@@ -23,7 +23,7 @@ export function createRevision20260520(limits: Limits): Codec {
   const requests = createRequestSchemas(limits)
   return {
     revision: '2026-05-20',
-    schemas: { ...requests, ...answers },
+    schemas: { ...requests, agent, agentList, agentVersions, interaction, interactionList, eventStream },
 
     decodeNewAgent(body) {
       const { id, ...fields } = withoutNulls(check(requests.newAgent, body))

@@ -61,7 +61,9 @@ export function createSteps(runner: Runner, memoryMiB: number, endSandbox: () =>
     const finish = (end: ExecEnd, told: Partial<ExecDone>) => {
       clearTimeout(backstop)
       dueMs -= timeoutMs
-      const done = { truncated: false, durationMs: Date.now() - started, sessionRestarted: false, ...told, end }
+      const memoryKill = end.kind === 'exit' && runner.cell.memoryKills() > killsBefore
+      const about = { truncated: false, durationMs: Date.now() - started, sessionRestarted: false, ...told }
+      const done: ExecDone = { ...about, end, ...(memoryKill && { memoryKill }) }
       tell.done = done
       for (const listener of tell.listeners) listener({ op: 'done', ...done })
       tell.listeners.clear()
