@@ -1,9 +1,15 @@
 #!/usr/bin/env node
 /** The command line. Arguments, environment, streams and signals are read here and nowhere else. */
+import { enableCompileCache } from 'node:module'
 import { text } from 'node:stream/consumers'
-import { CommanderError } from 'commander'
-import { createProgram } from './cli/program.ts'
-import { Exit, type Surroundings, type Terminal } from './cli/surroundings.ts'
+import { fileURLToPath } from 'node:url'
+import type { Surroundings, Terminal } from './cli/surroundings.ts'
+
+// Stripping types and compiling takes two thirds of a start. Where the directory can't be written, nothing is cached.
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/errand', import.meta.url)))
+const { CommanderError } = await import('commander')
+const { createProgram } = await import('./cli/program.ts')
+const { Exit } = await import('./cli/surroundings.ts')
 
 function terminal(stream: NodeJS.WriteStream): Terminal {
   // Whoever reads us went away (`errand run … | head`): there is nothing left to say and nobody to say it to.
