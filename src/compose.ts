@@ -8,6 +8,7 @@ import { loadSecret } from './accounts/secret.ts'
 import { openDiskBlobs } from './blobs/disk.ts'
 import type { Config } from './config.ts'
 import { newId } from './domain/ids.ts'
+import { createEgress } from './egress/create-egress.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
 import { openEngine } from './engine/open-engine.ts'
@@ -91,6 +92,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
         blobs,
         catalogue,
         sandboxes,
+        egress: createEgress({ allowPrivate: config.egress.allowPrivate, log }),
         tools: createTools(),
         limits: config.limits,
         sandboxLimits: config.sandbox,
@@ -171,7 +173,9 @@ function createClosers(): Closers {
   const open: { close(graceMs: number): Promise<unknown> }[] = []
   let closing: Promise<void> | undefined
   async function closeAll(graceMs: number): Promise<void> {
-    for (const part of open.reverse()) await part.close(graceMs)
+    const failures: unknown[] = []
+    for (const part of open.reverse()) await part.close(graceMs).catch((error) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
   }
   return {
     add(part) {

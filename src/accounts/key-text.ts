@@ -3,7 +3,7 @@
  * (190 bits), and 6 of a checksum over all before it, so that a typo is refused without asking the database.
  */
 
-import { createHmac } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { base62, randomBase62 } from '../domain/ids.ts'
 
@@ -23,7 +23,7 @@ export function isKeyText(text: string): boolean {
 }
 
 /** What is stored of a key: a keyed hash, so that a stolen database can't be searched for guessed keys. */
-export function hashKey(secret: Uint8Array, text: string): string {
+export function hashKey(secret: KeyObject, text: string): string {
   return createHmac('sha256', secret).update(text).digest('hex')
 }
 

@@ -2,7 +2,7 @@
  * Accounts over the database. One account, `default`, is made with the first project; more come with the console.
  * A key is looked up by its hash at each call: the read is a few microseconds, and a revoked key is dead at once.
  */
-import { hkdfSync } from 'node:crypto'
+import { createSecretKey, hkdfSync } from 'node:crypto'
 import { sql } from 'kysely'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
@@ -24,7 +24,7 @@ export interface AccountsOptions {
 }
 
 export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): Accounts {
-  const hashSecret = new Uint8Array(hkdfSync('sha256', secret, '', 'errand api keys', 32))
+  const hashSecret = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'errand api keys', 32)))
   const temporary = new Map<string, Caller>()
   const lastUsed = new Map<string, number>()
 
@@ -93,7 +93,8 @@ export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): A
   return {
     async authenticate(key) {
       if (!isKeyText(key)) return undefined
-      const own = temporary.get(hashKey(hashSecret, key))
+      const hash = hashKey(hashSecret, key)
+      const own = temporary.get(hash)
       if (own) return own
       const row = await db.query
         .selectFrom('keys as k')
@@ -102,7 +103,7 @@ export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): A
           join.onRef('s.account_id', '=', 'p.account_id').on('s.name', '=', sql.lit('experimental.managedAgents')),
         )
         .select(['k.id', 'k.project_id', 'k.expires_at', 'k.revoked_at', 'p.account_id', 's.value'])
-        .where('k.hash', '=', hashKey(hashSecret, key))
+        .where('k.hash', '=', hash)
         .executeTakeFirst()
       if (!row || row.revoked_at !== null) return undefined
       if (row.expires_at !== null && Number(row.expires_at) <= now()) return undefined

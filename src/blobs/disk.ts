@@ -1,6 +1,6 @@
 /** Files on this machine's disk: written to a temporary name, synced, then renamed, so that a key holds a whole file or none. */
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readFile, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { randomBase62 } from '../domain/ids.ts'
 import type { Blobs } from './port.ts'
@@ -30,7 +30,7 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
           await file.close()
         }
         await rename(temporary, target)
-        await syncDirectory(dirname(target))
+        for (let up = dirname(target); up.startsWith(directory); up = dirname(up)) await syncDirectory(up)
       } catch (error) {
         await rm(temporary, { force: true })
         throw error
@@ -41,14 +41,14 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
       const target = path(key)
       return (await stat(target).catch(missing)) ? createReadStream(target) : undefined
     },
-    async remove(keys) {
-      for (const key of keys) {
-        const target = path(key)
-        await rm(target, { force: true })
-        // The folders go with their last file; one that still holds others stays.
-        await rmdir(dirname(target)).catch(() => {})
-        await rmdir(dirname(dirname(target))).catch(() => {})
-      }
+    async removeAll(owner) {
+      await rm(path(owner), { recursive: true, force: true })
+    },
+    async owners(ageMs) {
+      const before = Date.now() - ageMs
+      const names = await readdir(directory)
+      const stats = await Promise.all(names.map((name) => stat(join(directory, name)).catch(missing)))
+      return names.filter((name, i) => KEY.test(name) && (stats[i]?.mtimeMs ?? before) < before)
     },
     async close() {},
   }

@@ -62,9 +62,10 @@ const models = z.record(
 
 /** `10.1.0.0/16`, `127.0.0.1:9000`, `[::1]:9000`, `10.1.2.3`. */
 function isPrivateRange(value: string): boolean {
-  const cidr = /^(.+)\/(\d{1,3})$/.exec(value)
+  const cidr = /^(.+)\/(\d{1,3})(?::(\d{1,5}))?$/.exec(value)
   if (cidr) {
     const version = isIP(cidr[1]!)
+    if (Number(cidr[3] ?? 0) > 65535) return false
     return version !== 0 && Number(cidr[2]) <= (version === 4 ? 32 : 128)
   }
   const withPort = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(value)
@@ -197,7 +198,7 @@ export const SETTINGS: readonly Setting[] = [
   list('egress.allowPrivate', {
     must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',
     item: isPrivateRange,
-    doc: 'Private addresses that runs may reach all the same. Nothing in this version reaches out, so it opens nothing yet.',
+    doc: 'Private addresses that runs may reach all the same, by http too: for files by URL. Without a port, 80 and 443; `10.1.0.0/16:9000` opens another.',
   }),
   whole('metrics.port', { min: 0, max: 65_535, doc: 'A port of its own for `GET /metrics`, on `host`.' }),
   text('metrics.key', {

@@ -14,6 +14,15 @@ export interface InlineFile {
   readonly mimeType?: string
 }
 
+/** A file that lies elsewhere and is fetched before the model is asked. */
+export interface LinkedFile {
+  /** Relative path inside the workspace, checked. */
+  readonly name: string
+  /** As the caller wrote it: its query may be a secret. Checked when the run is accepted. */
+  readonly url: string
+  readonly mimeType?: string
+}
+
 /** What a caller asked for, in no revision's dialect. Absent settings fall to the agent, then to the operator. */
 export interface RunRequest {
   readonly instruction: string
@@ -24,7 +33,7 @@ export interface RunRequest {
     'systemInstruction' | 'model' | 'tools' | 'skills' | 'mcp' | 'network' | 'policy'
   >
   readonly labels: Labels
-  readonly files: readonly InlineFile[]
+  readonly files: readonly (InlineFile | LinkedFile)[]
   readonly responseFormat?: JsonSchema
   readonly previousInteractionId?: string
   readonly onDisconnect: 'continue' | 'cancel'
@@ -59,6 +68,8 @@ export interface RunSpec {
   readonly responseFormat?: JsonSchema
   readonly previousInteractionId?: string
   readonly inputFiles: readonly StoredFile[]
+  /** Not fetched yet. When they are, they stand in `inputFiles`, and their addresses nowhere. */
+  readonly linkedFiles?: readonly (LinkedFile & Pick<StoredFile, 'blob'>)[]
   readonly onDisconnect: 'continue' | 'cancel'
 }
 

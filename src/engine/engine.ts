@@ -48,6 +48,8 @@ export interface Engine {
    * consumer costs no memory. Ends early, without an error, when `signal` aborts. The interaction must exist.
    */
   follow(interactionId: string, after: number, signal: AbortSignal): AsyncIterable<readonly StoredEvent[]>
+  /** The interaction without its story: cheap, however long its log. Undefined where the project has none by that id. */
+  find(projectId: string, interactionId: string): Promise<Interaction | undefined>
   /** Undefined where the project has none by that id. */
   get(projectId: string, interactionId: string): Promise<InteractionView | undefined>
   /** Newest first unless asked otherwise. `next` is what `after` takes for the page behind. */

@@ -6,12 +6,14 @@
  * however slow its consumer is, and can neither miss nor repeat an event.
  */
 import type { StoredEvent } from '../domain/event.ts'
-import { readEvents } from '../store/events.ts'
+import { readEvents, readProgress } from '../store/events.ts'
 import type { Database } from '../store/port.ts'
 import type { Hub } from './hub.ts'
 
-const PAGE = 500
 const MAX_HELD_BYTES = 256 * 1024
+/** Rows of the first page; the next ones are as long as the rows so far let expect MAX_HELD_BYTES. */
+const FIRST_PAGE = 4
+const MAX_PAGE = 500
 
 export interface FollowOptions {
   readonly db: Database
@@ -28,6 +30,7 @@ export async function* followLog(
 ): AsyncGenerator<readonly StoredEvent[]> {
   let last = after
   let behind = true
+  let pageRows = FIRST_PAGE
   let held: StoredEvent[] = []
   let heldBytes = 0
   let wake: (() => void) | undefined
@@ -46,12 +49,16 @@ export async function* followLog(
 
   try {
     while (!signal.aborted) {
-      const events = behind ? await readPage() : takeHeld()
+      const read = behind
+      const events = read ? await readPage() : takeHeld()
       if (events.length > 0) {
         last = events.at(-1)!.seq
         yield events
         if (events.at(-1)!.type === 'completed') return
-      } else if (!behind) await nextHint()
+      } else if (!behind) {
+        if (read && held.length === 0 && (await isOver())) return
+        await nextHint()
+      }
     }
   } finally {
     unsubscribe()
@@ -63,12 +70,20 @@ export async function* followLog(
     held = []
     heldBytes = 0
     behind = false
-    const page = await readEvents(db, interactionId, last, PAGE)
-    if (page.length === PAGE) {
+    const page = await readEvents(db, interactionId, last, pageRows)
+    if (page.length === pageRows) {
       behind = true
       held = []
+      const bytes = page.reduce((sum, event) => sum + event.data.length, 0)
+      pageRows = Math.max(1, Math.min(MAX_PAGE, 4 * pageRows, Math.floor((MAX_HELD_BYTES * page.length) / (bytes + 1))))
     }
     return page
+  }
+
+  /** Nothing follows any more: the log was read to its end before, or is gone. */
+  async function isOver(): Promise<boolean> {
+    const row = await readProgress(db, interactionId)
+    return !row || (row.status !== 'running' && row.lastSeq <= last)
   }
 
   /** The held events behind `last`; where they don't follow on it, nothing, and the log is read instead. */

@@ -80,8 +80,8 @@ export function openEngine({
     const interaction = await findInteraction(db, id, projectId)
     if (!interaction) throw notFound(id)
     if (interaction.status === 'running') {
-      const run = worker?.get(id)
       await endOutside(parts, id, { status: 'cancelled', usage: await usageOf(interaction) })
+      const run = worker?.get(id)
       run?.stop(new Stop('cancelled'))
       await parts.sandboxes.destroy(id)
       await run?.finished
@@ -97,7 +97,7 @@ export function openEngine({
     if (interaction.status === 'running' || !(await deleteInteraction(db, projectId, id))) {
       throw new ErrandError('conflict', `The interaction ${id} is still running; cancel it first.`)
     }
-    await parts.blobs.remove([...interaction.spec.inputFiles, ...interaction.outputFiles].map((file) => file.blob))
+    await parts.blobs.removeAll(id)
   }
 
   return {
@@ -106,6 +106,7 @@ export function openEngine({
       return submitRun(parts, worker, projectId, request, options)
     },
     follow: (id, after, signal) => followLog({ db, hub, pollMs: FOLLOW_POLL_MS }, id, after, signal),
+    find: (projectId, id) => findInteraction(db, id, projectId),
     async get(projectId, id) {
       const found = await findInteraction(db, id, projectId)
       if (!found) return undefined
@@ -126,7 +127,8 @@ export function openEngine({
     remove,
     async ready() {
       if (closing) return 'The server is shutting down.'
-      await db.query.selectFrom('accounts').select('id').limit(1).execute()
+      // Through the writer, which may be gone while reads still work.
+      await db.write([{ query: db.query.selectFrom('accounts').select('id').limit(1).compile() }])
       const models = parts.catalogue.describe()
       return models.some((model) => model.unavailable === undefined) || models[0]!.unavailable!
     },

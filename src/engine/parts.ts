@@ -4,6 +4,7 @@ import type { ToolName } from '../domain/agent.ts'
 import type { TerminalStatus } from '../domain/event.ts'
 import type { Limits } from '../domain/limits.ts'
 import type { Usage } from '../domain/usage.ts'
+import type { Egress } from '../egress/port.ts'
 import type { Catalogue } from '../models/port.ts'
 import type { Sandboxes, SandboxLimits } from '../sandbox/port.ts'
 import type { Database } from '../store/port.ts'
@@ -17,6 +18,8 @@ export interface EngineParts {
   readonly blobs: Blobs
   readonly catalogue: Catalogue
   readonly sandboxes: Sandboxes
+  /** For all that is reached because a caller said so. */
+  readonly egress: Egress
   readonly tools: ReadonlyMap<ToolName, Tool>
   readonly limits: Limits
   readonly sandboxLimits: SandboxLimits

@@ -12,6 +12,8 @@ const SWEEP_MS = 10_000
 const RETENTION_MS = 600_000
 const DAY_MS = 86_400_000
 const BATCH = 100
+/** Younger files may belong to a request that is being stored right now. */
+const ORPHAN_MS = 3_600_000
 
 export interface ReaperOptions {
   readonly parts: EngineParts
@@ -31,9 +33,11 @@ export function openReaper({ parts, remove }: ReaperOptions): Reaper {
     setInterval(() => enqueue(failStarved), queueMs),
     setInterval(() => enqueue(sweepSandboxes), SWEEP_MS),
     setInterval(() => enqueue(removeExpired), RETENTION_MS),
+    setInterval(() => enqueue(removeOrphanFiles), RETENTION_MS),
   ]
   enqueue(sweepSandboxes)
   enqueue(removeExpired)
+  enqueue(removeOrphanFiles)
 
   function enqueue(task: () => Promise<void>): void {
     busy = busy.then(async () => {
@@ -61,10 +65,21 @@ export function openReaper({ parts, remove }: ReaperOptions): Reaper {
     }
   }
 
+  /** Files of a request that was never stored, or of an interaction that was removed while the server died. */
+  async function removeOrphanFiles(): Promise<void> {
+    for (const id of await parts.blobs.owners(ORPHAN_MS)) {
+      if (!(await findInteraction(parts.db, id))) await parts.blobs.removeAll(id)
+    }
+  }
+
   async function removeExpired(): Promise<void> {
     for (;;) {
       const expired = await findExpired(parts.db, parts.limits.retentionDays * DAY_MS, BATCH)
-      for (const { projectId, id } of expired) await remove(projectId, id)
+      for (const { projectId, id } of expired) {
+        await remove(projectId, id).catch((error) =>
+          parts.log.debug({ err: error, interactionId: id }, 'was removed already'),
+        )
+      }
       if (expired.length > 0)
         parts.log.info({ removed: expired.length }, 'removed interactions that are past their retention')
       if (expired.length < BATCH || closed) break

@@ -3,8 +3,10 @@
  *
  * Events are numbered when they are written, so neighbouring fragments can join until then. One write is under way at a
  * time; what comes meanwhile goes with the next. Followers are told after the commit, never before: nothing is shown that
- * is not stored. The first write that finds the fence broken, or the database gone, ends the recorder (`onLost`).
+ * is not stored. A write that finds the fence broken ends
+ * the recorder (`onLost`); one that the database could not take is tried again for a while.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
 import { appendStatements, type Ending, endStatements, numberEvents } from '../store/events.ts'
 import type { Claim } from '../store/interactions.ts'
@@ -23,6 +25,23 @@ export interface RecorderOptions {
 
 /** A statement that belongs to the events before it; told the number of the last of them. */
 export type Attachment = (lastSeq: number) => Statement
+
+/** An attachment, and how many of the pending events stand before it. */
+interface Placed {
+  readonly behind: number
+  readonly attachment: Attachment
+}
+
+interface Taken {
+  readonly pending: readonly RunEvent[]
+  readonly attachments: readonly Placed[]
+  readonly events: StoredEvent[]
+  readonly statements: Statement[]
+}
+
+/** A full disk may have room again soon: so long the database is asked again. Shorter than a lease. */
+const PATIENCE_MS = 20_000
+const RETRY_MS = 250
 
 export interface Recorder {
   /** Adds an event; durable some time later. Ignored once the recorder is lost or ended. */
@@ -46,7 +65,8 @@ export function createRecorder({ db, hub, claim, now, onLost, ...options }: Reco
   let { stage } = options
   let { lastSeq } = claim
   let pending: RunEvent[] = []
-  let attachments: { readonly behind: number; readonly attachment: Attachment }[] = []
+  let attachments: Placed[] = []
+  let giveUpAt = Number.POSITIVE_INFINITY
   let writing: Promise<void> | undefined
   let ending: Omit<Ending, 'at'> | undefined
   let lost = false
@@ -58,36 +78,57 @@ export function createRecorder({ db, hub, claim, now, onLost, ...options }: Reco
   }
 
   /** What is pending, as one transaction; asked for when the database is ready to take it. */
-  function takePending(): { events: StoredEvent[]; statements: Statement[] } {
+  function takePending(): Taken {
     const fence = { id: claim.id, epoch: claim.epoch, lastSeq }
     const events = numberEvents(pending, lastSeq)
+    const taken = { pending, attachments }
     const extra = attachments.map(({ behind, attachment }) => attachment(lastSeq + behind))
     pending = []
     attachments = []
     const main = ending
       ? endStatements(db, fence, events, { ...ending, at: now() })
       : appendStatements(db, fence, events, stage, now())
-    return { events, statements: [...main, ...extra] }
+    return { ...taken, events, statements: [...main, ...extra] }
   }
 
-  async function writePending(): Promise<void> {
-    let events: StoredEvent[] = []
+  /** What was taken and could not be written, to be written before anything newer. */
+  function putBack(taken: Taken): void {
+    pending = [...taken.pending, ...pending]
+    attachments = [
+      ...taken.attachments,
+      ...attachments.map(({ behind, attachment }) => ({ behind: behind + taken.pending.length, attachment })),
+    ]
+  }
+
+  /** False where the database could not take it. */
+  async function writePending(): Promise<boolean> {
+    let taken: Taken | undefined
     try {
       const result = await db.write(() => {
-        const taken = takePending()
-        events = taken.events
+        taken = takePending()
         return taken.statements
       })
-      if (!result.ok) return lose('fenced')
+      if (!result.ok) lose('fenced')
+      else if (taken) {
+        lastSeq += taken.events.length
+        hub.publish(claim.id, taken.events)
+      }
+      return true
     } catch (error) {
-      return lose('database', error as Error)
+      if (taken) putBack(taken)
+      if (performance.now() > giveUpAt) lose('database', error as Error)
+      return false
     }
-    lastSeq += events.length
-    hub.publish(claim.id, events)
   }
 
   async function writeAll(): Promise<void> {
-    while (!lost && (pending.length > 0 || attachments.length > 0)) await writePending()
+    while (!lost && (pending.length > 0 || attachments.length > 0)) {
+      if (await writePending()) giveUpAt = Number.POSITIVE_INFINITY
+      else {
+        if (giveUpAt === Number.POSITIVE_INFINITY) giveUpAt = performance.now() + PATIENCE_MS
+        await delay(RETRY_MS)
+      }
+    }
     writing = undefined
   }
 

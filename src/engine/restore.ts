@@ -3,7 +3,7 @@
  *
  * Behind each turn (`atSeq`) stand the tool calls it asked for, in order, each with its result as far as the run came.
  */
-import type { RunEvent, StoredEvent } from '../domain/event.ts'
+import type { RunEvent, Stage, StoredEvent } from '../domain/event.ts'
 import { decodeEvent } from '../domain/event.ts'
 import { type AssistantPart, type Message, toolCalls, userText } from '../domain/message.ts'
 import type { Turn } from '../store/turns.ts'
@@ -17,13 +17,22 @@ export interface OpenCall {
   readonly step: number | undefined
 }
 
+/**
+ * What an earlier worker left of the sandbox. `unfinished`: it was being made, so nothing ran in it yet and files may be
+ * missing. `ready`: it was made; whether it still lives is the sandbox host's to say.
+ */
+export type Inheritance = 'none' | 'unfinished' | 'ready'
+
 export interface Restored {
+  readonly sandbox: Inheritance
   /** The turns and tool results, behind the instruction. */
   readonly messages: readonly Message[]
   readonly openCalls: readonly OpenCall[]
   /** The last turn, where it asked for no tool: it ended the answer, or was to be sent back to the model. */
   readonly closingTurn: Turn | undefined
   readonly lastStep: number
+  /** What the log said last of where the run is. */
+  readonly stage: Stage
   readonly finishedToolCalls: number
   /** Answer text was shown in a turn that is stored. */
   readonly answerStarted: boolean
@@ -32,10 +41,12 @@ export interface Restored {
 }
 
 export const NOTHING_RESTORED: Restored = {
+  sandbox: 'none',
   messages: [],
   openCalls: [],
   closingTurn: undefined,
   lastStep: 0,
+  stage: 'queued',
   finishedToolCalls: 0,
   answerStarted: false,
   answerBroken: false,
@@ -66,14 +77,26 @@ export function restore(turns: readonly Turn[], stored: readonly StoredEvent[]):
   const boundary = last?.atSeq ?? 0
   const shown = events.filter(({ event }) => event.type === 'partial_output')
   return {
+    sandbox: inheritance(events.map(({ event }) => event)),
     messages,
     openCalls,
     closingTurn: last && askedTools(last).length === 0 ? last : undefined,
     lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
+    stage: events.reduce<Stage>((stage, { event }) => (event.type === 'stage' ? event.stage : stage), 'queued'),
     finishedToolCalls,
     answerStarted: shown.some(({ seq }) => seq <= boundary),
     answerBroken: shown.some(({ seq }) => seq > boundary),
   }
+}
+
+/** A sandbox is only made within a tool call, and `working` follows when it is ready; a take-over says neither. */
+function inheritance(events: readonly RunEvent[]): Inheritance {
+  const firstCall = events.findIndex((event) => event.type === 'tool_call')
+  if (firstCall < 0) return 'none'
+  const stages = events.slice(firstCall).flatMap((event) => (event.type === 'stage' ? [event.stage] : []))
+  const made = stages.lastIndexOf('provisioning')
+  if (made < 0) return 'none'
+  return stages[made + 1] === 'working' ? 'ready' : 'unfinished'
 }
 
 /** What a turn asked for. One that was cut off at its length asked for nothing: its calls may be cut off too. */

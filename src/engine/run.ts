@@ -1,12 +1,12 @@
 /**
  * One claimed interaction from claim to end:
  *
- *   claim → restore → [provisioning → working]* → settling → end
+ *   claim → restore → files by URL → [provisioning → working]* → settling → end
  *
  * `settling` takes the output files and the sandbox's end before the terminal event is written, so that whoever sees
  * `completed` finds the files there and no process left.
  */
-import { type ErrorCode, type RunError, toRunError } from '../domain/errors.ts'
+import { ErrandError, type ErrorCode, type RunError, toRunError } from '../domain/errors.ts'
 import type { RunEvent, StopReason, TerminalStatus } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
@@ -15,20 +15,22 @@ import { SandboxError } from '../sandbox/port.ts'
 import { outputFilesStatement, readEvents } from '../store/events.ts'
 import type { Claim } from '../store/interactions.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
+import { fetchLinkedFiles } from './linked-files.ts'
 import { runLoop } from './loop.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { openingMessages, systemPrompt } from './opening.ts'
 import type { EngineParts } from './parts.ts'
 import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
-import { NOTHING_RESTORED, type Restored, restore } from './restore.ts'
+import { type Inheritance, NOTHING_RESTORED, type Restored, restore } from './restore.ts'
 import { Stop, stopCause } from './stop.ts'
-import { createWorkspace, type Workspace } from './workspace.ts'
+import { createWorkspace, type Outputs, type Workspace } from './workspace.ts'
 
 const ALL_EVENTS = 1_000_000
 /** Claims after which an interaction is taken to kill its workers. */
 const MAX_ATTEMPTS = 3
 /** Output files of a run that failed are still taken, but nobody waits longer for them. */
 const COLLECT_AFTER_FAILURE_MS = 1_000
+const COLLECT_MS = 120_000
 
 export interface Run {
   readonly id: string
@@ -100,12 +102,13 @@ async function execute(
   })
   let workspace: Workspace | undefined
   try {
-    recorder.append({ type: 'stage', stage: 'working' })
     const past = await readPast(parts, claim)
+    if (past.restored.stage === 'queued') recorder.append({ type: 'stage', stage: 'working' })
     const meter = startMeter(parts, claim, spec, past.turns, past.restored.finishedToolCalls)
     onMeter(meter)
-    workspace = openWorkspace(parts, claim, spec, recorder, meter, remainingMs, signal)
-    const outcome = await work(parts, claim, spec, recorder, meter, workspace, past.restored, remainingMs, signal)
+    workspace = openWorkspace(parts, claim, recorder, meter, past.restored.sandbox, remainingMs, signal)
+    const outcome =
+      past.problem ?? (await work(parts, claim, spec, recorder, meter, workspace, past.restored, remainingMs, signal))
     if (outcome) await settle(parts, claim, recorder, meter, workspace, outcome)
   } finally {
     clearTimeout(timer)
@@ -115,10 +118,32 @@ async function execute(
   }
 }
 
-async function readPast({ db }: EngineParts, claim: Claim): Promise<{ turns: readonly Turn[]; restored: Restored }> {
-  if (claim.epoch === 1) return { turns: [], restored: NOTHING_RESTORED }
-  const turns = await readTurns(db, claim.id)
-  return { turns, restored: restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS)) }
+interface Past {
+  readonly turns: readonly Turn[]
+  readonly restored: Restored
+  /** Why there is no going on: an interaction that kills its workers must end before it can do so again. */
+  readonly problem?: Outcome
+}
+
+async function readPast({ db, log }: EngineParts, claim: Claim): Promise<Past> {
+  const nothing = { turns: [], restored: NOTHING_RESTORED }
+  if (claim.epoch === 1) return nothing
+  if (claim.attempts > MAX_ATTEMPTS) {
+    const message = `The server stopped ${MAX_ATTEMPTS} times while it worked on this interaction; it was given up.`
+    // Its sandbox may still be there: it is looked for and ended.
+    const restored: Restored = { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' }
+    return { turns: [], restored, problem: failure('internal', message) }
+  }
+  try {
+    const turns = await readTurns(db, claim.id)
+    return { turns, restored: restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS)) }
+  } catch (error) {
+    log.error({ err: error, interactionId: claim.id }, 'what is stored of a run could not be read')
+    return {
+      ...nothing,
+      problem: failure('internal', 'What is stored of the run could not be read; the server log has more.'),
+    }
+  }
 }
 
 function startMeter(
@@ -135,9 +160,9 @@ function startMeter(
 function openWorkspace(
   parts: EngineParts,
   claim: Claim,
-  spec: RunSpec,
   recorder: Recorder,
   meter: Meter,
+  inherited: Inheritance,
   remainingMs: () => number,
   signal: AbortSignal,
 ): Workspace {
@@ -145,11 +170,11 @@ function openWorkspace(
     ...parts,
     interactionId: claim.id,
     epoch: claim.epoch,
-    spec,
     limits: parts.sandboxLimits,
     maxOutputBytes: parts.limits.outputFilesBytes,
     remainingMs,
     signal,
+    inherited,
     onProvision(state) {
       recorder.append({ type: 'stage', stage: state === 'started' ? 'provisioning' : 'working' })
       if (state === 'ready') meter.startSandbox()
@@ -161,7 +186,7 @@ function openWorkspace(
 async function work(
   parts: EngineParts,
   claim: Claim,
-  spec: RunSpec,
+  accepted: RunSpec,
   recorder: Recorder,
   meter: Meter,
   workspace: Workspace,
@@ -169,17 +194,12 @@ async function work(
   remainingMs: () => number,
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
-  if (claim.attempts > MAX_ATTEMPTS) {
-    return failure(
-      'internal',
-      `The server stopped ${MAX_ATTEMPTS} times while it worked on this interaction; it was given up.`,
-    )
-  }
-  const entry = parts.catalogue.get(spec.model)
-  if (!entry) return failure('unavailable', `The model ${spec.model} is not configured on this server any more.`)
+  const entry = parts.catalogue.get(accepted.model)
+  if (!entry) return failure('unavailable', `The model ${accepted.model} is not configured on this server any more.`)
   if (entry.unavailable !== undefined) return failure('unavailable', entry.unavailable)
   try {
     const model: Model = await entry.open()
+    const spec = await fetchLinkedFiles(parts, claim.id, accepted, recorder, restored.stage, signal)
     const opening = await openingMessages(parts.db, spec)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     let step = restored.lastStep
@@ -189,8 +209,10 @@ async function work(
       model,
       tools: new Map(spec.tools.map((name) => [name, parts.tools.get(name)!])),
       toolScope: {
-        openSandbox: workspace.open,
+        openSandbox: () => workspace.open(spec.inputFiles),
         forgetSandbox: workspace.forget,
+        neverBegan: restored.sandbox === 'unfinished',
+        kill: killSignal(signal),
         remainingMs,
         vision: entry.vision,
         outputBytes: parts.sandboxLimits.outputBytes,
@@ -206,8 +228,23 @@ async function work(
       maxModelCalls: parts.limits.maxModelCalls,
     })
   } catch (error) {
-    return explain(parts, claim, spec, signal, error)
+    return explain(parts, claim, accepted, signal, error)
   }
+}
+
+/**
+ * Aborts only where the process in the sandbox must end with the run. One that was lost to another worker, or is handed
+ * over at shutdown, goes on: whoever takes the run up joins it.
+ */
+function killSignal(signal: AbortSignal): AbortSignal {
+  const kill = new AbortController()
+  const onAbort = () => {
+    const cause = stopCause(signal)
+    if (cause === 'deadline' || cause === 'cancelled') kill.abort(signal.reason)
+  }
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  return kill.signal
 }
 
 const HISTORY_CUT = {
@@ -236,6 +273,7 @@ function explain(
       return undefined
     case undefined:
       if (error instanceof RecorderLost) return undefined
+      if (error instanceof ErrandError) return failure(error.code, error.message)
       parts.log.error({ err: error, interactionId: claim.id }, 'a run failed')
       return error instanceof SandboxError
         ? failure('sandbox_unavailable', error.message)
@@ -260,7 +298,8 @@ async function settle(
 ): Promise<void> {
   if (workspace.opened) {
     recorder.append({ type: 'stage', stage: 'settling' })
-    const outputs = await collect(workspace, outcome)
+    const outputs = await collect(parts, claim, workspace, outcome)
+    if (outputs.unstored !== undefined) outcome = failure('unavailable', outputs.unstored)
     for (const problem of firstFew(outputs.problems)) {
       recorder.append({
         type: 'warning',
@@ -285,15 +324,27 @@ function firstFew(problems: readonly string[]): readonly string[] {
   return more > 0 ? [...problems.slice(0, PROBLEMS_TOLD), `and ${more} more`] : problems
 }
 
-function collect(workspace: Workspace, outcome: Outcome) {
-  if (outcome.status === 'completed') return workspace.collect()
-  const late = new Promise<{ files: []; problems: string[] }>((resolve) => {
-    setTimeout(
-      () => resolve({ files: [], problems: ['the sandbox did not answer any more'] }),
-      COLLECT_AFTER_FAILURE_MS,
-    ).unref()
-  })
-  return Promise.race([workspace.collect(), late])
+/** `unstored`: the files are there, but could not be kept: without them the run is not what it says. */
+async function collect(
+  { log }: EngineParts,
+  claim: Claim,
+  workspace: Workspace,
+  outcome: Outcome,
+): Promise<Outputs & { unstored?: string }> {
+  const withinMs = outcome.status === 'completed' ? COLLECT_MS : COLLECT_AFTER_FAILURE_MS
+  const late = Promise.withResolvers<Outputs>()
+  const timer = setTimeout(
+    () => late.resolve({ files: [], problems: ['the sandbox did not answer in time'] }),
+    withinMs,
+  )
+  try {
+    return await Promise.race([workspace.collect(), late.promise])
+  } catch (error) {
+    log.error({ err: error, interactionId: claim.id }, 'output files could not be stored')
+    return { files: [], problems: [], unstored: 'The output files could not be stored. Try again later.' }
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** The last events of every log: `error` where it failed, then `completed`, always. */

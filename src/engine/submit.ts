@@ -4,12 +4,13 @@ import type { Agent } from '../domain/agent.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { RunEvent, Warning } from '../domain/event.ts'
 import { newId } from '../domain/ids.ts'
-import type { RunRequest, RunSpec, StoredFile } from '../domain/interaction.ts'
+import type { RunRequest, RunSpec } from '../domain/interaction.ts'
 import { resolve } from '../domain/resolve.ts'
 import { agentConfigAt } from '../store/agents.ts'
 import { numberEvents } from '../store/events.ts'
 import { findByIdempotencyKey, findInteraction, type InsertOutcome, insertInteraction } from '../store/interactions.ts'
 import type { SubmitOptions, Submitted } from './engine.ts'
+import { refuseAddresses } from './linked-files.ts'
 import type { EngineParts } from './parts.ts'
 import type { Worker } from './worker.ts'
 import { storeFile } from './workspace.ts'
@@ -28,15 +29,16 @@ export async function submitRun(
     options.idempotency && (await findByIdempotencyKey(parts.db, projectId, options.idempotency, notBefore))
   if (earlier !== undefined) return { interactionId: earlier, joined: true }
 
+  refuseAddresses(parts, request.files)
   const agent = await findAgent(parts, projectId, request)
   await checkPrevious(parts, projectId, request.previousInteractionId)
   const id = newId('int', parts.now())
   const { spec, warnings } = resolveRequest(parts, request, agent)
   if (options.strict) refuseUnmet(warnings)
 
-  const inputFiles = await storeInputs(parts, id, request)
+  const files = await storeInputs(parts, id, request)
   const reservation = worker?.reserve()
-  const full: RunSpec = { ...spec, inputFiles }
+  const full: RunSpec = { ...spec, ...files }
   try {
     const events: RunEvent[] = [
       { type: 'stage', stage: 'queued' },
@@ -63,8 +65,11 @@ export async function submitRun(
       else worker?.wake()
       return { interactionId: id, joined: false }
     }
-    await parts.blobs.remove(inputFiles.map((file) => file.blob))
+    await parts.blobs.removeAll(id)
     return await notInserted(parts, projectId, options, notBefore, inserted)
+  } catch (error) {
+    if (!(error instanceof ErrandError)) await parts.blobs.removeAll(id).catch(() => {})
+    throw error
   } finally {
     reservation?.giveUp()
   }
@@ -166,10 +171,16 @@ function refuseUnmet(warnings: readonly Warning[]): void {
   if (first) throw new ErrandError('invalid_request', first.message, { param: first.param, details: unmet })
 }
 
-async function storeInputs({ blobs }: EngineParts, id: string, request: RunRequest): Promise<StoredFile[]> {
-  const stored: StoredFile[] = []
-  for (const [i, file] of request.files.entries()) {
-    stored.push(await storeFile(blobs, `${id}/in/${i}`, file.name, file.bytes, file.mimeType))
+type InputFiles = Required<Pick<RunSpec, 'inputFiles' | 'linkedFiles'>>
+
+/** What came with the request is stored; what is only named has its place in the store already. */
+async function storeInputs({ blobs }: EngineParts, id: string, { files }: RunRequest): Promise<InputFiles> {
+  const inputFiles = []
+  const linkedFiles = []
+  for (const [i, file] of files.entries()) {
+    const blob = `${id}/in/${i}`
+    if ('url' in file) linkedFiles.push({ ...file, blob })
+    else inputFiles.push(await storeFile(blobs, blob, file.name, file.bytes, file.mimeType))
   }
-  return stored
+  return { inputFiles, linkedFiles }
 }

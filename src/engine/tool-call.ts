@@ -5,6 +5,7 @@ import { SandboxError } from '../sandbox/port.ts'
 import type { Tool, ToolOutcome } from '../tools/port.ts'
 import type { Meter } from './meter.ts'
 import type { Recorder } from './recorder.ts'
+import { stopCause } from './stop.ts'
 
 /** What tools are given of the run. */
 export interface ToolScope {
@@ -12,6 +13,10 @@ export interface ToolScope {
   openSandbox(): Promise<Sandbox>
   /** Forgets a sandbox that was lost, so that the next need makes a new one. */
   forgetSandbox(): void
+  /** What an interrupted call was to run in was never ready, so nothing of it happened. */
+  readonly neverBegan: boolean
+  /** Ends the process in the sandbox; the run's own signal only ends the waiting for it. */
+  readonly kill: AbortSignal
   readonly remainingMs: () => number
   readonly vision: boolean
   readonly outputBytes: number
@@ -64,16 +69,17 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
   if (!call.args)
     return { output: `The arguments of ${call.name} are not a JSON object. Call it again with valid arguments.` }
   try {
-    if (resumed && !(await joinable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
-    const outcome = await tool.run(call.args, {
+    if (resumed && !toolScope.neverBegan && !(await joinable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
+    const running = tool.run(call.args, {
       sandbox: toolScope.openSandbox,
       key: `step-${step}`,
       remainingMs: toolScope.remainingMs,
       onOutput: (text) => recorder.append({ type: 'tool_output', step, text }),
-      signal: context.signal,
+      signal: toolScope.kill,
       vision: toolScope.vision,
       outputBytes: toolScope.outputBytes,
     })
+    const outcome = await Promise.race([running, leftBehind(context.signal)])
     if (outcome.sandboxLost) toolScope.forgetSandbox()
     return outcome
   } catch (error) {
@@ -81,6 +87,18 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
     toolScope.forgetSandbox()
     return { output: OUTCOME_UNKNOWN }
   }
+}
+
+/** Rejects when the run is lost or handed over; a deadline or a cancellation is waited for, so that the process is gone. */
+function leftBehind(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const onAbort = () => {
+      const cause = stopCause(signal)
+      if (cause === 'lost' || cause === 'shutdown') reject(signal.reason)
+    }
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
 }
 
 const OUTCOME_UNKNOWN =

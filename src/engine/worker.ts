@@ -55,6 +55,10 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   const hasSlot = () => !closing && runs.size + reserved < slots
 
   function start(claim: Claim, spec: RunSpec): void {
+    if (closing) {
+      void releaseClaim(parts.db, claim).catch(() => {})
+      return
+    }
     const run = startRun(parts, claim, spec, (handed) => releaseClaim(parts.db, handed))
     runs.set(claim.id, run)
     void run.finished
@@ -71,16 +75,27 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     else void claimWaiting()
   }
 
+  /** False where nothing waits. A lease of our own that ran out is prolonged by the heartbeat, not claimed anew. */
+  async function claimOne(): Promise<boolean> {
+    reserved++
+    try {
+      const claim = await claimOldest(parts.db, { ...claimant, except: [...runs.keys()] })
+      if (!claim) return false
+      const interaction = await findInteraction(parts.db, claim.id)
+      if (interaction) start(claim, interaction.spec)
+      return true
+    } finally {
+      reserved--
+    }
+  }
+
   async function claimWaiting(): Promise<void> {
     claiming = true
     try {
       do {
         wokenMeanwhile = false
         while (hasSlot()) {
-          const claim = await claimOldest(parts.db, claimant)
-          if (!claim) break
-          const interaction = await findInteraction(parts.db, claim.id)
-          if (interaction) start(claim, interaction.spec)
+          if (!(await claimOne())) break
         }
       } while (wokenMeanwhile)
     } catch (error) {

@@ -5,8 +5,16 @@
 import { createHash } from 'node:crypto'
 import mime from 'mime'
 import type { Blobs } from '../blobs/port.ts'
-import type { RunSpec, StoredFile } from '../domain/interaction.ts'
-import { type Entry, type Sandbox, SandboxError, type Sandboxes, type SandboxLimits } from '../sandbox/port.ts'
+import type { StoredFile } from '../domain/interaction.ts'
+import {
+  type Entry,
+  type Sandbox,
+  SandboxError,
+  type Sandboxes,
+  type SandboxLimits,
+  type SandboxSpec,
+} from '../sandbox/port.ts'
+import type { Inheritance } from './restore.ts'
 
 const OUTPUTS = 'outputs'
 const MAX_OUTPUT_FILES = 1_000
@@ -14,17 +22,20 @@ const MAX_OUTPUT_FILES = 1_000
 const MAX_OUTPUT_ENTRIES = 20_000
 /** A sandbox ends itself so long after its run's deadline, whoever forgot it. */
 const LIFETIME_SLACK_MS = 60_000
+const TAKE_UP_MS = 10_000
+const LOST = 'a sandbox of this run was lost, and the output files in it'
 
 export interface WorkspaceOptions {
   readonly sandboxes: Sandboxes
   readonly blobs: Blobs
   readonly interactionId: string
   readonly epoch: number
-  readonly spec: RunSpec
   readonly limits: SandboxLimits
   readonly maxOutputBytes: number
   readonly remainingMs: () => number
   readonly signal: AbortSignal
+  /** What an earlier worker left. */
+  readonly inherited: Inheritance
   /** Called when a sandbox is about to be made, and when it is ready. */
   readonly onProvision: (state: 'started' | 'ready') => void
 }
@@ -36,8 +47,8 @@ export interface Outputs {
 }
 
 export interface Workspace {
-  /** Throws SandboxError. */
-  open(): Promise<Sandbox>
+  /** With these files in it where it is made now. Throws SandboxError. */
+  open(inputFiles: readonly StoredFile[]): Promise<Sandbox>
   forget(): void
   /** Whether a sandbox was ever opened. */
   readonly opened: boolean
@@ -50,24 +61,41 @@ export interface Workspace {
 export function createWorkspace(options: WorkspaceOptions): Workspace {
   const { sandboxes, interactionId, epoch, signal } = options
   let opening: Promise<Sandbox> | undefined
-  let opened = false
+  let opened = options.inherited !== 'none'
   let gone = false
+  let { inherited } = options
+  let lost = false
 
-  async function provision(): Promise<Sandbox> {
+  function spec(): SandboxSpec {
+    const lifetimeMs = options.remainingMs() + LIFETIME_SLACK_MS
+    return { interactionId, epoch, lifetimeMs, limits: options.limits }
+  }
+
+  async function provision(inputFiles: readonly StoredFile[]): Promise<Sandbox> {
     opened = true
     gone = false
     options.onProvision('started')
-    const lifetimeMs = options.remainingMs() + LIFETIME_SLACK_MS
-    const sandbox = await sandboxes.open({ interactionId, epoch, lifetimeMs, limits: options.limits }, signal)
-    if (sandbox.fresh) await putFiles(options, sandbox)
+    // Files may be missing in one whose making was interrupted; nothing ran in it.
+    if (inherited === 'unfinished') await sandboxes.destroy(interactionId)
+    const sandbox = await sandboxes.open(spec(), signal)
+    if (inherited === 'ready' && sandbox.fresh) lost = true
+    inherited = 'none'
+    if (sandbox.fresh) await putFiles(options, sandbox, inputFiles)
     options.onProvision('ready')
     return sandbox
   }
 
+  /** The sandbox of an earlier worker, for its outputs; undefined where there is none any more. */
+  async function takeUp(): Promise<Sandbox | undefined> {
+    if (inherited !== 'ready') return undefined
+    const sandbox = await sandboxes.open(spec(), AbortSignal.timeout(TAKE_UP_MS))
+    return sandbox.fresh ? undefined : sandbox
+  }
+
   return {
-    open() {
+    open(inputFiles) {
       if (signal.aborted) return Promise.reject(signal.reason)
-      opening ??= provision().catch((error) => {
+      opening ??= provision(inputFiles).catch((error) => {
         opening = undefined
         throw error
       })
@@ -75,13 +103,16 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     },
     forget() {
       opening = undefined
+      lost = true
     },
     get opened() {
       return opened
     },
     async collect() {
-      const sandbox = await opening?.catch(() => undefined)
-      return sandbox ? collectOutputs(options, sandbox) : { files: [], problems: [] }
+      const sandbox = await (opening ?? takeUp()).catch(() => undefined)
+      if (!sandbox && inherited === 'ready') lost = true
+      const outputs = sandbox ? await collectOutputs(options, sandbox) : { files: [], problems: [] }
+      return lost ? { ...outputs, problems: [LOST, ...outputs.problems] } : outputs
     },
     async destroy() {
       if (!opened || gone) return
@@ -91,9 +122,13 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
   }
 }
 
-async function putFiles({ blobs, spec }: WorkspaceOptions, sandbox: Sandbox): Promise<void> {
-  for (const file of spec.inputFiles) {
-    const bytes = await blobs.get(file.blob)
+async function putFiles(
+  { blobs }: WorkspaceOptions,
+  sandbox: Sandbox,
+  inputFiles: readonly StoredFile[],
+): Promise<void> {
+  for (const file of inputFiles) {
+    const bytes = await blobs.open(file.blob)
     if (!bytes) throw new SandboxError('unavailable', `The input file ${file.name} is missing from the file store.`)
     await sandbox.writeFile(file.name, bytes, 'write')
   }
@@ -143,20 +178,31 @@ async function listOutputs(sandbox: Sandbox, problems: string[]): Promise<Entry[
   }
 }
 
-/** Puts bytes into the blob store and says what they are. `mimeType`: the caller's word, else by the name's ending. */
+/** Puts bytes into the blob store, streamed where they come so, and says what they are. `mimeType`: the caller's word, else by the name's ending. */
 export async function storeFile(
   blobs: Blobs,
   blob: string,
   name: string,
-  bytes: Uint8Array,
+  bytes: Uint8Array | AsyncIterable<Uint8Array>,
   mimeType?: string,
 ): Promise<StoredFile> {
-  await blobs.put(blob, bytes)
+  const hash = createHash('sha256')
+  let size = 0
+  const count = (chunk: Uint8Array) => {
+    hash.update(chunk)
+    size += chunk.byteLength
+    return chunk
+  }
+  await blobs.put(blob, bytes instanceof Uint8Array ? count(bytes) : counted(bytes, count))
   return {
     name,
     blob,
-    size: bytes.length,
+    size,
     mimeType: mimeType ?? mime.getType(name) ?? 'application/octet-stream',
-    sha256: createHash('sha256').update(bytes).digest('hex'),
+    sha256: hash.digest('hex'),
   }
+}
+
+async function* counted(bytes: AsyncIterable<Uint8Array>, count: (chunk: Uint8Array) => Uint8Array) {
+  for await (const chunk of bytes) yield count(chunk)
 }

@@ -35,6 +35,9 @@ export interface AppDeps extends Pick<Edge, 'engine' | 'agents' | 'blobs' | 'cat
   readonly revisions?: readonly Codec[]
 }
 
+/** What is being sent when the server closes has so long to arrive. */
+const CLOSE_GRACE_MS = 1_000
+
 /** Ready to listen. Closing it ends streams and tells waiting callers; the engine is not closed with it. */
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const { limits } = deps.config
@@ -58,7 +61,11 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     leaveUnread(request.raw, reply.raw)
   })
   observeCalls(app, deps.metrics)
-  app.addHook('preClose', async () => closing.abort())
+  app.addHook('preClose', async () => {
+    closing.abort()
+    // Node waits for connections that never sent a request, as browsers open them in advance: those have no claim on us.
+    setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS).unref()
+  })
 
   await registerOpenApi(app, deps.config.publicUrl)
   refuseOtherMethods(app, () => {

@@ -69,18 +69,18 @@ export async function answerAtEnd(
   return encode(edge, request, reply, asked, view)
 }
 
-/** The log after event number `after`, then live until the end. `over`: that event is the last one, nothing follows. */
+/** The log after event number `after`, then live until the end. */
 export async function streamRun(
   edge: Edge,
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: Asked & { readonly after: number; readonly over: boolean; readonly cancelOnLeave: boolean },
+  asked: Asked & { readonly after: number; readonly cancelOnLeave: boolean },
 ): Promise<FastifyReply> {
-  const { interactionId, after, over, form } = asked
+  const { interactionId, after, form } = asked
   applied(reply, asked)
   const headers = reply.getHeaders() as OutgoingHttpHeaders
   reply.hijack()
-  if (over || request.method === 'HEAD') {
+  if (request.method === 'HEAD') {
     reply.raw.writeHead(200, { ...headers, ...STREAM_HEADERS }).end()
     return reply
   }

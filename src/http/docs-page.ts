@@ -206,6 +206,7 @@ function limitsSection(limits: Limits): Html {
     ['policy.maxOutputTokens', `${n(tokens.min)} to ${n(tokens.max)}, default ${n(tokens.default)}`],
     ['Request body', mib(limits.bodyBytes)],
     ['Inline files of a request', `${n(limits.files)} files, ${mib(limits.inlineFilesBytes)} in all`],
+    ['A file by URL', mib(limits.fileBytes)],
     ['Output files of a run', mib(limits.outputFilesBytes)],
     [
       'Instruction · systemInstruction, characters',

@@ -47,8 +47,8 @@ export function fileRoutes(app: FastifyInstance, { engine, blobs, signer }: Edge
       const { expires, signature } = request.query
       const signed = !request.validationError && signer.verify({ projectId, interactionId, name }, expires, signature)
       if (!signed) throw noFile()
-      const view = await engine.get(projectId, interactionId)
-      const file = view?.interaction.outputFiles.find((candidate) => candidate.name === name)
+      const interaction = await engine.find(projectId, interactionId)
+      const file = interaction?.outputFiles.find((candidate) => candidate.name === name)
       const bytes = file && (await blobs.open(file.blob))
       if (!file || !bytes) throw noFile()
       return fileHeaders(reply, file).send(bytes)

@@ -9,6 +9,7 @@ export const INTERACTION_TEXTS = {
 - \`background: true\` answers at once, with \`status: "running"\`. \`Prefer: wait=N\` waits at most N seconds, then answers in the same way. \`stream: true\` answers with an event stream.
 - \`X-Interaction-Id\` and \`Location\` are there in each of these cases.
 - A run that fails answers with the HTTP status of its error, \`interactionId\` inside \`error\`; what it did until then stays readable. A run that somebody cancels answers 200 with \`status: "cancelled"\`.
+- \`files[i].url\` is fetched when the run starts, before the model is asked. An address that shows by itself that it is refused is 400; what only shows later (no such host, a status other than 200, too large, too slow) ends the run with \`file_unavailable\`.
 - A caller that goes away does not stop the run, unless \`onDisconnect\` is \`"cancel"\`.
 - Unknown fields, tools and skills never fail: each is told in \`warnings\`. With \`Prefer: handling=strict\`, a skill or MCP server that can’t be used is 400.`,
   },

@@ -97,7 +97,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
 
   const form = formOf(query.view, preferences)
   const asked = { interactionId, form, preferences, cancelOnLeave: run.onDisconnect === 'cancel' }
-  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0, over: false })
+  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0 })
   const waitS = background ? 0 : preferences.waitS
   return waitS === 0 ? answerNow(edge, request, reply, asked) : answerAtEnd(edge, request, reply, { ...asked, waitS })
 }
@@ -191,15 +191,14 @@ function streamRoute(app: FastifyInstance, edge: Edge, text: string, url: string
       const interactionId = request.params.id
       const preferences = parsePrefer(request.headers.prefer)
       const after = lastEventId(request)
-      const found = await edge.engine.get(request.caller.projectId, interactionId)
+      const found = await edge.engine.find(request.caller.projectId, interactionId)
       if (!found) throw noInteraction(interactionId)
-      if (after > found.interaction.lastSeq) {
-        throw wrongField(lastEventIdParam(request), `is ${after}, but the newest event is ${found.interaction.lastSeq}`)
+      if (after > found.lastSeq) {
+        throw wrongField(lastEventIdParam(request), `is ${after}, but the newest event is ${found.lastSeq}`)
       }
       reply.headers(runHeaders(interactionId))
       const form = formOf(request.query.view, preferences)
-      const over = found.interaction.status !== 'running' && after === found.interaction.lastSeq
-      return streamRun(edge, request, reply, { interactionId, form, preferences, after, over, cancelOnLeave: false })
+      return streamRun(edge, request, reply, { interactionId, form, preferences, after, cancelOnLeave: false })
     },
   )
 }

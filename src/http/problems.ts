@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ErrandError, type ErrorCode } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
+import { DatabaseUnavailable } from '../store/port.ts'
 import { pathOf } from './path.ts'
 
 export interface ProblemBody {
@@ -62,6 +63,11 @@ export function answerProblem(thrown: unknown, request: FastifyRequest, reply: F
 
 function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
+  if (thrown instanceof DatabaseUnavailable) {
+    return new ErrandError('unavailable', 'The server can’t store anything at the moment. Try again later.', {
+      cause: thrown,
+    })
+  }
   const { code, statusCode } = (thrown ?? {}) as Partial<FastifyError>
   if (statusCode === 413) return new ErrandError('payload_too_large', 'The body is too large.')
   if (statusCode === 415) return new ErrandError('unsupported_media_type', 'Content-Type is not a media type.')

@@ -11,7 +11,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.',
   unsupported_api_revision:
     '`Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.',
-  file_unavailable: 'An input file could not be had.',
+  file_unavailable: 'A file by URL could not be had when the run started; the message says which, and why.',
   unauthenticated: 'The API key is missing, mistyped, expired or revoked.',
   feature_disabled: 'Managed agents are switched off for the key’s account.',
   not_found: 'There is no such thing, or it is another project’s: the answers are the same.',

@@ -148,6 +148,9 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
       closed = true
       const link = await current?.catch(() => undefined)
       if (!link?.alive()) return
+      const { living = [] } = await link.start({ op: 'living' }).done.catch(() => ({ living: [] }))
+      // Handed over: whoever takes those runs up finds their sandboxes. The host ends by itself where nobody comes.
+      if (living.length > 0) return link.close()
       const { others = 0 } = await link.start({ op: 'close' }).done.catch(() => ({ others: 0 }))
       if (others > 0) link.close()
       await link.closed // the host has ended with all that was in it

@@ -70,8 +70,8 @@ export interface Sandbox {
   readonly fresh: boolean
   /** Runs code in the interaction's session of that language. Never rejects for what the code does; `signal` ends the process. */
   exec(request: ExecRequest, onOutput: (text: string) => void, signal: AbortSignal): Promise<ExecResult>
-  /** Creates parent directories; atomic (temporary file, then rename), except for `append`. Throws SandboxError. */
-  writeFile(path: string, bytes: Uint8Array, mode: 'write' | 'append'): Promise<void>
+  /** Creates parent directories; atomic (temporary file, then rename), except for `append`. Throws SandboxError, or what the source of the bytes throws: then nothing is written. */
+  writeFile(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>, mode: 'write' | 'append'): Promise<void>
   /** A regular file, no symlink at the end. Throws SandboxError `too_large` over `maxBytes`. */
   readFile(path: string, maxBytes: number): Promise<Uint8Array>
   /** Regular files and directories below `path`, sorted, at most `maxEntries`; symlinks are listed as `other`, never followed. */

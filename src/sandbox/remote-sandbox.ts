@@ -71,26 +71,53 @@ async function writeFile(
   connection: Connection,
   address: Address,
   path: string,
-  bytes: Uint8Array,
+  bytes: Uint8Array | AsyncIterable<Uint8Array>,
   mode: 'write' | 'append',
 ): Promise<void> {
   let unacknowledged = 0
-  let offset = 0
-  const pump = () => {
-    while (offset < bytes.byteLength && unacknowledged < CHUNK_WINDOW) {
-      unacknowledged++
-      call.send({ op: 'chunk' }, bytes.subarray(offset, offset + CHUNK_BYTES))
-      offset += CHUNK_BYTES
-    }
-    if (offset >= bytes.byteLength && unacknowledged === 0) call.send({ op: 'commit' })
-  }
+  let ended = false
+  let onRoom = () => {}
   const call = connection.start({ op: 'write', ...address, path, mode }, undefined, (reply) => {
     if (reply.op !== 'ack') return
     unacknowledged--
-    pump()
+    onRoom()
   })
-  pump()
-  await call.done
+  const room = () => {
+    return new Promise<void>((resolve) => {
+      onRoom = resolve
+    })
+  }
+
+  async function pump(): Promise<void> {
+    for await (const chunk of chunksOf(bytes)) {
+      while (!ended && unacknowledged >= CHUNK_WINDOW) await room()
+      if (ended) return
+      unacknowledged++
+      call.send({ op: 'chunk' }, chunk)
+    }
+    while (!ended && unacknowledged > 0) await room()
+    call.send({ op: 'commit' })
+  }
+
+  const done = call.done.finally(() => {
+    ended = true
+    onRoom()
+  })
+  try {
+    // Whichever comes first: all is said, or the other side ended it.
+    await Promise.race([pump(), done])
+  } catch (error) {
+    call.send({ op: 'abort' })
+    await done.catch(() => {})
+    throw error
+  }
+  await done
+}
+
+async function* chunksOf(bytes: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const part of bytes instanceof Uint8Array ? [bytes] : bytes) {
+    for (let at = 0; at < part.byteLength; at += CHUNK_BYTES) yield part.subarray(at, at + CHUNK_BYTES)
+  }
 }
 
 async function readFile(connection: Connection, address: Address, path: string, maxBytes: number): Promise<Uint8Array> {

@@ -39,6 +39,10 @@ export function createAgentStore({ db, defaultModel, now = Date.now }: AgentStor
           ...versionStatements(db, projectId, next),
         ])
         if (result.ok) return next
+        // Only another writer that came first is worth another look.
+        if (result.reason !== 'rows' || result.failedAt !== 0) {
+          throw new Error(`updating agent ${id}: statement ${result.failedAt} failed (${result.reason})`)
+        }
       }
     },
     async remove(projectId, id) {
@@ -137,7 +141,8 @@ async function listVersions(
     .selectAll()
     .where('project_id', '=', projectId)
     .where('agent_id', '=', id)
-  if (after !== undefined) select = select.where('version', '<', Number(after))
+  const before = after === undefined ? undefined : wholeNumber(after)
+  if (before !== undefined) select = select.where('version', '<', before)
   const rows = await select
     .orderBy('version', 'desc')
     .limit(pageSize + 1)
@@ -154,9 +159,15 @@ function page(found: Agent[], pageSize: number, position: (agent: Agent) => stri
   return { agents, next: found.length > agents.length ? position(agents.at(-1)!) : undefined }
 }
 
-function parsePosition(text: string): { createdAt: number; id: string } {
+function parsePosition(text: string): { createdAt: number; id: string } | undefined {
   const dot = text.indexOf('.')
-  return { createdAt: Number(text.slice(0, dot)), id: text.slice(dot + 1) }
+  const createdAt = wholeNumber(text.slice(0, dot))
+  return createdAt === undefined ? undefined : { createdAt, id: text.slice(dot + 1) }
+}
+
+/** Undefined for what is none: SQLite would find nothing beyond it, Postgres refuse the question. */
+function wholeNumber(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
 function updateStatement(db: Database, projectId: string, current: Agent, next: Agent): Statement {

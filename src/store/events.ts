@@ -153,6 +153,16 @@ export async function readEvents(db: Database, id: string, after: number, limit:
   return rows as StoredEvent[]
 }
 
+/** How far the log is, and whether it goes on; undefined where there is none. */
+export async function readProgress(db: Database, id: string): Promise<{ status: string; lastSeq: number } | undefined> {
+  const row = await db.query
+    .selectFrom('interactions')
+    .select(['status', 'last_seq'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && { status: row.status, lastSeq: Number(row.last_seq) }
+}
+
 // The two statements of every commit of every run: compiled once for each database, since building them anew costs more
 // than running them.
 const compiled = new WeakMap<Database, { advance: string; insert: string }>()

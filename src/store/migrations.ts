@@ -14,10 +14,35 @@ export interface Migration {
   statements(db: Kysely<Tables>, dialect: Dialect): Query[]
 }
 
-export const MIGRATIONS: readonly Migration[] = [{ name: '0001-start', statements: start }]
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '0001-start', statements: start },
+  { name: '0002-audit', statements: audit },
+]
+
+/** Why a database with these migrations can't be used by this version; undefined where it can. */
+export function newerSchema(done: Iterable<string>): string | undefined {
+  const known = new Set(MIGRATIONS.map((migration) => migration.name))
+  const newer = [...done].filter((name) => !known.has(name))
+  if (newer.length === 0) return undefined
+  return (
+    `it was made by a newer version of Errand (it has the migration ${newer.join(', ')}); ` +
+    'start that version, or restore a back-up from before the upgrade.'
+  )
+}
+
+function columnTypes(dialect: Dialect) {
+  if (dialect === 'sqlite') return { text: 'text', integer: 'integer' } as const
+  return {
+    // SQLite compares text by its bytes. Postgres would by the database's language, in which ids don't sort by their age.
+    text: sql`text collate "C"`,
+    // SQLite's are as wide as they must be. Here, asking for a number beyond four bytes would fail.
+    integer: 'bigint',
+  } as const
+}
 
 function start(db: Kysely<Tables>, dialect: Dialect): Query[] {
   const { schema } = db
+  const { text, integer } = columnTypes(dialect)
   // Rows that are found by their whole key and lie in its order: SQLite can keep them in the key's tree itself.
   const clustered = <T extends string, C extends string>(table: CreateTableBuilder<T, C>) =>
     dialect === 'sqlite' ? table.modifyEnd(sql`without rowid`) : table
@@ -25,42 +50,42 @@ function start(db: Kysely<Tables>, dialect: Dialect): Query[] {
   return [
     schema
       .createTable('accounts')
-      .addColumn('id', 'text', (c) => c.primaryKey())
-      .addColumn('name', 'text', (c) => c.notNull().unique())
+      .addColumn('id', text, (c) => c.primaryKey())
+      .addColumn('name', text, (c) => c.notNull().unique())
       .addColumn('created_at', 'bigint', (c) => c.notNull()),
     clustered(
       schema
         .createTable('settings')
-        .addColumn('account_id', 'text', (c) => c.notNull())
-        .addColumn('name', 'text', (c) => c.notNull())
-        .addColumn('value', 'text', (c) => c.notNull())
+        .addColumn('account_id', text, (c) => c.notNull())
+        .addColumn('name', text, (c) => c.notNull())
+        .addColumn('value', text, (c) => c.notNull())
         .addPrimaryKeyConstraint('settings_pk', ['account_id', 'name']),
     ),
     schema
       .createTable('projects')
-      .addColumn('id', 'text', (c) => c.primaryKey())
-      .addColumn('account_id', 'text', (c) => c.notNull())
-      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('id', text, (c) => c.primaryKey())
+      .addColumn('account_id', text, (c) => c.notNull())
+      .addColumn('name', text, (c) => c.notNull())
       .addColumn('created_at', 'bigint', (c) => c.notNull())
       .addUniqueConstraint('projects_name', ['account_id', 'name']),
     schema
       .createTable('keys')
-      .addColumn('id', 'text', (c) => c.primaryKey())
-      .addColumn('project_id', 'text', (c) => c.notNull())
-      .addColumn('name', 'text', (c) => c.notNull())
-      .addColumn('prefix', 'text', (c) => c.notNull())
-      .addColumn('hash', 'text', (c) => c.notNull().unique())
+      .addColumn('id', text, (c) => c.primaryKey())
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('name', text, (c) => c.notNull())
+      .addColumn('prefix', text, (c) => c.notNull())
+      .addColumn('hash', text, (c) => c.notNull().unique())
       .addColumn('created_at', 'bigint', (c) => c.notNull())
       .addColumn('last_used_at', 'bigint')
       .addColumn('expires_at', 'bigint')
       .addColumn('revoked_at', 'bigint'),
     schema
       .createTable('agents')
-      .addColumn('project_id', 'text', (c) => c.notNull())
-      .addColumn('id', 'text', (c) => c.notNull())
-      .addColumn('version', 'integer', (c) => c.notNull())
-      .addColumn('config', 'text', (c) => c.notNull())
-      .addColumn('model', 'text')
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('id', text, (c) => c.notNull())
+      .addColumn('version', integer, (c) => c.notNull())
+      .addColumn('config', text, (c) => c.notNull())
+      .addColumn('model', text)
       .addColumn('created_at', 'bigint', (c) => c.notNull())
       .addColumn('updated_at', 'bigint', (c) => c.notNull())
       .addPrimaryKeyConstraint('agents_pk', ['project_id', 'id']),
@@ -68,44 +93,44 @@ function start(db: Kysely<Tables>, dialect: Dialect): Query[] {
     clustered(
       schema
         .createTable('agent_versions')
-        .addColumn('project_id', 'text', (c) => c.notNull())
-        .addColumn('agent_id', 'text', (c) => c.notNull())
-        .addColumn('version', 'integer', (c) => c.notNull())
-        .addColumn('config', 'text', (c) => c.notNull())
+        .addColumn('project_id', text, (c) => c.notNull())
+        .addColumn('agent_id', text, (c) => c.notNull())
+        .addColumn('version', integer, (c) => c.notNull())
+        .addColumn('config', text, (c) => c.notNull())
         .addColumn('created_at', 'bigint', (c) => c.notNull())
         .addPrimaryKeyConstraint('agent_versions_pk', ['project_id', 'agent_id', 'version']),
     ),
     clustered(
       schema
         .createTable('labels')
-        .addColumn('project_id', 'text', (c) => c.notNull())
-        .addColumn('kind', 'text', (c) => c.notNull())
-        .addColumn('key', 'text', (c) => c.notNull())
-        .addColumn('value', 'text', (c) => c.notNull())
-        .addColumn('object_id', 'text', (c) => c.notNull())
+        .addColumn('project_id', text, (c) => c.notNull())
+        .addColumn('kind', text, (c) => c.notNull())
+        .addColumn('key', text, (c) => c.notNull())
+        .addColumn('value', text, (c) => c.notNull())
+        .addColumn('object_id', text, (c) => c.notNull())
         .addPrimaryKeyConstraint('labels_pk', ['project_id', 'kind', 'key', 'value', 'object_id']),
     ),
     schema.createIndex('labels_by_object').on('labels').columns(['object_id', 'kind']),
     schema
       .createTable('interactions')
-      .addColumn('id', 'text', (c) => c.primaryKey())
-      .addColumn('project_id', 'text', (c) => c.notNull())
-      .addColumn('key_id', 'text', (c) => c.notNull())
-      .addColumn('agent_id', 'text')
-      .addColumn('status', 'text', (c) => c.notNull())
-      .addColumn('stage', 'text', (c) => c.notNull())
+      .addColumn('id', text, (c) => c.primaryKey())
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('key_id', text, (c) => c.notNull())
+      .addColumn('agent_id', text)
+      .addColumn('status', text, (c) => c.notNull())
+      .addColumn('stage', text, (c) => c.notNull())
       .addColumn('created_at', 'bigint', (c) => c.notNull())
       .addColumn('started_at', 'bigint')
       .addColumn('ended_at', 'bigint')
-      .addColumn('epoch', 'integer', (c) => c.notNull())
-      .addColumn('attempts', 'integer', (c) => c.notNull())
-      .addColumn('lease_owner', 'text')
+      .addColumn('epoch', integer, (c) => c.notNull())
+      .addColumn('attempts', integer, (c) => c.notNull())
+      .addColumn('lease_owner', text)
       .addColumn('lease_until', 'bigint', (c) => c.notNull())
-      .addColumn('last_seq', 'integer', (c) => c.notNull())
-      .addColumn('stop_reason', 'text')
-      .addColumn('error', 'text')
-      .addColumn('usage', 'text')
-      .addColumn('output_files', 'text'),
+      .addColumn('last_seq', integer, (c) => c.notNull())
+      .addColumn('stop_reason', text)
+      .addColumn('error', text)
+      .addColumn('usage', text)
+      .addColumn('output_files', text),
     schema.createIndex('interactions_by_age').on('interactions').columns(['project_id', 'id']),
     schema.createIndex('interactions_by_agent').on('interactions').columns(['project_id', 'agent_id', 'id']),
     schema.createIndex('interactions_by_status').on('interactions').columns(['project_id', 'status', 'id']),
@@ -122,39 +147,55 @@ function start(db: Kysely<Tables>, dialect: Dialect): Query[] {
       .where(sql.ref('status'), '<>', sql.lit('running')),
     schema
       .createTable('specs')
-      .addColumn('interaction_id', 'text', (c) => c.primaryKey())
-      .addColumn('spec', 'text', (c) => c.notNull())
-      .addColumn('labels', 'text', (c) => c.notNull()),
+      .addColumn('interaction_id', text, (c) => c.primaryKey())
+      .addColumn('spec', text, (c) => c.notNull())
+      .addColumn('labels', text, (c) => c.notNull()),
     clustered(
       schema
         .createTable('events')
-        .addColumn('interaction_id', 'text', (c) => c.notNull())
-        .addColumn('seq', 'integer', (c) => c.notNull())
-        .addColumn('type', 'text', (c) => c.notNull())
-        .addColumn('data', 'text', (c) => c.notNull())
+        .addColumn('interaction_id', text, (c) => c.notNull())
+        .addColumn('seq', integer, (c) => c.notNull())
+        .addColumn('type', text, (c) => c.notNull())
+        .addColumn('data', text, (c) => c.notNull())
         .addColumn('at', 'bigint', (c) => c.notNull())
         .addPrimaryKeyConstraint('events_pk', ['interaction_id', 'seq']),
     ),
     schema
       .createTable('turns')
-      .addColumn('interaction_id', 'text', (c) => c.notNull())
-      .addColumn('turn', 'integer', (c) => c.notNull())
-      .addColumn('message', 'text', (c) => c.notNull())
-      .addColumn('finish', 'text', (c) => c.notNull())
-      .addColumn('tokens', 'text', (c) => c.notNull())
-      .addColumn('at_seq', 'integer', (c) => c.notNull())
+      .addColumn('interaction_id', text, (c) => c.notNull())
+      .addColumn('turn', integer, (c) => c.notNull())
+      .addColumn('message', text, (c) => c.notNull())
+      .addColumn('finish', text, (c) => c.notNull())
+      .addColumn('tokens', text, (c) => c.notNull())
+      .addColumn('at_seq', integer, (c) => c.notNull())
       .addPrimaryKeyConstraint('turns_pk', ['interaction_id', 'turn']),
     clustered(
       schema
         .createTable('idempotency')
-        .addColumn('project_id', 'text', (c) => c.notNull())
-        .addColumn('key', 'text', (c) => c.notNull())
-        .addColumn('fingerprint', 'text', (c) => c.notNull())
-        .addColumn('interaction_id', 'text', (c) => c.notNull())
+        .addColumn('project_id', text, (c) => c.notNull())
+        .addColumn('key', text, (c) => c.notNull())
+        .addColumn('fingerprint', text, (c) => c.notNull())
+        .addColumn('interaction_id', text, (c) => c.notNull())
         .addColumn('created_at', 'bigint', (c) => c.notNull())
         .addPrimaryKeyConstraint('idempotency_pk', ['project_id', 'key']),
     ),
     schema.createIndex('idempotency_by_age').on('idempotency').columns(['created_at']),
     schema.createIndex('idempotency_by_interaction').on('idempotency').columns(['interaction_id']),
+  ].map((statement) => statement.compile())
+}
+
+/** The hosts that were turned to on a run's behalf. */
+function audit({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  return [
+    schema
+      .createTable('audit')
+      .addColumn('interaction_id', text, (c) => c.notNull())
+      .addColumn('at', 'bigint', (c) => c.notNull())
+      .addColumn('kind', text, (c) => c.notNull())
+      .addColumn('host', text, (c) => c.notNull())
+      .addColumn('port', integer, (c) => c.notNull())
+      .addColumn('outcome', text, (c) => c.notNull()),
+    schema.createIndex('audit_by_interaction').on('audit').columns(['interaction_id', 'at']),
   ].map((statement) => statement.compile())
 }

@@ -39,8 +39,16 @@ export interface Database {
   readonly query: Kysely<Tables>
   /**
    * Runs a write as one transaction (or as part of one: writes that arrive while a commit is under way share the next).
-   * Durable when it resolves. Rejects only where the database can't be reached or is broken (disk full, corrupt).
+   * Durable when it resolves. Rejects (DatabaseUnavailable) where the database can't be reached or is full.
    */
   write(write: Write): Promise<WriteResult>
   close(): Promise<void>
+}
+
+/** The database can't be written now: it is full, or out of reach. What was to be written was not. */
+export class DatabaseUnavailable extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'DatabaseUnavailable'
+  }
 }

@@ -8,7 +8,8 @@ import type { WriteResult } from './port.ts'
 
 /** Writes, each a list of [sql, parameters, rows that must be touched]. */
 export type BatchRequest = (readonly [sql: string, parameters: readonly unknown[], rows: number | undefined])[][]
-export type BatchReply = { readonly results: readonly WriteResult[] } | { readonly error: string }
+/** A string: why that write could not be made. */
+export type BatchReply = readonly (WriteResult | string)[]
 
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_CONSTRAINT_UNIQUE = 2067
@@ -28,15 +29,26 @@ parentPort!.on('message', (message: BatchRequest | 'close') => {
   parentPort!.postMessage(runBatch(message))
 })
 
+/** One transaction for all; where that can't be (a full disk), one for each, so that one write does not take its neighbours along. */
 function runBatch(batch: BatchRequest): BatchReply {
+  const results = commit(batch)
+  if (typeof results !== 'string') return results
+  if (batch.length === 1) return [results]
+  return batch.map((write) => {
+    const alone = commit([write])
+    return typeof alone === 'string' ? alone : alone[0]!
+  })
+}
+
+function commit(batch: BatchRequest): WriteResult[] | string {
   try {
     db.exec('BEGIN IMMEDIATE')
     const results = batch.map(runWrite)
     db.exec('COMMIT')
-    return { results }
+    return results
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
-    return { error: (error as Error).message }
+    return (error as Error).message
   }
 }
 

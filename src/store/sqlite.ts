@@ -10,8 +10,8 @@ import { chmodSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Kysely, SqliteDialect } from 'kysely'
-import { MIGRATIONS } from './migrations.ts'
-import type { Database, Statement, Write, WriteResult } from './port.ts'
+import { MIGRATIONS, newerSchema } from './migrations.ts'
+import { type Database, DatabaseUnavailable, type Statement, type Write, type WriteResult } from './port.ts'
 import type { BatchReply, BatchRequest } from './sqlite-writer.ts'
 import type { Tables } from './tables.ts'
 
@@ -30,7 +30,7 @@ export async function openSqlite(file: string): Promise<Database> {
     write: writer.write,
     async close() {
       await writer.close()
-      reader.close()
+      if (reader.isOpen) reader.close()
     },
   }
 }
@@ -47,17 +47,11 @@ function prepareFile(file: string): void {
       db
         .prepare('SELECT name FROM migrations')
         .all()
-        .map((row) => row.name),
+        .map((row) => String(row.name)),
     )
     const builder = new Kysely<Tables>({ dialect: new SqliteDialect({ database: preparing(db) }) })
-    const known = new Set(MIGRATIONS.map((migration) => migration.name))
-    const newer = [...done].filter((name) => !known.has(String(name)))
-    if (newer.length > 0) {
-      throw new Error(
-        `The database ${file} was made by a newer version of Errand (it has the migration ${newer.join(', ')}); ` +
-          'start that version, or restore a back-up from before the upgrade.',
-      )
-    }
+    const newer = newerSchema(done)
+    if (newer) throw new Error(`The database ${file} can't be used: ${newer}`)
     for (const migration of MIGRATIONS) {
       if (done.has(migration.name)) continue
       for (const statement of migration.statements(builder, 'sqlite')) {
@@ -114,13 +108,15 @@ function openWriter(file: string) {
   worker.on('message', (reply: BatchReply) => {
     const batch = inFlight ?? []
     inFlight = undefined
-    if ('error' in reply) {
-      for (const pending of batch) pending.reject(new Error(`The database refused a write: ${reply.error}`))
-    } else batch.forEach((pending, i) => void pending.resolve(reply.results[i]!))
+    for (const [i, pending] of batch.entries()) {
+      const result = reply[i]!
+      if (typeof result === 'string') pending.reject(new DatabaseUnavailable(`The database refused a write: ${result}`))
+      else pending.resolve(result)
+    }
     schedule()
   })
   worker.on('error', fail)
-  worker.on('exit', () => fail(new Error('The database is closed.')))
+  worker.on('exit', () => fail(new DatabaseUnavailable('The database is closed.')))
 
   function fail(error: Error): void {
     broken ??= error
@@ -172,7 +168,7 @@ function openWriter(file: string) {
     async close(): Promise<void> {
       if (inFlight || scheduled || waiting.length > 0) await new Promise<void>((resolve) => idle.push(resolve))
       if (broken) return
-      broken = new Error('The database is closed.')
+      broken = new DatabaseUnavailable('The database is closed.')
       const exited = new Promise((resolve) => worker.once('exit', resolve))
       worker.postMessage('close')
       await exited

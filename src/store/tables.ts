@@ -121,6 +121,16 @@ export interface IdempotencyTable {
   created_at: number
 }
 
+/** Hosts outside that were turned to on a run's behalf. */
+export interface AuditTable {
+  interaction_id: string
+  at: number
+  kind: string
+  host: string
+  port: number
+  outcome: string
+}
+
 export interface Tables {
   accounts: AccountsTable
   settings: SettingsTable
@@ -134,4 +144,5 @@ export interface Tables {
   events: EventsTable
   turns: TurnsTable
   idempotency: IdempotencyTable
+  audit: AuditTable
 }

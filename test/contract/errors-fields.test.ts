@@ -234,7 +234,7 @@ describe('a request for a run is accepted', () => {
   })
 
   it.each<[string, object]>([
-    ['files by URL', { files: [{ name: 'a', url: 'https://files.example.com/a.csv' }] }],
+    ['files by URL', { files: [{ name: 'a', url: 'https://10.0.0.1/a.csv' }] }],
     ['MCP servers', { mcp: [{ name: 'm', url: 'https://m.example.com/mcp' }] }],
     ['a network', { network: 'public' }],
     ['a cost limit, where the model has no price', { policy: { maxCost: 0.5 } }],

@@ -116,7 +116,6 @@ describe('what this version does not have', () => {
     ['the public network', { network: 'public' }, /^network/],
     ['an allow-list', { network: { allow: ['example.com', '*.example.org'] } }, /^network/],
     ['a webhook', { webhook: { url: 'https://hooks.example.com/x' } }, /^webhook/],
-    ['a file by https', { files: [{ name: 'a.csv', url: 'https://files.example.com/a.csv' }] }, /^files\[0\]/],
     ['a file by s3', { files: [{ name: 'a.csv', url: 's3://bucket/a.csv' }] }, /^files\[0\]/],
     ['a file by gs', { files: [{ name: 'a.csv', url: 'gs://bucket/a.csv' }] }, /^files\[0\]/],
   ])('is told: %s', async (_, fields, param) => {

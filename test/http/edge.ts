@@ -123,6 +123,7 @@ export function createScriptedEngine(): ScriptedEngine {
     async *follow(id, after, signal) {
       const run = runs.find((candidate) => candidate.id === id)!
       for (let next = after; !signal.aborted; ) {
+        if (next > 0 && run.log[next - 1]?.type === 'completed') return
         const batch = run.log.slice(next)
         if (batch.length > 0) {
           yield batch
@@ -140,6 +141,9 @@ export function createScriptedEngine(): ScriptedEngine {
           })
         }
       }
+    },
+    async find(projectId, id) {
+      return (await this.get(projectId, id))?.interaction
     },
     async get(projectId, id) {
       const run = find(projectId, id)
@@ -253,7 +257,8 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
       put: async () => {},
       get: async () => undefined,
       open: async (key) => (blobs.has(key) ? Readable.from([Buffer.from(blobs.get(key) ?? '')]) : undefined),
-      remove: async () => {},
+      removeAll: async () => {},
+      owners: async () => [],
       close: async () => {},
     },
     catalogue: {

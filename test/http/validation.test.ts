@@ -64,7 +64,6 @@ test.each<[object, string | undefined, string]>([
   [file('\ud800'), 'files[0].name', 'Unicode'],
   [file('a', {}), 'files[0]', 'exactly one of'],
   [file('a', { content: '', data: '' }), 'files[0]', 'exactly one of'],
-  [file('a', { url: 'https://example.com/a' }), 'files[0].url', 'inline only'],
   [file('a', { content: 'a b=', encoding: 'base64' }), 'files[0].content', 'base64'],
   [file('a', { content: 'YQ', encoding: 'base64' }), 'files[0].content', 'base64'],
   [file('a', { data: 'YW_=' }), 'files[0].data', 'base64'],

@@ -152,8 +152,33 @@ describe('a host of its own', () => {
     const pid = hostPid(dataDir)
     await both[0]!.close()
     expect(await both[1]!.living()).toEqual(['shared'])
+    await both[1]!.destroy('shared')
     await both[1]!.close()
     expect(processesWith('host-main')).not.toContain(pid)
+    rmSync(dataDir, { recursive: true })
+  })
+
+  test('a host with a living sandbox stays when its last server goes, for the one that takes the run up', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+    const options = {
+      driver: 'bubblewrap',
+      dataDir,
+      limits: LIMITS,
+      pool: 0,
+      maxOpen: 2,
+      rootfs: undefined,
+      log: quiet,
+    } as const
+    const first = await openSandboxes(options)
+    const sandbox = await first.open(spec('handed-over', 1), never)
+    await sandbox.writeFile('kept.txt', Buffer.from('still here'), 'write')
+    await first.close()
+    const second = await openSandboxes(options)
+    const taken = await second.open(spec('handed-over', 2), never)
+    expect(taken.fresh).toBe(false)
+    expect(Buffer.from(await taken.readFile('kept.txt', 100)).toString()).toBe('still here')
+    await second.destroy('handed-over')
+    await second.close()
     rmSync(dataDir, { recursive: true })
   })
 

@@ -33,7 +33,9 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
     async writeFile(path, bytes, mode) {
       if (path.startsWith('/etc/')) throw new SandboxError('denied', 'read-only file system')
       const before = mode === 'append' ? (stored.get(path) ?? Buffer.alloc(0)) : Buffer.alloc(0)
-      stored.set(path, Buffer.concat([before, bytes]))
+      const parts: Uint8Array[] = [before]
+      for await (const part of bytes instanceof Uint8Array ? [bytes] : bytes) parts.push(part)
+      stored.set(path, Buffer.concat(parts))
     },
     async readFile(path, maxBytes) {
       const bytes = stored.get(path)

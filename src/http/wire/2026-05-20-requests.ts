@@ -214,7 +214,11 @@ function inputFile() {
       data: z.string().nullish().meta({ description: 'The content in base64, instead of `content`.' }),
       url: text(MAX_URL_CHARS)
         .nullish()
-        .meta({ description: 'This version takes files inline only: 400. Files by URL come in a later version.' }),
+        .meta({
+          description:
+            'An https address, fetched when the run starts; redirects are followed. Private addresses are refused, `s3://` and `gs://` not taken in this version. What can’t be had ends the run with `file_unavailable`.',
+          examples: ['https://files.example.com/sales.csv'],
+        }),
       mimeType: z
         .string()
         .max(255)
@@ -281,10 +285,12 @@ function labels(limits: Limits) {
     .min(1, { error: 'has a label with an empty name' })
     .max(limits.labelKeyChars, { error: `has a label whose name is longer than ${limits.labelKeyChars} characters` })
     .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'has a label with a control character in its name' })
+    .refine((name) => name.isWellFormed(), { error: 'has a label whose name is not Unicode (a lone surrogate)' })
   const value = z
     .string()
     .max(limits.labelValueChars)
     .regex(/^[^\u0000]*$/, { error: 'must not contain a NUL character' })
+    .refine((text) => text.isWellFormed(), { error: 'is not Unicode (a lone surrogate)' })
   return z.record(key, value.nullable()).refine((entries) => Object.keys(entries).length <= limits.labels, {
     error: `may have at most ${limits.labels} entries`,
   })

@@ -1,6 +1,6 @@
-/** Inline files of a request → bytes with checked names. What a name may be is the workspace's rule, not a revision's. */
+/** Files of a request → checked names, with bytes or an address; whether that may be dialled is the engine's to say. What a name may be is the workspace's rule, not a revision's. */
 import { ErrandError } from '../../domain/errors.ts'
-import type { InlineFile } from '../../domain/interaction.ts'
+import type { InlineFile, RunRequest } from '../../domain/interaction.ts'
 import { wrongField } from '../fields.ts'
 
 const MAX_NAME_BYTES = 1024
@@ -17,12 +17,16 @@ export interface SentFile {
 }
 
 /** Throws ErrandError `invalid_request` naming `files[i].…`, or `payload_too_large` over `maxBytes` in all. */
-export function decodeFiles(files: readonly SentFile[], maxBytes: number): InlineFile[] {
+export function decodeFiles(files: readonly SentFile[], maxBytes: number): RunRequest['files'] {
   const names = new Set<string>()
   const folders = new Set<string>()
   let total = 0
   return files.map((file, i) => {
     checkName(file.name, `files[${i}].name`, names, folders)
+    const { name, url } = file
+    const mimeType = file.mimeType ? { mimeType: file.mimeType } : {}
+    checkSource(file, `files[${i}]`)
+    if (typeof url === 'string') return { name, url, ...mimeType }
     const bytes = decodeContent(file, `files[${i}]`)
     total += bytes.byteLength
     if (total > maxBytes) {
@@ -30,20 +34,17 @@ export function decodeFiles(files: readonly SentFile[], maxBytes: number): Inlin
         param: 'files',
       })
     }
-    return { name: file.name, bytes, ...(file.mimeType ? { mimeType: file.mimeType } : {}) }
+    return { name, bytes, ...mimeType } satisfies InlineFile
   })
 }
 
-function decodeContent(file: SentFile, param: string): Uint8Array {
+function checkSource(file: SentFile, param: string): void {
   const given = (['content', 'data', 'url'] as const).filter((key) => file[key] !== undefined && file[key] !== null)
   if (given.length !== 1) throw wrongField(param, 'must have exactly one of `content`, `data` and `url`')
-  if (given[0] === 'url') {
-    throw wrongField(
-      `${param}.url`,
-      'is not taken: this version takes files inline only, as `content`; files by URL come in a later version',
-    )
-  }
-  if (given[0] === 'data') return decodeBase64(file.data ?? '', `${param}.data`)
+}
+
+function decodeContent(file: SentFile, param: string): Uint8Array {
+  if (typeof file.data === 'string') return decodeBase64(file.data, `${param}.data`)
   if (file.encoding === 'base64') return decodeBase64(file.content ?? '', `${param}.content`)
   return new TextEncoder().encode(file.content ?? '')
 }

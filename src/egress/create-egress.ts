@@ -1,0 +1,204 @@
+/**
+ * The guard itself. Each hop is judged anew:
+ *
+ *   URL judged → name resolved, once → every address judged → told (`onConnect`) → that address dialled → request
+ *
+ * One connection serves one hop: nothing is pooled, so no connection outlives the judgement it was made under. Proxies in
+ * the environment are not used: they would dial for us.
+ */
+import type { Socket } from 'node:net'
+import { Client, type Dispatcher } from 'undici'
+import type { Log } from '../telemetry/log.ts'
+import { type Dial, dialTcp, openSocket } from './dial.ts'
+import { createJudge, type Target } from './judge.ts'
+import { type Patience, startPatience } from './patience.ts'
+import { type Egress, EgressError, type Fetched, type FetchOptions } from './port.ts'
+import { type Resolve, resolveByDns } from './resolve.ts'
+
+export interface EgressParts {
+  /** `10.1.0.0/16`, `127.0.0.1:9000`: the operator's `egress.allowPrivate`. */
+  readonly allowPrivate: readonly string[]
+  readonly log: Log
+  readonly resolve?: Resolve
+  readonly dial?: Dial
+  /** Without a byte, milliseconds. */
+  readonly idleMs?: number
+}
+
+const IDLE_MS = 30_000
+const MAX_REDIRECTS = 5
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** An answer whose body is still on the wire. */
+interface Hop {
+  readonly answer: Dispatcher.ResponseData
+  close(): void
+}
+
+export function createEgress(parts: EgressParts): Egress {
+  const { allowPrivate, log, resolve = resolveByDns, dial = dialTcp, idleMs = IDLE_MS } = parts
+  const { judgeUrl, mayDial } = createJudge(allowPrivate)
+
+  async function addressesOf(target: Target, patience: Patience): Promise<readonly string[]> {
+    if (target.address !== undefined) return [target.address]
+    const found = await patience.await(resolve(target.host)).catch((error) => {
+      patience.signal.throwIfAborted()
+      throw new EgressError('unreachable', `No address was found for ${target.host}.`, error)
+    })
+    if (found.length === 0) throw new EgressError('unreachable', `No address was found for ${target.host}.`)
+    return found
+  }
+
+  async function visit(target: Target, sent: HeaderMap, options: FetchOptions, patience: Patience): Promise<Hop> {
+    const { host, port } = target
+    const addresses = await addressesOf(target, patience)
+    const allowed = addresses.every((address) => mayDial(target, address))
+    await options.onConnect?.({ host, port, outcome: allowed ? 'dialled' : 'refused' })
+    if (!allowed) {
+      log.warn({ host, port }, 'refused to connect to an address that is not public')
+      throw new EgressError('refused', `${host} is not a public address.`)
+    }
+    log.debug({ host, port }, 'connecting')
+    const opening = openSocket(dial, target, addresses, patience.signal)
+    try {
+      return await request(target, await patience.await(opening), sent, patience)
+    } catch (error) {
+      opening.then((socket) => socket.destroy()).catch(() => {})
+      patience.signal.throwIfAborted()
+      throw new EgressError('unreachable', `${host} can't be reached${codeOf(error)}.`, error)
+    }
+  }
+
+  async function follow(url: string, options: FetchOptions, patience: Patience): Promise<Hop & { host: string }> {
+    let sent: HeaderMap = options.headers ?? {}
+    for (let at = url, redirects = 0; ; redirects++) {
+      const target = judgeUrl(at)
+      if (typeof target === 'string') throw refused(target, redirects)
+      const hop = await visit(target, sent, options, patience)
+      const next = redirectOf(hop.answer, target.url)
+      if (!next) return { ...hop, host: target.host }
+      hop.close()
+      if (redirects === MAX_REDIRECTS) {
+        throw new EgressError('too_many_redirects', `It redirects more than ${MAX_REDIRECTS} times.`)
+      }
+      if (next.origin !== target.url.origin) sent = {}
+      at = next.href
+    }
+  }
+
+  return {
+    faultOf(url) {
+      const judged = judgeUrl(url)
+      return typeof judged === 'string' ? judged : undefined
+    },
+    async fetch(url, options) {
+      const patience = startPatience(options.signal, options.timeoutMs, idleMs)
+      try {
+        const { answer, close, host } = await follow(url, options, patience)
+        const end = () => {
+          patience.stop()
+          close()
+        }
+        if (Number(answer.headers['content-length'] ?? 0) > options.maxBytes) {
+          end()
+          throw tooLarge(options.maxBytes)
+        }
+        const body = readBody(answer.body, { maxBytes: options.maxBytes, host, patience, end })
+        return { status: answer.statusCode, headers: answer.headers, body, close: end } satisfies Fetched
+      } catch (error) {
+        patience.stop()
+        throw error
+      }
+    },
+  }
+}
+
+type HeaderMap = Readonly<Record<string, string>>
+
+async function request({ url }: Target, socket: Socket, sent: HeaderMap, patience: Patience): Promise<Hop> {
+  let given = false
+  const client = new Client(url.origin, {
+    connect(_, callback) {
+      // Not within the call: undici would wait for ever.
+      if (given) queueMicrotask(() => callback(new Error('closed'), null))
+      else queueMicrotask(() => callback(null, socket))
+      given = true
+    },
+    // One request a connection.
+    pipelining: 0,
+    allowH2: false,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const close = () => {
+    patience.signal.removeEventListener('abort', close)
+    client.destroy().catch(() => {})
+    socket.destroy()
+  }
+  patience.signal.addEventListener('abort', close)
+  try {
+    const answer = await patience.await(
+      client.request({
+        method: 'GET',
+        path: url.pathname + url.search,
+        headers: { 'user-agent': 'errand', accept: '*/*', 'accept-encoding': 'identity', ...sent },
+      }),
+    )
+    // Closed before it was read: whoever closed knows why.
+    answer.body.on('error', () => {})
+    return { answer, close }
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+interface BodyTerms {
+  readonly maxBytes: number
+  readonly host: string
+  readonly patience: Patience
+  readonly end: () => void
+}
+
+async function* readBody(
+  body: AsyncIterable<Uint8Array>,
+  { maxBytes, host, patience, end }: BodyTerms,
+): AsyncGenerator<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]()
+  try {
+    for (let total = 0; ; ) {
+      const next = await patience.await(chunks.next())
+      if (next.done) return
+      total += next.value.byteLength
+      if (total > maxBytes) throw tooLarge(maxBytes)
+      yield next.value
+    }
+  } catch (error) {
+    patience.signal.throwIfAborted()
+    if (error instanceof EgressError) throw error
+    throw new EgressError('unreachable', `The answer of ${host} broke off${codeOf(error)}.`, error)
+  } finally {
+    end()
+  }
+}
+
+function redirectOf({ statusCode, headers }: Dispatcher.ResponseData, base: URL): URL | undefined {
+  const { location } = headers
+  if (!REDIRECTS.has(statusCode) || typeof location !== 'string') return undefined
+  if (!URL.canParse(location, base.href)) throw refused('is not a valid address', 1)
+  return new URL(location, base)
+}
+
+function refused(fault: string, redirects: number): EgressError {
+  const what = redirects === 0 ? 'The address is refused' : 'It redirects to an address that is refused'
+  return new EgressError('refused', `${what}: it ${fault}.`)
+}
+
+function tooLarge(maxBytes: number): EgressError {
+  return new EgressError('too_large', `It is larger than ${maxBytes.toLocaleString('en-US')} bytes.`)
+}
+
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' ? ` (${code})` : ''
+}

@@ -1,0 +1,61 @@
+/** Connections to addresses that were judged: what is dialled is the address, never the name again. */
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Target } from './judge.ts'
+
+/** Resolves when connected. Rejects with the system's error, or the signal's reason. */
+export type Dial = (address: string, port: number, signal: AbortSignal) => Promise<Socket>
+
+/** A host with several addresses gets no more than this much time for each, milliseconds. */
+const CONNECT_MS = 10_000
+const MAX_ADDRESSES = 8
+
+/** The first of the addresses that answers, with TLS for the target's name on it where that is asked for. */
+export async function openSocket(
+  dial: Dial,
+  target: Target,
+  addresses: readonly string[],
+  signal: AbortSignal,
+): Promise<Socket> {
+  let failure: unknown
+  for (const address of addresses.slice(0, MAX_ADDRESSES)) {
+    try {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
+      const socket = await dial(address, target.port, within)
+      return target.tls ? await secure(socket, target, signal) : socket
+    } catch (error) {
+      signal.throwIfAborted()
+      failure = error
+    }
+  }
+  throw failure
+}
+
+export const dialTcp: Dial = (address, port, signal) => {
+  return settled(connect({ host: address, port }), 'connect', signal)
+}
+
+function secure(socket: Socket, { host, address }: Target, signal: AbortSignal): Promise<Socket> {
+  // An address has no name to ask for by SNI: its certificate must have the address itself.
+  const servername = address === host ? undefined : host
+  const options = { socket, host, servername, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] }
+  return settled(connectTls(options), 'secureConnect', signal)
+}
+
+function settled<S extends Socket>(socket: S, ready: string, signal: AbortSignal): Promise<S> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => socket.destroy(signal.reason)
+    if (signal.aborted) giveUp()
+    signal.addEventListener('abort', giveUp)
+    socket.once(ready, () => {
+      signal.removeEventListener('abort', giveUp)
+      resolve(socket)
+    })
+    // Stays: an error between here and the next reader of the socket must not end the process.
+    socket.on('error', (error) => {
+      signal.removeEventListener('abort', giveUp)
+      reject(error)
+    })
+    socket.once('close', () => reject(new Error('closed')))
+  })
+}

@@ -1,0 +1,42 @@
+/** How long a fetch may take: in all, and without a sign of life. One signal says that it is over, and why. */
+import { EgressError } from './port.ts'
+
+export interface Patience {
+  readonly signal: AbortSignal
+  /** The promise's outcome, unless the time is over or the caller gave up first: then the signal's reason is thrown. */
+  await<T>(promise: Promise<T>): Promise<T>
+  /** Ends the clocks; the signal stays as it is. */
+  stop(): void
+}
+
+export function startPatience(caller: AbortSignal, timeoutMs: number, idleMs: number): Patience {
+  const abort = new AbortController()
+  const { signal } = abort
+  const onCaller = () => abort.abort(caller.reason)
+  caller.addEventListener('abort', onCaller)
+  if (caller.aborted) onCaller()
+  const slow = (ms: number, what: string) => () =>
+    abort.abort(new EgressError('too_slow', `${what} ${(ms / 1_000).toLocaleString('en-US')} s.`))
+  const timer = setTimeout(slow(timeoutMs, 'It took longer than'), timeoutMs)
+
+  return {
+    signal,
+    async await(promise) {
+      const idle = setTimeout(slow(idleMs, 'Nothing came for'), idleMs)
+      const over = Promise.withResolvers<never>()
+      const onAbort = () => over.reject(signal.reason)
+      if (signal.aborted) onAbort()
+      signal.addEventListener('abort', onAbort)
+      try {
+        return await Promise.race([promise, over.promise])
+      } finally {
+        clearTimeout(idle)
+        signal.removeEventListener('abort', onAbort)
+      }
+    },
+    stop() {
+      clearTimeout(timer)
+      caller.removeEventListener('abort', onCaller)
+    },
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * The port to the world outside: every connection that is made because a caller said so goes through it. It dials public
+ * addresses and what the operator opened (`egress.allowPrivate`), nothing else, whatever name, spelling or redirect leads
+ * there.
+ */
+
+/** A host that a fetch turned to, for the audit. Told once a redirect, before anything is dialled. */
+export interface Contact {
+  /** A name, or an address as the URL had it. */
+  readonly host: string
+  readonly port: number
+  readonly outcome: 'dialled' | 'refused'
+}
+
+export interface FetchOptions {
+  readonly signal: AbortSignal
+  /** Of the body. A longer one is cut off with `too_large`; before the first byte, where it declares its length. */
+  readonly maxBytes: number
+  /** From the call to the body's last byte, milliseconds. */
+  readonly timeoutMs: number
+  /** Sent to the origin of the URL alone: a redirect to another one goes without. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Awaited before the host is dialled. */
+  readonly onConnect?: (contact: Contact) => void | Promise<void>
+}
+
+export interface Fetched {
+  /** Of the last hop. Any status is an answer; what it means is the caller's to say. */
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** As it came, never decompressed; to be read once. Throws as `fetch` does. */
+  readonly body: AsyncIterable<Uint8Array>
+  /** For whoever does not read the body to its end. Idempotent. */
+  close(): void
+}
+
+export interface Egress {
+  /** What the address itself shows to be refused, in words that follow its name ("must …"); undefined where nothing does. */
+  faultOf(url: string): string | undefined
+  /** GET, following up to five redirects. Throws EgressError; the signal's reason where that aborts. */
+  fetch(url: string, options: FetchOptions): Promise<Fetched>
+}
+
+type EgressErrorCode =
+  | 'refused' // by this guard: the address, or one that it redirects to
+  | 'unreachable' // no such name, no connection, no trusted certificate, or it broke off
+  | 'too_large'
+  | 'too_slow'
+  | 'too_many_redirects'
+
+/** `message` is a sentence for the caller: it names hosts, never the addresses behind them, nor a URL's path or query. */
+export class EgressError extends Error {
+  readonly code: EgressErrorCode
+  constructor(code: EgressErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'EgressError'
+    this.code = code
+  }
+}

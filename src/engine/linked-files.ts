@@ -1,0 +1,120 @@
+/**
+ * Input files by URL: fetched through the egress guard into the blob store before the model is asked, a few at a time,
+ * streamed. Each host is in the audit before it is dialled.
+ */
+import { ErrandError } from '../domain/errors.ts'
+import type { Stage } from '../domain/event.ts'
+import type { LinkedFile, RunRequest, RunSpec, StoredFile } from '../domain/interaction.ts'
+import { EgressError, type Fetched } from '../egress/port.ts'
+import { insertAudit } from '../store/audit.ts'
+import { fetchedFilesStatement } from '../store/fetched-files.ts'
+import type { EngineParts } from './parts.ts'
+import type { Recorder } from './recorder.ts'
+import { storeFile } from './workspace.ts'
+
+const AT_ONCE = 4
+/** One file, milliseconds; the run's own deadline may come first. */
+const FETCH_MS = 600_000
+const MIB = 1024 * 1024
+
+type Linked = NonNullable<RunSpec['linkedFiles']>[number]
+
+/** Throws ErrandError `invalid_request` for an address that shows by itself that it is refused. */
+export function refuseAddresses({ egress }: EngineParts, files: RunRequest['files']): void {
+  for (const [i, file] of files.entries()) {
+    const fault = 'url' in file && egress.faultOf(file.url)
+    if (!fault) continue
+    const param = `files[${i}].url`
+    throw new ErrandError('invalid_request', `\`${param}\` ${fault}.`, { param })
+  }
+}
+
+/**
+ * The spec with every file in the store, and no address in it any more; what is stored of it follows with the next append.
+ * `stage`: what the log said last of where the run is. Throws ErrandError `file_unavailable`; the signal's reason where that aborts.
+ */
+export async function fetchLinkedFiles(
+  parts: EngineParts,
+  interactionId: string,
+  spec: RunSpec,
+  recorder: Recorder,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<RunSpec> {
+  const { linkedFiles, ...rest } = spec
+  if (!linkedFiles || linkedFiles.length === 0) return spec
+  if (stage !== 'provisioning') recorder.append({ type: 'stage', stage: 'provisioning' })
+  const fetched = await fetchAll(parts, interactionId, linkedFiles, signal)
+  const ready: RunSpec = { ...rest, inputFiles: [...spec.inputFiles, ...fetched] }
+  recorder.append({ type: 'stage', stage: 'working' })
+  recorder.attach(() => fetchedFilesStatement(parts.db, interactionId, ready))
+  return ready
+}
+
+/** In the order of the request. The first that fails stops the others. */
+async function fetchAll(
+  parts: EngineParts,
+  interactionId: string,
+  files: readonly Linked[],
+  signal: AbortSignal,
+): Promise<StoredFile[]> {
+  const stored: StoredFile[] = []
+  const failed = new AbortController()
+  const either = AbortSignal.any([signal, failed.signal])
+  // More than the workspace holds would never be of use.
+  const room = { bytes: parts.sandboxLimits.workspaceMiB * MIB }
+  const waiting = files.entries()
+
+  async function fetchNext(): Promise<void> {
+    for (const [i, file] of waiting) {
+      try {
+        stored[i] = await fetchOne(parts, interactionId, file, room, either)
+      } catch (error) {
+        failed.abort(error)
+        throw error
+      }
+    }
+  }
+
+  await Promise.allSettled(Array.from({ length: AT_ONCE }, fetchNext))
+  either.throwIfAborted()
+  return stored
+}
+
+async function fetchOne(
+  parts: EngineParts,
+  interactionId: string,
+  file: Linked,
+  room: { bytes: number },
+  signal: AbortSignal,
+): Promise<StoredFile> {
+  const { db, blobs, egress, limits, now } = parts
+  let answer: Fetched | undefined
+  try {
+    answer = await egress.fetch(file.url, {
+      signal,
+      maxBytes: limits.fileBytes,
+      timeoutMs: FETCH_MS,
+      onConnect: (contact) => insertAudit(db, interactionId, { at: now(), kind: 'file', ...contact }),
+    })
+    if (answer.status !== 200) throw unavailable(file, `The answer was ${answer.status} instead of 200.`)
+    return await storeFile(blobs, file.blob, file.name, within(room, file, answer.body), file.mimeType)
+  } catch (error) {
+    throw error instanceof EgressError ? unavailable(file, error.message) : error
+  } finally {
+    answer?.close()
+  }
+}
+
+/** The body, taken from the room that all files have together. */
+async function* within(room: { bytes: number }, file: LinkedFile, body: AsyncIterable<Uint8Array>) {
+  for await (const chunk of body) {
+    room.bytes -= chunk.byteLength
+    if (room.bytes < 0) throw unavailable(file, 'With the files before it, it is more than the workspace holds.')
+    yield chunk
+  }
+}
+
+function unavailable(file: LinkedFile, why: string): ErrandError {
+  return new ErrandError('file_unavailable', `The input file ${JSON.stringify(file.name)} could not be had. ${why}`)
+}

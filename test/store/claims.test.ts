@@ -1,0 +1,147 @@
+/** The queue in the database: each interaction claimed once, a project's limit held, leases by its clock, on every backend. */
+import { expect, it } from 'vitest'
+import { endFromOutside } from '../../src/store/events.ts'
+import {
+  type Claim,
+  claimOldest,
+  insertInteraction,
+  readQueue,
+  releaseClaim,
+  renewLeases,
+} from '../../src/store/interactions.ts'
+import type { Database } from '../../src/store/port.ts'
+import { onEveryBackend } from './backends.ts'
+import { append, claimant, ending, insert, insertClaimed, newInteraction, PROJECT, said, times } from './rows.ts'
+
+onEveryBackend(({ open, openAt, createPlace }) => {
+  it('the oldest that waits is claimed, with what its worker must know', async () => {
+    const db = await open()
+    expect(await claimOldest(db, claimant)).toBeUndefined()
+    const createdAt = Date.now() - 5_000
+    const [first, second] = [await insert(db, { createdAt }), await insert(db)]
+    const claim = (await claimOldest(db, claimant))!
+    expect(claim).toMatchObject({ id: first, projectId: PROJECT, epoch: 1, lastSeq: 1, attempts: 1, createdAt })
+    expect(claim.startedAt).toBeGreaterThan(createdAt)
+    expect(claim.claimedAt).toBeGreaterThanOrEqual(claim.startedAt)
+    expect(await claimOldest(db, claimant)).toMatchObject({ id: second })
+    expect(await claimOldest(db, claimant)).toBeUndefined()
+    expect(await append(db, claim, said('mine'))).toMatchObject({ ok: true })
+  })
+
+  it('eight claimants at once, two nodes of them, claim each interaction once', async () => {
+    const place = await createPlace()
+    const nodes = [await openAt(place), await openAt(place)]
+    const ids = await Promise.all(times(60, (i) => insert(nodes[i % 2]!, { projectId: `prj_${i % 5}` })))
+    const claims = await claimAll(nodes, ids.length)
+    expect(claims.map(({ id }) => id).sort()).toEqual([...ids].sort())
+    expect(new Set(claims.map(({ epoch }) => epoch))).toEqual(new Set([1]))
+    expect(await claimOldest(nodes[0]!, claimant)).toBeUndefined()
+  })
+
+  it('a project’s limit holds among claimants and submitters at once, and its room is used', async () => {
+    const place = await createPlace()
+    const nodes = [await openAt(place), await openAt(place)]
+    const limited = { ...claimant, runningPerProject: 3 }
+    for (const projectId of ['prj_a', 'prj_b']) for (let i = 0; i < 10; i++) await insert(nodes[0]!, { projectId })
+    const submit = (db: Database, projectId: string) => insertInteraction(db, newInteraction({ projectId }), limited)
+    const submitted = times(20, (i) => submit(nodes[i % 2]!, i % 3 ? 'prj_a' : 'prj_c'))
+    const claimed = times(8, async (i) => {
+      while (await claimOldest(nodes[i % 2]!, limited));
+    })
+    await Promise.all([...submitted, ...claimed])
+    while (await claimOldest(nodes[0]!, limited));
+    const rows = await nodes[0]!.query
+      .selectFrom('interactions')
+      .select(['project_id', (s) => s.fn.countAll<number>().as('count')])
+      .where('lease_until', '>', 0)
+      .groupBy('project_id')
+      .orderBy('project_id')
+      .execute()
+    expect(rows).toEqual(['prj_a', 'prj_b', 'prj_c'].map((project_id) => ({ project_id, count: 3 })))
+  })
+
+  it('a new one is claimed at once where its project has room and none waits before it', async () => {
+    const db = await open()
+    const one = { ...claimant, runningPerProject: 1 }
+    const claimOf = async (projectId: string) => {
+      const inserted = await insertInteraction(db, newInteraction({ projectId }), one)
+      return inserted.outcome === 'accepted' ? inserted.claim : undefined
+    }
+    expect(await claimOf('prj_a')).toMatchObject({ epoch: 1, lastSeq: 1, attempts: 1 })
+    expect(await claimOf('prj_a')).toBeUndefined()
+    const waiting = await insert(db, { projectId: 'prj_b' })
+    expect(await claimOf('prj_b')).toBeUndefined()
+    expect(await claimOldest(db, one)).toMatchObject({ id: waiting })
+    expect(await claimOldest(db, one)).toBeUndefined()
+  })
+
+  it('what is full, or the claimant’s own, hides nothing that waits behind it', async () => {
+    const db = await open()
+    const short = { ...claimant, leaseMs: 0, runningPerProject: 1 }
+    const own = await insertLapsed(db, short, 'prj_own')
+    await insertClaimed(db, { projectId: 'prj_full' })
+    await insert(db, { projectId: 'prj_full' })
+    const behind = await insert(db, { projectId: 'prj_z' })
+    const except = { ...short, leaseMs: 60_000, except: [own] }
+    expect(await claimOldest(db, except)).toMatchObject({ id: behind })
+    expect(await claimOldest(db, except)).toBeUndefined()
+    expect(await claimOldest(db, { ...except, except: [] })).toMatchObject({ id: own, epoch: 2, attempts: 2 })
+  })
+
+  it('leases are prolonged for their owner alone, and one that ran out is claimed with a higher epoch', async () => {
+    const db = await open()
+    const fence = await insertClaimed(db)
+    const ended = await insertClaimed(db)
+    await db.write(endFromOutside(db, ended.id, ending(ended.id)))
+    const ids = [fence.id, ended.id, 'int_none']
+    expect(await renewLeases(db, 'stranger', 60_000, ids)).toEqual(new Map())
+    expect(await claimOldest(db, claimant)).toBeUndefined()
+    expect(await renewLeases(db, claimant.owner, -0.5, ids)).toEqual(new Map([[fence.id, 1]]))
+    const again = (await claimOldest(db, { ...claimant, owner: 'other' }))!
+    expect(again).toMatchObject({ id: fence.id, epoch: 2, attempts: 2 })
+    expect(await renewLeases(db, claimant.owner, 60_000, ids)).toEqual(new Map())
+    expect(await append(db, fence, said('stale'))).toMatchObject({ ok: false, failedAt: 0 })
+    expect(await append(db, again, said('mine'))).toMatchObject({ ok: true })
+  })
+
+  it('what is released waits again, and no attempt is counted', async () => {
+    const db = await open()
+    const fence = await insertClaimed(db)
+    await releaseClaim(db, { id: fence.id, epoch: 7 })
+    expect(await claimOldest(db, claimant)).toBeUndefined()
+    await releaseClaim(db, fence)
+    expect(await claimOldest(db, claimant)).toMatchObject({ id: fence.id, epoch: 2, attempts: 1 })
+  })
+
+  it('the queue is told by what works, what waits, and for how long', async () => {
+    const db = await open()
+    expect(await readQueue(db)).toEqual({ running: 0, queued: 0, oldestWaitMs: 0 })
+    await insertClaimed(db)
+    await insertClaimed(db)
+    const over = await insertClaimed(db)
+    await db.write(endFromOutside(db, over.id, ending(over.id)))
+    await insert(db, { createdAt: Date.now() - 3_600_000 })
+    const queue = await readQueue(db)
+    expect(queue).toMatchObject({ running: 2, queued: 1 })
+    expect(Math.round(queue.oldestWaitMs / 60_000)).toBe(60)
+  })
+})
+
+async function insertLapsed(db: Database, claimant: Parameters<typeof claimOldest>[1], projectId: string) {
+  const inserted = await insertInteraction(db, newInteraction({ projectId }), claimant)
+  if (inserted.outcome !== 'accepted' || !inserted.claim) throw new Error(inserted.outcome)
+  return inserted.claim.id
+}
+
+/** Eight claimants that go on until all `count` are claimed: one that is told `undefined` may have met the others. */
+async function claimAll(nodes: readonly Database[], count: number): Promise<Claim[]> {
+  const claims: Claim[] = []
+  const claimants = times(8, async (i) => {
+    while (claims.length < count) {
+      const claim = await claimOldest(nodes[i % nodes.length]!, { ...claimant, owner: `worker ${i}` })
+      if (claim) claims.push(claim)
+    }
+  })
+  await Promise.all(claimants)
+  return claims
+}

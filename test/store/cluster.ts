@@ -1,0 +1,87 @@
+/**
+ * A Postgres cluster to throw away: made in a temporary directory, reachable by a socket there alone, run as an
+ * unprivileged user (it refuses to be root's) and without fsync. Debian's package has its programs outside of PATH.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+
+const PACKAGES = '/usr/lib/postgresql'
+const NOBODY = 65_534
+const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+
+export interface Cluster {
+  /** The address of a new, empty database. */
+  createDatabase(settings?: string): Promise<string>
+  stop(): Promise<void>
+}
+
+/** Where initdb and postgres are, in the newest version that is here; undefined where it is not installed. */
+export function findPostgres(): string | undefined {
+  const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).sort((a, b) => Number(b) - Number(a)) : []
+  const places = [...versions.map((version) => join(PACKAGES, version, 'bin')), ...process.env.PATH!.split(':')]
+  return places.find((place) => ['initdb', 'postgres'].every((program) => existsSync(join(place, program))))
+}
+
+export async function startCluster(programs: string): Promise<Cluster> {
+  const dir = mkdtempSync(join(tmpdir(), 'errand-pg-'))
+  if (user.uid !== undefined) chownSync(dir, user.uid, user.gid)
+  const data = join(dir, 'data')
+  const run = promisify(execFile)
+  const initdb = join(programs, 'initdb')
+  const version = Number(/\d+/.exec((await run(initdb, ['--version'])).stdout)![0])
+  // A language, where this version brings its own: what compares text by it, and not by its bytes, is found out.
+  const language = version >= 15 ? ['--locale-provider=icu', '--icu-locale=en-US'] : []
+  const flags = ['--username=test', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C', ...language]
+  await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
+
+  const settings = ['listen_addresses=', `unix_socket_directories=${dir}`, 'fsync=off', 'deadlock_timeout=20ms']
+  // Refused statements are what tests are about, and no news.
+  settings.push('log_min_messages=log')
+  const options = settings.flatMap((setting) => ['-c', setting])
+  const server = spawn(join(programs, 'postgres'), ['-D', data, ...options], {
+    ...user,
+    cwd: dir,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  await ready(server)
+
+  let databases = 0
+  return {
+    async createDatabase(settings = "encoding 'UTF8'") {
+      const name = `test${++databases}`
+      const client = new pg.Client(address(dir, 'postgres'))
+      await client.connect()
+      await client.query(`create database ${name} template template0 ${settings}`)
+      await client.end()
+      return address(dir, name)
+    },
+    async stop() {
+      const exited = once(server, 'exit')
+      server.kill('SIGINT')
+      await exited
+      rmSync(dir, { recursive: true })
+    },
+  }
+}
+
+function address(dir: string, database: string): string {
+  return `postgres://test@/${database}?host=${dir}`
+}
+
+/** Reads its log for as long as it runs: it would stand still before a pipe that is full. */
+async function ready(server: ChildProcess): Promise<void> {
+  let log = ''
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    log += text
+    if (log.includes('ready to accept connections')) resolve()
+  })
+  server.once('error', reject)
+  server.once('exit', () => reject(new Error(`Postgres did not start: ${log}`)))
+  await promise
+}

@@ -1,0 +1,88 @@
+/** The port itself: what a write promises, whatever the statements are, on every backend. */
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import type { Database, Statement } from '../../src/store/port.ts'
+import { onEveryBackend } from './backends.ts'
+import { times } from './rows.ts'
+
+onEveryBackend(({ open, openAt, createPlace }) => {
+  it('statements happen together or not at all, and the first that failed is told', async () => {
+    const db = await open()
+    const [a, b] = [account(db, 'a'), account(db, 'b')]
+    expect(await db.write([a, { ...touch(db, 'b'), rows: 1 }, b])).toEqual({ ok: false, failedAt: 1, reason: 'rows' })
+    expect(await db.write([b, b, { ...touch(db, 'none'), rows: 1 }])).toEqual({
+      ok: false,
+      failedAt: 1,
+      reason: 'unique',
+    })
+    expect(await db.write([{ ...touch(db, 'a'), rows: 1 }])).toEqual({ ok: false, failedAt: 0, reason: 'rows' })
+    expect(await names(db)).toEqual([])
+    expect(await db.write([a])).toMatchObject({ ok: true })
+    expect(await db.write([a])).toEqual({ ok: false, failedAt: 0, reason: 'unique' })
+    expect(await db.write([{ ...touch(db, 'a'), rows: 2 }])).toMatchObject({ ok: false })
+    expect(await db.query.selectFrom('accounts').selectAll().execute()).toEqual([{ id: 'a', name: 'a', created_at: 1 }])
+    expect(await db.write([])).toEqual({ ok: true, rows: [] })
+  })
+
+  it('what statements return comes back in their order', async () => {
+    const db = await open()
+    const returning = db.query.updateTable('accounts').set({ created_at: 2 }).returning(['id', 'created_at']).compile()
+    const result = await db.write([account(db, 'a'), { query: returning, rows: 1 }, touch(db, 'a')])
+    expect(result).toEqual({ ok: true, rows: [[], [{ id: 'a', created_at: 2 }], []] })
+  })
+
+  it('a function is asked once for what it writes; what it throws is its caller’s, and no other’s', async () => {
+    const db = await open()
+    let asked = 0
+    const wrong = db.write(() => {
+      throw new Error('no statements')
+    })
+    const right = times(5, (i) =>
+      db.write(() => {
+        asked++
+        return [account(db, `a${i}`)]
+      }),
+    )
+    await expect(wrong).rejects.toThrow('no statements')
+    expect((await Promise.all(right)).every(({ ok }) => ok)).toBe(true)
+    expect(asked).toBe(5)
+  })
+
+  it('a statement that the database refuses fails its own write alone', async () => {
+    const db = await open()
+    const refused = db.write([account(db, 'a'), { query: { sql: 'insert into nowhere values (1)', parameters: [] } }])
+    const others = times(5, (i) => db.write([account(db, `b${i}`)]))
+    await expect(refused).rejects.toThrow(/The database refused a write: .*nowhere/)
+    expect((await Promise.all(others)).every(({ ok }) => ok)).toBe(true)
+    expect(await names(db)).toEqual(times(5, (i) => `b${i}`))
+  })
+
+  it('an opener finds what another one wrote, and writes after close are refused', async () => {
+    const place = await createPlace()
+    const first = await openAt(place)
+    const writes = times(20, (i) => first.write([account(first, `${10 + i}`)]))
+    await first.close()
+    expect((await Promise.all(writes)).every(({ ok }) => ok)).toBe(true)
+    await expect(first.write([account(first, 'late')])).rejects.toThrow('The database is closed.')
+    expect(await names(await openAt(place))).toHaveLength(20)
+  })
+
+  it('a database that a newer version made is left alone', async () => {
+    const place = await createPlace()
+    const db = await openAt(place)
+    await db.write([{ query: sql`insert into migrations (name, at) values ('9999-later', 1)`.compile(db.query) }])
+    await expect(openAt(place)).rejects.toThrow(/made by a newer version of Errand \(it has the migration 9999-later\)/)
+  })
+})
+
+function account({ query }: Database, id: string): Statement {
+  return { query: query.insertInto('accounts').values({ id, name: id, created_at: 1 }).compile() }
+}
+
+function touch({ query }: Database, id: string): Statement {
+  return { query: query.updateTable('accounts').set({ created_at: 5 }).where('id', '=', id).compile() }
+}
+
+async function names({ query }: Database): Promise<string[]> {
+  return (await query.selectFrom('accounts').select('name').orderBy('name').execute()).map(({ name }) => name)
+}

@@ -1,0 +1,201 @@
+/** Interactions in the database: stored whole, listed, found when they are due, removed, on every backend. */
+import { expect, it } from 'vitest'
+import { endFromOutside, readEvents } from '../../src/store/events.ts'
+import {
+  deleteIdempotencyKeys,
+  deleteInteraction,
+  findByIdempotencyKey,
+  findExpired,
+  findInteraction,
+  findStarved,
+  insertInteraction,
+  listInteractions,
+} from '../../src/store/interactions.ts'
+import type { Database } from '../../src/store/port.ts'
+import { insertTurnStatement, readTurns } from '../../src/store/turns.ts'
+import { onEveryBackend } from './backends.ts'
+import { claimant, countOutcomes, ending, insert, newInteraction, PROJECT, SPEC, times } from './rows.ts'
+
+const HOUR = 3_600_000
+const NEWEST = { labels: {}, order: 'desc' } as const
+
+onEveryBackend(({ open }) => {
+  it('what was inserted is found as it was, within its project', async () => {
+    const db = await open()
+    const labels = { team: 'ü 🙂', constructor: '' }
+    const interaction = newInteraction({ labels, createdAt: 1_700_000_000_123 })
+    expect(await insertInteraction(db, interaction, undefined)).toEqual({ outcome: 'accepted', claim: undefined })
+    const found = await findInteraction(db, interaction.id, PROJECT)
+    expect(found).toEqual({
+      id: interaction.id,
+      projectId: PROJECT,
+      status: 'running',
+      stage: 'queued',
+      spec: SPEC,
+      labels,
+      createdAt: 1_700_000_000_123,
+      lastSeq: 1,
+      outputFiles: [],
+    })
+    expect(await findInteraction(db, interaction.id)).toEqual(found)
+    expect(await findInteraction(db, interaction.id, 'prj_other')).toBeUndefined()
+    expect(await findInteraction(db, 'int_none')).toBeUndefined()
+    expect(await findInteraction(db, 'a \0 NUL')).toBeUndefined()
+    await expect(insertInteraction(db, interaction, undefined)).rejects.toThrow(/unique/)
+  })
+
+  it('a project’s queue takes what may run and wait together, and no more from many at once', async () => {
+    const db = await open()
+    const limits = { queuedPerProject: 4, runningPerProject: 3 }
+    const submit = (projectId: string) => insertInteraction(db, newInteraction({ ...limits, projectId }), undefined)
+    const both = await Promise.all(['prj_a', 'prj_b'].flatMap((id) => times(30, () => submit(id))))
+    expect(countOutcomes(both)).toEqual({ accepted: 14, queue_full: 46 })
+    const [first] = await listInteractions(db, 'prj_a', NEWEST, 1)
+    await db.write(endFromOutside(db, first!.id, ending(first!.id)))
+    expect(countOutcomes(await Promise.all(times(10, () => submit('prj_a'))))).toEqual({ accepted: 1, queue_full: 9 })
+    for (const id of ['prj_a', 'prj_b']) {
+      const open = await listInteractions(db, id, { ...NEWEST, status: 'running' }, 100)
+      expect(open).toHaveLength(7)
+    }
+  })
+
+  it('of many with one idempotency key one is stored, and stands for it', async () => {
+    const db = await open()
+    const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
+    const interactions = times(25, () => newInteraction({ idempotency, labels: { a: 'b' } }))
+    const outcomes = await Promise.all(interactions.map((each) => insertInteraction(db, each, claimant)))
+    expect(countOutcomes(outcomes)).toEqual({ accepted: 1, duplicate_key: 24 })
+    const winner = interactions[outcomes.findIndex(({ outcome }) => outcome === 'accepted')]!
+    expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toBe(winner.id)
+    expect((await listInteractions(db, PROJECT, NEWEST, 100)).map(({ id }) => id)).toEqual([winner.id])
+    expect(await listInteractions(db, PROJECT, { ...NEWEST, labels: { a: 'b' } }, 100)).toHaveLength(1)
+    expect(
+      await insertInteraction(db, newInteraction({ idempotency, projectId: 'prj_other' }), undefined),
+    ).toMatchObject({ outcome: 'accepted' })
+  })
+
+  it('an idempotency key with another request is refused, and one that is past its time is forgotten', async () => {
+    const db = await open()
+    const [old, now] = [1_000, 2_000]
+    const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
+    await insert(db, { idempotency, createdAt: old })
+    const other = { key: 'k', fingerprint: 'g' }
+    await expect(findByIdempotencyKey(db, PROJECT, other, 0)).rejects.toMatchObject({ code: 'idempotency_mismatch' })
+    expect(await findByIdempotencyKey(db, PROJECT, other, old + 1)).toBeUndefined()
+    const next = newInteraction({ idempotency: { ...other, notBefore: old + 1 }, createdAt: now })
+    expect(await insertInteraction(db, next, undefined)).toMatchObject({ outcome: 'accepted' })
+    expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toBe(next.id)
+    await deleteIdempotencyKeys(db, now)
+    expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toBe(next.id)
+    await deleteIdempotencyKeys(db, now + 1)
+    expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toBeUndefined()
+  })
+
+  it('a full queue keeps its idempotency key free', async () => {
+    const db = await open()
+    const full = { queuedPerProject: 0, runningPerProject: 0 }
+    const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
+    expect(await insertInteraction(db, newInteraction({ ...full, idempotency }), undefined)).toEqual({
+      outcome: 'queue_full',
+    })
+    expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toBeUndefined()
+  })
+
+  it('lists are in the order of age, by every filter, page by page', async () => {
+    const db = await open()
+    const spec = (agentId: string) => ({ ...SPEC, agentId })
+    const ids: string[] = []
+    for (let i = 0; i < 12; i++) {
+      const labels = { even: String(i % 2 === 0), third: String(i % 3 === 0) }
+      ids.push(await insert(db, { labels, spec: i < 6 ? spec('agt_a') : SPEC }))
+    }
+    // The first eight characters of an id are its time; these come last and first by bytes, not by a language's order.
+    for (const time of ['zzzzzzzz', 'ZZZZZZZZ', 'aaaaaaaa', '00000000'])
+      ids.push(await insert(db, { id: `int_${time}x` }))
+    await insert(db, { projectId: 'prj_other', labels: { even: 'true' } })
+    for (const id of ids.slice(2, 5)) await db.write(endFromOutside(db, id, ending(id)))
+
+    const list = async (filter: Partial<Parameters<typeof listInteractions>[2]>, limit = 100) =>
+      (await listInteractions(db, PROJECT, { ...NEWEST, ...filter }, limit)).map(({ id }) => id)
+    const sorted = [...ids].sort((a, b) => (a < b ? -1 : 1))
+    expect(await list({ order: 'asc' })).toEqual(sorted)
+    expect(await list({})).toEqual(sorted.toReversed())
+    for (const order of ['asc', 'desc'] as const) {
+      const paged: string[] = []
+      for (;;) {
+        const page = await list({ order, after: paged.at(-1) }, 5)
+        paged.push(...page)
+        if (page.length < 5) break
+      }
+      expect(paged).toEqual(await list({ order }))
+    }
+    const only = (want: (i: number) => boolean) => ids.slice(0, 12).filter((_, i) => want(i))
+    expect(await list({ order: 'asc', agentId: 'agt_a' })).toEqual(ids.slice(0, 6))
+    expect(await list({ order: 'asc', status: 'cancelled' })).toEqual(ids.slice(2, 5))
+    expect(await list({ status: 'running' })).toHaveLength(13)
+    expect(await list({ order: 'asc', labels: { even: 'true' } })).toEqual(only((i) => i % 2 === 0))
+    expect(await list({ order: 'asc', labels: { even: 'true', third: 'true' } })).toEqual(only((i) => i % 6 === 0))
+    const all = {
+      agentId: 'agt_a',
+      status: 'cancelled',
+      labels: { even: 'true' },
+      order: 'asc',
+      after: ids[2],
+    } as const
+    expect(await list(all)).toEqual([ids[4]])
+    expect(await list({ labels: { even: 'none' } })).toEqual([])
+    expect(await list({ labels: { 'a \0 NUL': '\0' } })).toEqual([])
+  })
+
+  it('only what is over is deleted, with all that hangs on it, within its project', async () => {
+    const db = await open()
+    const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
+    const [id, kept] = [await insert(db, { idempotency, labels: { a: 'b' } }), await insert(db, { labels: { a: 'b' } })]
+    const message = { role: 'assistant', content: [] } as const
+    const tokens = { input: 0, output: 0, cachedInput: 0, reasoning: 0 }
+    const turn = { turn: 1, message, finish: 'stop', tokens, atSeq: 1 } as const
+    await db.write([id, kept].map((each) => insertTurnStatement(db, each, turn)))
+    expect(await deleteInteraction(db, PROJECT, id)).toBe(false)
+    await db.write(endFromOutside(db, id, ending(id)))
+    expect(await deleteInteraction(db, 'prj_other', id)).toBe(false)
+    const deleted = await Promise.all(times(10, () => deleteInteraction(db, PROJECT, id)))
+    expect(deleted.filter(Boolean)).toHaveLength(1)
+    expect(await rowsOf(db, id)).toBe(0)
+    expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toBeUndefined()
+    expect(await rowsOf(db, kept)).toBe(5)
+  })
+
+  it('those that nobody took in time are starved, those whose end is long ago expired', async () => {
+    const db = await open()
+    const createdAt = Date.now() - HOUR
+    const waiting = await insert(db, { createdAt })
+    await insert(db)
+    const taken = newInteraction({ createdAt, projectId: 'prj_taken' })
+    expect(await insertInteraction(db, taken, claimant)).toMatchObject({ claim: { id: taken.id } })
+    // Settings in seconds and days need not be whole numbers of milliseconds.
+    expect(await findStarved(db, HOUR / 2 + 0.5)).toEqual([{ id: waiting, epoch: 0, createdAt }])
+    expect(await findStarved(db, 2 * HOUR)).toEqual([])
+
+    const ended: string[] = []
+    for (const hours of [3, 5, 4]) {
+      const id = await insert(db, { projectId: 'prj_ended' })
+      await db.write(endFromOutside(db, id, ending(id, { at: Date.now() - hours * HOUR })))
+      ended.push(id)
+    }
+    const rows = [ended[1], ended[2], ended[0]].map((id) => ({ id, projectId: 'prj_ended' }))
+    expect(await findExpired(db, HOUR + 0.5, 100)).toEqual(rows)
+    expect(await findExpired(db, HOUR, 2)).toEqual(rows.slice(0, 2))
+    expect(await findExpired(db, 6 * HOUR, 100)).toEqual([])
+  })
+})
+
+async function rowsOf(db: Database, id: string): Promise<number> {
+  const [interaction, events, turns] = [
+    await findInteraction(db, id),
+    await readEvents(db, id, 0, 9),
+    await readTurns(db, id),
+  ]
+  const labels = await db.query.selectFrom('labels').select('key').where('object_id', '=', id).execute()
+  const specs = await db.query.selectFrom('specs').select('spec').where('interaction_id', '=', id).execute()
+  return (interaction ? 1 : 0) + events.length + turns.length + labels.length + specs.length
+}
