@@ -3,7 +3,9 @@
  * past its time.
  */
 import { toRunError } from '../domain/errors.ts'
-import { deleteIdempotencyKeys, findExpired, findInteraction, findStarved } from '../store/interactions.ts'
+import { findStarved } from '../store/claims.ts'
+import { deleteIdempotencyKeys } from '../store/idempotency.ts'
+import { findExpired, findInteraction } from '../store/interactions.ts'
 import { endOutside } from './ending.ts'
 import { createMeter } from './meter.ts'
 import type { EngineParts } from './parts.ts'

@@ -8,8 +8,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
+import type { Claim } from '../store/claims.ts'
 import { appendStatements, type Ending, endStatements, numberEvents } from '../store/events.ts'
-import type { Claim } from '../store/interactions.ts'
 import type { Database, Statement } from '../store/port.ts'
 import type { Hub } from './hub.ts'
 

@@ -5,14 +5,8 @@
  *   any ──close──▶ draining: no new claims; what still runs after the grace is handed over
  */
 import type { RunSpec } from '../domain/interaction.ts'
-import {
-  type Claim,
-  type Claimant,
-  claimOldest,
-  findInteraction,
-  releaseClaim,
-  renewLeases,
-} from '../store/interactions.ts'
+import { type Claim, type Claimant, claimOldest, releaseClaim, renewLeases } from '../store/claims.ts'
+import { findInteraction } from '../store/interactions.ts'
 import type { EngineParts } from './parts.ts'
 import { type Run, startRun } from './run.ts'
 import { Stop } from './stop.ts'

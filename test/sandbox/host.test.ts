@@ -128,6 +128,8 @@ test('warm sandboxes are each used once', async () => {
   }
 })
 
+const SMALL = { driver: 'bubblewrap', limits: LIMITS, pool: 0, maxOpen: 2, rootfs: undefined, log: quiet } as const
+
 describe('a host of its own', () => {
   let own: World
   beforeAll(async () => {
@@ -137,15 +139,7 @@ describe('a host of its own', () => {
 
   test('two that start at once share one host', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
-    const options = {
-      driver: 'bubblewrap',
-      dataDir,
-      limits: LIMITS,
-      pool: 0,
-      maxOpen: 2,
-      rootfs: undefined,
-      log: quiet,
-    } as const
+    const options = { ...SMALL, dataDir }
     const both = await Promise.all([openSandboxes(options), openSandboxes(options)])
     await both[0]!.open(spec('shared', 1), never)
     expect(await both[1]!.living()).toEqual(['shared'])
@@ -160,15 +154,7 @@ describe('a host of its own', () => {
 
   test('a host with a living sandbox stays when its last server goes, for the one that takes the run up', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
-    const options = {
-      driver: 'bubblewrap',
-      dataDir,
-      limits: LIMITS,
-      pool: 0,
-      maxOpen: 2,
-      rootfs: undefined,
-      log: quiet,
-    } as const
+    const options = { ...SMALL, dataDir }
     const first = await openSandboxes(options)
     const sandbox = await first.open(spec('handed-over', 1), never)
     await sandbox.writeFile('kept.txt', Buffer.from('still here'), 'write')

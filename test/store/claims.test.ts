@@ -1,14 +1,8 @@
 /** The queue in the database: each interaction claimed once, a project's limit held, leases by its clock, on every backend. */
 import { expect, it } from 'vitest'
+import { type Claim, claimOldest, readQueue, releaseClaim, renewLeases } from '../../src/store/claims.ts'
 import { endFromOutside } from '../../src/store/events.ts'
-import {
-  type Claim,
-  claimOldest,
-  insertInteraction,
-  readQueue,
-  releaseClaim,
-  renewLeases,
-} from '../../src/store/interactions.ts'
+import { insertInteraction } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
 import { onEveryBackend } from './backends.ts'
 import { append, claimant, ending, insert, insertClaimed, newInteraction, PROJECT, said, times } from './rows.ts'

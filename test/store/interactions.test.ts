@@ -1,13 +1,12 @@
 /** Interactions in the database: stored whole, listed, found when they are due, removed, on every backend. */
 import { expect, it } from 'vitest'
+import { findStarved } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents } from '../../src/store/events.ts'
+import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
 import {
-  deleteIdempotencyKeys,
   deleteInteraction,
-  findByIdempotencyKey,
   findExpired,
   findInteraction,
-  findStarved,
   insertInteraction,
   listInteractions,
 } from '../../src/store/interactions.ts'

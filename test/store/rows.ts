@@ -3,13 +3,9 @@ import type { RunEvent, Stage } from '../../src/domain/event.ts'
 import { newId } from '../../src/domain/ids.ts'
 import type { RunSpec } from '../../src/domain/interaction.ts'
 import type { Usage } from '../../src/domain/usage.ts'
+import type { Claimant } from '../../src/store/claims.ts'
 import { appendStatements, type Ending, type Fence, numberEvents, readEvents } from '../../src/store/events.ts'
-import {
-  type Claimant,
-  type InsertOutcome,
-  insertInteraction,
-  type NewInteraction,
-} from '../../src/store/interactions.ts'
+import { type InsertOutcome, insertInteraction, type NewInteraction } from '../../src/store/interactions.ts'
 import type { Database, WriteResult } from '../../src/store/port.ts'
 
 export const PROJECT = 'prj_one'

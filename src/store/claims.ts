@@ -1,0 +1,212 @@
+/**
+ * The queue: the rows of `interactions` that are not over. A row is its own entry in it; nothing else says what waits.
+ * Who claims one may write its log until its lease, on the database's clock, runs out.
+ */
+import { sql } from 'kysely'
+import { databaseNow, fromNow } from './clock.ts'
+import { projectLock } from './locks.ts'
+import type { Database } from './port.ts'
+
+/** How often a claimant looks again after others took what it had seen. */
+const CLAIM_ATTEMPTS = 10
+
+/** A claim: the right to write one interaction's log until its lease runs out or somebody else raises the epoch. */
+export interface Claim {
+  readonly id: string
+  readonly projectId: string
+  readonly epoch: number
+  readonly lastSeq: number
+  readonly attempts: number
+  /** When it was accepted, when a worker first took it, and now, by the database's clock: milliseconds since 1970. */
+  readonly createdAt: number
+  readonly startedAt: number
+  readonly claimedAt: number
+}
+
+export interface Claimant {
+  readonly owner: string
+  readonly leaseMs: number
+  /** Interactions of one project that may be worked on at once. */
+  readonly runningPerProject: number
+  /** What it works on already: a lease of its own that ran out is to be prolonged, not claimed anew. */
+  readonly except?: readonly string[]
+}
+
+/**
+ * Claims one interaction of a project that has room: the given one, or the oldest that waits (never claimed, or its lease
+ * ran out). `SKIP LOCKED`: one that is being ended, or written to by a worker that lost it, holds up nobody.
+ */
+export function claimQuery(db: Database, claimant: Claimant, projectId: string, id?: string) {
+  const now = databaseNow(db.dialect)
+  const running = db.query
+    .selectFrom('interactions as r')
+    .select((s) => s.fn.countAll<number>().as('running'))
+    .where('r.project_id', '=', projectId)
+    .where('r.status', '=', sql.lit('running'))
+    .where('r.lease_until', '>', now)
+  let candidate = db.query
+    .selectFrom('interactions as q')
+    .select('q.id')
+    .where('q.project_id', '=', projectId)
+    .where('q.status', '=', sql.lit('running'))
+    .where('q.lease_until', '<=', now)
+    .where(running, '<', claimant.runningPerProject)
+  if (claimant.except?.length) candidate = candidate.where('q.id', 'not in', claimant.except)
+  candidate =
+    id === undefined
+      ? candidate.orderBy('q.id').limit(1)
+      : // A new one does not go before those that wait.
+        candidate
+          .where('q.id', '=', id)
+          .where((eb) =>
+            eb.not(
+              eb.exists(
+                eb
+                  .selectFrom('interactions as w')
+                  .select('w.id')
+                  .where('w.project_id', '=', projectId)
+                  .where('w.status', '=', sql.lit('running'))
+                  .where('w.lease_until', '<=', now)
+                  .where('w.id', '<', id),
+              ),
+            ),
+          )
+  if (db.dialect === 'postgres') candidate = candidate.forUpdate().skipLocked()
+  return db.query
+    .updateTable('interactions')
+    .set((eb) => ({
+      epoch: eb('epoch', '+', 1),
+      attempts: eb('attempts', '+', 1),
+      lease_owner: claimant.owner,
+      lease_until: fromNow(db.dialect, claimant.leaseMs),
+      started_at: eb.fn.coalesce('started_at', now),
+    }))
+    .where('id', '=', candidate)
+    .returning(['id', 'project_id', 'epoch', 'last_seq', 'attempts', 'started_at', 'created_at'])
+    .returning(now.as('claimed_at'))
+    .compile()
+}
+
+export function toClaim(row: Readonly<Record<string, unknown>>): Claim {
+  return {
+    id: String(row.id),
+    projectId: String(row.project_id),
+    epoch: Number(row.epoch),
+    lastSeq: Number(row.last_seq),
+    attempts: Number(row.attempts),
+    startedAt: Number(row.started_at),
+    createdAt: Number(row.created_at),
+    claimedAt: Number(row.claimed_at),
+  }
+}
+
+/**
+ * Claims the oldest that waits and whose project has room. Undefined where there is none, or where others were faster
+ * again and again: it is for who asks to ask once more, later.
+ */
+export async function claimOldest(db: Database, claimant: Claimant): Promise<Claim | undefined> {
+  for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
+    const projectId = await findProjectWithWork(db, claimant)
+    if (projectId === undefined) return undefined
+    const claim = { query: claimQuery(db, claimant, projectId) }
+    const result = await db.write([...projectLock(db, projectId), claim])
+    const row = result.ok ? result.rows.at(-1)?.[0] : undefined
+    if (row) return toClaim(row)
+  }
+  return undefined
+}
+
+/** The project of the oldest that waits, among those that have room: a hint, since the claim looks again. */
+async function findProjectWithWork(db: Database, { runningPerProject, except }: Claimant): Promise<string | undefined> {
+  const now = databaseNow(db.dialect)
+  const mine = except?.length ? except : ['']
+  const row = await db.query
+    .selectFrom('interactions')
+    .select('project_id')
+    .where('status', '=', sql.lit('running'))
+    .groupBy('project_id')
+    .having((eb) => eb(eb.fn.countAll().filterWhere('lease_until', '>', now), '<', runningPerProject))
+    .having((eb) =>
+      eb(eb.fn.countAll().filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine), '>', 0),
+    )
+    .orderBy((eb) => eb.fn.min('id').filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine))
+    .limit(1)
+    .executeTakeFirst()
+  return row?.project_id
+}
+
+/** Prolongs this owner's leases on these interactions; returns the ids that are still its own, with their epochs. */
+export async function renewLeases(
+  db: Database,
+  owner: string,
+  leaseMs: number,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const result = await db.write([
+    {
+      query: db.query
+        .updateTable('interactions')
+        .set({ lease_until: fromNow(db.dialect, leaseMs) })
+        .where('id', 'in', ids)
+        .where('lease_owner', '=', owner)
+        .where('status', '=', sql.lit('running'))
+        .returning(['id', 'epoch'])
+        .compile(),
+    },
+  ])
+  if (!result.ok) return new Map()
+  return new Map(result.rows[0]!.map((row) => [String(row.id), Number(row.epoch)]))
+}
+
+/** Gives an interaction back to the queue, unharmed: a hand-over at shutdown is no failed attempt. */
+export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoch'>): Promise<void> {
+  await db.write([
+    {
+      query: db.query
+        .updateTable('interactions')
+        .set((eb) => ({ lease_owner: null, lease_until: 0, attempts: eb('attempts', '-', 1) }))
+        .where('id', '=', claim.id)
+        .where('epoch', '=', claim.epoch)
+        .where('status', '=', sql.lit('running'))
+        .compile(),
+    },
+  ])
+}
+
+/** Interactions that no worker has taken for `waitMs` since they were accepted. */
+export async function findStarved(
+  db: Database,
+  waitMs: number,
+): Promise<{ id: string; epoch: number; createdAt: number }[]> {
+  const rows = await db.query
+    .selectFrom('interactions')
+    .select(['id', 'epoch', 'created_at'])
+    .where('status', '=', sql.lit('running'))
+    .where('started_at', 'is', null)
+    .where('created_at', '<', fromNow(db.dialect, -waitMs))
+    .limit(100)
+    .execute()
+  return rows.map((row) => ({ id: row.id, epoch: row.epoch, createdAt: Number(row.created_at) }))
+}
+
+/** What is not over: with a worker, without one, and how long the oldest has waited for one. */
+export async function readQueue(db: Database): Promise<{ running: number; queued: number; oldestWaitMs: number }> {
+  const now = databaseNow(db.dialect)
+  const rows = await db.query
+    .selectFrom('interactions')
+    .select((eb) => [
+      eb('lease_until', '>', now).as('leased'),
+      eb.fn.countAll<number>().as('count'),
+      sql<number>`${now} - min(created_at)`.as('oldest'),
+    ])
+    .where('status', '=', sql.lit('running'))
+    .groupBy('leased')
+    .execute()
+  const running = rows.find((row) => Boolean(row.leased))
+  const queued = rows.find((row) => !row.leased)
+  return {
+    running: Number(running?.count ?? 0),
+    queued: Number(queued?.count ?? 0),
+    oldestWaitMs: Number(queued?.oldest ?? 0),
+  }
+}
