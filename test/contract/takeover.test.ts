@@ -1,5 +1,7 @@
 /** What a run keeps when its server goes and the next one takes it up: files in, files out, and the step that runs. */
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -45,7 +47,7 @@ async function seen(id: string, look: (event: { event: string; data: { text?: st
 const call = (code: string) => ({ toolCalls: [{ name: 'code_execution', args: { code } }] })
 
 test('files that were written before a crash are among the output files', async () => {
-  server = await startServer({ provider, dataDir: undefined, env: LEASE })
+  server = await startServer({ provider, env: LEASE })
   let release = () => {}
   const hold = new Promise<void>((resolve) => {
     release = resolve
@@ -86,7 +88,7 @@ test('a step that runs while its server is told to stop goes on, and the next se
   expect(provider.requests).toHaveLength(2)
 })
 
-test('a stream that is resumed behind the last event, or of an interaction that is deleted, ends', async () => {
+test('a stream that is resumed behind the last event ends at once', async () => {
   server = await startServer({ provider, env: LEASE })
   provider.when('[end]', { text: 'x' })
   const { body } = await server.post('/v1beta/interactions', { instruction: '[end]' })
@@ -107,4 +109,34 @@ test('labels that are no Unicode text are refused, on agents and on interactions
     expect(answer.status).toBe(400)
     expect(answer.body.error.param).toMatch(/^labels/)
   }
+})
+
+test('a run whose stored turns can not be read ends as failed, and is not claimed for ever', async () => {
+  server = await startServer({ provider, env: LEASE })
+  provider.when('[broken]', call('print(1)'), { hold: new Promise(() => {}), text: 'never' })
+  const id = await start({ instruction: '[broken]' })
+  await seen(id, ({ event }) => event === 'tool_result')
+  const { dataDir, key } = server
+  await server.stop('SIGKILL')
+  const db = new DatabaseSync(join(dataDir, 'errand.db'))
+  expect(db.prepare("update turns set message = 'no json' where interaction_id = ?").run(id).changes).toBe(1)
+  db.close()
+  server = await startServer({ provider, dataDir, key, env: LEASE })
+  const body = await ended(id)
+  expect(body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
+})
+
+test('output files that can not be stored make the run fail, never vanish', async () => {
+  server = await startServer({ provider, env: LEASE })
+  provider.when('[kept]', call('open("outputs/x.txt", "w").write("x")'), { text: 'Done.' })
+  // Where the files would go there is something else: the disk's own way to say no, for root too.
+  await rm(join(server.dataDir, 'blobs'), { recursive: true, force: true })
+  await writeFile(join(server.dataDir, 'blobs'), '')
+  const { status, body } = await server.post('/v1beta/interactions', {
+    instruction: '[kept]',
+    tools: ['code_execution'],
+  })
+  expect(status).toBe(503)
+  expect(body.error).toMatchObject({ code: 'unavailable', retryable: true })
+  expect(body.error.message).toContain('output files')
 })
