@@ -134,6 +134,8 @@ async function claimAll(nodes: readonly Database[], count: number): Promise<Clai
     while (claims.length < count) {
       const claim = await claimOldest(nodes[i % nodes.length]!, { ...claimant, owner: `worker ${i}` })
       if (claim) claims.push(claim)
+      // SQLite answers a read at once; what others were granted is heard between two turns of the loop.
+      else await new Promise(setImmediate)
     }
   })
   await Promise.all(claimants)
