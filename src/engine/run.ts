@@ -56,12 +56,11 @@ export function startRun(
   handOver: (claim: Claim) => Promise<void>,
 ): Run {
   const abort = new AbortController()
-  const ready = Promise.withResolvers<Meter>()
   let meter: Meter | undefined
-  void ready.promise.then((made) => {
+  const onMeter = (made: Meter) => {
     meter = made
-  })
-  const finished = execute(parts, claim, spec, abort, ready.resolve)
+  }
+  const finished = execute(parts, claim, spec, abort, onMeter)
     .catch((error) => {
       if (!(error instanceof RecorderLost)) parts.log.error({ err: error, interactionId: claim.id }, 'a run broke off')
     })
@@ -88,10 +87,11 @@ async function execute(
   const deadline = performance.now() + spec.policy.maxTurnDuration * 1_000 - (claim.claimedAt - claim.startedAt)
   const remainingMs = () => Math.max(0, deadline - performance.now())
   const timer = setTimeout(() => abort.abort(new Stop('deadline')), remainingMs())
+  const past = await readPast(parts, claim)
   const recorder = createRecorder({
     ...parts,
     claim,
-    stage: 'queued',
+    stage: past.restored.stage,
     onLost(cause, error) {
       parts.log.warn(
         { interactionId: claim.id, epoch: claim.epoch, cause, err: error },
@@ -102,7 +102,6 @@ async function execute(
   })
   let workspace: Workspace | undefined
   try {
-    const past = await readPast(parts, claim)
     if (past.restored.stage === 'queued') recorder.append({ type: 'stage', stage: 'working' })
     const meter = startMeter(parts, claim, spec, past.turns, past.restored.finishedToolCalls)
     onMeter(meter)

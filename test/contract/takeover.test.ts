@@ -140,3 +140,19 @@ test('output files that can not be stored make the run fail, never vanish', asyn
   expect(body.error).toMatchObject({ code: 'unavailable', retryable: true })
   expect(body.error.message).toContain('output files')
 })
+
+test('a run that was taken up is shown as working, not as queued', async () => {
+  server = await startServer({ provider, env: LEASE })
+  const { promise: hold, resolve: release } = Promise.withResolvers<void>()
+  provider.when('[stage]', [
+    { hold: new Promise(() => {}), text: 'never' },
+    { reasoning: 'hmm', hold, holdAfter: 2, text: 'Done.' },
+  ])
+  const id = await start({ instruction: '[stage]' })
+  await provider.received(1)
+  await restart('SIGKILL')
+  await seen(id, ({ event }) => event === 'reasoning_started')
+  expect((await server.get(`/v1beta/interactions/${id}`)).body).toMatchObject({ status: 'running', stage: 'working' })
+  release()
+  expect(await ended(id)).toMatchObject({ status: 'completed', output: 'Done.' })
+})
