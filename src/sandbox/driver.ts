@@ -3,7 +3,14 @@
  * over stdin and stdout; everything else (sessions, steps, files, pool, epochs) is the same whatever made the cell.
  */
 import type { Readable, Writable } from 'node:stream'
-import type { SandboxLimits } from './port.ts'
+import type { Mount, Profile, SandboxLimits } from './port.ts'
+
+/** What a cell is made to. */
+export interface CellShape {
+  readonly limits: SandboxLimits
+  readonly profile: Profile
+  readonly mounts: readonly Mount[]
+}
 
 export interface Cell {
   readonly stdin: Writable
@@ -19,7 +26,7 @@ export interface Cell {
 export interface Driver {
   readonly name: string
   /** Throws an Error whose message is a sentence for the operator. */
-  launch(limits: SandboxLimits): Promise<Cell>
+  launch(shape: CellShape): Promise<Cell>
   /** Removes what dead hosts have left behind: processes, cgroups. */
   sweep(): Promise<void>
   /** What holds and what does not with these limits, in words. */

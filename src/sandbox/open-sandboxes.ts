@@ -125,7 +125,8 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
       signal.addEventListener('abort', abort)
       try {
         const { fresh = true } = await call.done
-        return createRemoteSandbox(link, { sandbox: spec.interactionId, epoch: spec.epoch }, fresh)
+        const { interactionId, name = 'main', epoch } = spec
+        return createRemoteSandbox(link, { sandbox: interactionId, name, epoch }, fresh)
       } catch (error) {
         if (error instanceof SandboxError && error.code === 'lost')
           throw new SandboxError('unavailable', error.message, error)

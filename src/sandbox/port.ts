@@ -5,6 +5,7 @@
  * Paths are relative to the workspace (`/workspace` inside) or absolute inside the sandbox. The host never opens a path
  * of a sandbox itself: everything goes through the runner, which is PID 1 inside.
  */
+import type { Duplex } from 'node:stream'
 
 export type Language = 'python' | 'javascript' | 'bash'
 
@@ -18,8 +19,25 @@ export interface SandboxLimits {
   readonly outputBytes: number
 }
 
+/** A directory of the host's that is shown inside, read-only. */
+export interface Mount {
+  /** A directory of ours: its content was checked, nobody else can write to it. */
+  readonly source: string
+  /** Absolute, `/skills/pdf`; not below a place that is writable inside. */
+  readonly target: string
+}
+
+/** How a cell is made. `browser`: as `code`, but Chromium can put its own sandbox up inside. */
+export type Profile = 'code' | 'browser'
+
 export interface SandboxSpec {
   readonly interactionId: string
+  /** Which of the interaction's sandboxes. Default `main`, where its code runs; `browser`, `mcp-…` stand beside it. */
+  readonly name?: string
+  /** Default `code`. */
+  readonly profile?: Profile
+  /** Default none. */
+  readonly mounts?: readonly Mount[]
   /** The worker's fence: commands with a lower epoch than the newest one seen are refused. */
   readonly epoch: number
   /** Milliseconds from now after which the sandbox ends itself, whoever forgot it. */
@@ -65,6 +83,27 @@ export interface Entry {
   readonly problem?: string
 }
 
+export interface SpawnRequest {
+  /** Looked up in the sandbox's PATH. */
+  readonly argv: readonly string[]
+  /** On top of the sandbox's own environment. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Absolute; default `/workspace`. */
+  readonly cwd?: string
+  /** Where its end of the stream is: stdin and stdout, or descriptors 3 and 4. */
+  readonly pipes: 'stdio' | 'fd34'
+}
+
+/** A program that lives beside the steps. It ends with every process below it. */
+export interface SandboxProcess {
+  /** What is written goes to the program, what it writes is read. Back-pressure holds on every hop. */
+  readonly stream: Duplex
+  /** Resolves when it is over and all that it wrote was read; `lost` where the sandbox went. */
+  readonly exited: Promise<ExecEnd>
+  /** Idempotent. */
+  kill(): void
+}
+
 export interface Sandbox {
   /** True where `open` made it now; false where it took up one that an earlier worker had opened. */
   readonly fresh: boolean
@@ -76,6 +115,13 @@ export interface Sandbox {
   readFile(path: string, maxBytes: number): Promise<Uint8Array>
   /** Regular files and directories below `path`, sorted, at most `maxEntries`; symlinks are listed as `other`, never followed. */
   list(path: string, options: { readonly recursive: boolean; readonly maxEntries: number }): Promise<Entry[]>
+  /** Starts a program. A failure to start shows as its exit: 127 where there is no such program. `onStderr` hears its first 256 KiB. */
+  spawn(request: SpawnRequest, onStderr?: (text: string) => void): SandboxProcess
+  /**
+   * Listens on 127.0.0.1:`port` inside; every connection that is made there arrives here. It ends with whoever asked for
+   * it, so that the next one can. Throws SandboxError `unavailable` where the port is taken.
+   */
+  listen(port: number, onConnection: (connection: Duplex) => void): Promise<{ close(): Promise<void> }>
   /** Ends every process and removes what was kept. Resolves when it is checked to be gone; idempotent. */
   destroy(): Promise<void>
 }
@@ -94,9 +140,9 @@ export interface SandboxFacts {
 }
 
 export interface Sandboxes {
-  /** Creates the interaction's sandbox, or takes up the one that still lives. Throws SandboxError `unavailable`. */
+  /** Creates the interaction's sandbox of that name, or takes up the one that still lives. Throws SandboxError `unavailable`. */
   open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>
-  /** Ends the interaction's sandbox wherever it came from. Resolves when no process of it is left; idempotent. */
+  /** Ends all of the interaction's sandboxes wherever they came from. Resolves when no process of them is left; idempotent. */
   destroy(interactionId: string): Promise<void>
   /** The interactions that have a living sandbox: for the reaper. */
   living(): Promise<string[]>

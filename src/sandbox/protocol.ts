@@ -4,6 +4,10 @@
  *
  *     exec   → out… → done          kill ends it             write → chunk (each acked) → commit | abort → done
  *     list   → done                 lease → (nothing)        read  → chunk (each acked) → done;  abort → done
+ *     spawn  → its stream, err… → done     kill ends it      listen → listening → accept… with a stream each;  abort → done
+ *
+ * A stream is chunks both ways, each acked, with `commit` (from outside) and `fin` (from inside) at the end of a direction
+ * and `abort` for both; `conn` tells the streams of one request apart.
  *
  * Any of them may be answered by `error` instead, which ends it.
  */
@@ -15,12 +19,16 @@ export type SandboxRequest =
   | { op: 'write'; id: number; path: string; mode: 'write' | 'append' }
   | { op: 'read'; id: number; path: string; maxBytes: number }
   | { op: 'list'; id: number; path: string; recursive: boolean; maxEntries: number }
-  | { op: 'chunk' | 'ack' | 'commit' | 'abort'; id: number }
+  | { op: 'spawn'; id: number; argv: readonly string[]; env: object; cwd?: string; pipes: 'stdio' | 'fd34' }
+  | { op: 'listen'; id: number; port: number }
+  | { op: 'chunk' | 'ack' | 'commit' | 'abort'; id: number; conn?: number }
   | { op: 'lease'; id: number; ms: number }
 
 /** Which sandbox a request is for, and by whose right. */
 export interface Address {
+  /** The interaction. */
   sandbox: string
+  name: string
   epoch: number
 }
 
@@ -28,15 +36,16 @@ export type HostRequest =
   | (SandboxRequest & Partial<Address>)
   | { op: 'hello'; id: number; fingerprint: string; settings: HostSettings }
   | { op: 'open'; id: number; spec: SandboxSpec }
-  /** Without an epoch it is unconditional. */
-  | { op: 'destroy'; id: number; sandbox: string; epoch?: number }
+  /** Without a name, all of the interaction's; without an epoch it is unconditional. */
+  | { op: 'destroy'; id: number; sandbox: string; name?: string; epoch?: number }
   | { op: 'living' | 'facts' | 'close'; id: number }
 
 /** `replayed`: output of a step that ran before this request was made; no news for whoever watches. */
 export type Reply =
   | { op: 'ready'; id: number; python: string }
   | { op: 'out'; id: number; replayed?: boolean }
-  | { op: 'chunk' | 'ack'; id: number }
+  | { op: 'chunk' | 'ack' | 'fin' | 'accept'; id: number; conn?: number }
+  | { op: 'err' | 'listening'; id: number }
   | ({ op: 'done'; id: number } & Done)
   | { op: 'error'; id: number; code: SandboxErrorCode; message: string }
 

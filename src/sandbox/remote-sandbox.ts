@@ -2,6 +2,7 @@
 import type { Connection } from './connection.ts'
 import { type ExecResult, type Sandbox, SandboxError } from './port.ts'
 import { type Address, CHUNK_BYTES, CHUNK_WINDOW, MAX_CODE_BYTES } from './protocol.ts'
+import { listen, spawn } from './remote-streams.ts'
 
 export function createRemoteSandbox(connection: Connection, address: Address, fresh: boolean): Sandbox {
   return {
@@ -13,6 +14,8 @@ export function createRemoteSandbox(connection: Connection, address: Address, fr
       const { entries = [] } = await connection.start({ op: 'list', ...address, path, recursive, maxEntries }).done
       return entries
     },
+    spawn: (request, onStderr) => spawn(connection, address, request, onStderr),
+    listen: (port, onConnection) => listen(connection, address, port, onConnection),
     async destroy() {
       try {
         await connection.start({ op: 'destroy', ...address }).done

@@ -8,6 +8,7 @@ The keeper is a child subreaper, so every descendant, a daemon too, stays below 
 mean every process of it. A step is over when the session says so or dies, never when a pipe closes.
 """
 
+import collections
 import ctypes
 import errno
 import fcntl
@@ -16,6 +17,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import stat
 import struct
 import sys
@@ -28,6 +30,8 @@ CHUNK = 256 * 1024
 WINDOW = 4  # chunks of a file under way before the other side must acknowledge one
 LATE_BYTES = 64 * 1024  # what background processes may print between two steps
 LIST_DEPTH = 100
+STDERR_BYTES = 256 * 1024  # of a spawned process, kept for whoever reads it
+CONNECTIONS = 256  # under way at once on one listener
 NAMES = {'python': 'Python', 'javascript': 'JavaScript', 'bash': 'bash'}
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -51,6 +55,7 @@ class Loop:
     def __init__(self):
         self.epoll = select.epoll()
         self.readers = {}
+        self.writers = {}
         self.timers = {}
         self.inbox = bytearray()
         self.outbox = bytearray()
@@ -70,6 +75,20 @@ class Loop:
         if self.readers.pop(fd, None):
             self.epoll.unregister(fd)
             os.close(fd)
+
+    def want(self, fd, on_read=None, on_write=None):
+        """What a descriptor is watched for from now on. Nothing: it is left alone, and stays open."""
+        known = fd in self.readers or fd in self.writers
+        for handlers, handler in ((self.readers, on_read), (self.writers, on_write)):
+            if handler:
+                handlers[fd] = handler
+            else:
+                handlers.pop(fd, None)
+        events = (select.EPOLLIN if on_read else 0) | (select.EPOLLOUT if on_write else 0)
+        if events:
+            (self.epoll.modify if known else self.epoll.register)(fd, events)
+        elif known:
+            self.epoll.unregister(fd)
 
     def at(self, name, when, action):
         self.timers[name] = (when, action)
@@ -131,8 +150,11 @@ class Loop:
                     if event & (select.EPOLLHUP | select.EPOLLERR):
                         os._exit(0)
                     self.flush()
-                elif fd in self.readers:
-                    self.readers[fd]()
+                else:
+                    if fd in self.readers and event & ~select.EPOLLOUT:
+                        self.readers[fd]()
+                    if fd in self.writers and event & ~select.EPOLLIN:
+                        self.writers[fd]()
 
 
 loop = Loop()
@@ -214,6 +236,9 @@ def reap():
                 session.on_news()  # what the keeper said before it went
                 if lane.session is session:
                     lane.session_died(signal.SIGKILL)
+        for process in list(processes.values()):
+            if process.keeper == pid:
+                process.keeper_gone()
 
 
 # ---------------------------------------------------------------- output of a step
@@ -429,8 +454,8 @@ def python_session(requests, news):
     os._exit(0)
 
 
-def become_session(language, node, requests, news, output):
-    """In the forked child: limits, file descriptors, then the language. Never returns."""
+def become_child():
+    """In the forked child, before anything of the caller's runs: what holds for every process but the runner's own."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_DUMPABLE, 1)
     with open('/proc/self/oom_score_adj', 'w') as file:
@@ -441,19 +466,29 @@ def become_session(language, node, requests, news, output):
     os.setsid()
     os.chdir(WORKSPACE)
     os.umask(0o022)
-    nothing = os.open('/dev/null', os.O_RDONLY)
-    request_fd, news_fd = (1000, 1001) if language == 'bash' else (3, 4)
-    # Copied out of the way first: a source could sit on the number that another one must take.
-    high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 900) for fd in (nothing, output, output, requests, news)]
-    for fd, target in zip(high, (0, 1, 2, request_fd, news_fd)):
-        os.dup2(fd, target, inheritable=language != 'python' or target < 3)
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    kept = sorted({0, 1, 2, request_fd, news_fd})
-    for low, up in zip(kept, kept[1:] + [limit]):
-        os.closerange(low + 1, up)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def place_descriptors(placed, inherited):
+    """Puts descriptors where they are expected ({target: source}) and closes all others."""
+    # Copied out of the way first: a source could sit on the number that another one must take.
+    high = [(target, fcntl.fcntl(source, fcntl.F_DUPFD, 900)) for target, source in placed.items()]
+    for target, fd in high:
+        os.dup2(fd, target, inheritable=target < 3 or inherited)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    kept = sorted(placed)
+    for low, up in zip(kept, kept[1:] + [limit]):
+        os.closerange(low + 1, up)
+
+
+def become_session(language, node, requests, news, output):
+    """In the forked child: limits, file descriptors, then the language. Never returns."""
+    become_child()
+    request_fd, news_fd = (1000, 1001) if language == 'bash' else (3, 4)
+    nothing = os.open('/dev/null', os.O_RDONLY)
+    place_descriptors({0: nothing, 1: output, 2: output, request_fd: requests, news_fd: news}, language != 'python')
     if language == 'python':
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         python_session(request_fd, news_fd)
@@ -470,8 +505,8 @@ def session_file(name, source):
     return path
 
 
-def become_keeper(language, node, requests, news, output):
-    """In the forked child: parent of the session and of all that the session loses. Never returns."""
+def become_keeper(news, become):
+    """In the forked child: parent of what `become` turns into and of all that it loses. Never returns."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -479,7 +514,7 @@ def become_keeper(language, node, requests, news, output):
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     session = os.fork()
     if session == 0:
-        become_session(language, node, requests, news, output)
+        become()
     os.dup2(news, 3, inheritable=False)
     os.closerange(0, 3)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -507,7 +542,7 @@ class Session:
             self.keeper = os.fork()
             if self.keeper == 0:
                 try:
-                    become_keeper(lane.language, node, requests, news, output)
+                    become_keeper(news, lambda: become_session(lane.language, node, requests, news, output))
                 except BaseException as error:
                     log('%s session: %r' % (lane.language, error))
                 finally:
@@ -717,6 +752,288 @@ def find_node():
 
 lanes = {language: Lane(language) for language in NAMES}
 settings = {}
+
+# ---------------------------------------------------------------- streams with the outside
+
+
+class Stream:
+    """Bytes both ways between the wire and two descriptors: a process's pipes, or the two hands of a connection.
+
+    Outward never more than WINDOW chunks ahead of the acknowledgements; inward a chunk is acknowledged once it is written
+    whole. Each direction ends by itself (`fin` and `commit` on the wire); `over` is called when both have.
+    """
+
+    def __init__(self, key, source, sink, over):
+        self.key = key  # (id of the request, number of the connection)
+        self.source, self.sink = source, sink
+        self.over = over
+        self.window = WINDOW
+        self.inbox = collections.deque()
+        self.last_words = False
+        for fd in (source, sink):
+            os.set_blocking(fd, False)
+        streams[key] = self
+        self.arm()
+
+    def say(self, op, payload=b''):
+        loop.send({'id': self.key[0], 'op': op, 'conn': self.key[1]}, payload)
+
+    def arm(self):
+        if self.source is not None:
+            loop.want(self.source, self.on_readable if self.window > 0 else None)
+        if self.sink is not None:
+            loop.want(self.sink, None, self.on_writable if self.inbox else None)
+
+    def on_readable(self):
+        try:
+            data = os.read(self.source, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b''
+        if data:
+            self.window -= 1
+            self.say('chunk', data)
+            self.arm()
+        else:
+            self.say('fin')
+            fd, self.source = self.source, None
+            self.left(fd)
+
+    def acknowledged(self):
+        self.window += 1
+        self.arm()
+
+    def feed(self, data):
+        if self.sink is None:
+            return self.say('ack')  # nobody reads any more
+        self.inbox.append(memoryview(data))
+        self.on_writable()
+
+    def finish(self):
+        self.last_words = True
+        self.on_writable()
+
+    def on_writable(self):
+        if self.sink is None:
+            return
+        try:
+            while self.inbox:
+                sent = os.write(self.sink, self.inbox[0])
+                self.inbox[0] = self.inbox[0][sent:]
+                if not self.inbox[0]:
+                    self.inbox.popleft()
+                    self.say('ack')
+        except BlockingIOError:
+            pass
+        except OSError:  # nobody reads any more
+            for _ in self.inbox:
+                self.say('ack')
+            self.inbox.clear()
+            self.last_words = True
+        if self.inbox or not self.last_words:
+            return self.arm()
+        libc.shutdown(self.sink, socket.SHUT_WR)  # of a connection whose other hand still reads; nothing to a pipe
+        fd, self.sink = self.sink, None
+        self.left(fd)
+
+    def left(self, fd):
+        loop.want(fd)
+        os.close(fd)
+        if self.source is None and self.sink is None:
+            streams.pop(self.key, None)
+            self.over()
+
+    def close(self):
+        """Ends both directions at once; `over` is not called."""
+        for fd in (self.source, self.sink):
+            if fd is not None:
+                loop.want(fd)
+                os.close(fd)
+        self.source = self.sink = None
+        self.inbox.clear()
+        streams.pop(self.key, None)
+
+
+class Process:
+    """A program that lives beside the steps, spoken to over two pipes; it ends with every process below it."""
+
+    def __init__(self, header):
+        self.id = header['id']
+        self.end = None
+        self.stderr_left = STDERR_BYTES
+        self.heard = b''
+        theirs, ours = zip(os.pipe(), os.pipe()[::-1], os.pipe()[::-1], os.pipe()[::-1])
+        try:
+            self.keeper = os.fork()
+            if self.keeper == 0:
+                try:
+                    become_keeper(theirs[3], lambda: become_program(header, *theirs[:3]))
+                except BaseException as error:
+                    log('%s: %r' % (header['argv'][0], error))
+                finally:
+                    os._exit(126)
+        except OSError as error:
+            for fd in ours:
+                os.close(fd)
+            raise Failure('unavailable', 'The program could not be started: %s.' % error.strerror)
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        to_program, from_program, self.stderr, self.news = ours
+        processes[self.id] = self
+        self.stream = Stream((self.id, 0), from_program, to_program, self.finish)
+        loop.watch(self.stderr, self.on_stderr)
+        loop.watch(self.news, self.on_news)
+
+    def on_stderr(self):
+        try:
+            data = os.read(self.stderr, CHUNK)
+        except BlockingIOError:
+            return
+        if not data:
+            loop.forget(self.stderr)
+            self.stderr = None
+            return
+        if self.stderr_left > 0:
+            loop.send({'id': self.id, 'op': 'err'}, data[: self.stderr_left])
+            self.stderr_left -= len(data)
+
+    def on_news(self):
+        try:
+            data = os.read(self.news, 4096)
+        except BlockingIOError:
+            return
+        if not data:
+            loop.forget(self.news)
+            self.news = None
+            return
+        self.heard += data
+        word, _, number = self.heard.partition(b' ')
+        if word == b'dead' and number.endswith(b'\n'):
+            status = int(number)
+            if os.WIFSIGNALED(status):
+                self.died({'kind': 'signal', 'signal': signal_name(os.WTERMSIG(status))})
+            else:
+                self.died({'kind': 'exit', 'code': os.WEXITSTATUS(status)})
+
+    def died(self, end):
+        """What it had written is still read to its end; what it left behind ends with it."""
+        if self.end:
+            return
+        self.end = end
+        kill_tree(self.keeper)
+        self.stream.last_words = True
+        self.stream.inbox.clear()
+        self.stream.on_writable()
+        self.finish()
+
+    def keeper_gone(self):
+        if self.news is not None:
+            self.on_news()  # what the keeper said before it went
+        self.died({'kind': 'signal', 'signal': 'SIGKILL'})
+
+    def kill(self):
+        if not self.end:
+            self.died({'kind': 'cancelled'})
+
+    def finish(self):
+        if not self.end or self.stream.source is not None or self.id not in processes:
+            return
+        del processes[self.id]
+        self.stream.close()
+        for fd in (self.stderr, self.news):
+            if fd is not None:
+                loop.forget(fd)
+        loop.send({'id': self.id, 'op': 'done', 'end': self.end})
+
+
+def become_program(header, stdin, stdout, stderr):
+    """In the forked child: the program of a `spawn`. Never returns."""
+    become_child()
+    if header['pipes'] == 'stdio':
+        placed = {0: stdin, 1: stdout, 2: stderr}
+    else:
+        placed = {0: os.open('/dev/null', os.O_RDONLY), 1: stderr, 2: stderr, 3: stdin, 4: stdout}
+    os.chdir(header.get('cwd') or WORKSPACE)
+    place_descriptors(placed, True)
+    argv = header['argv']
+    try:
+        os.execvpe(argv[0], argv, {**os.environ, **header.get('env', {})})
+    except OSError as error:
+        log('%s: %s' % (argv[0], error.strerror))
+        os._exit(127 if error.errno == errno.ENOENT else 126)
+
+
+class Listener:
+    """A port on the loopback of in here whose connections are made with the outside."""
+
+    def __init__(self, header):
+        self.id = header['id']
+        self.count = 0
+        self.open = set()
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(('127.0.0.1', header['port']))
+            self.socket.listen(CONNECTIONS)
+        except OSError as error:
+            self.socket.close()
+            raise Failure('unavailable', 'Port %d of the sandbox can not be had: %s.' % (header['port'], error.strerror))
+        listeners[self.id] = self
+        self.socket.setblocking(False)
+        loop.want(self.socket.fileno(), self.on_connection)
+        loop.send({'id': self.id, 'op': 'listening'})
+
+    def on_connection(self):
+        try:
+            connection, _ = self.socket.accept()
+        except OSError:
+            return
+        if len(self.open) >= CONNECTIONS:
+            return connection.close()
+        self.count += 1
+        number = self.count
+        self.open.add(number)
+        loop.send({'id': self.id, 'op': 'accept', 'conn': number})
+        source = connection.detach()
+        Stream((self.id, number), source, os.dup(source), lambda: self.open.discard(number))
+
+    def close(self):
+        loop.want(self.socket.fileno())
+        self.socket.close()
+        for number in self.open:
+            stream = streams.get((self.id, number))
+            if stream:
+                stream.close()
+        del listeners[self.id]
+
+
+streams, processes, listeners = {}, {}, {}
+
+
+def speak(header, payload):
+    """A word to a stream: a process's has number 0, a connection's the number it was accepted under."""
+    op, key = header['op'], header['id']
+    stream = streams.get((key, header.get('conn', 0)))
+    if op == 'kill' and key in processes:
+        processes[key].kill()
+    elif op == 'abort' and key in listeners and 'conn' not in header:
+        listeners[key].close()
+        loop.send({'id': key, 'op': 'done'})
+    elif not stream:
+        pass  # a late word to one that is over
+    elif op == 'chunk':
+        stream.feed(payload)
+    elif op == 'ack':
+        stream.acknowledged()
+    elif op == 'commit':
+        stream.finish()
+    elif op == 'abort':
+        if key in listeners:
+            listeners[key].open.discard(header['conn'])
+            stream.close()
+
 
 # ---------------------------------------------------------------- files
 
@@ -971,7 +1288,13 @@ def on_frame(header, payload):
 def handle(header, payload):
     op, key = header['op'], header['id']
     transfer = transfers.get(key)
-    if op == 'exec':
+    if op == 'spawn':
+        Process(header)
+    elif op == 'listen':
+        Listener(header)
+    elif key in processes or key in listeners:
+        speak(header, payload)
+    elif op == 'exec':
         lanes[header['language']].add(Step(header, payload))
     elif op == 'kill':
         for lane in lanes.values():

@@ -54,6 +54,12 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
       }
       return [...entries.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
     },
+    spawn() {
+      throw new SandboxError('unavailable', 'nothing is run here')
+    },
+    async listen() {
+      throw new SandboxError('unavailable', 'nothing is run here')
+    },
     async destroy() {},
   }
   return sandbox

@@ -19,7 +19,7 @@ import { release } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cell, Driver, DriverOptions } from '../driver.ts'
+import type { Cell, CellShape, Driver, DriverOptions } from '../driver.ts'
 import type { SandboxLimits } from '../port.ts'
 import { explainRefusal } from './causes.ts'
 import { type Cgroups, type Group, openCgroups } from './cgroups.ts'
@@ -74,7 +74,8 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
     }
   }
 
-  async function launch(limits: SandboxLimits): Promise<Cell> {
+  async function launch({ limits, profile, mounts }: CellShape): Promise<Cell> {
+    if (profile !== 'code' || mounts.length > 0) throw new Error('The bubblewrap driver has no such cells yet.')
     const group = cgroups.create(`${Date.now().toString(36)}-${++count}`, limits)
     const slot = freeSlot(slots)
     try {

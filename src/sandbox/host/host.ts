@@ -11,6 +11,7 @@ import { createSteps, type Steps } from './steps.ts'
 
 export interface Living {
   readonly interactionId: string
+  readonly name: string
   readonly limits: SandboxLimits
   readonly runner: Runner
   readonly steps: Steps
@@ -22,8 +23,10 @@ export interface Host {
   /** True where it was made now. Throws SandboxError `unavailable`, `stale`. */
   open(spec: SandboxSpec, signal: AbortSignal): Promise<boolean>
   /** The sandbox, if `epoch` may command it. Throws SandboxError `lost`, `stale`. */
-  find(interactionId: string, epoch: number): Living
-  destroy(interactionId: string, epoch?: number): Promise<void>
+  find(interactionId: string, name: string, epoch: number): Living
+  /** One of the interaction's sandboxes by its name, or all. */
+  destroy(interactionId: string, name?: string, epoch?: number): Promise<void>
+  /** Interactions with a sandbox. */
   living(): string[]
   configure(settings: HostSettings): void
   close(): Promise<void>
@@ -38,8 +41,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 export function openHost(driver: Driver, initial: HostSettings, log: Log): Host {
   let settings = initial
   const pool = createPool(driver, () => settings, log)
+  /** By place: interaction and name. */
   const living = new Map<string, Living & { extend(lifetimeMs: number): void }>()
-  const opening = new Map<string, { done: Promise<void>; give: AbortController }>()
+  const opening = new Map<string, { interactionId: string; done: Promise<void>; give: AbortController }>()
   const epochs = new Map<string, number>()
   const endings = new Set<Promise<void>>()
 
@@ -57,20 +61,25 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
     epochs.set(interactionId, epoch)
     for (const id of epochs.keys()) {
       if (epochs.size <= EPOCHS_KEPT) break
-      if (!living.has(id) && !opening.has(id)) epochs.delete(id)
-      else break
+      if (isInUse(id)) break
+      epochs.delete(id)
     }
   }
 
-  async function create({ interactionId, lifetimeMs, limits }: SandboxSpec, signal: AbortSignal): Promise<void> {
-    const { runner, end: endRunner } = await pool.take(limits, signal)
+  function isInUse(interactionId: string): boolean {
+    return [...living.values(), ...opening.values()].some((entry) => entry.interactionId === interactionId)
+  }
+
+  async function create(spec: SandboxSpec, place: string, signal: AbortSignal): Promise<void> {
+    const { interactionId, name = 'main', lifetimeMs, limits, profile = 'code', mounts = [] } = spec
+    const { runner, end: endRunner } = await pool.take({ limits, profile, mounts }, signal)
     let ending: Promise<void> | undefined
     let timer: NodeJS.Timeout | undefined
     const end = () => {
       ending ??= (async () => {
         clearTimeout(timer)
         await endRunner()
-        if (living.get(interactionId) === sandbox) living.delete(interactionId)
+        if (living.get(place) === sandbox) living.delete(place)
       })()
       endings.add(ending)
       void ending.catch(() => {}).finally(() => endings.delete(ending!))
@@ -85,6 +94,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
     }
     const sandbox = {
       interactionId,
+      name,
       limits,
       runner,
       steps: createSteps(runner, limits.memoryMiB, endAlone),
@@ -95,7 +105,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
       await end()
       throw new SandboxError('unavailable', 'The wait for a sandbox was cancelled.')
     }
-    living.set(interactionId, sandbox)
+    living.set(place, sandbox)
     extend(lifetimeMs)
     void runner.cell.exited.then(endAlone)
   }
@@ -103,34 +113,37 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
   return {
     async open(spec, signal) {
       const { interactionId } = spec
+      const place = placeOf(interactionId, spec.name)
       fence(interactionId, spec.epoch)
-      await opening.get(interactionId)?.done.catch(() => {})
+      await opening.get(place)?.done.catch(() => {})
       fence(interactionId, spec.epoch)
-      const known = living.get(interactionId)
+      const known = living.get(place)
       if (known?.runner.alive()) {
         known.extend(spec.lifetimeMs)
         return false
       }
       const give = new AbortController()
-      const done = create(spec, AbortSignal.any([signal, give.signal]))
-      opening.set(interactionId, { done, give })
-      await done.finally(() => opening.delete(interactionId))
+      const done = create(spec, place, AbortSignal.any([signal, give.signal]))
+      opening.set(place, { interactionId, done, give })
+      await done.finally(() => opening.delete(place))
       return true
     },
-    find(interactionId, epoch) {
+    find(interactionId, name, epoch) {
       fence(interactionId, epoch)
-      const found = living.get(interactionId)
+      const found = living.get(placeOf(interactionId, name))
       if (!found?.runner.alive()) throw new SandboxError('lost', 'The sandbox is gone.')
       return found
     },
-    async destroy(interactionId, epoch) {
+    async destroy(interactionId, name, epoch) {
       if (epoch !== undefined) fence(interactionId, epoch)
-      const starting = opening.get(interactionId)
-      starting?.give.abort()
-      await starting?.done.catch(() => {})
-      await living.get(interactionId)?.end()
+      const wanted = (entry: { interactionId: string }, place: string) =>
+        entry.interactionId === interactionId && (name === undefined || place === placeOf(interactionId, name))
+      const starting = [...opening].filter(([place, entry]) => wanted(entry, place)).map(([, entry]) => entry)
+      for (const { give } of starting) give.abort()
+      await Promise.all(starting.map(({ done }) => done.catch(() => {})))
+      await Promise.all([...living].filter(([place, entry]) => wanted(entry, place)).map(([, { end }]) => end()))
     },
-    living: () => [...living.keys()],
+    living: () => [...new Set([...living.values()].map(({ interactionId }) => interactionId))],
     configure(next) {
       settings = next
       pool.refill()
@@ -144,4 +157,8 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
       await driver.close()
     },
   }
+}
+
+function placeOf(interactionId: string, name = 'main'): string {
+  return `${interactionId}/${name}`
 }

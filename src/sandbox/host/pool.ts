@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Driver, Log } from '../driver.ts'
+import type { CellShape, Driver, Log } from '../driver.ts'
 import { SandboxError, type SandboxLimits } from '../port.ts'
 import type { HostSettings } from '../protocol.ts'
 import { createGate } from './gate.ts'
@@ -12,7 +12,7 @@ import { createRunner, type Runner } from './runner.ts'
 
 export interface Pool {
   /** A runner of one's own, with what ends it and gives its place back. Throws SandboxError `unavailable`. */
-  take(limits: SandboxLimits, signal: AbortSignal): Promise<{ runner: Runner; end: () => Promise<void> }>
+  take(shape: CellShape, signal: AbortSignal): Promise<{ runner: Runner; end: () => Promise<void> }>
   /** Brings the warm ones in line with the settings. */
   refill(): void
   close(): Promise<void>
@@ -27,11 +27,11 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
   let refilling: Promise<void> | undefined
   let closed = false
 
-  async function start(limits: SandboxLimits): Promise<Runner> {
+  async function start(shape: CellShape): Promise<Runner> {
     const leave = (await starts.enter(settings().waitMs))!
     if (!leave) throw new Error('Too many sandboxes are being started at once')
     try {
-      const runner = createRunner(await driver.launch(limits))
+      const runner = createRunner(await driver.launch(shape))
       await runner.ready.catch(async (error) => {
         await runner.cell.end()
         throw error
@@ -42,7 +42,8 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
     }
   }
 
-  function takeWarm(limits: SandboxLimits): Runner | undefined {
+  function takeWarm({ limits, profile, mounts }: CellShape): Runner | undefined {
+    if (profile !== 'code' || mounts.length > 0) return undefined
     for (const [runner, made] of warm) {
       if (!runner.alive() || !sameSize(made, limits)) continue
       warm.delete(runner)
@@ -60,7 +61,7 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
     while (!closed && warm.size < settings().pool) {
       const { limits } = settings()
       try {
-        const runner = await start(limits)
+        const runner = await start({ limits, profile: 'code', mounts: [] })
         warm.set(runner, limits)
         void runner.cell.exited.then(() => {
           if (warm.has(runner)) refill() // it died unused: its rest is removed, and another made
@@ -81,7 +82,7 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
 
   return {
     refill,
-    async take(limits, signal) {
+    async take(shape, signal) {
       const leave = await rooms.enter(settings().waitMs, signal)
       if (!leave) {
         throw new SandboxError(
@@ -92,7 +93,7 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
         )
       }
       try {
-        const runner = takeWarm(limits) ?? (await start(limits))
+        const runner = takeWarm(shape) ?? (await start(shape))
         refill()
         return {
           runner,

@@ -39,7 +39,7 @@ export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets
 }
 
 async function attack(driver: Driver, limits: SandboxLimits, targets: object): Promise<Findings> {
-  const cell = await driver.launch(limits)
+  const cell = await driver.launch({ limits, profile: 'code', mounts: [] })
   try {
     const runner = createRunner(cell)
     await runner.ready

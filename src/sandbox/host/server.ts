@@ -26,6 +26,13 @@ interface Going {
   drop(): void
 }
 
+const HANDED_ON = ['exec', 'read', 'write', 'list', 'spawn', 'listen'] as const
+type HandedOn = (typeof HANDED_ON)[number]
+
+function isHandedOn(request: HostRequest): request is HostRequest & { op: HandedOn } {
+  return (HANDED_ON as readonly string[]).includes(request.op)
+}
+
 const NOTHING_MORE: Going = { hear() {}, drop() {} }
 
 export async function openServer(host: Host, options: ServerOptions): Promise<Server> {
@@ -59,7 +66,7 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
       case 'open':
         return { op: 'done', fresh: await host.open(request.spec, signal) }
       case 'destroy':
-        await host.destroy(request.sandbox, request.epoch)
+        await host.destroy(request.sandbox, request.name, request.epoch)
         return { op: 'done' }
       case 'living':
         return { op: 'done', living: host.living() }
@@ -74,13 +81,9 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
   }
 
   /** Requests that are handed on to a sandbox. */
-  function handOn(
-    request: HostRequest & { op: 'exec' | 'read' | 'write' | 'list' },
-    payload: Buffer,
-    reply: Reply,
-  ): Going {
-    const { id: _, sandbox = '', epoch = 0, ...body } = request
-    const living = host.find(sandbox, epoch)
+  function handOn(request: HostRequest & { op: HandedOn }, payload: Buffer, reply: Reply): Going {
+    const { id: _, sandbox = '', name = 'main', epoch = 0, ...body } = request
+    const living = host.find(sandbox, name, epoch)
     if (body.op === 'exec') {
       const { key, language, timeoutMs } = body
       const { outputBytes } = living.limits
@@ -89,10 +92,13 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     }
     const more = living.runner.start(body, payload, ({ id: _, ...told }, bytes) => reply(told as ReplyBody, bytes))
     return {
-      hear({ op }, bytes) {
-        if (op === 'chunk' || op === 'ack' || op === 'commit' || op === 'abort') more({ op }, bytes)
+      hear(word, bytes) {
+        if (word.op === 'kill') more({ op: 'kill' })
+        else if (word.op === 'chunk' || word.op === 'ack' || word.op === 'commit' || word.op === 'abort')
+          more({ op: word.op, conn: word.conn }, bytes)
       },
-      drop: () => more({ op: 'abort' }),
+      // What nobody listens to any more ends: whoever comes next begins it anew.
+      drop: () => more({ op: body.op === 'spawn' ? 'kill' : 'abort' }),
     }
   }
 
@@ -106,7 +112,7 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     }
     function begin(request: HostRequest, payload: Buffer): void {
       const reply = send(request.id)
-      if (request.op === 'exec' || request.op === 'read' || request.op === 'write' || request.op === 'list') {
+      if (isHandedOn(request)) {
         going.set(request.id, NOTHING_MORE) // before the answer, which may be at hand
         try {
           const handed = handOn(request, payload, reply)

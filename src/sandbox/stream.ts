@@ -1,0 +1,84 @@
+/**
+ * The outer end of a stream with the inside of a sandbox, as a Duplex. At most CHUNK_WINDOW chunks are on their way in
+ * either direction, so a side that does not read holds the other up and costs no memory.
+ */
+import { Duplex } from 'node:stream'
+import { CHUNK_BYTES, CHUNK_WINDOW, type Reply } from './protocol.ts'
+
+/** What is said of one stream: `conn` is filled in by whoever owns the request. */
+export interface Word {
+  readonly op: 'chunk' | 'ack' | 'commit' | 'abort'
+}
+
+export interface OuterStream {
+  readonly duplex: Duplex
+  hear(reply: Reply, payload: Buffer): void
+  /** Nothing more will be heard. */
+  lose(error?: Error): void
+}
+
+export function createStream(say: (word: Word, payload?: Uint8Array) => void): OuterStream {
+  let underWay = 0
+  let owed = 0
+  let over = false
+  let onRoom: (() => void) | undefined
+
+  function acknowledge(): void {
+    for (; owed > 0; owed--) say({ op: 'ack' })
+  }
+
+  async function sendAll(bytes: Buffer): Promise<void> {
+    for (let at = 0; at < bytes.length && !over; at += CHUNK_BYTES) {
+      while (underWay >= CHUNK_WINDOW && !over) {
+        await new Promise<void>((resolve) => {
+          onRoom = resolve
+        })
+      }
+      if (over) return
+      underWay++
+      say({ op: 'chunk' }, bytes.subarray(at, at + CHUNK_BYTES))
+    }
+  }
+
+  function end(): void {
+    over = true
+    onRoom?.()
+  }
+
+  const duplex = new Duplex({
+    allowHalfOpen: true,
+    read: acknowledge,
+    write(chunk: Buffer, _encoding, callback) {
+      sendAll(chunk).then(() => callback(over ? new Error('The stream with the sandbox is over.') : null))
+    },
+    final(callback) {
+      if (!over) say({ op: 'commit' })
+      callback()
+    },
+    destroy(error, callback) {
+      if (!over) say({ op: 'abort' })
+      end()
+      callback(error)
+    },
+  })
+
+  return {
+    duplex,
+    hear(reply, payload) {
+      if (reply.op === 'ack') {
+        underWay--
+        onRoom?.()
+      } else if (reply.op === 'fin') duplex.push(null)
+      else if (reply.op === 'chunk') {
+        owed++
+        if (duplex.push(payload)) acknowledge()
+      }
+    },
+    lose(error) {
+      if (over) return
+      end()
+      if (error) duplex.destroy(error)
+      else duplex.push(null)
+    },
+  }
+}
