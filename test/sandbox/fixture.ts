@@ -8,6 +8,12 @@ import type { Log } from '../../src/sandbox/driver.ts'
 import { openSandboxes, type SandboxOptions } from '../../src/sandbox/open-sandboxes.ts'
 import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '../../src/sandbox/port.ts'
 
+/**
+ * Tests that stand in test/sandbox itself run on every driver; those in test/sandbox/<driver> on that one alone. What
+ * `openSandboxes` needs for the driver under test, as JSON can carry it.
+ */
+export const DRIVER = { driver: 'bubblewrap', rootfs: undefined } as const satisfies Partial<SandboxOptions>
+
 export const LIMITS: SandboxLimits = { memoryMiB: 256, cpus: 2, pids: 64, workspaceMiB: 32, outputBytes: 20_000 }
 
 export const never = new AbortController().signal
@@ -29,15 +35,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
   const all: Sandboxes[] = []
   let count = 0
   const connect = async (more: Partial<SandboxOptions> = {}) => {
-    const defaults = {
-      driver: 'bubblewrap',
-      dataDir,
-      limits: LIMITS,
-      pool: 0,
-      maxOpen: 8,
-      rootfs: undefined,
-      log: quiet,
-    } as const
+    const defaults = { ...DRIVER, dataDir, limits: LIMITS, pool: 0, maxOpen: 8, log: quiet }
     const opened = await openSandboxes({ ...defaults, ...options, ...more })
     all.push(opened)
     return opened

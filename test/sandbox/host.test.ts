@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSandboxes } from '../../src/sandbox/open-sandboxes.ts'
 import {
   cgroupsOf,
+  DRIVER,
   hostPid,
   LIMITS,
   never,
@@ -128,7 +129,7 @@ test('warm sandboxes are each used once', async () => {
   }
 })
 
-const SMALL = { driver: 'bubblewrap', limits: LIMITS, pool: 0, maxOpen: 2, rootfs: undefined, log: quiet } as const
+const SMALL = { ...DRIVER, limits: LIMITS, pool: 0, maxOpen: 2, log: quiet }
 
 describe('a host of its own', () => {
   let own: World
@@ -202,7 +203,7 @@ describe('a host of its own', () => {
     const script = `
 import { openSandboxes } from ${JSON.stringify(join(import.meta.dirname, '../../src/sandbox/open-sandboxes.ts'))}
 const limits = ${JSON.stringify(LIMITS)}, log = { debug() {}, info() {}, warn() {}, error() {} }, signal = new AbortController().signal
-const sandboxes = await openSandboxes({ driver: 'bubblewrap', dataDir: ${JSON.stringify(dataDir)}, limits, pool: 0, maxOpen: 2, rootfs: undefined, log, graceMs: 1000 })
+const sandboxes = await openSandboxes({ ...${JSON.stringify(DRIVER)}, dataDir: ${JSON.stringify(dataDir)}, limits, pool: 0, maxOpen: 2, log, graceMs: 1000 })
 const sandbox = await sandboxes.open({ interactionId: 'orphan', epoch: 1, lifetimeMs: 60000, limits }, signal)
 await sandbox.exec({ key: '1', language: 'bash', code: '(setsid sleep ${mark} &)', timeoutMs: 5000 }, () => {}, signal)
 process.kill(process.pid, 'SIGKILL')
@@ -221,15 +222,7 @@ process.kill(process.pid, 'SIGKILL')
 test('a data directory with a long path works', async () => {
   const long = join(mkdtempSync(join(tmpdir(), 'errand-test-')), 'x'.repeat(120))
   mkdirSync(long)
-  const sandboxes = await openSandboxes({
-    driver: 'bubblewrap',
-    dataDir: long,
-    limits: LIMITS,
-    pool: 0,
-    maxOpen: 1,
-    rootfs: undefined,
-    log: quiet,
-  })
+  const sandboxes = await openSandboxes({ ...SMALL, dataDir: long })
   const sandbox = await sandboxes.open(spec('long', 1), never)
   expect((await run(sandbox, 'python', '1')).output).toBe('1\n')
   await sandboxes.close()
@@ -237,17 +230,7 @@ test('a data directory with a long path works', async () => {
 })
 
 describe('what cannot be served is a sentence', () => {
-  const open = (more: object) =>
-    openSandboxes({
-      driver: 'bubblewrap',
-      dataDir: world.dataDir,
-      limits: LIMITS,
-      pool: 0,
-      maxOpen: 1,
-      rootfs: undefined,
-      log: quiet,
-      ...more,
-    })
+  const open = (more: object) => openSandboxes({ ...SMALL, dataDir: world.dataDir, ...more })
 
   test.each(['docker', 'kubernetes', 'restricted'])('the driver %s', async (driver) => {
     await expect(open({ driver })).rejects.toThrow(

@@ -3,8 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chownSync, copyFileSync, cpSync, linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ExecResult, SandboxFacts } from '../../src/sandbox/port.ts'
-import { LIMITS } from './fixture.ts'
+import type { ExecResult, SandboxFacts } from '../../../src/sandbox/port.ts'
+import { LIMITS } from '../fixture.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
@@ -13,7 +13,7 @@ const isRoot = process.getuid?.() === 0
 let place: string
 beforeAll(() => {
   place = mkdtempSync('/tmp/errand-test-')
-  cpSync(join(import.meta.dirname, '../../src/sandbox'), join(place, 'sandbox'), { recursive: true })
+  cpSync(join(import.meta.dirname, '../../../src/sandbox'), join(place, 'sandbox'), { recursive: true })
   writeFileSync(join(place, 'package.json'), '{"type":"module"}')
   writeFileSync(join(place, 'script.ts'), SCRIPT)
   try {

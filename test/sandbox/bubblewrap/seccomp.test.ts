@@ -8,7 +8,7 @@ import {
   EXAMINED,
   NEWEST,
   seccompProgram,
-} from '../../src/sandbox/bubblewrap/seccomp.ts'
+} from '../../../src/sandbox/bubblewrap/seccomp.ts'
 
 const RESOLVER_NAMES = { x64: 'x86_64', arm64: 'aarch64' } as const
 const ALLOW = 0x7fff_0000

@@ -1,0 +1,84 @@
+/** What is bubblewrap's own: a host uid for each sandbox, a configured tree as the root, and the self-test that closes it. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
+import { probeDriver } from '../../../src/sandbox/host/self-probe.ts'
+import { LIMITS, openWorld, run } from '../fixture.ts'
+
+test('each sandbox has a host uid of its own where the host is root', async () => {
+  const world = await openWorld()
+  const [sandbox, other] = [await world.sandbox(), await world.sandbox()]
+  const uids = await Promise.all(
+    [sandbox, other].map(async (one) => (await run(one, 'bash', "awk '{print $2}' /proc/self/uid_map; id -u")).output),
+  )
+  expect(uids.every((text) => text.endsWith('\n1000\n'))).toBe(true)
+  const mounts = await Promise.all(
+    [sandbox, other].map(
+      async (one) => /uid=(\d+)/.exec((await run(one, 'bash', 'grep " /workspace " /proc/mounts')).output)?.[1],
+    ),
+  )
+  if (process.getuid?.() === 0) {
+    expect(new Set(mounts).size).toBe(2)
+    expect(mounts.every((uid) => Number(uid) > 0)).toBe(true)
+  } else expect(mounts[0]).toBe(mounts[1])
+  await world.close()
+})
+
+test('what is not refused closes the driver, in a sentence that names it', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+  const driver = await openBubblewrap({ stateDir, rootfs: undefined })
+  // /usr can be seen inside: told that it is a secret, the self-test must find it open.
+  await expect(probeDriver(driver, LIMITS, ['/usr'])).rejects.toThrow(
+    /^The bubblewrap sandbox does not hold on this host, so it is not used: not refused were seeing \/usr of the host/,
+  )
+  await driver.close()
+  rmSync(stateDir, { recursive: true })
+})
+
+test('a configured tree is the root, whole and read-only', async () => {
+  const tree = mkdtempSync(join(tmpdir(), 'errand-tree-'))
+  makeTree(tree)
+  const own = await openWorld({ rootfs: tree })
+  try {
+    const inside = await own.sandbox()
+    expect((await run(inside, 'python', 'import json, sys\nopen("/opt/mark").read(), sys.executable')).output).toBe(
+      "('of the tree\\n', '/usr/bin/python3')\n",
+    )
+    expect((await run(inside, 'python', 'open("/opt/mark", "w")')).output).toContain('Read-only file system')
+    expect(await run(inside, 'bash', 'true')).toMatchObject({
+      output: 'bash is not available in this sandbox.\n',
+      end: { kind: 'exit', code: 127 },
+    })
+    const javascript = await run(inside, 'javascript', '1')
+    expect(javascript.end).toEqual({ kind: 'exit', code: 127 })
+    expect(javascript.output).toContain('JavaScript is not available in this sandbox.')
+    expect((await own.sandboxes.facts()).inside).toMatch(/no JavaScript/)
+  } finally {
+    await own.close()
+    rmSync(tree, { recursive: true })
+  }
+})
+
+/** Python with its libraries and nothing else, from the host's. */
+function makeTree(tree: string): void {
+  const copy = (path: string) => {
+    mkdirSync(dirname(join(tree, path)), { recursive: true })
+    cpSync(realpathSync(path), join(tree, path), { recursive: true })
+  }
+  const script =
+    'import sys, sysconfig, glob; print(sysconfig.get_path("stdlib"), *glob.glob(sysconfig.get_path("stdlib") + "/lib-dynload/*.so"))'
+  const [stdlib = '', ...modules] = execFileSync('/usr/bin/python3', ['-I', '-S', '-c', script], { encoding: 'utf8' })
+    .trim()
+    .split(' ')
+  const libraries = execFileSync('ldd', ['/usr/bin/python3', ...modules], { encoding: 'utf8' }).match(
+    /(?<=\s)\/\S+(?= \()/g,
+  )!
+  for (const path of new Set([stdlib, ...libraries.map((path) => join('/usr', path.replace(/^\/usr/, '')))])) copy(path)
+  copy('/usr/bin/python3')
+  for (const name of ['lib', 'lib64']) symlinkSync(`usr/${name}`, join(tree, name))
+  mkdirSync(join(tree, 'opt'))
+  execFileSync('sh', ['-c', 'echo of the tree > "$1/opt/mark"; chmod -R a+rX "$1"', 'sh', tree])
+}
