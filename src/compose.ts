@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Accounts } from './accounts/accounts.ts'
+import { createCredentials } from './accounts/create-credentials.ts'
 import { openAccounts } from './accounts/open-accounts.ts'
 import { loadSecret } from './accounts/secret.ts'
+import { createVault } from './accounts/vault.ts'
 import { openDiskBlobs } from './blobs/disk.ts'
 import type { Config } from './config.ts'
 import { newId } from './domain/ids.ts'
@@ -78,6 +80,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
   const db = closers.add(await openDatabase(config))
   const blobs = closers.add(await openDiskBlobs(join(config.dataDir, 'blobs')))
   const accounts = openAccounts({ db, secret })
+  const credentials = createCredentials({ db, vault: createVault(secret) })
   const [catalogue, sandboxes] = await Promise.all([
     openCatalogue({ ...config, env, log, demoEntry }).then(closers.add),
     openSandboxHost(config, log).then(closers.add),
@@ -115,6 +118,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     config,
     engine,
     accounts,
+    credentials,
     agents: createAgentStore({ db, defaultModel: catalogue.defaultName }),
     blobs,
     catalogue,

@@ -22,6 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
 /** What the rooms of one layer may know of each other. */
 const PORTS = new Set([
   'accounts/accounts.ts',
+  'accounts/credentials.ts',
   'blobs/port.ts',
   'config.ts',
   'egress/port.ts',

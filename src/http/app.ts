@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import { agentRoutes } from './agents.ts'
+import { credentialRoutes } from './credentials.ts'
 import { docsRoutes } from './docs.ts'
 import type { Edge } from './edge.ts'
 import { check } from './fields.ts'
@@ -25,7 +26,8 @@ import { continueLate, serverOptions } from './server-options.ts'
 import { createRevision20260520 } from './wire/2026-05-20.ts'
 import type { Codec } from './wire/codec.ts'
 
-export interface AppDeps extends Pick<Edge, 'engine' | 'agents' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits'> {
+export interface AppDeps
+  extends Pick<Edge, 'engine' | 'agents' | 'credentials' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits'> {
   readonly config: Config
   readonly accounts: Accounts
   readonly log: FastifyBaseLogger
@@ -71,6 +73,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   refuseOtherMethods(app, () => {
     agentRoutes(app, edge)
     interactionRoutes(app, edge)
+    credentialRoutes(app, edge)
     fileRoutes(app, edge)
     healthRoutes(app, edge)
     docsRoutes(app, edge, deps.config.publicUrl)

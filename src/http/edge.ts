@@ -1,5 +1,6 @@
 /** What the routes work with. Made once by createApp, handed to every file of routes. */
 import type { FastifyBaseLogger } from 'fastify'
+import type { Credentials } from '../accounts/credentials.ts'
 import type { Blobs } from '../blobs/port.ts'
 import type { Limits } from '../domain/limits.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -12,6 +13,7 @@ import type { Codec } from './wire/codec.ts'
 export interface Edge {
   readonly engine: Engine
   readonly agents: AgentStore
+  readonly credentials: Credentials
   readonly blobs: Blobs
   readonly catalogue: Catalogue
   readonly signer: Signer

@@ -24,6 +24,7 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: string | 
       tags: [
         { name: 'Interactions', description: 'Running agents.' },
         { name: 'Agents', description: 'Stored configurations.' },
+        { name: 'Credentials', description: 'Secrets that runs sign in with; written, never read back.' },
         { name: 'Files', description: 'What agents produced.' },
         { name: 'Server', description: 'About this server.' },
       ],
@@ -132,6 +133,7 @@ function ownHeaders(operationId: string): string[] {
   if (/^createInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
   if (/^streamInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
   if (/^(get|list|cancel)Interaction/.test(operationId)) return ['Preference-Applied']
+  if (operationId === 'createCredential') return ['Location']
   if (operationId === 'createAgent') return ['Location', 'ETag', 'Preference-Applied']
   if (/^(get|update)Agent/.test(operationId)) return ['ETag']
   return []

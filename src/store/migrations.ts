@@ -17,6 +17,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001-start', statements: start },
   { name: '0002-audit', statements: audit },
+  { name: '0003-credentials', statements: credentials },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -197,5 +198,26 @@ function audit({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
       .addColumn('port', integer, (c) => c.notNull())
       .addColumn('outcome', text, (c) => c.notNull()),
     schema.createIndex('audit_by_interaction').on('audit').columns(['interaction_id', 'at']),
+  ].map((statement) => statement.compile())
+}
+
+/** Secrets that runs use, encrypted by the vault. */
+function credentials({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  return [
+    schema
+      .createTable('credentials')
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('id', text, (c) => c.notNull())
+      .addColumn('name', text)
+      .addColumn('type', text, (c) => c.notNull())
+      .addColumn('allowed_hosts', text)
+      .addColumn('sealed', text, (c) => c.notNull())
+      .addColumn('version', integer, (c) => c.notNull())
+      .addColumn('created_at', 'bigint', (c) => c.notNull())
+      .addColumn('updated_at', 'bigint', (c) => c.notNull())
+      .addColumn('last_used_at', 'bigint')
+      .addPrimaryKeyConstraint('credentials_pk', ['project_id', 'id']),
+    schema.createIndex('credentials_by_age').on('credentials').columns(['project_id', 'created_at', 'id']),
   ].map((statement) => statement.compile())
 }

@@ -131,6 +131,23 @@ export interface AuditTable {
   outcome: string
 }
 
+/** Secrets that runs use and callers refer to by id. */
+export interface CredentialsTable {
+  project_id: string
+  id: string
+  name: string | null
+  type: string
+  /** JSON list; null: any host. */
+  allowed_hosts: string | null
+  /** Encrypted by the vault, bound to project and id. */
+  sealed: string
+  /** Rises with each change: a renewal is written only over what it was made from. */
+  version: number
+  created_at: number
+  updated_at: number
+  last_used_at: number | null
+}
+
 export interface Tables {
   accounts: AccountsTable
   settings: SettingsTable
@@ -145,4 +162,5 @@ export interface Tables {
   turns: TurnsTable
   idempotency: IdempotencyTable
   audit: AuditTable
+  credentials: CredentialsTable
 }

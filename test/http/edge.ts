@@ -10,6 +10,8 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import type { Accounts, Caller } from '../../src/accounts/accounts.ts'
+import { createCredentials } from '../../src/accounts/create-credentials.ts'
+import { createVault } from '../../src/accounts/vault.ts'
 import type { Config } from '../../src/config.ts'
 import { ErrandError } from '../../src/domain/errors.ts'
 import { decodeEvent, encodeEvent, type RunEvent, type StoredEvent } from '../../src/domain/event.ts'
@@ -252,6 +254,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     config: { limits, publicUrl: 'https://errand.example', tls: undefined, metrics: {} } as Config,
     engine,
     accounts: ACCOUNTS,
+    credentials: createCredentials({ db, vault: createVault('secret') }),
     agents: createAgentStore({ db, defaultModel: 'svc-3.5-flash' }),
     blobs: {
       put: async () => {},

@@ -12,6 +12,7 @@ import { check, unknownFields, wrongField } from '../fields.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
 import { createRequestSchemas } from './2026-05-20-requests.ts'
 import type { Body, Codec, Form, Presentation } from './codec.ts'
+import { credentialSchemas, decodeCredentialPatch, decodeNewCredential, encodeCredential } from './credentials.ts'
 import { decodeFiles } from './input-files.ts'
 import { decodeResponseFormat } from './response-format.ts'
 
@@ -23,7 +24,16 @@ export function createRevision20260520(limits: Limits): Codec {
   const requests = createRequestSchemas(limits)
   return {
     revision: '2026-05-20',
-    schemas: { ...requests, agent, agentList, agentVersions, interaction, interactionList, eventStream },
+    schemas: {
+      ...requests,
+      agent,
+      agentList,
+      agentVersions,
+      interaction,
+      interactionList,
+      eventStream,
+      ...credentialSchemas,
+    },
 
     decodeNewAgent(body) {
       const { id, ...fields } = withoutNulls(check(requests.newAgent, body))
@@ -81,6 +91,13 @@ export function createRevision20260520(limits: Limits): Codec {
       nextPageToken,
     }),
     encodeEvent,
+    decodeNewCredential,
+    decodeCredentialPatch,
+    encodeCredential,
+    encodeCredentialList: (credentials, nextPageToken) => ({
+      credentials: credentials.map((credential) => encodeCredential(credential)),
+      nextPageToken,
+    }),
   }
 }
 

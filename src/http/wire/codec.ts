@@ -7,10 +7,12 @@
  */
 import type { z } from 'zod'
 import type { Agent, AgentConfig, AgentPatch } from '../../domain/agent.ts'
+import type { Credential } from '../../domain/credential.ts'
 import type { StoredEvent, Warning } from '../../domain/event.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../domain/interaction.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { InteractionView } from '../../engine/engine.ts'
+import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
 
 /** `short`: usage with two fields, arguments of tool calls as JSON text (spec.md 2.5). */
 export type Form = 'full' | 'short'
@@ -57,6 +59,10 @@ export interface CodecSchemas {
   readonly interaction: z.ZodType
   readonly interactionList: z.ZodType
   readonly eventStream: z.ZodType
+  readonly newCredential: z.ZodType
+  readonly credentialPatch: z.ZodType
+  readonly credential: z.ZodType
+  readonly credentialList: z.ZodType
 }
 
 export interface Codec {
@@ -75,6 +81,10 @@ export interface Codec {
     form: Form,
     nextPageToken: string | undefined,
   ): Body
+  decodeNewCredential(body: unknown): NewCredentialRequest
+  decodeCredentialPatch(body: unknown): CredentialPatchRequest
+  encodeCredential(credential: Credential, warnings?: readonly Warning[]): Body
+  encodeCredentialList(credentials: readonly Credential[], nextPageToken: string | undefined): Body
   /** Undefined where this revision has no such event. The first revision gives the stored event back untouched. */
   encodeEvent(event: StoredEvent, form: Form): Frame | undefined
 }

@@ -1,0 +1,166 @@
+/** Credentials over the database: the secret is sealed by the vault for its project and id, the rest is plain. */
+import type { Credential, Secret, SecretType } from '../domain/credential.ts'
+import { ErrandError } from '../domain/errors.ts'
+import { newId } from '../domain/ids.ts'
+import type { Database } from '../store/port.ts'
+import type { CredentialsTable } from '../store/tables.ts'
+import type { CredentialChange, CredentialPage, Credentials, OpenCredential } from './credentials.ts'
+import type { Owner, Vault } from './vault.ts'
+
+/** `last_used_at` is written at most so often: it is for people, who look by the minute. */
+const LAST_USED_MS = 60_000
+
+export function createCredentials(options: {
+  readonly db: Database
+  readonly vault: Vault
+  readonly now?: () => number
+}): Credentials {
+  const { db, vault, now = Date.now } = options
+
+  async function findRow(projectId: string, id: string): Promise<CredentialsTable | undefined> {
+    return db.query
+      .selectFrom('credentials')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where('id', '=', id)
+      .executeTakeFirst()
+  }
+
+  async function find(projectId: string, id: string): Promise<OpenCredential | undefined> {
+    const row = await findRow(projectId, id)
+    return row && openRow(vault, row)
+  }
+
+  /** Only a hint for people: a run must not fail, or wait, for it. */
+  function touch(projectId: string, { id, lastUsedAt = 0 }: Credential): void {
+    const at = now()
+    if (at - lastUsedAt < LAST_USED_MS) return
+    const query = db.query
+      .updateTable('credentials')
+      .set({ last_used_at: at })
+      .where('project_id', '=', projectId)
+      .where('id', '=', id)
+      .compile()
+    db.write([{ query }]).catch(() => {})
+  }
+
+  /** False where the version is another one by now. */
+  async function write(projectId: string, id: string, version: number, change: CredentialChange): Promise<boolean> {
+    const query = db.query
+      .updateTable('credentials')
+      .set({ ...columnsOf(vault, projectId, id, change), version: version + 1, updated_at: now() })
+      .where('project_id', '=', projectId)
+      .where('id', '=', id)
+      .where('version', '=', version)
+      .compile()
+    return (await db.write([{ query, rows: 1 }])).ok
+  }
+
+  return {
+    async create(projectId, { id = newId('crd', now()), ...content }) {
+      const at = now()
+      const row: CredentialsTable = {
+        project_id: projectId,
+        id,
+        ...columnsOf(vault, projectId, id, content),
+        // From the time, so that a namesake made later is never taken for an earlier version.
+        version: at,
+        created_at: at,
+        updated_at: at,
+        last_used_at: null,
+      }
+      const result = await db.write([{ query: db.query.insertInto('credentials').values(row).compile() }])
+      if (result.ok) return toCredential(row)
+      throw new ErrandError('conflict', `There is a credential with the id ${JSON.stringify(id)} already.`, {
+        param: 'id',
+      })
+    },
+    async find(projectId, id) {
+      const row = await findRow(projectId, id)
+      return row && toCredential(row)
+    },
+    list: (projectId, query) => listCredentials(db, projectId, query),
+    async update(projectId, id, change) {
+      for (;;) {
+        const current = await find(projectId, id)
+        if (!current) throw new ErrandError('not_found', `There is no credential ${JSON.stringify(id)}.`)
+        if (!(await write(projectId, id, current.version, change(current)))) continue
+        const written = await findRow(projectId, id)
+        if (written) return toCredential(written)
+      }
+    },
+    async remove(projectId, id) {
+      const query = db.query
+        .deleteFrom('credentials')
+        .where('project_id', '=', projectId)
+        .where('id', '=', id)
+        .compile()
+      return (await db.write([{ query, rows: 1 }])).ok
+    },
+    async open(projectId, id) {
+      const found = await find(projectId, id)
+      if (found) touch(projectId, found.credential)
+      return found
+    },
+    async renew(projectId, id, version, secret) {
+      const row = await findRow(projectId, id)
+      if (!row || Number(row.version) !== version) return undefined
+      const { name, allowedHosts } = toCredential(row)
+      return (await write(projectId, id, version, { name, allowedHosts, secret })) ? version + 1 : undefined
+    },
+  }
+}
+
+/** Paged by (created_at, id), as agents are: a caller's own ids carry no time. */
+async function listCredentials(
+  db: Database,
+  projectId: string,
+  query: Parameters<Credentials['list']>[1],
+): Promise<CredentialPage> {
+  let select = db.query.selectFrom('credentials').selectAll().where('project_id', '=', projectId)
+  const [, time, id] = /^(\d{1,15})\.(.*)$/.exec(query.after ?? '') ?? []
+  if (time !== undefined && id !== undefined) {
+    const [beyond, createdAt] = [query.order === 'asc' ? '>' : '<', Number(time)] as const
+    select = select.where((eb) =>
+      eb.or([eb('created_at', beyond, createdAt), eb.and([eb('created_at', '=', createdAt), eb('id', beyond, id)])]),
+    )
+  }
+  const rows = await select
+    .orderBy('created_at', query.order)
+    .orderBy('id', query.order)
+    .limit(query.pageSize + 1)
+    .execute()
+  const credentials = rows.slice(0, query.pageSize).map(toCredential)
+  const last = credentials.at(-1)
+  return { credentials, next: last && rows.length > credentials.length ? `${last.createdAt}.${last.id}` : undefined }
+}
+
+function columnsOf(vault: Vault, projectId: string, id: string, { name, allowedHosts, secret }: CredentialChange) {
+  return {
+    name: name ?? null,
+    type: secret.type,
+    allowed_hosts: allowedHosts === undefined ? null : JSON.stringify(allowedHosts),
+    sealed: vault.seal(JSON.stringify(secret), ownerOf(projectId, id)),
+  }
+}
+
+function openRow(vault: Vault, row: CredentialsTable): OpenCredential {
+  const secret = JSON.parse(vault.unseal(row.sealed, ownerOf(row.project_id, row.id))) as Secret
+  return { credential: toCredential(row), secret, version: Number(row.version) }
+}
+
+function ownerOf(projectId: string, id: string): Owner {
+  return ['credential', projectId, id]
+}
+
+function toCredential(row: CredentialsTable): Credential {
+  return {
+    id: row.id,
+    name: row.name ?? undefined,
+    type: row.type as SecretType,
+    allowedHosts: row.allowed_hosts === null ? undefined : (JSON.parse(row.allowed_hosts) as string[]),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+    lastUsedAt: row.last_used_at === null ? undefined : Number(row.last_used_at),
+  }
+}

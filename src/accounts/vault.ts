@@ -1,0 +1,58 @@
+/**
+ * The vault: what is sealed can be read with the server's secret alone, and only as what it was sealed for. AES-256-GCM
+ * under a key derived for this purpose (HKDF); `owner` goes in as associated data, so that a ciphertext copied into
+ * another record can't be opened there.
+ *
+ *   sealed = base64url( version 1 · nonce 12 · ciphertext · tag 16 )
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+const CIPHER = 'aes-256-gcm'
+const VERSION = 1
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** What a sealed text belongs to: `['credential', projectId, id]`. */
+export type Owner = readonly string[]
+
+export interface Vault {
+  seal(text: string, owner: Owner): string
+  /** Throws an Error that says nothing of the content where it was sealed with another secret, for another owner, or changed. */
+  unseal(sealed: string, owner: Owner): string
+}
+
+/** `secret` is the server's. */
+export function createVault(secret: string): Vault {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'errand vault', 32))
+
+  return {
+    seal(text, owner) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, key, nonce).setAAD(bind(owner))
+      const content = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+      return Buffer.concat([Buffer.of(VERSION), nonce, content, cipher.getAuthTag()]).toString('base64url')
+    },
+    unseal(sealed, owner) {
+      const bytes = Buffer.from(sealed, 'base64url')
+      if (bytes[0] !== VERSION || bytes.length < 1 + NONCE_BYTES + TAG_BYTES) throw unreadable()
+      const nonce = bytes.subarray(1, 1 + NONCE_BYTES)
+      const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(bind(owner)).setAuthTag(bytes.subarray(-TAG_BYTES))
+      try {
+        const content = decipher.update(bytes.subarray(1 + NONCE_BYTES, -TAG_BYTES))
+        return Buffer.concat([content, decipher.final()]).toString('utf8')
+      } catch {
+        throw unreadable()
+      }
+    },
+  }
+}
+
+/** JSON keeps the parts apart: no two owners are the same bytes. The version is bound too. */
+function bind(owner: Owner): Buffer {
+  return Buffer.from(JSON.stringify([VERSION, ...owner]))
+}
+
+function unreadable(): Error {
+  return new Error('A sealed secret could not be opened: ERRAND_SECRET is another one than it was sealed with.')
+}

@@ -1,0 +1,118 @@
+/**
+ * Ways of signing in, as they are written in a request: on a credential, or spelled out as an MCP server's
+ * `authentication`. The fields stand flat beside `type`; which of them go with which type is checked here. What was sent
+ * never stands in a message.
+ */
+import { z } from 'zod'
+import { type OAuth2Secret, SECRET_TYPES, type Secret, type SecretType } from '../../domain/credential.ts'
+import { wrongField } from '../fields.ts'
+
+const MAX_SECRET_CHARS = 16_384
+const MAX_URL_CHARS = 4096
+const MAX_HEADERS = 20
+const MAX_SCOPES = 50
+
+/** What HTTP itself needs, or what would let a caller speak as somebody else to a proxy. */
+const RESERVED = new Set([
+  ...['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
+  ...['expect', 'keep-alive', 'accept', 'accept-encoding', 'mcp-session-id', 'mcp-protocol-version', 'last-event-id'],
+])
+
+const secretText = () =>
+  z
+    .string()
+    .min(1)
+    .max(MAX_SECRET_CHARS)
+    .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
+
+/** Goes into a header as it is. */
+const headerText = () => secretText().regex(/^[\x20-\x7e]*$/, { error: 'may have visible ASCII characters alone' })
+
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: 'has a name that is none of an HTTP header' })
+  .refine((name) => !RESERVED.has(name.toLowerCase()), { error: 'has a name that the server sets itself' })
+
+export const secretFields = {
+  token: headerText()
+    .regex(/^\S*$/, { error: 'must not contain spaces' })
+    .nullish()
+    .meta({ description: 'For `bearer`: the token. Write-only.' }),
+  headers: z
+    .record(headerName, headerText())
+    .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, {
+      error: `may have at most ${MAX_HEADERS} entries`,
+    })
+    .nullish()
+    .meta({ description: 'For `headers`: names with their values. Write-only.' }),
+  username: secretText()
+    .regex(/^[^:]*$/, { error: 'must not contain a colon' })
+    .nullish()
+    .meta({ description: 'For `basic`.' }),
+  password: secretText().nullish().meta({ description: 'For `basic`. Write-only.' }),
+  tokenUrl: z.string().max(MAX_URL_CHARS).nullish().meta({
+    description: 'For `oauth2`: the token endpoint. Absent: the server that is signed in to says where.',
+  }),
+  clientId: secretText().nullish().meta({ description: 'For `oauth2`.' }),
+  clientSecret: secretText().nullish().meta({ description: 'For `oauth2`. Write-only.' }),
+  refreshToken: secretText().nullish().meta({
+    description: 'For `oauth2`: what access tokens are renewed by, also in the middle of a run. Write-only.',
+  }),
+  accessToken: headerText().nullish().meta({ description: 'For `oauth2`: a token there is already. Write-only.' }),
+  scopes: z
+    .array(headerText().max(512))
+    .max(MAX_SCOPES)
+    .nullish()
+    .meta({ description: 'For `oauth2`: what to ask for.' }),
+} as const
+
+const FIELDS: Readonly<Record<SecretType, readonly (keyof typeof secretFields)[]>> = {
+  bearer: ['token'],
+  headers: ['headers'],
+  basic: ['username', 'password'],
+  oauth2: ['tokenUrl', 'clientId', 'clientSecret', 'refreshToken', 'accessToken', 'scopes'],
+}
+
+export const secretType = z.enum(SECRET_TYPES)
+
+type SecretFields = { readonly [K in keyof typeof secretFields]?: z.output<(typeof secretFields)[K]> }
+
+/**
+ * The secret that the fields spell, over what `stored` has of the same type: a change to it may leave fields out. Throws
+ * ErrandError `invalid_request`; `param` names a field below `at`.
+ */
+export function toSecret(type: SecretType, fields: SecretFields, at = '', stored?: Secret): Secret {
+  const own = FIELDS[type]
+  for (const name of Object.keys(secretFields) as (keyof typeof secretFields)[]) {
+    if (fields[name] === undefined || fields[name] === null || own.includes(name)) continue
+    throw wrongField(at + name, `does not go with type ${JSON.stringify(type)}`)
+  }
+  const before: Readonly<Record<string, unknown>> = stored?.type === type ? { ...stored } : {}
+  const merged: Record<string, unknown> = { type }
+  for (const name of own) {
+    const value = fields[name] === undefined ? before[name] : fields[name]
+    if (value !== undefined && value !== null) merged[name] = value
+    else if (type !== 'oauth2') throw wrongField(at + name, `is required for type ${JSON.stringify(type)}`)
+  }
+  if (type === 'oauth2') checkOAuth2(merged as Partial<OAuth2Secret>, at)
+  return merged as unknown as Secret
+}
+
+function checkOAuth2(
+  { tokenUrl, clientId, clientSecret, refreshToken, accessToken }: Partial<OAuth2Secret>,
+  at: string,
+) {
+  if (tokenUrl !== undefined) checkTokenUrl(tokenUrl, `${at}tokenUrl`)
+  if (refreshToken !== undefined || accessToken !== undefined) return
+  if (clientId !== undefined && clientSecret !== undefined) return
+  throw wrongField(
+    `${at}refreshToken`,
+    'is required, unless there is an `accessToken`, or a `clientId` with its `clientSecret`',
+  )
+}
+
+function checkTokenUrl(text: string, param: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') throw wrongField(param, 'must be an https:// address')
+  if (url.username !== '' || url.password !== '') throw wrongField(param, 'must not contain a user name or password')
+}

@@ -1,0 +1,42 @@
+/** What the vault promises of a sealed text. */
+import { expect, it } from 'vitest'
+import { createVault } from '../../src/accounts/vault.ts'
+
+const OWNER = ['credential', 'prj_1', 'tracker']
+
+it('a text comes back as it was, and never looks the same twice', () => {
+  const vault = createVault('one secret')
+  for (const text of ['', 'x', 'ünïcode 🙂 \0', 'a'.repeat(100_000)]) {
+    const sealed = [vault.seal(text, OWNER), vault.seal(text, OWNER)]
+    expect(sealed.map((each) => createVault('one secret').unseal(each, OWNER))).toEqual([text, text])
+    expect(sealed[0]).not.toBe(sealed[1])
+    expect(sealed[0]).toMatch(/^[\w-]+$/)
+  }
+})
+
+it('it opens for its owner and with its secret alone', () => {
+  const vault = createVault('one secret')
+  const sealed = vault.seal('the-content', OWNER)
+  const others = [
+    ['credential', 'prj_2', 'tracker'],
+    ['credential', 'prj_1', 'tracker2'],
+    ['credential', 'prj_1tracker'],
+    ['run', 'prj_1', 'tracker'],
+    [],
+  ]
+  for (const owner of others) expect(() => vault.unseal(sealed, owner)).toThrow('could not be opened')
+  expect(() => createVault('another secret').unseal(sealed, OWNER)).toThrow('could not be opened')
+})
+
+it('every changed bit, and every cut, is noticed', () => {
+  const vault = createVault('one secret')
+  const bytes = Buffer.from(vault.seal('the-content', OWNER), 'base64url')
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const changed = Buffer.from(bytes)
+    changed[bit >> 3]! ^= 1 << (bit & 7)
+    expect(() => vault.unseal(changed.toString('base64url'), OWNER), `bit ${bit}`).toThrow('could not be opened')
+  }
+  for (let length = 0; length < bytes.length; length++) {
+    expect(() => vault.unseal(bytes.subarray(0, length).toString('base64url'), OWNER)).toThrow('could not be opened')
+  }
+})
