@@ -1,14 +1,8 @@
 /** The seccomp program: its table against libseccomp's, and what it answers, call by call. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import {
-  ARCHITECTURES,
-  type Architecture,
-  DENIED,
-  EXAMINED,
-  NEWEST,
-  seccompProgram,
-} from '../../../src/sandbox/bubblewrap/seccomp.ts'
+import { ARCHITECTURES, type Architecture, seccompProgram } from '../../../src/sandbox/bubblewrap/seccomp.ts'
+import { ALLOWED, DENIED, EXAMINED, NEWEST } from '../../../src/sandbox/syscalls.ts'
 
 const RESOLVER_NAMES = { x64: 'x86_64', arm64: 'aarch64' } as const
 const ALLOW = 0x7fff_0000
@@ -23,6 +17,12 @@ function numberOf(name: string, architecture: Architecture): number | undefined 
   return number < 0 ? undefined : number
 }
 
+function nameOf(number: number, architecture: Architecture): string | undefined {
+  const arguments_ = ['-a', RESOLVER_NAMES[architecture], `${number}`]
+  const name = execFileSync('scmp_sys_resolver', arguments_, { encoding: 'utf8' }).trim()
+  return name === 'UNKNOWN' ? undefined : name
+}
+
 describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
   const { column, audit } = ARCHITECTURES[architecture]
   const evaluate = createEvaluator(seccompProgram(architecture))
@@ -34,6 +34,15 @@ describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
       expect([name, numbers[column]]).toEqual([name, numberOf(name, architecture)])
     }
     expect(numberOf('set_mempolicy_home_node', architecture)).toBe(NEWEST)
+  })
+
+  test('every call up to the newest one stands in the table once', () => {
+    const listed = [...Object.keys(DENIED), ...Object.keys(EXAMINED), ...ALLOWED]
+    expect(new Set(listed).size).toBe(listed.length)
+    for (let number = 0; number <= NEWEST; number++) {
+      const name = nameOf(number, architecture)
+      if (name !== undefined) expect(listed).toContain(name)
+    }
   })
 
   test('what the table denies is denied, and nothing else', () => {
