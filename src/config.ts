@@ -22,6 +22,8 @@ export interface ModelConfig {
   readonly price?: Price
   /** Whether the model can be shown images. */
   readonly vision?: boolean
+  /** Whether it takes PDFs whole. */
+  readonly documents?: boolean
   /** Tries for a call before its first fragment. */
   readonly maxTries?: number
   /** Seconds without a byte after which a call counts as stalled. */

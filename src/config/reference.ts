@@ -25,6 +25,7 @@ models:
     apiKeyEnv: MODEL_KEY          # the environment variable with the key; the key itself never stands here
     price: {input: 0.3, output: 2.5}   # US dollars per million tokens; cachedInput where it differs
     vision: false                 # whether images may be put before it
+    documents: false              # whether PDFs may be, whole
     maxTries: 3                   # tries of a call before its first fragment
     idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
 \`\`\`

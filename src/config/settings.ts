@@ -31,6 +31,7 @@ const model = z
         .strictObject({ input: price, output: price, cachedInput: price.optional() }, 'must be {input, output}')
         .optional(),
       vision: z.boolean('must be true or false').optional(),
+      documents: z.boolean('must be true or false').optional(),
       maxTries: z.int('must be a whole number').min(1, 'must be at least 1').max(10, 'must be at most 10').optional(),
       idleTimeoutS: z.number('must be a number of seconds').positive('must be above 0').optional(),
     },

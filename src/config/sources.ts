@@ -98,6 +98,7 @@ const MODEL_KEYS = [
   'output',
   'cachedInput',
   'vision',
+  'documents',
   'maxTries',
   'idleTimeoutS',
 ]

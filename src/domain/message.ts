@@ -3,9 +3,12 @@
  * what its provider needs to be given back (`provider`), so that a run can go on after a crash.
  */
 
-export type UserPart =
-  | { readonly type: 'text'; readonly text: string }
+/** What a model sees rather than reads. A document is a PDF, for models that take one whole. */
+export type MediaPart =
   | { readonly type: 'image'; readonly mimeType: string; readonly base64: string }
+  | { readonly type: 'document'; readonly mimeType: string; readonly base64: string; readonly name: string }
+
+export type UserPart = { readonly type: 'text'; readonly text: string } | MediaPart
 
 export type AssistantPart =
   | { readonly type: 'text'; readonly text: string; readonly provider?: unknown }
@@ -39,8 +42,8 @@ export interface ToolMessage {
   readonly callId: string
   readonly name: string
   readonly output: string
-  /** Images that go with the output, for models that can see. */
-  readonly images?: readonly { readonly mimeType: string; readonly base64: string }[]
+  /** What goes with the output, for models that can see. */
+  readonly media?: readonly MediaPart[]
 }
 
 export type Message = UserMessage | AssistantMessage | ToolMessage
@@ -57,14 +60,45 @@ export function toolCalls(message: AssistantMessage): Extract<AssistantPart, { t
 export function countCharacters(messages: readonly Message[]): number {
   let count = 0
   for (const message of messages) {
-    if (message.role === 'tool') count += message.output.length
-    else for (const part of message.content) count += partCharacters(part)
+    if (message.role === 'tool') {
+      count += message.output.length
+      for (const part of message.media ?? []) count += mediaCharacters(part)
+    } else for (const part of message.content) count += partCharacters(part)
   }
   return count
 }
 
 function partCharacters(part: UserPart | AssistantPart): number {
   if (part.type === 'tool_call') return part.name.length + part.argsText.length
-  // An image costs about a thousand tokens with most providers, whatever its bytes.
-  return part.type === 'image' ? 4_000 : part.text.length
+  return part.type === 'image' || part.type === 'document' ? mediaCharacters(part) : part.text.length
+}
+
+/** An image costs about a thousand tokens with most providers, whatever its bytes; a PDF's page twice that. */
+function mediaCharacters(part: MediaPart): number {
+  return part.type === 'image' ? 4_000 : Math.max(8_000, Math.round(part.base64.length / 8))
+}
+
+/** Characters of base64 in one request: providers take 20 to 50 MB, and the text wants its part. */
+const MAX_MEDIA = 16 * 1024 * 1024
+/** Anthropic takes 100 images a request, and from 20 on only small ones. */
+const MAX_MEDIA_PARTS = 20
+
+/** The conversation with no more shown than a provider takes: the oldest that tools showed goes, and its result says so. */
+export function withinMedia(messages: readonly Message[]): readonly Message[] {
+  let left = MAX_MEDIA
+  let places = MAX_MEDIA_PARTS
+  const kept = messages.toReversed().map((message): Message => {
+    if (message.role !== 'tool' || !message.media) return message
+    left -= message.media.reduce((sum, part) => sum + part.base64.length, 0)
+    places -= message.media.length
+    if (left >= 0 && places >= 0) return message
+    // Nor may anything older come in again behind it: what was left out once stays so.
+    left = -1
+    const { media: _, ...rest } = message
+    return {
+      ...rest,
+      output: `${message.output}\n[It is not shown any more, to make room for newer ones. Read it again to see it.]`,
+    }
+  })
+  return kept.reverse()
 }

@@ -6,33 +6,25 @@
 import { type RunError, toRunError } from '../domain/errors.ts'
 import type { StopReason } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
-import { type AssistantMessage, countCharacters, type Message } from '../domain/message.ts'
+import { type AssistantMessage, countCharacters, type Message, withinMedia } from '../domain/message.ts'
 import type { FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
-import type { Tool } from '../tools/port.ts'
 import type { Meter } from './meter.ts'
-import type { Recorder } from './recorder.ts'
 import { checkAnswer } from './response-format.ts'
 import { askedTools, correction, type Restored } from './restore.ts'
 import { createSpeaker, type Speaker } from './speaker.ts'
-import { performCall, type ToolScope } from './tool-call.ts'
+import { type CallContext, performCall } from './tool-call.ts'
 
-export interface LoopContext {
+export interface LoopContext extends CallContext {
   readonly interactionId: string
   readonly spec: RunSpec
   readonly model: Model
-  readonly tools: ReadonlyMap<string, Tool>
-  readonly toolScope: ToolScope
   readonly db: Database
-  readonly recorder: Recorder
-  readonly meter: Meter
-  readonly signal: AbortSignal
   readonly system: string | undefined
   /** The conversation up to and with the instruction. */
   readonly opening: readonly Message[]
   readonly restored: Restored
-  readonly nextStep: () => number
   readonly maxModelCalls: number
 }
 
@@ -145,7 +137,7 @@ async function takeTurn(
   const { spec, model, meter, recorder, signal } = context
   const request: ModelRequest = {
     system: context.system,
-    messages,
+    messages: withinMedia(messages),
     tools: [...context.tools.values()].map((tool) => tool.definition),
     maxOutputTokens,
     responseFormat: spec.responseFormat,

@@ -5,7 +5,7 @@
  */
 import type { RunEvent, Stage, StoredEvent } from '../domain/event.ts'
 import { decodeEvent } from '../domain/event.ts'
-import { type AssistantPart, type Message, toolCalls, userText } from '../domain/message.ts'
+import { type AssistantPart, type MediaPart, type Message, toolCalls, userText } from '../domain/message.ts'
 import type { Turn } from '../store/turns.ts'
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
@@ -52,7 +52,12 @@ export const NOTHING_RESTORED: Restored = {
   answerBroken: false,
 }
 
-export function restore(turns: readonly Turn[], stored: readonly StoredEvent[]): Restored {
+/** `shown`: what results showed beside their text. */
+export function restore(
+  turns: readonly Turn[],
+  stored: readonly StoredEvent[],
+  shown: ReadonlyMap<number, readonly MediaPart[]> = new Map(),
+): Restored {
   const events = stored.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
   const messages: Message[] = []
   const openCalls: OpenCall[] = []
@@ -65,17 +70,24 @@ export function restore(turns: readonly Turn[], stored: readonly StoredEvent[]):
     // An answer with another turn behind it was sent back to the model.
     if (asked.length === 0 && i < turns.length - 1) messages.push(correction('it has the wrong form'))
     const calls = pairCalls(asked, steps)
-    for (const { call, step, output } of calls) {
-      if (output === undefined) openCalls.push({ call, step })
+    for (const { call, step, result } of calls) {
+      if (result === undefined) openCalls.push({ call, step })
       else {
-        messages.push({ role: 'tool', callId: call.callId, name: call.name, output })
+        const media = shown.get(result.step)
+        messages.push({
+          role: 'tool',
+          callId: call.callId,
+          name: call.name,
+          output: result.output,
+          ...(media && { media }),
+        })
         finishedToolCalls++
       }
     }
   }
   const last = turns.at(-1)
   const boundary = last?.atSeq ?? 0
-  const shown = events.filter(({ event }) => event.type === 'partial_output')
+  const spoken = events.filter(({ event }) => event.type === 'partial_output')
   return {
     sandbox: inheritance(events.map(({ event }) => event)),
     messages,
@@ -84,8 +96,8 @@ export function restore(turns: readonly Turn[], stored: readonly StoredEvent[]):
     lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
     stage: events.reduce<Stage>((stage, { event }) => (event.type === 'stage' ? event.stage : stage), 'queued'),
     finishedToolCalls,
-    answerStarted: shown.some(({ seq }) => seq <= boundary),
-    answerBroken: shown.some(({ seq }) => seq > boundary),
+    answerStarted: spoken.some(({ seq }) => seq <= boundary),
+    answerBroken: spoken.some(({ seq }) => seq > boundary),
   }
 }
 
@@ -114,5 +126,5 @@ export function correction(problem: string): Message {
 function pairCalls(calls: readonly ToolCallPart[], steps: readonly RunEvent[]) {
   const begun = steps.filter((event) => event.type === 'tool_call')
   const results = steps.filter((event) => event.type === 'tool_result')
-  return calls.map((call, i) => ({ call, step: begun[i]?.step, output: results[i]?.output }))
+  return calls.map((call, i) => ({ call, step: begun[i]?.step, result: results[i] }))
 }

@@ -17,6 +17,7 @@ import { outputFilesStatement, readEvents } from '../store/events.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
 import { fetchLinkedFiles } from './linked-files.ts'
 import { runLoop } from './loop.ts'
+import { keepMedia, readMedia } from './media.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { openingMessages, systemPrompt } from './opening.ts'
 import type { EngineParts } from './parts.ts'
@@ -124,7 +125,8 @@ interface Past {
   readonly problem?: Outcome
 }
 
-async function readPast({ db, log }: EngineParts, claim: Claim): Promise<Past> {
+async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
+  const { db, log } = parts
   const nothing = { turns: [], restored: NOTHING_RESTORED }
   if (claim.epoch === 1) return nothing
   if (claim.attempts > MAX_ATTEMPTS) {
@@ -135,7 +137,10 @@ async function readPast({ db, log }: EngineParts, claim: Claim): Promise<Past> {
   }
   try {
     const turns = await readTurns(db, claim.id)
-    return { turns, restored: restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS)) }
+    return {
+      turns,
+      restored: restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(parts, claim.id)),
+    }
   } catch (error) {
     log.error({ err: error, interactionId: claim.id }, 'what is stored of a run could not be read')
     return {
@@ -214,6 +219,7 @@ async function work(
         kill: killSignal(signal),
         remainingMs,
         vision: entry.vision,
+        documents: entry.documents,
         outputBytes: parts.sandboxLimits.outputBytes,
       },
       db: parts.db,
@@ -224,6 +230,7 @@ async function work(
       opening: opening.messages,
       restored,
       nextStep: () => ++step,
+      keepMedia: (shownBy, media) => keepMedia(parts, claim.id, shownBy, media),
       maxModelCalls: parts.limits.maxModelCalls,
     })
   } catch (error) {

@@ -1,10 +1,10 @@
 /** One tool call of a model: the intent in the log, the act, the result in the log. */
-import type { AssistantPart, ToolMessage } from '../domain/message.ts'
+import type { AssistantPart, MediaPart, ToolMessage } from '../domain/message.ts'
 import type { Sandbox } from '../sandbox/port.ts'
 import { SandboxError } from '../sandbox/port.ts'
 import type { Tool, ToolOutcome } from '../tools/port.ts'
 import type { Meter } from './meter.ts'
-import type { Recorder } from './recorder.ts'
+import type { Attachment, Recorder } from './recorder.ts'
 import { stopCause } from './stop.ts'
 
 /** What tools are given of the run. */
@@ -19,6 +19,7 @@ export interface ToolScope {
   readonly kill: AbortSignal
   readonly remainingMs: () => number
   readonly vision: boolean
+  readonly documents: boolean
   readonly outputBytes: number
 }
 
@@ -29,6 +30,8 @@ export interface CallContext {
   readonly meter: Meter
   readonly signal: AbortSignal
   readonly nextStep: () => number
+  /** Stores what the result of that step shows; the attachment belongs to its event. */
+  readonly keepMedia: (step: number, media: readonly MediaPart[]) => Promise<Attachment | undefined>
 }
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
@@ -51,15 +54,14 @@ export async function performCall(context: CallContext, call: ToolCallPart, begu
   }
   meter.addToolCall()
   const startedAt = performance.now()
-  const { output, images } = await act(context, call, step, begun !== undefined)
+  const { output, media } = await act(context, call, step, begun !== undefined)
   if (signal.aborted) throw signal.reason
-  recorder.append({
-    type: 'tool_result',
-    step: context.nextStep(),
-    output,
-    duration_ms: Math.round(performance.now() - startedAt),
-  })
-  return { role: 'tool', callId: call.callId, name: call.name, output, ...(images && { images }) }
+  const duration_ms = Math.round(performance.now() - startedAt)
+  const resultStep = context.nextStep()
+  const kept = media && (await context.keepMedia(resultStep, media))
+  recorder.append({ type: 'tool_result', step: resultStep, output, duration_ms })
+  if (kept) recorder.attach(kept)
+  return { role: 'tool', callId: call.callId, name: call.name, output, ...(media && { media }) }
 }
 
 async function act(context: CallContext, call: ToolCallPart, step: number, resumed: boolean): Promise<ToolOutcome> {
@@ -77,6 +79,7 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
       onOutput: (text) => recorder.append({ type: 'tool_output', step, text }),
       signal: toolScope.kill,
       vision: toolScope.vision,
+      documents: toolScope.documents,
       outputBytes: toolScope.outputBytes,
     })
     const outcome = await Promise.race([running, leftBehind(context.signal)])

@@ -5,7 +5,7 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
-import type { AssistantMessage, AssistantPart, Message, ToolMessage } from '../domain/message.ts'
+import type { AssistantMessage, AssistantPart, MediaPart, Message, ToolMessage } from '../domain/message.ts'
 import type { ModelRequest } from './port.ts'
 
 export interface CallSettings {
@@ -57,7 +57,7 @@ function encodeMessage(message: Exclude<Message, ToolMessage>): LanguageModelV4M
   return {
     role: 'user',
     content: message.content.map((part) =>
-      part.type === 'text' ? { type: 'text', text: part.text } : encodeImage(part.mimeType, part.base64),
+      part.type === 'text' ? { type: 'text', text: part.text } : encodeMedia(part),
     ),
   }
 }
@@ -72,25 +72,24 @@ function encodeAssistantPart(part: AssistantMessage['content'][number]): Encoded
 
 /** The result carries its call's metadata too: some providers put calls and results together by it. */
 function encodeResult(message: ToolMessage, call: AssistantPart | undefined): LanguageModelV4ToolResultPart {
-  const { callId, name, output, images = [] } = message
+  const { callId, name, output, media = [] } = message
   return {
     type: 'tool-result',
     toolCallId: callId,
     toolName: name,
     providerOptions: call?.provider as SharedV4ProviderOptions | undefined,
     output:
-      images.length === 0
+      media.length === 0
         ? { type: 'text', value: output }
         : {
             type: 'content',
-            value: [
-              { type: 'text', text: output },
-              ...images.map(({ mimeType, base64 }) => encodeImage(mimeType, base64)),
-            ],
+            value: [{ type: 'text', text: output }, ...media.map(encodeMedia)],
           },
   }
 }
 
-function encodeImage(mediaType: string, base64: string) {
-  return { type: 'file' as const, mediaType, data: { type: 'data' as const, data: base64 } }
+/** Every provider of the SDK takes images and PDFs in a result as it does in a user's message. */
+function encodeMedia(part: MediaPart) {
+  const file = { type: 'file', mediaType: part.mimeType, data: { type: 'data', data: part.base64 } } as const
+  return part.type === 'document' ? { ...file, filename: part.name } : file
 }

@@ -94,17 +94,30 @@ function byDemoOrNothing(room: Room): CatalogueEntry[] {
     `No model is configured. Set one of ${keys}, name a model under "models" in errand.yaml, or start a model server ` +
     'on this machine (Ollama, llama.cpp, LM Studio, vLLM). ERRAND_DEMO=on lets the built-in demo model answer.'
   return SPEC_NAMES.map((name) =>
-    toEntry({ name, provider: 'none', model: 'none', source: 'none', vision: false, demo: false, unavailable }, refuse),
+    toEntry(
+      {
+        name,
+        provider: 'none',
+        model: 'none',
+        source: 'none',
+        vision: false,
+        documents: false,
+        demo: false,
+        unavailable,
+      },
+      refuse,
+    ),
   )
 }
 
-/** All current models of these can be shown images. */
+/** All current models of these can be shown images and PDFs. */
 const SEEING = new Set<ModelConfig['provider']>(['anthropic', 'google', 'openai'])
 
 function configuredEntry(name: string, config: ModelConfig, source: string, room: Room): CatalogueEntry {
   const { provider, model, price, vision = SEEING.has(config.provider) } = config
+  const { documents = vision && SEEING.has(config.provider) } = config
   const opening = opener(name, config, room)
-  const description = { name, provider, model, source, price, vision, demo: false }
+  const description = { name, provider, model, source, price, vision, documents, demo: false }
   if (typeof opening !== 'string') return toEntry(description, opening)
   return toEntry({ ...description, unavailable: opening }, refuse)
 }

@@ -1,10 +1,10 @@
 /**
  * ModelRequest → the JSON body of `POST /chat/completions`, as most servers of that wire understand it.
  *
- * `max_tokens` is sent rather than `max_completion_tokens`, which many compatible servers pass over. Tool results' images
- * follow in a user message of their own: a tool message holds text only, and must stand right behind its call.
+ * `max_tokens` is sent rather than `max_completion_tokens`, which many compatible servers pass over. What a tool
+ * result shows follows in a user message of its own: a tool message holds text only, and must stand right behind its call.
  */
-import type { AssistantMessage, Message, ToolMessage, UserMessage } from '../domain/message.ts'
+import type { AssistantMessage, MediaPart, Message, ToolMessage, UserMessage } from '../domain/message.ts'
 import type { ModelRequest } from './port.ts'
 import type { LimitField } from './token-limit.ts'
 
@@ -41,16 +41,16 @@ export function encodeRequest(request: ModelRequest, settings: RequestSettings):
 function encodeMessages(request: ModelRequest, settings: RequestSettings): Json[] {
   const messages: Json[] = []
   if (request.system) messages.push({ role: 'system', content: request.system })
-  let images: Json[] = []
+  let shown: Json[] = []
   for (const message of request.messages) {
-    if (message.role !== 'tool' && images.length > 0) {
-      messages.push({ role: 'user', content: images })
-      images = []
+    if (message.role !== 'tool' && shown.length > 0) {
+      messages.push({ role: 'user', content: shown })
+      shown = []
     }
     messages.push(encodeMessage(message, settings))
-    if (message.role === 'tool') images.push(...encodeToolImages(message))
+    if (message.role === 'tool') shown.push(...encodeToolMedia(message))
   }
-  if (images.length > 0) messages.push({ role: 'user', content: images })
+  if (shown.length > 0) messages.push({ role: 'user', content: shown })
   return messages
 }
 
@@ -69,9 +69,7 @@ function encodeMessage(message: Message, settings: RequestSettings): Json {
 function encodeUserContent({ content }: UserMessage): string | Json[] {
   const only = content[0]
   if (content.length === 1 && only?.type === 'text') return only.text
-  return content.map((part) =>
-    part.type === 'text' ? { type: 'text', text: part.text } : encodeImage(part.mimeType, part.base64),
-  )
+  return content.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : encodeMedia(part)))
 }
 
 function encodeAssistant({ content }: AssistantMessage, settings: RequestSettings): Json {
@@ -93,14 +91,14 @@ function encodeAssistant({ content }: AssistantMessage, settings: RequestSetting
   return message
 }
 
-function encodeToolImages({ name, images = [] }: ToolMessage): Json[] {
-  if (images.length === 0) return []
-  return [
-    { type: 'text', text: `From ${name}:` },
-    ...images.map(({ mimeType, base64 }) => encodeImage(mimeType, base64)),
-  ]
+function encodeToolMedia({ name, media = [] }: ToolMessage): Json[] {
+  if (media.length === 0) return []
+  return [{ type: 'text', text: `From ${name}:` }, ...media.map(encodeMedia)]
 }
 
-function encodeImage(mimeType: string, base64: string): Json {
-  return { type: 'image_url', image_url: { url: `data:${mimeType};base64,${base64}` } }
+/** PDFs as OpenAI's own chat completions take them; a server that does not is not given any (`documents`). */
+function encodeMedia(part: MediaPart): Json {
+  const url = `data:${part.mimeType};base64,${part.base64}`
+  if (part.type === 'image') return { type: 'image_url', image_url: { url } }
+  return { type: 'file', file: { filename: part.name, file_data: url } }
 }

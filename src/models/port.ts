@@ -77,6 +77,8 @@ export interface ModelDescription {
   readonly price?: Price
   /** Whether images may be put before it. */
   readonly vision: boolean
+  /** Whether PDFs may be, whole. */
+  readonly documents: boolean
   /** True where this is the built-in demo model, standing in for a real one. */
   readonly demo: boolean
   /** Why it can't be called, with what to do. A run that names it is refused with 503 `unavailable`. */

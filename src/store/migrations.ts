@@ -18,6 +18,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0001-start', statements: start },
   { name: '0002-audit', statements: audit },
   { name: '0003-credentials', statements: credentials },
+  { name: '0004-result-media', statements: resultMedia },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -220,4 +221,18 @@ function credentials({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
       .addPrimaryKeyConstraint('credentials_pk', ['project_id', 'id']),
     schema.createIndex('credentials_by_age').on('credentials').columns(['project_id', 'created_at', 'id']),
   ].map((statement) => statement.compile())
+}
+
+/** What tool results showed beside their text. */
+function resultMedia({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  return [
+    schema
+      .createTable('result_media')
+      .addColumn('interaction_id', text, (c) => c.notNull())
+      .addColumn('step', integer, (c) => c.notNull())
+      .addColumn('media', text, (c) => c.notNull())
+      .addPrimaryKeyConstraint('result_media_pk', ['interaction_id', 'step'])
+      .compile(),
+  ]
 }

@@ -121,6 +121,13 @@ export interface IdempotencyTable {
   created_at: number
 }
 
+/** What a tool result showed the model beside its text, under the result's step: where the bytes lie in the file store. */
+export interface ResultMediaTable {
+  interaction_id: string
+  step: number
+  media: string
+}
+
 /** Hosts outside that were turned to on a run's behalf. */
 export interface AuditTable {
   interaction_id: string
@@ -163,4 +170,5 @@ export interface Tables {
   idempotency: IdempotencyTable
   audit: AuditTable
   credentials: CredentialsTable
+  result_media: ResultMediaTable
 }

@@ -91,7 +91,10 @@ function presentImage(
   if (bytes.length > MAX_IMAGE_BYTES) {
     return { output: `${what}, more than the ${MAX_IMAGE_BYTES} bytes that can be shown. Make it smaller first.` }
   }
-  return { output: `${what}; it is shown here.`, images: [{ mimeType, base64: Buffer.from(bytes).toString('base64') }] }
+  return {
+    output: `${what}; it is shown here.`,
+    media: [{ type: 'image', mimeType, base64: Buffer.from(bytes).toString('base64') }],
+  }
 }
 
 async function explain(error: unknown, sandbox: Sandbox, path: string, context: ToolContext): Promise<string> {

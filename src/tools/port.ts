@@ -1,5 +1,6 @@
 /** A tool: what a model is told of it, and what happens when it is called. One file a tool. */
 
+import type { MediaPart } from '../domain/message.ts'
 import type { ToolDefinition } from '../models/port.ts'
 import type { Sandbox } from '../sandbox/port.ts'
 
@@ -15,6 +16,8 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Whether images may be put before the model. */
   readonly vision: boolean
+  /** Whether PDFs may be, whole. */
+  readonly documents: boolean
   /** Bytes of output that one call may give the model. */
   readonly outputBytes: number
 }
@@ -22,7 +25,8 @@ export interface ToolContext {
 export interface ToolOutcome {
   /** What the model and the trace are told, failures included. */
   readonly output: string
-  readonly images?: readonly { readonly mimeType: string; readonly base64: string }[]
+  /** What the model is shown with it; kept in the interaction's files, so that a take-over shows it again. */
+  readonly media?: readonly MediaPart[]
   /** The sandbox went while the tool ran: the next call needs a new one. */
   readonly sandboxLost?: boolean
 }

@@ -360,6 +360,7 @@ describe('as a model', () => {
       provider: 'demo',
       demo: true,
       vision: false,
+      documents: false,
     })
   })
 })

@@ -81,6 +81,7 @@ async function converse(instruction: string, options: DriveOptions, sandbox: San
         onOutput: () => {},
         signal: never,
         vision: false,
+        documents: false,
         outputBytes: OUTPUT_BYTES,
       }
       const { output } = await tools.get(name as ToolName)!.run(args, context)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Message } from '../../src/domain/message.ts'
+import { type Message, userText } from '../../src/domain/message.ts'
 import { type AiSdkOptions, createAiSdkModel } from '../../src/models/ai-sdk.ts'
 import type { Model, ModelRequest } from '../../src/models/port.ts'
 import { ask, call, DICE_TOOL, failureOf, messageOf, openDispatcher, recordedTiming } from './calling.ts'
@@ -231,22 +231,20 @@ describe('what a provider wants back it gets back, through the store', () => {
     ])
   })
 
-  test('images, of a user and of a tool result', async () => {
-    const image = { mimeType: 'image/png', base64: 'iVBORw0KGgo=' }
+  test('images and documents, of a user and of a tool result', async () => {
+    const image = { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' } as const
+    const report = { type: 'document', mimeType: 'application/pdf', base64: 'JVBERi0xLjcK', name: 'r.pdf' } as const
     answers.push(stream(events(CLAUDE_START, ...CLAUDE_TEXT, ...CLAUDE_END)))
     const messages: Message[] = [
       {
         role: 'user',
-        content: [
-          { type: 'text', text: 'Look' },
-          { type: 'image', ...image },
-        ],
+        content: [{ type: 'text', text: 'Look' }, image],
       },
       {
         role: 'assistant',
         content: [{ type: 'tool_call', callId: 'a', name: 'roll_dice', argsText: '{', args: undefined }],
       },
-      { role: 'tool', callId: 'a', name: 'roll_dice', output: 'See:', images: [image] },
+      { role: 'tool', callId: 'a', name: 'roll_dice', output: 'See:', media: [image, report] },
     ]
     await call(claude(), ask('', { messages, tools: [DICE_TOOL] }))
     const source = { type: 'base64', media_type: 'image/png', data: image.base64 }
@@ -256,8 +254,44 @@ describe('what a provider wants back it gets back, through the store', () => {
     expect(tool.content[0].content).toMatchObject([
       { type: 'text', text: 'See:' },
       { type: 'image', source },
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: report.base64 } },
     ])
   })
+
+  test.each([
+    [
+      'openai',
+      'gpt-6-sol',
+      ({ input }) => input.find(({ type }: { type: string }) => type === 'function_call_output').output,
+    ],
+    ['google', 'gemini-3.8-flash', ({ contents }) => contents.at(-1).parts[0].functionResponse],
+    ['bedrock', 'eu.anthropic.claude-opus-5-5', ({ messages }) => messages.at(-1).content[0].toolResult.content],
+  ] as const satisfies [AiSdkOptions['provider'], string, (body: Received['body']) => unknown][])(
+    'an image and a document of a tool result, to %s',
+    async (provider, model, resultIn) => {
+      const messages: Message[] = [
+        userText('Look'),
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_call', callId: 'a', name: 'file_read', argsText: '{}', args: {} }],
+        },
+        {
+          role: 'tool',
+          callId: 'a',
+          name: 'file_read',
+          output: 'See:',
+          media: [
+            { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' },
+            { type: 'document', mimeType: 'application/pdf', base64: 'JVBERi0xLjcK', name: 'r.pdf' },
+          ],
+        },
+      ]
+      answers.push((response) => response.writeHead(400).end('{}'))
+      await call(modelOf(provider, model, { aws: { region: 'eu-west-1' } }), ask('', { messages, tools: [DICE_TOOL] }))
+      const told = JSON.stringify(resultIn(received[0]!.body))
+      for (const part of ['See:', 'iVBORw0KGgo=', 'JVBERi0xLjcK']) expect(told).toContain(part)
+    },
+  )
 
   test('the results of parallel calls, together', async () => {
     answers.push((response) => response.writeHead(400).end())

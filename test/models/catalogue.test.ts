@@ -68,6 +68,7 @@ describe('with models in errand.yaml', () => {
         source: 'errand.yaml',
         price,
         vision: true,
+        documents: false,
         demo: false,
       },
       {
@@ -76,9 +77,18 @@ describe('with models in errand.yaml', () => {
         model: 'fake',
         source: 'errand.yaml',
         vision: false,
+        documents: false,
         demo: false,
       },
-      { name: 'demo', provider: 'demo', model: 'demo', source: 'built-in demo model', vision: false, demo: true },
+      {
+        name: 'demo',
+        provider: 'demo',
+        model: 'demo',
+        source: 'built-in demo model',
+        vision: false,
+        documents: false,
+        demo: true,
+      },
     ])
   })
 
@@ -157,7 +167,7 @@ describe('with a known key in the environment', () => {
     ],
   ])('%s gives both names to %s', async (key, provider, [fast, strong]) => {
     const catalogue = await open({ env: { [key]: 'k' } })
-    const common = { provider, source: key, demo: false, vision: true }
+    const common = { provider, source: key, demo: false, vision: true, documents: provider !== 'bedrock' }
     expect(catalogue.describe()).toMatchObject([
       { name: 'svc-3.5-flash', model: fast, ...common },
       { name: 'svc-3.1-pro', model: strong, ...common },

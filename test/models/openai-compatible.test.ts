@@ -233,14 +233,12 @@ describe('a request', () => {
   })
 
   test('carries tools, the response format, and a whole conversation', async () => {
-    const image = { mimeType: 'image/png', base64: 'iVBORw0KGgo=' }
+    const image = { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' } as const
+    const report = { type: 'document', mimeType: 'application/pdf', base64: 'JVBERi0=', name: 'report.pdf' } as const
     const messages: Message[] = [
       {
         role: 'user',
-        content: [
-          { type: 'text', text: 'Look' },
-          { type: 'image', ...image },
-        ],
+        content: [{ type: 'text', text: 'Look' }, image],
       },
       {
         role: 'assistant',
@@ -250,7 +248,7 @@ describe('a request', () => {
           { type: 'tool_call', callId: 'b', name: 'roll_dice', argsText: '{"sides":', args: undefined },
         ],
       },
-      { role: 'tool', callId: 'a', name: 'roll_dice', output: '4', images: [image] },
+      { role: 'tool', callId: 'a', name: 'roll_dice', output: '4', media: [image, report] },
       { role: 'tool', callId: 'b', name: 'roll_dice', output: 'The arguments are no JSON object.' },
     ]
     provider.script({ text: '{}' })
@@ -283,6 +281,7 @@ describe('a request', () => {
         content: [
           { type: 'text', text: 'From roll_dice:' },
           { type: 'image_url', image_url: { url } },
+          { type: 'file', file: { filename: 'report.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
         ],
       },
     ])

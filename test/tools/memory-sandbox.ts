@@ -73,6 +73,7 @@ export function contextOn(sandbox: Sandbox, overrides: Partial<ToolContext> = {}
     onOutput: () => {},
     signal: new AbortController().signal,
     vision: false,
+    documents: false,
     outputBytes: 10_000,
     ...overrides,
   }

@@ -167,9 +167,9 @@ describe('file_read', () => {
   test('shows an image to a model that can see, and describes it to one that can not', async () => {
     const sandbox = createMemorySandbox({ 'a.png': png })
     const seen = await run('file_read', { path: 'a.png' }, sandbox, { vision: true })
-    expect(seen.images).toEqual([{ mimeType: 'image/png', base64: png.toString('base64') }])
+    expect(seen.media).toEqual([{ type: 'image', mimeType: 'image/png', base64: png.toString('base64') }])
     const told = await run('file_read', { path: 'a.png' }, sandbox)
-    expect(told.images).toBeUndefined()
+    expect(told.media).toBeUndefined()
     expect(told.output).toMatch(/is an image \(image\/png, 12 bytes\)\. This model can't be shown images/)
   })
 

@@ -30,6 +30,7 @@ export function demoEntry(name: string): CatalogueEntry {
     model: 'demo',
     source: 'built-in demo model',
     vision: false,
+    documents: false,
     demo: true,
     open: createDemoModel,
   }
@@ -50,7 +51,7 @@ function replyTo(request: ModelRequest): Reply {
   return { reasoning: label + move.answer.thought, move: { kind: 'text', text } }
 }
 
-/** What a provider would have counted as input, by estimate. Images are not looked at and not counted. */
+/** What a provider would have counted as input, by estimate. Images and documents are not looked at and not counted. */
 function countInput(request: ModelRequest): number {
   let characters = request.system?.length ?? 0
   for (const message of request.messages) {
@@ -58,7 +59,7 @@ function countInput(request: ModelRequest): number {
     else {
       for (const part of message.content) {
         if (part.type === 'tool_call') characters += part.name.length + part.argsText.length
-        else if (part.type !== 'image') characters += part.text.length
+        else if ('text' in part) characters += part.text.length
       }
     }
   }

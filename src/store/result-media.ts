@@ -1,0 +1,30 @@
+/** What a tool result showed the model beside its text: the records. The bytes lie in the file store, as the interaction's own. */
+import type { MediaPart } from '../domain/message.ts'
+import type { Database, Statement } from './port.ts'
+
+type WithoutBytes<P> = P extends MediaPart ? Omit<P, 'base64'> : never
+
+/** A part whose bytes lie under `blob`. */
+export type StoredMedia = WithoutBytes<MediaPart> & { readonly blob: string }
+
+/** Goes with the append that tells the result. */
+export function insertResultMedia(
+  db: Database,
+  interactionId: string,
+  step: number,
+  media: readonly StoredMedia[],
+): Statement {
+  const values = { interaction_id: interactionId, step, media: JSON.stringify(media) }
+  return { query: db.query.insertInto('result_media').values(values).compile() }
+}
+
+/** By the step of the result. */
+export async function readResultMedia(db: Database, interactionId: string): Promise<Map<number, StoredMedia[]>> {
+  const rows = await db.query
+    .selectFrom('result_media')
+    .select(['step', 'media'])
+    .where('interaction_id', '=', interactionId)
+    .orderBy('step')
+    .execute()
+  return new Map(rows.map((row) => [Number(row.step), JSON.parse(row.media) as StoredMedia[]]))
+}
