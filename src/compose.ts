@@ -8,6 +8,8 @@ import { openAccounts } from './accounts/open-accounts.ts'
 import { loadSecret } from './accounts/secret.ts'
 import { createVault } from './accounts/vault.ts'
 import { openDiskBlobs } from './blobs/disk.ts'
+import type { Blobs } from './blobs/port.ts'
+import { openS3Blobs } from './blobs/s3.ts'
 import type { Config } from './config.ts'
 import { newId } from './domain/ids.ts'
 import { createEgress } from './egress/create-egress.ts'
@@ -78,7 +80,7 @@ export async function openErrand(config: Config, options: OpenOptions): Promise<
 async function build(config: Config, { log, mode, env }: OpenOptions, closers: Closers): Promise<Errand> {
   const secret = loadSecret(config.dataDir, config.secret)
   const db = closers.add(await openDatabase(config))
-  const blobs = closers.add(await openDiskBlobs(join(config.dataDir, 'blobs')))
+  const blobs = closers.add(await openBlobs(config.blobs))
   const accounts = openAccounts({ db, secret })
   const credentials = createCredentials({ db, vault: createVault(secret) })
   const [catalogue, sandboxes] = await Promise.all([
@@ -155,6 +157,10 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
 
 async function openDatabase(config: Config): Promise<Database> {
   return openSqlite(join(config.dataDir, 'errand.db'))
+}
+
+function openBlobs(location: Config['blobs']): Promise<Blobs> {
+  return location.kind === 'disk' ? openDiskBlobs(location.directory) : openS3Blobs(location)
 }
 
 function openSandboxHost(config: Config, log: OpenOptions['log']): Promise<Sandboxes> {

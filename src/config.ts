@@ -3,7 +3,9 @@
  * Every problem is found before any is reported, and all stand in one message.
  */
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
+import type { BlobsLocation } from './blobs/port.ts'
+import { parseBlobsUrl } from './config/blobs-url.ts'
 import type { PROVIDERS } from './config/settings.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
 import type { Limits } from './domain/limits.ts'
@@ -39,8 +41,8 @@ export interface Config {
   readonly dataDir: string
   /** `postgres://…`; undefined: SQLite in the data dir. */
   readonly databaseUrl: string | undefined
-  /** `s3://…` or `file:///…`; undefined: the data dir. */
-  readonly blobsUrl: string | undefined
+  /** Where files are kept: by `blobsUrl`, or in the data dir. */
+  readonly blobs: BlobsLocation
   /** Key hashes, signatures and the vault hang on it. Undefined: made once in the data dir. */
   readonly secret: string | undefined
   readonly role: 'all' | 'api' | 'worker'
@@ -135,6 +137,11 @@ function checkTogether(values: Values, problems: string[]): void {
     problems.push(`tls.cert and tls.key go together; ${values.has('tls.cert') ? 'tls.key' : 'tls.cert'} is missing.`)
   }
   checkAddress(values, problems)
+  try {
+    blobsOf(values)
+  } catch (error) {
+    problems.push(`blobsUrl ${(error as Error).message}.`)
+  }
   const models = (values.get('models') ?? {}) as Config['models']
   const chosen = values.get('defaultModel') as string | undefined
   const names = Object.keys(models)
@@ -169,7 +176,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The parts of a Config that can be wholly unset have other shapes in the table. */
-interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel'> {
+interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel' | 'blobs'> {
+  readonly blobsUrl?: string
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly metrics?: Partial<Config['metrics']>
   readonly defaultModel?: string
@@ -178,14 +186,22 @@ interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel'> {
 function build(values: Values): Config {
   const nested: Record<string, unknown> = {}
   for (const [path, value] of values) place(nested, path.split('.'), value)
-  const { tls, metrics, defaultModel, ...rest } = nested as unknown as Tree
+  const { tls, metrics, defaultModel, blobsUrl: _, ...rest } = nested as unknown as Tree
   const names = Object.keys(rest.models)
   return {
     ...rest,
+    blobs: blobsOf(values),
     tls: tls && { certFile: tls.cert, keyFile: tls.key },
     metrics: { port: metrics?.port, key: metrics?.key },
     defaultModel: defaultModel ?? (names.includes('svc-3.5-flash') ? undefined : names[0]) ?? 'svc-3.5-flash',
   }
+}
+
+function blobsOf(values: Values): BlobsLocation {
+  const url = values.get('blobsUrl') as string | undefined
+  return url === undefined
+    ? { kind: 'disk', directory: join(values.get('dataDir') as string, 'blobs') }
+    : parseBlobsUrl(url)
 }
 
 function place(tree: Record<string, unknown>, path: readonly string[], value: unknown): void {
@@ -208,9 +224,6 @@ export function unsupported(config: Config): string[] {
   const sentences: string[] = []
   if (config.databaseUrl !== undefined) {
     sentences.push('databaseUrl asks for Postgres; this version has SQLite only. Leave it out.')
-  }
-  if (config.blobsUrl !== undefined) {
-    sentences.push('blobsUrl asks for an object store; this version keeps files in the data directory. Leave it out.')
   }
   if (config.sandbox.driver !== 'bubblewrap') {
     sentences.push(`sandbox.driver asks for ${config.sandbox.driver}; this version has bubblewrap only.`)

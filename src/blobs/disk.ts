@@ -1,20 +1,14 @@
 /** Files on this machine's disk: written to a temporary name, synced, then renamed, so that a key holds a whole file or none. */
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { randomBase62 } from '../domain/ids.ts'
-import type { Blobs } from './port.ts'
-
-/** Keys are made by the server (`int_…/in/0`): letters, digits, `_`, `-` and `/`. Never a caller's file name. */
-const KEY = /^[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
+import { type Blobs, checkKey } from './port.ts'
 
 export async function openDiskBlobs(directory: string): Promise<Blobs> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
 
-  function path(key: string): string {
-    if (!KEY.test(key)) throw new Error(`not a blob key: ${JSON.stringify(key)}`)
-    return join(directory, key)
-  }
+  const path = (key: string) => join(directory, checkKey(key))
 
   return {
     async put(key, bytes) {
@@ -44,11 +38,8 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
     async removeAll(owner) {
       await rm(path(owner), { recursive: true, force: true })
     },
-    async owners(ageMs) {
-      const before = Date.now() - ageMs
-      const names = await readdir(directory)
-      const stats = await Promise.all(names.map((name) => stat(join(directory, name)).catch(missing)))
-      return names.filter((name, i) => KEY.test(name) && (stats[i]?.mtimeMs ?? before) < before)
+    async *owners() {
+      for await (const { name } of await opendir(directory)) yield name
     },
     async close() {},
   }

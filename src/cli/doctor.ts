@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, statfsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
+import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { TOOL_NAMES } from '../domain/agent.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
@@ -147,6 +148,7 @@ async function parts(around: Surroundings, config: Config): Promise<[title: stri
     try {
       return [
         ['Isolation', isolation(errand.sandboxFacts)],
+        ['Files', [ok(`Kept ${describeBlobs(config.blobs)}, which can be written`)]],
         ['Models', models(aboutModels(errand.catalogue.describe()), config.demo)],
         ['Tools', tools([...createTools().keys()], errand.sandboxFacts)],
       ]

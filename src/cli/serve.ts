@@ -3,6 +3,7 @@
  * running interactions go on for `drainS`; the second ends the process at once.
  */
 import type { Errand } from '../compose.ts'
+import { describeBlobs } from '../config/blobs-url.ts'
 import type { Config } from '../config.ts'
 import { aboutModels } from './about-models.ts'
 import { runExample } from './example.ts'
@@ -73,6 +74,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ['sandbox', `${driver}; enforced: ${enforced.map(topic).join(', ')} (script/errand doctor tells more)`],
     ...rowsOf('not enforced', notEnforced.map(yellow)),
     ['data', config.dataDir],
+    ...rowsOf('files', config.blobs.kind === 's3' ? [describeBlobs(config.blobs)] : []),
     ['docs', `${url}/docs`],
   ]
   const width = Math.max(...rows.map(([name]) => name.length))

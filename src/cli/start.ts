@@ -5,7 +5,9 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Accounts } from '../accounts/accounts.ts'
+import { BlobsUnavailable } from '../blobs/port.ts'
 import type { Admin, Errand, OpenOptions } from '../compose.ts'
+import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, ConfigError, readConfig, unsupported } from '../config.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { SandboxError } from '../sandbox/port.ts'
@@ -42,7 +44,8 @@ function describeProblems(problems: readonly string[]): string {
 /** `errand config check`. */
 export function checkConfig(around: Surroundings, options: ConfigOption): void {
   const config = loadConfig(around, options)
-  around.out.write(`The configuration is good: ${config.host}:${config.port}, data in ${config.dataDir}.\n`)
+  const { host, port, dataDir, blobs } = config
+  around.out.write(`The configuration is good: ${host}:${port}, data in ${dataDir}, files ${describeBlobs(blobs)}.\n`)
 }
 
 /** Throws Exit where it can't start. The caller closes what it gets. */
@@ -121,7 +124,8 @@ export function dataDirProblem(dataDir: string): string | undefined {
 /** A room says what keeps it from opening in an Error of its own or a plain one; a TypeError and the like are bugs. */
 function startFailure(error: unknown, code: number): Exit {
   if (error instanceof Exit) return error
-  if (error instanceof SandboxError || error instanceof ErrandError) return new Exit(code, error.message)
+  const known = [SandboxError, ErrandError, BlobsUnavailable].some((kind) => error instanceof kind)
+  if (known) return new Exit(code, (error as Error).message)
   if (error instanceof Error && (error.constructor === Error || 'code' in error)) return new Exit(code, error.message)
   throw error
 }

@@ -34,6 +34,22 @@ models:
 the same map as JSON or YAML and replaces the file's.
 `
 
+const BLOBS = `## Files in a bucket
+
+\`\`\`yaml
+blobsUrl: s3://bucket/prefix                                        # Amazon S3; the region from AWS_REGION or ?region=eu-central-1
+blobsUrl: s3://bucket?endpoint=https://minio.internal:9000          # any store that speaks S3
+blobsUrl: file:///mnt/shared/errand                                 # a directory, which may be shared
+\`\`\`
+
+Credentials are found as the AWS SDK finds them: \`AWS_ACCESS_KEY_ID\` and \`AWS_SECRET_ACCESS_KEY\`, the files in \`~/.aws\`, a
+web identity, the machine's role. They need \`s3:GetObject\`, \`s3:PutObject\`, \`s3:DeleteObject\`, \`s3:AbortMultipartUpload\`
+on what lies below the prefix, and \`s3:ListBucket\`. At the start a small file is written and removed. \`pathStyle=false\` is for a
+store with an \`endpoint\` that wants the bucket's name in the host's. Files are handed out by this server, with its own
+signed addresses and headers: the bucket can stay wholly private. Give the bucket a lifecycle rule that ends multipart
+uploads that were left unfinished for a day: a server that was killed in the middle of one leaves its parts.
+`
+
 export function configReference(): string {
   const rows = SETTINGS.map(row)
   const others = Object.entries(OTHER_VARIABLES).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
@@ -45,6 +61,7 @@ export function configReference(): string {
     ...rows,
     '',
     MODELS,
+    BLOBS,
     '## Other variables\n',
     '| variable | what it is |',
     '|---|---|',

@@ -123,7 +123,7 @@ export const SETTINGS: readonly Setting[] = [
     must: 'an address like s3://bucket/prefix or file:///directory',
     schemes: ['s3', 'file'],
     secret: true,
-    doc: 'Where files are kept; without it in the data directory. **Not in this version.**',
+    doc: 'Where files are kept; without it in the data directory. See [Files in a bucket](#files-in-a-bucket).',
   }),
   text('secret', {
     must: 'at least 32 characters',

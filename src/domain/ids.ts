@@ -16,6 +16,12 @@ export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
   return `${prefix}_${base62(nowMs, TIME_CHARS)}${randomBase62(RANDOM_CHARS)}`
 }
 
+/** When an id of ours was made, milliseconds since 1970. */
+export function madeAt(id: string): number {
+  const digits = id.slice(id.indexOf('_') + 1).slice(0, TIME_CHARS)
+  return [...digits].reduce((value, digit) => value * 62 + ALPHABET.indexOf(digit), 0)
+}
+
 /** The lowest digits of a non-negative safe integer in base62, left-padded with `0` to `width`. */
 export function base62(value: number, width: number): string {
   let text = ''

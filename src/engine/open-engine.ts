@@ -97,7 +97,10 @@ export function openEngine({
     if (interaction.status === 'running' || !(await deleteInteraction(db, projectId, id))) {
       throw new ErrandError('conflict', `The interaction ${id} is still running; cancel it first.`)
     }
-    await parts.blobs.removeAll(id)
+    // What could not be removed now has no owner any more, and is found by that.
+    await parts.blobs
+      .removeAll(id)
+      .catch((error) => parts.log.warn({ err: error, interactionId: id }, 'files could not be removed'))
   }
 
   return {

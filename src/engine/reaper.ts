@@ -3,15 +3,17 @@
  * past its time.
  */
 import { toRunError } from '../domain/errors.ts'
+import { madeAt } from '../domain/ids.ts'
 import { findStarved } from '../store/claims.ts'
 import { deleteIdempotencyKeys } from '../store/idempotency.ts'
-import { findExpired, findInteraction } from '../store/interactions.ts'
+import { findExpired, findInteraction, knownInteractions } from '../store/interactions.ts'
 import { endOutside } from './ending.ts'
 import { createMeter } from './meter.ts'
 import type { EngineParts } from './parts.ts'
 
 const SWEEP_MS = 10_000
 const RETENTION_MS = 600_000
+const ORPHANS_MS = 3_600_000
 const DAY_MS = 86_400_000
 const BATCH = 100
 /** Younger files may belong to a request that is being stored right now. */
@@ -35,7 +37,7 @@ export function openReaper({ parts, remove }: ReaperOptions): Reaper {
     setInterval(() => enqueue(failStarved), queueMs),
     setInterval(() => enqueue(sweepSandboxes), SWEEP_MS),
     setInterval(() => enqueue(removeExpired), RETENTION_MS),
-    setInterval(() => enqueue(removeOrphanFiles), RETENTION_MS),
+    setInterval(() => enqueue(removeOrphanFiles), ORPHANS_MS),
   ]
   enqueue(sweepSandboxes)
   enqueue(removeExpired)
@@ -69,9 +71,19 @@ export function openReaper({ parts, remove }: ReaperOptions): Reaper {
 
   /** Files of a request that was never stored, or of an interaction that was removed while the server died. */
   async function removeOrphanFiles(): Promise<void> {
-    for (const id of await parts.blobs.owners(ORPHAN_MS)) {
-      if (!(await findInteraction(parts.db, id))) await parts.blobs.removeAll(id)
+    const before = parts.now() - ORPHAN_MS
+    let batch: string[] = []
+    async function removeUnknown(): Promise<void> {
+      const known = await knownInteractions(parts.db, batch)
+      for (const id of batch) if (!known.has(id)) await parts.blobs.removeAll(id)
+      batch = []
     }
+    for await (const owner of parts.blobs.owners()) {
+      if (owner.startsWith('int_') && madeAt(owner) < before) batch.push(owner)
+      if (batch.length === BATCH) await removeUnknown()
+      if (closed) return
+    }
+    await removeUnknown()
   }
 
   async function removeExpired(): Promise<void> {

@@ -6,6 +6,7 @@
  * `settling` takes the output files and the sandbox's end before the terminal event is written, so that whoever sees
  * `completed` finds the files there and no process left.
  */
+import { BlobsUnavailable } from '../blobs/port.ts'
 import { ErrandError, type ErrorCode, type RunError, toRunError } from '../domain/errors.ts'
 import type { RunEvent, StopReason, TerminalStatus } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
@@ -281,6 +282,8 @@ function explain(
       if (error instanceof RecorderLost) return undefined
       if (error instanceof ErrandError) return failure(error.code, error.message)
       parts.log.error({ err: error, interactionId: claim.id }, 'a run failed')
+      if (error instanceof BlobsUnavailable)
+        return failure('unavailable', 'The file store can’t be reached. Try again later.')
       return error instanceof SandboxError
         ? failure('sandbox_unavailable', error.message)
         : failure(

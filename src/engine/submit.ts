@@ -66,7 +66,7 @@ export async function submitRun(
       else worker?.wake()
       return { interactionId: id, joined: false }
     }
-    await parts.blobs.removeAll(id)
+    await parts.blobs.removeAll(id).catch(() => {})
     return await notInserted(parts, projectId, options, notBefore, inserted)
   } catch (error) {
     if (!(error instanceof ErrandError)) await parts.blobs.removeAll(id).catch(() => {})

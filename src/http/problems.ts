@@ -5,6 +5,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { BlobsUnavailable } from '../blobs/port.ts'
 import { ErrandError, type ErrorCode } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
 import { DatabaseUnavailable } from '../store/port.ts'
@@ -63,7 +64,7 @@ export function answerProblem(thrown: unknown, request: FastifyRequest, reply: F
 
 function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
-  if (thrown instanceof DatabaseUnavailable) {
+  if (thrown instanceof DatabaseUnavailable || thrown instanceof BlobsUnavailable) {
     return new ErrandError('unavailable', 'The server can’t store anything at the moment. Try again later.', {
       cause: thrown,
     })

@@ -176,6 +176,13 @@ export async function findExpired(
   return rows.map((row) => ({ id: row.id, projectId: row.project_id }))
 }
 
+/** Those of these ids that are in the table. */
+export async function knownInteractions(db: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db.query.selectFrom('interactions').select('id').where('id', 'in', ids).execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
 export async function findInteraction(db: Database, id: string, projectId?: string): Promise<Interaction | undefined> {
   let query = interactionQuery(db).where('i.id', '=', id)
   if (projectId !== undefined) query = query.where('i.project_id', '=', projectId)

@@ -113,9 +113,9 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
     }
   })
 
-  /** `tls` has other names in the Config than in the file. */
+  /** `tls` and `blobsUrl` have other names in the Config than in the file. */
   function tableShape(config: Config): unknown {
-    return { ...config, tls: { cert: config.tls?.certFile, key: config.tls?.keyFile } }
+    return { ...config, blobsUrl: config.blobs, tls: { cert: config.tls?.certFile, key: config.tls?.keyFile } }
   }
 
   test('the environment wins over the file, setting by setting', () => {
@@ -313,15 +313,52 @@ describe('problems', () => {
   })
 })
 
+describe('where files are kept', () => {
+  const at = (url: string) => read({ ERRAND_BLOBS_URL: url }).blobs
+
+  test('is the data directory, another one, or a bucket', () => {
+    expect(read().blobs).toEqual({ kind: 'disk', directory: join(cwd, 'data/blobs') })
+    expect(at('file:///mnt/shared%20files/errand/')).toEqual({ kind: 'disk', directory: '/mnt/shared files/errand' })
+    expect(at('s3://bucket')).toEqual({ kind: 's3', bucket: 'bucket', prefix: '', pathStyle: false })
+    expect(at('s3://a.b-c/deep/er/?region=eu-central-1&endpoint=https://minio.internal:9000/')).toEqual({
+      kind: 's3',
+      bucket: 'a.b-c',
+      prefix: 'deep/er',
+      endpoint: 'https://minio.internal:9000',
+      region: 'eu-central-1',
+      pathStyle: true,
+    })
+    expect(at('s3://bucket?endpoint=https://store.example&pathStyle=false')).toMatchObject({ pathStyle: false })
+  })
+
+  test.each([
+    ['file:///', 'file:///directory'],
+    ['file://host/directory', 'file:///directory'],
+    ['s3:///prefix', 'must name a bucket'],
+    ['s3://B', 'must name a bucket'],
+    ['s3://bucket/a//b', 'single slashes'],
+    ['s3://bucket/a%20b', 'single slashes'],
+    ['s3://bucket?Endpoint=https://x', 'no option "Endpoint"'],
+    ['s3://bucket?endpoint=ftp://x', 'https or http'],
+    ['s3://bucket?endpoint=https://x/path', 'without a path'],
+    ['s3://AKIA:s3cret@bucket', 'must not hold credentials'],
+    ['https://bucket.example', 'must be an address like'],
+  ])('is never guessed: %s', (url, words) => {
+    const said = problems({ ERRAND_BLOBS_URL: url })
+    expect(said).toHaveLength(1)
+    expect(said[0]).toContain(words)
+    expect(said[0]).not.toContain('s3cret')
+  })
+})
+
 describe('what this version does not have', () => {
   test('is refused with a sentence, though it is good configuration', () => {
     const config = read({
       ERRAND_DATABASE_URL: 'postgres://h/d',
-      ERRAND_BLOBS_URL: 's3://b',
       ERRAND_SANDBOX: 'docker',
       ERRAND_ROLE: 'worker',
     })
-    expect(unsupported(config)).toHaveLength(4)
+    expect(unsupported(config)).toHaveLength(3)
     expect(unsupported(config)[0]).toContain('this version has SQLite only')
     expect(unsupported(read())).toEqual([])
   })

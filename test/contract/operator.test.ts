@@ -147,7 +147,7 @@ describe('a start that can’t be', () => {
   it('says what this version can’t do, instead of doing something else', async () => {
     for (const [name, value] of [
       ['ERRAND_DATABASE_URL', 'postgres://errand@127.0.0.1/errand'],
-      ['ERRAND_BLOBS_URL', 's3://bucket/prefix'],
+      ['ERRAND_ROLE', 'worker'],
     ] as const) {
       const env = { ERRAND_PORT: '0', ERRAND_DATA_DIR: join(home, 'unsupported'), [name]: value }
       const { code, stderr } = await errand(['serve'], env)

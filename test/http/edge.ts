@@ -261,7 +261,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
       get: async () => undefined,
       open: async (key) => (blobs.has(key) ? Readable.from([Buffer.from(blobs.get(key) ?? '')]) : undefined),
       removeAll: async () => {},
-      owners: async () => [],
+      owners: async function* () {},
       close: async () => {},
     },
     catalogue: {

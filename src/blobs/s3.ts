@@ -1,0 +1,172 @@
+/**
+ * Files in a bucket of an S3-speaking store. Credentials are found as the AWS SDK finds them (environment, files, the
+ * machine's role). A stream goes up in parts of bounded size, each tried again by itself; it appears under its key when the last
+ * part is in, or never. A download that breaks off goes on where it stopped.
+ */
+import { Readable } from 'node:stream'
+import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
+import { randomBase62 } from '../domain/ids.ts'
+import { type Blobs, type BlobsLocation, BlobsUnavailable, checkKey } from './port.ts'
+
+export type S3Location = Extract<BlobsLocation, { kind: 's3' }>
+
+/** As small as S3 allows; two at once. So much memory does one upload take. */
+const PART_BYTES = 5 * 1024 * 1024
+const PARTS_AT_ONCE = 2
+const MAX_TRIES = 4
+const CONNECT_MS = 5_000
+/** Without a byte. */
+const IDLE_MS = 30_000
+/** What one DeleteObjects takes. */
+const PAGE = 1_000
+
+/** Throws BlobsUnavailable, with what to do, where the bucket can't be written. `credentials`: undefined, as the SDK finds them. */
+export async function openS3Blobs(location: S3Location, credentials?: S3ClientConfig['credentials']): Promise<Blobs> {
+  // Loaded where it is used: half a second, and 20 MB of memory.
+  const sdk = await import('@aws-sdk/client-s3')
+  const { Upload } = await import('@aws-sdk/lib-storage')
+  const { bucket: Bucket } = location
+  const root = location.prefix === '' ? '' : `${location.prefix}/`
+  const client = new sdk.S3Client(clientConfig(location, credentials))
+
+  async function get(key: string, from: number): Promise<Readable | undefined> {
+    const Range = from > 0 ? `bytes=${from}-` : undefined
+    try {
+      const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: root + checkKey(key), Range }))
+      return Body as Readable
+    } catch (error) {
+      if (error instanceof sdk.NoSuchKey) return undefined
+      throw unavailable(location, error)
+    }
+  }
+
+  /** The bytes behind `first`, and where that breaks off, those of another answer that begins there. */
+  async function* read(key: string, first: Readable): AsyncGenerator<Uint8Array> {
+    let body: Readable | undefined = first
+    for (let at = 0, failures = 0; body; body = await get(key, at)) {
+      try {
+        for await (const chunk of body) {
+          yield chunk
+          at += chunk.byteLength
+          failures = 0
+        }
+        return
+      } catch (error) {
+        if (++failures === MAX_TRIES) throw unavailable(location, error)
+      } finally {
+        body.destroy()
+      }
+    }
+    throw new BlobsUnavailable('A stored file went away while it was read.')
+  }
+
+  /** Pages of keys below a prefix. */
+  async function* list(prefix: string): AsyncGenerator<readonly string[]> {
+    for (let ContinuationToken: string | undefined; ; ) {
+      const page = await client
+        .send(new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix, MaxKeys: PAGE, ContinuationToken }))
+        .catch((error) => Promise.reject(unavailable(location, error)))
+      yield (page.Contents ?? []).map(({ Key = '' }) => Key)
+      ContinuationToken = page.NextContinuationToken
+      if (!page.IsTruncated || ContinuationToken === undefined) return
+    }
+  }
+
+  async function remove(keys: readonly string[]): Promise<void> {
+    const Delete = { Objects: keys.map((Key) => ({ Key })), Quiet: true }
+    const { Errors: [first] = [] } = await client
+      .send(new sdk.DeleteObjectsCommand({ Bucket, Delete }))
+      .catch((error) => Promise.reject(unavailable(location, error)))
+    if (first) throw unavailable(location, new Error(`${first.Code} ${first.Message}`))
+  }
+
+  const blobs: Blobs = {
+    async put(key, bytes) {
+      const source = watched(bytes)
+      const params = { Bucket, Key: root + checkKey(key), Body: source.body }
+      const upload = new Upload({ client, params, partSize: PART_BYTES, queueSize: PARTS_AT_ONCE })
+      try {
+        await upload.done()
+      } catch (error) {
+        throw source.failure ? source.failure.error : unavailable(location, error)
+      }
+    },
+    async get(key) {
+      const body = await blobs.open(key)
+      return body && Buffer.concat(await body.toArray())
+    },
+    async open(key) {
+      const first = await get(key, 0)
+      return first && Readable.from(read(key, first), { objectMode: false })
+    },
+    async removeAll(owner) {
+      for await (const keys of list(`${root}${checkKey(owner)}/`)) if (keys.length > 0) await remove(keys)
+    },
+    async *owners() {
+      // Sorted, so that an owner's keys stand together. By `Delimiter` it would be fewer pages; not every store gets that right.
+      let last = ''
+      for await (const keys of list(root)) {
+        for (const key of keys) {
+          const owner = key.slice(root.length).split('/', 1)[0]!
+          if (owner !== last) yield owner
+          last = owner
+        }
+      }
+    },
+    async close() {
+      client.destroy()
+    },
+  }
+  await tryOut(blobs, client)
+  return blobs
+}
+
+function clientConfig(location: S3Location, credentials: S3ClientConfig['credentials']): S3ClientConfig {
+  const { endpoint, pathStyle } = location
+  const region = location.region ?? (endpoint === undefined ? undefined : 'us-east-1')
+  return {
+    endpoint,
+    region,
+    credentials,
+    forcePathStyle: pathStyle,
+    maxAttempts: MAX_TRIES,
+    // The checksums that newer SDKs add to everything are more than many an S3-speaking store understands.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: IDLE_MS, socketTimeout: IDLE_MS },
+  }
+}
+
+/** The source as a stream, with what it threw: that is its owner's, not the store's. */
+function watched(bytes: Uint8Array | AsyncIterable<Uint8Array>) {
+  const source: { body: Uint8Array | Readable; failure?: { error: unknown } } = { body: new Uint8Array() }
+  async function* watch(chunks: AsyncIterable<Uint8Array>) {
+    try {
+      yield* chunks
+    } catch (error) {
+      source.failure = { error }
+      throw error
+    }
+  }
+  source.body = bytes instanceof Uint8Array ? bytes : Readable.from(watch(bytes), { objectMode: false })
+  return source
+}
+
+/** Writes and removes a file: what is wrong with bucket or credentials shows at the start, not at the end of a run. */
+async function tryOut(blobs: Blobs, client: S3Client): Promise<void> {
+  const owner = `probe_${randomBase62(22)}`
+  try {
+    await blobs.put(`${owner}/0`, new TextEncoder().encode('written by errand to see that it can'))
+    await blobs.removeAll(owner)
+  } catch (error) {
+    client.destroy()
+    throw error
+  }
+}
+
+function unavailable({ bucket, endpoint }: S3Location, error: unknown): BlobsUnavailable {
+  if (error instanceof BlobsUnavailable) return error
+  const { name, message } = error as Error
+  const where = endpoint === undefined ? '' : ` at ${endpoint}`
+  return new BlobsUnavailable(`The bucket ${bucket}${where} can't be used: ${message || name}`, error)
+}

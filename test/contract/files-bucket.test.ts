@@ -1,0 +1,103 @@
+/** Files kept in a bucket of an S3-speaking store (`blobsUrl`): the same interactions, and a store that goes away. */
+import { createHash } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type ObjectStore, openObjectStore, STORE_KEYS } from '../support/object-store.ts'
+import { errorOf, type Server, startServer } from '../support/server.ts'
+import { python, toolRunner } from '../support/tool-run.ts'
+
+let provider: FakeProvider
+let store: ObjectStore
+let server: Server
+let env: Readonly<Record<string, string>>
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  store = await openObjectStore('errand')
+  env = { ...STORE_KEYS, ERRAND_BLOBS_URL: `s3://errand/kept/here?endpoint=${store.url}` }
+  server = await startServer({ provider, env })
+})
+afterEach(() => {
+  store.door = undefined
+})
+afterAll(async () => {
+  await server?.stop()
+  await store?.close()
+  await provider?.close()
+})
+
+const run = toolRunner(
+  () => server,
+  () => provider,
+)
+/** From the bucket into the sandbox, turned round, and out again. */
+const REVERSE = python(`
+import os
+os.makedirs('outputs', exist_ok=True)
+open('outputs/big.bin', 'wb').write(open('in/big.bin', 'rb').read()[::-1])`)
+const BIG = Buffer.from(Uint8Array.from({ length: 7 * 1024 * 1024 }, (_, i) => (i * 31 + (i >> 8)) % 256))
+const FILES = { files: [{ name: 'in/big.bin', data: BIG.toString('base64') }] }
+
+it('files go through the bucket, in and out, and nothing of them stays on this machine', async () => {
+  const { answer, body } = await run([REVERSE], FILES)
+  expect(answer.status, answer.text).toBe(200)
+  expect(body.files).toMatchObject([{ name: 'big.bin', size: BIG.length }])
+  const [file] = body.files
+  const response = await fetch(file.url)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  expect(bytes.equals(Buffer.from(BIG.toReversed()))).toBe(true)
+  expect(file.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-length': String(BIG.length),
+    'content-disposition': expect.stringMatching(/^attachment/),
+    'content-security-policy': "sandbox; default-src 'none'",
+    'x-content-type-options': 'nosniff',
+  })
+  expect(await readdir(server.dataDir)).not.toContain('blobs')
+
+  const key = `/errand/kept/here/${body.interactionId}/out/0`
+  expect(store.asked.filter((line) => line.startsWith(`PUT ${key}`)).length).toBeGreaterThan(1)
+  expect((await server.request('DELETE', `/v1beta/interactions/${body.interactionId}`)).status).toBe(200)
+  expect((await fetch(file.url)).status).toBe(404)
+  expect((await fetch(store.url + key)).status).toBe(404)
+})
+
+it('a request whose files can not be stored is refused with 503, and may be sent again', async () => {
+  store.door = (request) => {
+    request.socket.destroy()
+    return true
+  }
+  const refused = await server.post('/v1beta/interactions', { instruction: 'hi', tools: ['code_execution'], ...FILES })
+  expect(errorOf(refused)).toMatchObject({ status: 503, code: 'unavailable', retryable: true })
+  expect(refused.text).not.toContain('127.0.0.1')
+  store.door = undefined
+  expect((await run([REVERSE], FILES)).answer.status).toBe(200)
+})
+
+it('a run whose store is lost fails cleanly, and what it said before is there', async () => {
+  let lost = false
+  store.door = (request) => {
+    lost ||= request.method === 'GET' && request.url!.includes('/in/0')
+    if (lost) request.socket.destroy()
+    return lost
+  }
+  const { answer } = await run([REVERSE], FILES)
+  expect(errorOf(answer)).toMatchObject({ status: 503, code: 'unavailable', retryable: true })
+  store.door = undefined
+  const { body } = await server.get(`/v1beta/interactions/${answer.body.error.interactionId}`)
+  expect(body).toMatchObject({ status: 'failed', error: { code: 'unavailable' }, files: [] })
+  expect(body.executionTrace).toMatchObject([{ type: 'tool_call' }])
+})
+
+it('a server whose bucket can not be written says so and does not start', async () => {
+  const dataDir = join(server.dataDir, 'other')
+  const missing = { ...env, ERRAND_DATA_DIR: dataDir, ERRAND_BLOBS_URL: `s3://missing?endpoint=${store.url}` }
+  await expect(startServer({ provider, env: missing })).rejects.toThrow(/The bucket missing at \S+ can't be used/)
+})
+
+it('the configuration check and the doctor say where files are kept', async () => {
+  const where = `in the bucket s3://errand/kept/here at ${store.url}`
+  expect((await server.errand(['config', 'check'])).stdout).toContain(where)
+  expect((await server.errand(['doctor'])).stdout).toContain(`Kept ${where}`)
+})
