@@ -11,6 +11,7 @@ import { openDiskBlobs } from './blobs/disk.ts'
 import type { Blobs } from './blobs/port.ts'
 import { openS3Blobs } from './blobs/s3.ts'
 import type { Config } from './config.ts'
+import type { ToolName } from './domain/agent.ts'
 import { newId } from './domain/ids.ts'
 import { createEgress } from './egress/create-egress.ts'
 import type { Engine } from './engine/engine.ts'
@@ -30,7 +31,7 @@ import { readQueue } from './store/claims.ts'
 import type { Database } from './store/port.ts'
 import { openSqlite } from './store/sqlite.ts'
 import { createMetrics } from './telemetry/metrics.ts'
-import { createTools } from './tools/tools.ts'
+import { createSandboxTools } from './tools/tools.ts'
 
 export interface OpenOptions {
   readonly log: FastifyBaseLogger
@@ -54,6 +55,8 @@ export interface Errand {
   readonly accounts: Accounts
   readonly catalogue: Catalogue
   readonly sandboxFacts: SandboxFacts
+  /** The tools of the specification that this server has. */
+  readonly tools: readonly ToolName[]
   /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
   readonly firstKey: string | undefined
   /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
@@ -88,6 +91,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     openSandboxHost(config, log).then(closers.add),
   ])
   const sandboxFacts = await sandboxes.facts()
+  const toolProviders = [createSandboxTools()]
   const metrics = createMetrics()
   const engine = closers.add(
     openEngine({
@@ -98,7 +102,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
         catalogue,
         sandboxes,
         egress: createEgress({ allowPrivate: config.egress.allowPrivate, log }),
-        tools: createTools(),
+        toolProviders,
         limits: config.limits,
         sandboxLimits: config.sandbox,
         inside: sandboxFacts.inside,
@@ -135,6 +139,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     accounts,
     catalogue,
     sandboxFacts,
+    tools: toolProviders.flatMap(({ offers }) => offers),
     firstKey: mode === 'serve' ? await makeFirstKey(accounts) : undefined,
     async listen() {
       await app.listen({ host: config.host, port: config.port })

@@ -11,7 +11,6 @@ import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { TOOL_NAMES } from '../domain/agent.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
-import { createTools } from '../tools/tools.ts'
 import { aboutModels } from './about-models.ts'
 import { createLog } from './log.ts'
 import { type ConfigOption, dataDirProblem, listenProblem, loadConfig, startErrand } from './start.ts'
@@ -150,7 +149,7 @@ async function parts(around: Surroundings, config: Config): Promise<[title: stri
         ['Isolation', isolation(errand.sandboxFacts)],
         ['Files', [ok(`Kept ${describeBlobs(config.blobs)}, which can be written`)]],
         ['Models', models(aboutModels(errand.catalogue.describe()), config.demo)],
-        ['Tools', tools([...createTools().keys()], errand.sandboxFacts)],
+        ['Tools', tools(errand.tools, errand.sandboxFacts)],
       ]
     } finally {
       await errand.close(0)

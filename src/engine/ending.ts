@@ -5,7 +5,7 @@ import { encodeEvent } from '../domain/event.ts'
 import type { Usage } from '../domain/usage.ts'
 import { endFromOutside } from '../store/events.ts'
 import type { EngineParts } from './parts.ts'
-import { terminalEvents } from './run.ts'
+import { terminalEvents } from './settle.ts'
 
 export interface OutsideEnd {
   readonly status: TerminalStatus

@@ -6,8 +6,8 @@ import { ErrandError } from '../domain/errors.ts'
 import type { Stage } from '../domain/event.ts'
 import type { LinkedFile, RunRequest, RunSpec, StoredFile } from '../domain/interaction.ts'
 import { EgressError, type Fetched } from '../egress/port.ts'
-import { insertAudit } from '../store/audit.ts'
 import { fetchedFilesStatement } from '../store/fetched-files.ts'
+import { createAuditor } from './auditor.ts'
 import type { EngineParts } from './parts.ts'
 import type { Recorder } from './recorder.ts'
 import { storeFile } from './workspace.ts'
@@ -88,14 +88,14 @@ async function fetchOne(
   room: { bytes: number },
   signal: AbortSignal,
 ): Promise<StoredFile> {
-  const { db, blobs, egress, limits, now } = parts
+  const { blobs, egress, limits } = parts
   let answer: Fetched | undefined
   try {
     answer = await egress.fetch(file.url, {
       signal,
       maxBytes: limits.fileBytes,
       timeoutMs: FETCH_MS,
-      onConnect: (contact) => insertAudit(db, interactionId, { at: now(), kind: 'file', ...contact }),
+      onConnect: createAuditor(parts, interactionId)('file'),
     })
     if (answer.status !== 200) throw unavailable(file, `The answer was ${answer.status} instead of 200.`)
     return await storeFile(blobs, file.blob, file.name, within(room, file, answer.body), file.mimeType)

@@ -138,7 +138,7 @@ async function takeTurn(
   const request: ModelRequest = {
     system: context.system,
     messages: withinMedia(messages),
-    tools: [...context.tools.values()].map((tool) => tool.definition),
+    tools: [...context.toolbox.tools().values()].map((tool) => tool.definition),
     maxOutputTokens,
     responseFormat: spec.responseFormat,
   }

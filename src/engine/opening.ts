@@ -11,8 +11,9 @@ import { restore } from './restore.ts'
 const MAX_HISTORY = 50
 const ALL_EVENTS = 1_000_000
 
-export function systemPrompt(spec: RunSpec, inside: string): string | undefined {
-  const parts = [spec.systemInstruction, spec.tools.length > 0 ? surroundings(inside) : undefined]
+/** `about`: what the run's tools have to say beforehand. */
+export function systemPrompt(spec: RunSpec, inside: string, about: readonly string[]): string | undefined {
+  const parts = [spec.systemInstruction, spec.tools.length > 0 ? surroundings(inside) : undefined, ...about]
   return parts.filter((part) => part !== undefined && part !== '').join('\n\n') || undefined
 }
 

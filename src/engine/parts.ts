@@ -1,6 +1,5 @@
 /** What the engine is made of: built once in compose.ts, handed to every run. */
 import type { Blobs } from '../blobs/port.ts'
-import type { ToolName } from '../domain/agent.ts'
 import type { TerminalStatus } from '../domain/event.ts'
 import type { Limits } from '../domain/limits.ts'
 import type { Usage } from '../domain/usage.ts'
@@ -9,7 +8,7 @@ import type { Catalogue } from '../models/port.ts'
 import type { Sandboxes, SandboxLimits } from '../sandbox/port.ts'
 import type { Database } from '../store/port.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Tool } from '../tools/port.ts'
+import type { ToolProvider } from '../tools/port.ts'
 import type { Hub } from './hub.ts'
 
 export interface EngineParts {
@@ -20,7 +19,7 @@ export interface EngineParts {
   readonly sandboxes: Sandboxes
   /** For all that is reached because a caller said so. */
   readonly egress: Egress
-  readonly tools: ReadonlyMap<ToolName, Tool>
+  readonly toolProviders: readonly ToolProvider[]
   readonly limits: Limits
   readonly sandboxLimits: SandboxLimits
   /** What code finds in a sandbox, for the model. */

@@ -119,8 +119,9 @@ async function checkPrevious({ db }: EngineParts, projectId: string, id: string 
 }
 
 function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | undefined) {
-  const { catalogue, tools } = parts
-  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools: new Set(tools.keys()) }
+  const { catalogue, toolProviders } = parts
+  const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
+  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools }
   const { spec, warnings } = resolve(request, agent, [], offer)
   const entry = catalogue.get(spec.model)
   if (!entry) {

@@ -6,6 +6,7 @@ import type { Tool, ToolOutcome } from '../tools/port.ts'
 import type { Meter } from './meter.ts'
 import type { Attachment, Recorder } from './recorder.ts'
 import { stopCause } from './stop.ts'
+import type { Toolbox } from './toolbox.ts'
 
 /** What tools are given of the run. */
 export interface ToolScope {
@@ -24,7 +25,7 @@ export interface ToolScope {
 }
 
 export interface CallContext {
-  readonly tools: ReadonlyMap<string, Tool>
+  readonly toolbox: Toolbox
   readonly toolScope: ToolScope
   readonly recorder: Recorder
   readonly meter: Meter
@@ -66,8 +67,9 @@ export async function performCall(context: CallContext, call: ToolCallPart, begu
 
 async function act(context: CallContext, call: ToolCallPart, step: number, resumed: boolean): Promise<ToolOutcome> {
   const { toolScope, recorder } = context
-  const tool = context.tools.get(call.name)
-  if (!tool) return { output: unknownTool(call.name, context.tools) }
+  const tools = context.toolbox.tools()
+  const tool = tools.get(call.name)
+  if (!tool) return { output: unknownTool(call.name, tools) }
   if (!call.args)
     return { output: `The arguments of ${call.name} are not a JSON object. Call it again with valid arguments.` }
   try {

@@ -14,6 +14,7 @@ import {
   type SandboxLimits,
   type SandboxSpec,
 } from '../sandbox/port.ts'
+import type { Companion } from '../tools/port.ts'
 import type { Inheritance } from './restore.ts'
 
 const OUTPUTS = 'outputs'
@@ -50,6 +51,8 @@ export interface Workspace {
   /** With these files in it where it is made now. Throws SandboxError. */
   open(inputFiles: readonly StoredFile[]): Promise<Sandbox>
   forget(): void
+  /** One beside it, by its name: made now, or the one that still lives. Throws SandboxError. */
+  openCompanion(companion: Companion): Promise<Sandbox>
   /** Whether a sandbox was ever opened. */
   readonly opened: boolean
   /** Takes everything under outputs/ into the blob store. Never throws for what the sandbox holds. */
@@ -62,7 +65,8 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
   const { sandboxes, interactionId, epoch, signal } = options
   let opening: Promise<Sandbox> | undefined
   let opened = options.inherited !== 'none'
-  let gone = false
+  // An earlier worker may have left some beside the main one, which the log does not tell.
+  let mayStand = opened || epoch > 1
   let { inherited } = options
   let lost = false
 
@@ -73,7 +77,7 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
 
   async function provision(inputFiles: readonly StoredFile[]): Promise<Sandbox> {
     opened = true
-    gone = false
+    mayStand = true
     options.onProvision('started')
     // Files may be missing in one whose making was interrupted; nothing ran in it.
     if (inherited === 'unfinished') await sandboxes.destroy(interactionId)
@@ -105,6 +109,11 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
       opening = undefined
       lost = true
     },
+    openCompanion({ name, limits, ...shape }) {
+      if (signal.aborted) return Promise.reject(signal.reason)
+      mayStand = true
+      return sandboxes.open({ ...spec(), ...shape, name, limits: { ...options.limits, ...limits } }, signal)
+    },
     get opened() {
       return opened
     },
@@ -115,9 +124,9 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
       return lost ? { ...outputs, problems: [LOST, ...outputs.problems] } : outputs
     },
     async destroy() {
-      if (!opened || gone) return
+      if (!mayStand) return
       await sandboxes.destroy(interactionId)
-      gone = true
+      mayStand = false
     },
   }
 }

@@ -1,11 +1,12 @@
 /** The audit of a run: each host outside that was turned to on its behalf, written before it was dialled. */
+import type { ContactKind } from '../domain/contact.ts'
 import type { Database } from './port.ts'
 
 export interface AuditEntry {
   /** Milliseconds since 1970. */
   readonly at: number
   /** What the connection was for. */
-  readonly kind: 'file'
+  readonly kind: ContactKind
   readonly host: string
   readonly port: number
   readonly outcome: 'dialled' | 'refused'

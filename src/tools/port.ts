@@ -1,8 +1,17 @@
-/** A tool: what a model is told of it, and what happens when it is called. One file a tool. */
+/**
+ * A tool: what a model is told of it, and what happens when it is called. Where a run's tools come from: providers, each
+ * opened for the run.
+ */
 
+import type { ToolName } from '../domain/agent.ts'
+import type { ContactKind } from '../domain/contact.ts'
+import type { Warning } from '../domain/event.ts'
+import type { RunSpec } from '../domain/interaction.ts'
 import type { MediaPart } from '../domain/message.ts'
+import type { Contact } from '../egress/port.ts'
 import type { ToolDefinition } from '../models/port.ts'
-import type { Sandbox } from '../sandbox/port.ts'
+import type { Sandbox, SandboxSpec } from '../sandbox/port.ts'
+import type { Log } from '../telemetry/log.ts'
 
 export interface ToolContext {
   /** The interaction's sandbox, made on first need. Throws SandboxError. */
@@ -40,4 +49,54 @@ export interface Tool {
    * `lost`) or a bug. Ends soon after `signal` aborts.
    */
   run(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolOutcome>
+}
+
+/** What a provider of tools is given of the run that it is opened for. */
+export interface RunScope {
+  readonly interactionId: string
+  readonly projectId: string
+  readonly spec: RunSpec
+  /** Of the run: its deadline, its cancellation, a lost lease, shutdown. */
+  readonly signal: AbortSignal
+  /** Milliseconds left until the run's deadline. */
+  readonly remainingMs: () => number
+  /** Whether images may be put before the model. */
+  readonly vision: boolean
+  /** Whether PDFs may be, whole. */
+  readonly documents: boolean
+  /** The run's sandbox, made on first need. Throws SandboxError. */
+  openSandbox(): Promise<Sandbox>
+  /** A sandbox beside it, by its name: made now, or the one that still lives. Gone with the run at the latest. Throws SandboxError. */
+  openCompanion(companion: Companion): Promise<Sandbox>
+  /** What to hand to the guard as `onConnect`: each host that is turned to stands in the run's audit before it is dialled. */
+  audit(kind: ContactKind): (contact: Contact) => Promise<void>
+  /** Told to the caller with the run's other warnings. */
+  warn(warning: Warning): void
+  readonly log: Log
+}
+
+/** `limits`: what is left out is the run's own. */
+export type Companion = Pick<SandboxSpec, 'profile' | 'mounts'> & {
+  readonly name: string
+  readonly limits?: Partial<SandboxSpec['limits']>
+}
+
+/** Some of a run's tools. */
+export interface ToolSource {
+  /** Asked anew before each turn: the list may change while the run goes on. */
+  tools(): readonly Tool[]
+  /** What the model is told beforehand, beside the tools' own descriptions. */
+  readonly about?: string
+  /** Called once, when the run is over here; what it holds in sandboxes ends with them. Must not reject. */
+  close(): Promise<void>
+}
+
+export interface ToolProvider {
+  /** Tools of the specification that a run may enable; a name that no provider offers is told as a warning. */
+  readonly offers: readonly ToolName[]
+  /**
+   * Undefined where the run has no use for it. What can't be had is a warning, and the run goes on without it; what is
+   * thrown fails the run. Ends soon after the run's signal aborts.
+   */
+  open(run: RunScope): Promise<ToolSource | undefined>
 }

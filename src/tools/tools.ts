@@ -1,9 +1,9 @@
-/** The tools of this server by name. A name of the specification that is not here is told to the caller as a warning. */
+/** The built-in tools that need nothing but the run's sandbox. */
 import type { ToolName } from '../domain/agent.ts'
 import { createCodeExecution } from './code-execution.ts'
 import { createFileRead } from './file-read.ts'
 import { createFileWrite } from './file-write.ts'
-import type { Tool } from './port.ts'
+import type { Tool, ToolProvider } from './port.ts'
 
 export function createTools(): ReadonlyMap<ToolName, Tool> {
   return new Map<ToolName, Tool>([
@@ -11,4 +11,16 @@ export function createTools(): ReadonlyMap<ToolName, Tool> {
     ['file_read', createFileRead()],
     ['file_write', createFileWrite()],
   ])
+}
+
+/** Those of them that a run has enabled. */
+export function createSandboxTools(): ToolProvider {
+  const tools = createTools()
+  return {
+    offers: [...tools.keys()],
+    async open({ spec }) {
+      const enabled = spec.tools.flatMap((name) => tools.get(name) ?? [])
+      return enabled.length === 0 ? undefined : { tools: () => enabled, async close() {} }
+    },
+  }
 }

@@ -1,0 +1,13 @@
+/** How a run ended, as a value. */
+import { type ErrorCode, type RunError, toRunError } from '../domain/errors.ts'
+import type { StopReason, TerminalStatus } from '../domain/event.ts'
+
+export interface Outcome {
+  readonly status: TerminalStatus
+  readonly stopReason?: StopReason
+  readonly error?: RunError
+}
+
+export function failure(code: ErrorCode, message: string): Outcome {
+  return { status: 'failed', error: toRunError(code, message) }
+}

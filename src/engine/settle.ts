@@ -1,0 +1,83 @@
+/**
+ * The end of a run: its output files are taken, its sandboxes end, then the last events and the status are written in one
+ * transaction.
+ */
+import type { RunEvent } from '../domain/event.ts'
+import type { Usage } from '../domain/usage.ts'
+import type { Claim } from '../store/claims.ts'
+import { outputFilesStatement } from '../store/events.ts'
+import type { Meter } from './meter.ts'
+import { failure, type Outcome } from './outcome.ts'
+import type { EngineParts } from './parts.ts'
+import type { Recorder } from './recorder.ts'
+import type { Outputs, Workspace } from './workspace.ts'
+
+/** Output files of a run that failed are still taken, but nobody waits longer for them. */
+const COLLECT_AFTER_FAILURE_MS = 1_000
+const COLLECT_MS = 120_000
+
+export async function settle(
+  parts: EngineParts,
+  claim: Claim,
+  recorder: Recorder,
+  meter: Meter,
+  workspace: Workspace,
+  outcome: Outcome,
+): Promise<void> {
+  if (workspace.opened) {
+    recorder.append({ type: 'stage', stage: 'settling' })
+    const outputs = await collect(parts, claim, workspace, outcome)
+    if (outputs.unstored !== undefined) outcome = failure('unavailable', outputs.unstored)
+    for (const problem of firstFew(outputs.problems)) {
+      recorder.append({
+        type: 'warning',
+        code: 'output_file_skipped',
+        message: `Not every output file could be kept: ${problem}.`,
+      })
+    }
+    if (outputs.files.length > 0) recorder.attach(() => outputFilesStatement(parts.db, claim, outputs.files))
+    // The files stand in the store before the sandbox goes: a crash in between loses nothing.
+    await recorder.flush()
+    await workspace.destroy()
+  }
+  const usage = meter.usage()
+  await recorder.end({ ...outcome, usage, events: terminalEvents(claim.id, outcome, usage) })
+  parts.onEnd(outcome.status, usage)
+}
+
+const PROBLEMS_TOLD = 20
+
+function firstFew(problems: readonly string[]): readonly string[] {
+  const more = problems.length - PROBLEMS_TOLD
+  return more > 0 ? [...problems.slice(0, PROBLEMS_TOLD), `and ${more} more`] : problems
+}
+
+/** `unstored`: the files are there, but could not be kept: without them the run is not what it says. */
+async function collect(
+  { log }: EngineParts,
+  claim: Claim,
+  workspace: Workspace,
+  outcome: Outcome,
+): Promise<Outputs & { unstored?: string }> {
+  const withinMs = outcome.status === 'completed' ? COLLECT_MS : COLLECT_AFTER_FAILURE_MS
+  const late = Promise.withResolvers<Outputs>()
+  const timer = setTimeout(
+    () => late.resolve({ files: [], problems: ['the sandbox did not answer in time'] }),
+    withinMs,
+  )
+  try {
+    return await Promise.race([workspace.collect(), late.promise])
+  } catch (error) {
+    log.error({ err: error, interactionId: claim.id }, 'output files could not be stored')
+    return { files: [], problems: [], unstored: 'The output files could not be stored. Try again later.' }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The last events of every log: `error` where it failed, then `completed`, always. */
+export function terminalEvents(interactionId: string, outcome: Outcome, usage: Usage): RunEvent[] {
+  const { status, stopReason, error } = outcome
+  const completed: RunEvent = { type: 'completed', interactionId, status, usage, ...(stopReason && { stopReason }) }
+  return error ? [{ type: 'error', interactionId, ...error }, completed] : [completed]
+}

@@ -1,0 +1,36 @@
+/** A run's tools, from all that provide some. Of two tools with one name the first provider's is taken. */
+import type { RunScope, Tool, ToolProvider, ToolSource } from '../tools/port.ts'
+
+export interface Toolbox {
+  /** By name, as they are now. */
+  tools(): ReadonlyMap<string, Tool>
+  /** What the model is told of them beforehand. */
+  readonly about: readonly string[]
+  close(): Promise<void>
+}
+
+/** Rejects with what the first provider threw, once all have settled; what the others opened is closed then. */
+export async function openToolbox(providers: readonly ToolProvider[], run: RunScope): Promise<Toolbox> {
+  const opened = await Promise.allSettled(providers.map((provider) => provider.open(run)))
+  const sources = opened.flatMap((outcome) => (outcome.status === 'fulfilled' && outcome.value ? [outcome.value] : []))
+  const failed = opened.find((outcome) => outcome.status === 'rejected')
+  if (failed) {
+    await closeAll(sources)
+    throw failed.reason
+  }
+  return {
+    tools() {
+      const tools = new Map<string, Tool>()
+      for (const tool of sources.flatMap((source) => source.tools())) {
+        if (!tools.has(tool.definition.name)) tools.set(tool.definition.name, tool)
+      }
+      return tools
+    },
+    about: sources.flatMap(({ about }) => about ?? []),
+    close: () => closeAll(sources),
+  }
+}
+
+async function closeAll(sources: readonly ToolSource[]): Promise<void> {
+  await Promise.all(sources.map((source) => source.close()))
+}

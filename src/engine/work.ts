@@ -1,0 +1,152 @@
+/** The run's own part: files by URL, the model and its tools, the loop. Ended by value. */
+import { BlobsUnavailable } from '../blobs/port.ts'
+import { ErrandError } from '../domain/errors.ts'
+import type { RunSpec } from '../domain/interaction.ts'
+import type { Model, ModelDescription } from '../models/port.ts'
+import { SandboxError } from '../sandbox/port.ts'
+import type { Claim } from '../store/claims.ts'
+import type { RunScope } from '../tools/port.ts'
+import { createAuditor } from './auditor.ts'
+import { fetchLinkedFiles } from './linked-files.ts'
+import { runLoop } from './loop.ts'
+import { keepMedia } from './media.ts'
+import type { Meter } from './meter.ts'
+import { openingMessages, systemPrompt } from './opening.ts'
+import { failure, type Outcome } from './outcome.ts'
+import type { EngineParts } from './parts.ts'
+import { type Recorder, RecorderLost } from './recorder.ts'
+import type { Restored } from './restore.ts'
+import { stopCause } from './stop.ts'
+import { openToolbox, type Toolbox } from './toolbox.ts'
+import type { Workspace } from './workspace.ts'
+
+/** A claimed interaction at work. */
+export interface Work {
+  readonly parts: EngineParts
+  readonly claim: Claim
+  /** As it was accepted. */
+  readonly spec: RunSpec
+  readonly recorder: Recorder
+  readonly meter: Meter
+  readonly workspace: Workspace
+  readonly restored: Restored
+  readonly remainingMs: () => number
+  readonly signal: AbortSignal
+}
+
+/** The run's own part, ended by value. Undefined where it was stopped and has no end to write. */
+export async function work(run: Work): Promise<Outcome | undefined> {
+  const { parts, claim, recorder, workspace, restored, remainingMs, signal } = run
+  const { spec: accepted } = run
+  const entry = parts.catalogue.get(accepted.model)
+  if (!entry) return failure('unavailable', `The model ${accepted.model} is not configured on this server any more.`)
+  if (entry.unavailable !== undefined) return failure('unavailable', entry.unavailable)
+  let toolbox: Toolbox | undefined
+  try {
+    const model: Model = await entry.open()
+    const spec = await fetchLinkedFiles(parts, claim.id, accepted, recorder, restored.stage, signal)
+    const opening = await openingMessages(parts.db, spec)
+    if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
+    toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry))
+    let step = restored.lastStep
+    return await runLoop({
+      interactionId: claim.id,
+      spec,
+      model,
+      toolbox,
+      toolScope: {
+        openSandbox: () => workspace.open(spec.inputFiles),
+        forgetSandbox: workspace.forget,
+        neverBegan: restored.sandbox === 'unfinished',
+        kill: killSignal(signal),
+        remainingMs,
+        vision: entry.vision,
+        documents: entry.documents,
+        outputBytes: parts.sandboxLimits.outputBytes,
+      },
+      db: parts.db,
+      recorder,
+      meter: run.meter,
+      signal,
+      system: systemPrompt(spec, parts.inside, toolbox.about),
+      opening: opening.messages,
+      restored,
+      nextStep: () => ++step,
+      keepMedia: (shownBy, media) => keepMedia(parts, claim.id, shownBy, media),
+      maxModelCalls: parts.limits.maxModelCalls,
+    })
+  } catch (error) {
+    return explain(run, error)
+  } finally {
+    await toolbox?.close()
+  }
+}
+
+function scopeOf(
+  { parts, claim, recorder, workspace, remainingMs, signal }: Work,
+  spec: RunSpec,
+  { vision, documents }: ModelDescription,
+): RunScope {
+  return {
+    interactionId: claim.id,
+    projectId: claim.projectId,
+    spec,
+    signal,
+    remainingMs,
+    vision,
+    documents,
+    openSandbox: () => workspace.open(spec.inputFiles),
+    openCompanion: workspace.openCompanion,
+    audit: createAuditor(parts, claim.id),
+    warn: (warning) => recorder.append({ type: 'warning', ...warning }),
+    log: parts.log,
+  }
+}
+
+/**
+ * Aborts only where the process in the sandbox must end with the run. One that was lost to another worker, or is handed
+ * over at shutdown, goes on: whoever takes the run up joins it.
+ */
+function killSignal(signal: AbortSignal): AbortSignal {
+  const kill = new AbortController()
+  const onAbort = () => {
+    const cause = stopCause(signal)
+    if (cause === 'deadline' || cause === 'cancelled') kill.abort(signal.reason)
+  }
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  return kill.signal
+}
+
+const HISTORY_CUT = {
+  code: 'history_incomplete',
+  param: 'previousInteractionId',
+  message: 'Part of the earlier conversation was deleted or is too long ago; the run goes on with what is left.',
+}
+
+/** What was thrown, as an outcome; undefined where the run has no end to write. */
+function explain({ parts, claim, spec, signal }: Work, error: unknown): Outcome | undefined {
+  switch (stopCause(signal)) {
+    case 'deadline':
+      return failure(
+        'deadline_exceeded',
+        `The run took longer than policy.maxTurnDuration, ${spec.policy.maxTurnDuration} s. Raise it, or split the work.`,
+      )
+    case 'cancelled':
+    case 'lost':
+    case 'shutdown':
+      return undefined
+    case undefined:
+      if (error instanceof RecorderLost) return undefined
+      if (error instanceof ErrandError) return failure(error.code, error.message)
+      parts.log.error({ err: error, interactionId: claim.id }, 'a run failed')
+      if (error instanceof BlobsUnavailable)
+        return failure('unavailable', 'The file store can’t be reached. Try again later.')
+      return error instanceof SandboxError
+        ? failure('sandbox_unavailable', error.message)
+        : failure(
+            'internal',
+            'Something went wrong in the server; the log of the server has more under this interaction.',
+          )
+  }
+}
