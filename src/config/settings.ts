@@ -185,6 +185,12 @@ export const SETTINGS: readonly Setting[] = [
   fraction('sandbox.cpus', { min: 0.1, fallback: 1, doc: 'Processor cores of one sandbox; fractions allowed.' }),
   whole('sandbox.pids', { min: 16, fallback: 128, doc: 'Processes and threads of one sandbox.' }),
   whole('sandbox.workspaceMiB', { min: 1, fallback: 256, doc: 'Size of one sandbox’s workspace, MiB.' }),
+  whole('sandbox.files', {
+    min: 100,
+    max: 10_000_000,
+    fallback: 50_000,
+    doc: 'Files, directories and links in one sandbox’s workspace, and as many in its `/tmp`.',
+  }),
   whole('sandbox.outputBytes', {
     min: 1024,
     fallback: 65_536,

@@ -15,6 +15,8 @@ export interface SandboxLimits {
   readonly cpus: number
   readonly pids: number
   readonly workspaceMiB: number
+  /** Files, directories and links in the workspace, and as many in /tmp. */
+  readonly files: number
   /** Output kept of one step, bytes; what is over is cut from the middle and marked. */
   readonly outputBytes: number
 }

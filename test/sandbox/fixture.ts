@@ -14,7 +14,14 @@ import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '..
  */
 export const DRIVER = { driver: 'bubblewrap', rootfs: undefined } as const satisfies Partial<SandboxOptions>
 
-export const LIMITS: SandboxLimits = { memoryMiB: 256, cpus: 2, pids: 64, workspaceMiB: 32, outputBytes: 20_000 }
+export const LIMITS: SandboxLimits = {
+  memoryMiB: 256,
+  cpus: 2,
+  pids: 64,
+  workspaceMiB: 32,
+  files: 5000,
+  outputBytes: 20_000,
+}
 
 export const never = new AbortController().signal
 const silent = () => {}

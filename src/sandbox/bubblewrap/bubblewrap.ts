@@ -23,9 +23,10 @@ import type { Cell, CellShape, Driver, DriverOptions } from '../driver.ts'
 import type { SandboxLimits } from '../port.ts'
 import { explainRefusal } from './causes.ts'
 import { type Cgroups, type Group, openCgroups } from './cgroups.ts'
-import { bubblewrapArguments, LAUNCH_SCRIPT, MOUNT_SCRIPT } from './command.ts'
+import { bubblewrapArguments, LAUNCH_SCRIPT } from './command.ts'
 import { hasNode, isReachable, rootArguments } from './rootfs.ts'
 import { ARCHITECTURES, type Architecture, seccompProgram } from './seccomp.ts'
+import { createWritable } from './writable.ts'
 
 const MIB = 1024 * 1024
 /** Above what distributions and container runtimes give out, below 2^31; each host takes a thousand from here. */
@@ -49,18 +50,24 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
   const runner = placeRunner(scratch, rootfs)
   const node = hasNode(rootfs) ? undefined : nodeSource(scratch, drops)
   const root = rootArguments(rootfs, scratch)
+  const writable = createWritable({
+    scratch,
+    uidOf: firstUid === undefined ? undefined : (slot) => firstUid + slot,
+    shown: node?.mount ? [node.mount] : [],
+  })
   const slots = new Set<number>()
   let count = 0
 
   function start(group: Group | undefined, slot: number, limits: SandboxLimits): ChildProcess {
-    const inside = { root, runner: runner(), node: node?.path, limits, rlimits: rlimits(limits, cgroups, drops) }
+    const { before, arguments: places } = writable.prepare(slot, limits)
+    const about = { root, runner: runner(), node: node?.path, rlimits: rlimits(limits, cgroups, drops) }
     const command = [
       ...(group?.joinFiles ?? []),
       '--',
-      ...(node?.mount ? ['unshare', '--mount', '--', 'sh', '-c', MOUNT_SCRIPT, ...node.mount] : []),
+      ...before,
       ...(drops ? dropTo(firstUid + slot) : []),
       bwrap,
-      ...bubblewrapArguments(inside),
+      ...bubblewrapArguments({ ...about, writable: places }),
     ]
     const filterFd = openSync(filter, 'r')
     try {
@@ -91,7 +98,7 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
     name: 'bubblewrap',
     launch,
     sweep: () => cgroups.sweep(),
-    holds: (limits) => describe(limits, cgroups, drops),
+    holds: (limits) => describe(limits, cgroups, drops, writable.countsFiles),
     async close() {
       await cgroups.close()
       rmSync(scratch, { recursive: true, force: true })
@@ -233,7 +240,7 @@ function makeScratch(path: string): string {
   return path
 }
 
-/** The Node that runs Errand. Where the cell's uid could not come to it, it is mounted at a place of ours at each launch. */
+/** The Node that runs Errand. Where the cell's uid could not come to it, it is shown at a place of ours at each launch. */
 function nodeSource(scratch: string, drops: boolean): { path: string; mount?: [source: string, target: string] } {
   if (!drops || isReachable(process.execPath)) return { path: process.execPath }
   const target = join(scratch, 'node')
@@ -286,7 +293,7 @@ function countsProcessesByNamespace(): boolean {
   return major > 5 || (major === 5 && minor >= 14)
 }
 
-function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drops: boolean) {
+function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drops: boolean, countsFiles: boolean) {
   const enforced = [
     'network: none (an empty network namespace)',
     'files: the root is read-only; nothing of the host but /usr or the configured tree is seen',
@@ -294,9 +301,11 @@ function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drop
     `workspace: ${limits.workspaceMiB} MiB; /tmp and /dev/shm: 64 MiB each`,
   ]
   const notEnforced = [
-    'number of files: bounded by memory alone (bubblewrap cannot set nr_inodes)',
     'kernel: shared with the host; for tenants hostile to each other use a machine each until gVisor or Kata can be chosen',
   ]
+  if (countsFiles) enforced.push(`number of files: ${limits.files} in the workspace, as many in /tmp`)
+  else
+    notEnforced.push('number of files: bounded by memory alone, since nothing can be mounted here: run Errand as root')
   const remedy = 'run Errand as root, or as a systemd service with Delegate=yes and DelegateSubgroup=main'
   const say = (controller: 'memory' | 'pids' | 'cpu', held: string, missing: string) =>
     controllers.has(controller)

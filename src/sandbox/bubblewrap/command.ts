@@ -1,5 +1,4 @@
 /** The command line of a cell: joined to its cgroups, dropped to its uid, then bubblewrap with the runner as PID 1. */
-import type { SandboxLimits } from '../port.ts'
 import { NODE_INSIDE, RUNNER_INSIDE } from './rootfs.ts'
 
 /** Joins the groups named before `--`, then becomes what stands behind it. Children inherit both limits. */
@@ -7,10 +6,6 @@ export const LAUNCH_SCRIPT = `ulimit -c 0; ulimit -n 1024
 while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done
 shift; exec "$@"`
 
-/** In a mount namespace of its own: shows $0 at $1, then becomes what follows. */
-export const MOUNT_SCRIPT = 'mount --bind "$0" "$1" && shift && exec "$@"'
-
-const MIB = 1024 * 1024
 const SECCOMP_FD = 3
 const INFO_FD = 4
 
@@ -31,19 +26,12 @@ export interface Cellar {
   readonly root: readonly string[]
   readonly runner: string
   readonly node: string | undefined
-  readonly limits: SandboxLimits
+  /** The arguments that make the writable places. */
+  readonly writable: readonly string[]
   readonly rlimits: Readonly<Record<string, number>>
 }
 
-export function bubblewrapArguments({ root, runner, node, limits, rlimits }: Cellar): string[] {
-  const tmpfs = (mebibytes: number, path: string, mode = '0755') => [
-    '--perms',
-    mode,
-    '--size',
-    `${mebibytes * MIB}`,
-    '--tmpfs',
-    path,
-  ]
+export function bubblewrapArguments({ root, runner, node, writable, rlimits }: Cellar): string[] {
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
     ...['--disable-userns', '--uid', '1000', '--gid', '1000', '--hostname', 'sandbox'],
@@ -51,10 +39,7 @@ export function bubblewrapArguments({ root, runner, node, limits, rlimits }: Cel
     ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ['--setenv', name, value]),
     ...root,
     ...['--proc', '/proc', '--ro-bind', '/dev/null', '/proc/cmdline', '--dev', '/dev'],
-    ...tmpfs(64, '/tmp', '1777'),
-    ...tmpfs(64, '/dev/shm', '1777'),
-    ...tmpfs(8, '/run/errand', '0700'),
-    ...tmpfs(limits.workspaceMiB, '/workspace'),
+    ...writable,
     ...['--ro-bind', runner, RUNNER_INSIDE],
     ...(node === undefined ? [] : ['--ro-bind', node, NODE_INSIDE]),
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', '/workspace'],

@@ -116,7 +116,10 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
   }
 }
 
-/** Whether a cell made with the one limits serves the other: the output cap is no property of the cell. */
+/** The output cap is no property of a cell. */
+const CELL_LIMITS = ['memoryMiB', 'cpus', 'pids', 'workspaceMiB', 'files'] as const satisfies (keyof SandboxLimits)[]
+
+/** Whether a cell made with the one limits serves the other. */
 function sameSize(a: SandboxLimits, b: SandboxLimits): boolean {
-  return a.memoryMiB === b.memoryMiB && a.cpus === b.cpus && a.pids === b.pids && a.workspaceMiB === b.workspaceMiB
+  return CELL_LIMITS.every((name) => a[name] === b[name])
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Controller, openCgroups } from '../../../src/sandbox/bubblewrap/cgroups.ts'
 
-const LIMITS = { memoryMiB: 256, cpus: 0.5, pids: 64, workspaceMiB: 32, outputBytes: 1000 }
+const LIMITS = { memoryMiB: 256, cpus: 0.5, pids: 64, workspaceMiB: 32, files: 5000, outputBytes: 1000 }
 
 let base: string
 beforeEach(() => {
