@@ -140,3 +140,17 @@ export const NEW_TIME = 0x80
 
 /** What ioctl is refused: TIOCSTI and TIOCLINUX (keystrokes into a terminal), TIOCSETD (line disciplines). */
 export const REFUSED_REQUESTS: readonly number[] = [0x5412, 0x541c, 0x5423]
+
+/**
+ * What Chromium builds its own sandbox with, in the profile `browser` alone: a user, pid and network namespace by clone,
+ * a user namespace by unshare, and an empty root. Whoever makes a user namespace has every capability in it, so what
+ * such a capability opens is closed instead: no routing socket (traffic control), no netfilter tables.
+ */
+export const BROWSER = {
+  clone: 0x7000_0000,
+  unshare: 0x1000_0000,
+  allowed: ['chroot'],
+  setsockopt: [54, 208],
+  /** Refused of setsockopt: IPT_SO_SET_REPLACE and IPT_SO_SET_ADD_COUNTERS on IPPROTO_IP and IPPROTO_IPV6. */
+  refusedOptions: { levels: [0, 41], names: [64, 65] },
+} as const

@@ -45,8 +45,10 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
   const cgroups = openCgroups(`errand-${hash}`)
   await cgroups.sweep()
 
-  const filter = join(scratch, 'seccomp.bpf')
-  writeFileSync(filter, seccompProgram(process.arch as Architecture))
+  const filters = { code: join(scratch, 'seccomp.bpf'), browser: join(scratch, 'seccomp-browser.bpf') }
+  for (const profile of ['code', 'browser'] as const) {
+    writeFileSync(filters[profile], seccompProgram(process.arch as Architecture, profile))
+  }
   const runner = placeRunner(scratch, rootfs)
   const node = hasNode(rootfs) ? undefined : nodeSource(scratch, drops)
   const root = rootArguments(rootfs, scratch)
@@ -58,9 +60,9 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
   const slots = new Set<number>()
   let count = 0
 
-  function start(group: Group | undefined, slot: number, limits: SandboxLimits): ChildProcess {
+  function start(group: Group | undefined, slot: number, { limits, profile }: CellShape): ChildProcess {
     const { before, arguments: places } = writable.prepare(slot, limits)
-    const about = { root, runner: runner(), node: node?.path, rlimits: rlimits(limits, cgroups, drops) }
+    const about = { root, runner: runner(), node: node?.path, profile, rlimits: rlimits(limits, cgroups, drops) }
     const command = [
       ...(group?.joinFiles ?? []),
       '--',
@@ -69,7 +71,7 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
       bwrap,
       ...bubblewrapArguments({ ...about, writable: places }),
     ]
-    const filterFd = openSync(filter, 'r')
+    const filterFd = openSync(filters[profile], 'r')
     try {
       return spawn('/bin/sh', ['-c', LAUNCH_SCRIPT, 'errand', ...command], {
         stdio: ['pipe', 'pipe', 'pipe', filterFd, 'pipe'],
@@ -81,12 +83,13 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
     }
   }
 
-  async function launch({ limits, profile, mounts }: CellShape): Promise<Cell> {
-    if (profile !== 'code' || mounts.length > 0) throw new Error('The bubblewrap driver has no such cells yet.')
+  async function launch(shape: CellShape): Promise<Cell> {
+    const { limits, mounts } = shape
+    if (mounts.length > 0) throw new Error('The bubblewrap driver has no such cells yet.')
     const group = cgroups.create(`${Date.now().toString(36)}-${++count}`, limits)
     const slot = freeSlot(slots)
     try {
-      return createCell(start(group, slot, limits), group, () => slots.delete(slot))
+      return createCell(start(group, slot, shape), group, () => slots.delete(slot))
     } catch (error) {
       slots.delete(slot)
       await group?.remove()

@@ -1,4 +1,5 @@
 /** The command line of a cell: joined to its cgroups, dropped to its uid, then bubblewrap with the runner as PID 1. */
+import type { Profile } from '../port.ts'
 import { NODE_INSIDE, RUNNER_INSIDE } from './rootfs.ts'
 
 /** Joins the groups named before `--`, then becomes what stands behind it. Children inherit both limits. */
@@ -26,15 +27,18 @@ export interface Cellar {
   readonly root: readonly string[]
   readonly runner: string
   readonly node: string | undefined
+  readonly profile: Profile
   /** The arguments that make the writable places. */
   readonly writable: readonly string[]
   readonly rlimits: Readonly<Record<string, number>>
 }
 
-export function bubblewrapArguments({ root, runner, node, writable, rlimits }: Cellar): string[] {
+export function bubblewrapArguments({ root, runner, node, profile, writable, rlimits }: Cellar): string[] {
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
-    ...['--disable-userns', '--uid', '1000', '--gid', '1000', '--hostname', 'sandbox'],
+    // Chromium puts its renderers into namespaces of their own; what else it may do with them, the filter says.
+    ...(profile === 'browser' ? [] : ['--disable-userns']),
+    ...['--uid', '1000', '--gid', '1000', '--hostname', 'sandbox'],
     ...['--die-with-parent', '--new-session', '--as-pid-1', '--cap-drop', 'ALL', '--clearenv'],
     ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ['--setenv', name, value]),
     ...root,

@@ -4,11 +4,13 @@
  * Denied: EPERM; odd socket families: EAFNOSUPPORT; newer than the table: ENOSYS. A call of a foreign architecture kills
  * the process; x32 calls have numbers above the table.
  */
+import type { Profile } from '../port.ts'
 import {
   AF_INET,
   AF_INET6,
   AF_NETLINK,
   AF_UNIX,
+  BROWSER,
   DENIED,
   EXAMINED,
   NEW_NAMESPACES,
@@ -46,19 +48,22 @@ const whenEqual = (value: number, body: Instruction[]): Instruction[] => [[0x15,
 const whenAnyBit = (value: number, body: Instruction[]): Instruction[] => [[0x45, 0, body.length, value], ...body]
 const whenAbove = (value: number, body: Instruction[]): Instruction[] => [[0x25, 0, body.length, value], ...body]
 
-function examine(): Record<keyof typeof EXAMINED, Instruction[]> {
-  const allow = answer(ALLOW)
-  const refuse = answer(errno(EPERM))
-  const noFamily = answer(errno(EAFNOSUPPORT))
+const allow = answer(ALLOW)
+const refuse = answer(errno(EPERM))
+const noFamily = answer(errno(EAFNOSUPPORT))
+
+/** `makes`: the namespaces that may be made all the same, by clone and by unshare. */
+function examine(profile: Profile): Record<keyof typeof EXAMINED, Instruction[]> {
+  const makes = profile === 'browser' ? BROWSER : { clone: 0, unshare: 0 }
   const routeOnly = [loadArgument(2), ...whenEqual(0, [allow]), noFamily]
   return {
-    clone: [loadArgument(0), ...whenAnyBit(NEW_NAMESPACES, [refuse]), allow],
+    clone: [loadArgument(0), ...whenAnyBit(NEW_NAMESPACES & ~makes.clone, [refuse]), allow],
     clone3: [answer(errno(ENOSYS))],
-    unshare: [loadArgument(0), ...whenAnyBit(NEW_NAMESPACES | NEW_TIME, [refuse]), allow],
+    unshare: [loadArgument(0), ...whenAnyBit((NEW_NAMESPACES | NEW_TIME) & ~makes.unshare, [refuse]), allow],
     socket: [
       loadArgument(0),
       ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => whenEqual(family, [allow])),
-      ...whenEqual(AF_NETLINK, routeOnly),
+      ...(profile === 'browser' ? [] : whenEqual(AF_NETLINK, routeOnly)),
       noFamily,
     ],
     socketpair: [loadArgument(0), ...whenEqual(AF_UNIX, [allow]), noFamily],
@@ -66,15 +71,25 @@ function examine(): Record<keyof typeof EXAMINED, Instruction[]> {
   }
 }
 
+/** No netfilter tables, whatever namespace they are of. */
+function examineOptions(): Instruction[] {
+  const { levels, names } = BROWSER.refusedOptions
+  const ofName = [loadArgument(2), ...names.flatMap((name) => whenEqual(name, [refuse])), allow]
+  return [loadArgument(1), ...levels.flatMap((level) => whenEqual(level, ofName)), allow]
+}
+
 /** The program as the kernel takes it: `struct sock_filter[]`, little-endian. */
-export function seccompProgram(architecture: Architecture): Buffer {
+export function seccompProgram(architecture: Architecture, profile: Profile): Buffer {
   const { column, audit } = ARCHITECTURES[architecture]
-  const bodies = examine()
+  const bodies = examine(profile)
+  const options = profile === 'browser' ? whenEqual(BROWSER.setsockopt[column], examineOptions()) : []
+  const allowed: readonly string[] = profile === 'browser' ? BROWSER.allowed : []
   const examined = Object.entries(EXAMINED).flatMap(([name, numbers]) =>
     whenEqual(numbers[column], bodies[name as keyof typeof EXAMINED]),
   )
-  const denied = Object.values(DENIED)
-    .map((numbers) => numbers[column])
+  const denied = Object.entries(DENIED)
+    .filter(([name]) => !allowed.includes(name))
+    .map(([, numbers]) => numbers[column])
     .filter((number) => number !== undefined)
     .flatMap((number) => whenEqual(number, [answer(errno(EPERM))]))
   const program: Instruction[] = [
@@ -84,6 +99,7 @@ export function seccompProgram(architecture: Architecture): Buffer {
     loadNumber,
     ...whenAbove(NEWEST, [answer(errno(ENOSYS))]),
     ...examined,
+    ...options,
     ...denied,
     answer(ALLOW),
   ]

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import { ARCHITECTURES, type Architecture, seccompProgram } from '../../../src/sandbox/bubblewrap/seccomp.ts'
-import { ALLOWED, DENIED, EXAMINED, NEWEST } from '../../../src/sandbox/syscalls.ts'
+import { ALLOWED, BROWSER, DENIED, EXAMINED, NEWEST } from '../../../src/sandbox/syscalls.ts'
 
 const RESOLVER_NAMES = { x64: 'x86_64', arm64: 'aarch64' } as const
 const ALLOW = 0x7fff_0000
@@ -25,7 +25,7 @@ function nameOf(number: number, architecture: Architecture): string | undefined 
 
 describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
   const { column, audit } = ARCHITECTURES[architecture]
-  const evaluate = createEvaluator(seccompProgram(architecture))
+  const evaluate = createEvaluator(seccompProgram(architecture, 'code'))
   const ask = (name: string, ...values: number[]) =>
     evaluate({ number: numberOf(name, architecture)!, architecture: audit, values })
 
@@ -33,6 +33,7 @@ describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
     for (const [name, numbers] of Object.entries({ ...DENIED, ...EXAMINED })) {
       expect([name, numbers[column]]).toEqual([name, numberOf(name, architecture)])
     }
+    expect(BROWSER.setsockopt[column]).toBe(numberOf('setsockopt', architecture))
     expect(numberOf('set_mempolicy_home_node', architecture)).toBe(NEWEST)
   })
 
@@ -91,6 +92,44 @@ describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
     expect(ask('ioctl', 0, 0x5401)).toBe(ALLOW)
   })
 })
+
+describe.each(['x64', 'arm64'] as const)('the profile of a browser on %s', (architecture) => {
+  const { column, audit } = ARCHITECTURES[architecture]
+  const [evaluate, strict] = (['browser', 'code'] as const).map((profile) =>
+    createEvaluator(seccompProgram(architecture, profile)),
+  ) as [Evaluate, Evaluate]
+  const ask = (name: string, ...values: number[]) =>
+    evaluate({ number: numberOf(name, architecture)!, architecture: audit, values })
+
+  test('allows a user, pid and network namespace to clone, a user namespace to unshare, and no other', () => {
+    const flags = [0x2_0000, 0x200_0000, 0x400_0000, 0x800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000]
+    expect(flags.filter((flag) => ask('clone', flag | 17) === ALLOW)).toEqual([0x1000_0000, 0x2000_0000, 0x4000_0000])
+    expect([...flags, 0x80].filter((flag) => ask('unshare', flag) === ALLOW)).toEqual([0x1000_0000])
+    expect([ask('clone', 0x1002_0000), ask('unshare', 0x1002_0000)]).toEqual([EPERM, EPERM])
+  })
+
+  test('allows chroot, and no call beside it that the strict one denies', () => {
+    const examined = new Set(Object.values(EXAMINED).map((numbers) => numbers[column] as number))
+    const differing = [...Array(NEWEST + 1).keys()].filter((number) => {
+      const data = { number, architecture: audit, values: [] }
+      return !examined.has(number) && evaluate(data) !== strict(data)
+    })
+    expect(differing).toEqual([numberOf('chroot', architecture)])
+  })
+
+  test('refuses what a capability in a namespace of its own would open: routing sockets and netfilter tables', () => {
+    expect([...Array(64).keys()].filter((family) => ask('socket', family, 1, 0) === ALLOW)).toEqual([1, 2, 10])
+    const options = [0, 41].flatMap((level) => [64, 65].map((name) => ask('setsockopt', 3, level, name)))
+    expect(options).toEqual([EPERM, EPERM, EPERM, EPERM])
+    expect([ask('setsockopt', 3, 1, 64), ask('setsockopt', 3, 41, 26), ask('setsockopt', 3, 6, 65)]).toEqual([
+      ALLOW,
+      ALLOW,
+      ALLOW,
+    ])
+  })
+})
+
+type Evaluate = ReturnType<typeof createEvaluator>
 
 interface SeccompData {
   readonly number: number
