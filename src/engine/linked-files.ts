@@ -10,7 +10,7 @@ import { fetchedFilesStatement } from '../store/fetched-files.ts'
 import { createAuditor } from './auditor.ts'
 import type { EngineParts } from './parts.ts'
 import type { Recorder } from './recorder.ts'
-import { storeFile } from './workspace.ts'
+import { storeFile } from './store-file.ts'
 
 const AT_ONCE = 4
 /** One file, milliseconds; the run's own deadline may come first. */

@@ -8,9 +8,10 @@ import type { Claim } from '../store/claims.ts'
 import { outputFilesStatement } from '../store/events.ts'
 import type { Meter } from './meter.ts'
 import { failure, type Outcome } from './outcome.ts'
+import type { Outputs } from './outputs.ts'
 import type { EngineParts } from './parts.ts'
 import type { Recorder } from './recorder.ts'
-import type { Outputs, Workspace } from './workspace.ts'
+import type { Workspace } from './workspace.ts'
 
 /** Output files of a run that failed are still taken, but nobody waits longer for them. */
 const COLLECT_AFTER_FAILURE_MS = 1_000
@@ -60,18 +61,11 @@ async function collect(
   outcome: Outcome,
 ): Promise<Outputs & { unstored?: string }> {
   const withinMs = outcome.status === 'completed' ? COLLECT_MS : COLLECT_AFTER_FAILURE_MS
-  const late = Promise.withResolvers<Outputs>()
-  const timer = setTimeout(
-    () => late.resolve({ files: [], problems: ['the sandbox did not answer in time'] }),
-    withinMs,
-  )
   try {
-    return await Promise.race([workspace.collect(), late.promise])
+    return await workspace.collect(AbortSignal.timeout(withinMs))
   } catch (error) {
     log.error({ err: error, interactionId: claim.id }, 'output files could not be stored')
     return { files: [], problems: [], unstored: 'The output files could not be stored. Try again later.' }
-  } finally {
-    clearTimeout(timer)
   }
 }
 

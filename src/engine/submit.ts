@@ -13,8 +13,8 @@ import { findInteraction, type InsertOutcome, insertInteraction } from '../store
 import type { SubmitOptions, Submitted } from './engine.ts'
 import { refuseAddresses } from './linked-files.ts'
 import type { EngineParts } from './parts.ts'
+import { storeFile } from './store-file.ts'
 import type { Worker } from './worker.ts'
-import { storeFile } from './workspace.ts'
 
 const IDEMPOTENCY_MS = 24 * 3600 * 1000
 

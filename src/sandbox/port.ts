@@ -115,6 +115,8 @@ export interface Sandbox {
   writeFile(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>, mode: 'write' | 'append'): Promise<void>
   /** A regular file, no symlink at the end. Throws SandboxError `too_large` over `maxBytes`. */
   readFile(path: string, maxBytes: number): Promise<Uint8Array>
+  /** As `readFile`, in pieces, as fast as they are taken. Begins when the first is asked for. */
+  openFile(path: string, maxBytes: number): AsyncIterable<Uint8Array>
   /** Regular files and directories below `path`, sorted, at most `maxEntries`; symlinks are listed as `other`, never followed. */
   list(path: string, options: { readonly recursive: boolean; readonly maxEntries: number }): Promise<Entry[]>
   /** Starts a program. A failure to start shows as its exit: 127 where there is no such program. `onStderr` hears its first 256 KiB. */

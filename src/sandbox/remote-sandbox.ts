@@ -10,6 +10,7 @@ export function createRemoteSandbox(connection: Connection, address: Address, fr
     exec: (request, onOutput, signal) => exec(connection, address, request, onOutput, signal),
     writeFile: (path, bytes, mode) => writeFile(connection, address, path, bytes, mode),
     readFile: (path, maxBytes) => readFile(connection, address, path, maxBytes),
+    openFile: (path, maxBytes) => openFile(connection, address, path, maxBytes),
     async list(path, { recursive, maxEntries }) {
       const { entries = [] } = await connection.start({ op: 'list', ...address, path, recursive, maxEntries }).done
       return entries
@@ -124,12 +125,49 @@ async function* chunksOf(bytes: Uint8Array | AsyncIterable<Uint8Array>): AsyncGe
 }
 
 async function readFile(connection: Connection, address: Address, path: string, maxBytes: number): Promise<Uint8Array> {
-  const parts: Buffer[] = []
+  const parts: Uint8Array[] = []
+  for await (const part of openFile(connection, address, path, maxBytes)) parts.push(part)
+  return Buffer.concat(parts)
+}
+
+/** A chunk is acknowledged when it is taken, so that no more than the window waits here. */
+async function* openFile(
+  connection: Connection,
+  address: Address,
+  path: string,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array> {
+  const waiting: Buffer[] = []
+  let end: { readonly error?: unknown } | undefined
+  let onNews = () => {}
   const call = connection.start({ op: 'read', ...address, path, maxBytes }, undefined, (reply, payload) => {
     if (reply.op !== 'chunk') return
-    parts.push(payload)
-    call.send({ op: 'ack' })
+    waiting.push(payload)
+    onNews()
   })
-  await call.done
-  return Buffer.concat(parts)
+  const finish = (how: NonNullable<typeof end>) => {
+    end = how
+    onNews()
+  }
+  call.done.then(
+    () => finish({}),
+    (error) => finish({ error }),
+  )
+  try {
+    for (;;) {
+      const chunk = waiting.shift()
+      if (chunk) {
+        call.send({ op: 'ack' })
+        yield chunk
+      } else if (end?.error) throw end.error
+      else if (end) return
+      else {
+        await new Promise<void>((resolve) => {
+          onNews = resolve
+        })
+      }
+    }
+  } finally {
+    if (!end) call.send({ op: 'abort' })
+  }
 }

@@ -157,3 +157,56 @@ test('100 MiB go in and out, while steps go on', async () => {
   expect(step.output).toBe('meanwhile\n')
   await large.destroy()
 })
+
+describe('a file taken piece by piece', () => {
+  const MIB = 1024 * 1024
+
+  test('waits for whoever takes it, and is whole', async () => {
+    await run(sandbox, 'python', `open('long.bin', 'wb').write(bytes(range(256)) * ${16 * 4096})`)
+    let size = 0
+    const pieces: number[] = []
+    for await (const piece of sandbox.openFile('long.bin', 16 * MIB)) {
+      for (let i = 0; i < piece.length; i += 4099) expect(piece[i]).toBe((size + i) % 256)
+      size += piece.length
+      pieces.push(piece.length)
+      // Other words get through meanwhile: the window bounds what is on its way.
+      if (pieces.length === 2) expect(await text('d/plain')).toBe('plain\n')
+    }
+    expect(size).toBe(16 * MIB)
+    expect(Math.max(...pieces)).toBeLessThanOrEqual(MIB)
+  })
+
+  test('can be left in the middle, and asked for again', async () => {
+    for (let time = 0; time < 20; time++) {
+      for await (const _ of sandbox.openFile('long.bin', 16 * MIB)) break
+    }
+    expect((await sandbox.readFile('long.bin', 16 * MIB)).length).toBe(16 * MIB)
+  })
+
+  test('that grows past what was asked for is too large, whenever that shows', async () => {
+    const pieces = sandbox.openFile('long.bin', 17 * MIB)[Symbol.asyncIterator]()
+    await pieces.next()
+    await run(sandbox, 'bash', `head -c ${2 * MIB} /dev/zero >> long.bin`)
+    const end = async () => {
+      while (!(await pieces.next()).done);
+    }
+    await expect(end()).rejects.toMatchObject({ code: 'too_large' })
+  })
+
+  test('that shrinks ends where it ends', async () => {
+    const pieces = sandbox.openFile('long.bin', 32 * MIB)
+    let size = 0
+    for await (const piece of pieces) {
+      if (size === 0) await run(sandbox, 'bash', `truncate -s ${6 * MIB} long.bin`)
+      size += piece.length
+    }
+    expect(size).toBe(6 * MIB)
+  })
+
+  test('fails as `readFile` does', async () => {
+    const first = (path: string, max: number) => sandbox.openFile(path, max)[Symbol.asyncIterator]().next()
+    await expect(first('nothing', 10)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(first('fifo', 10)).rejects.toMatchObject({ code: 'not_a_file' })
+    await expect(first('d/plain', 2)).rejects.toMatchObject({ code: 'too_large' })
+  })
+})

@@ -43,6 +43,9 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
       if (bytes.length > maxBytes) throw new SandboxError('too_large', path)
       return bytes
     },
+    async *openFile(path, maxBytes) {
+      yield await sandbox.readFile(path, maxBytes)
+    },
     async list(path) {
       if (!isDirectory(path)) throw new SandboxError('not_found', path)
       const prefix = path === '.' ? '' : `${path}/`
