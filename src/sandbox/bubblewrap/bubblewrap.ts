@@ -60,8 +60,8 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
   const slots = new Set<number>()
   let count = 0
 
-  function start(group: Group | undefined, slot: number, { limits, profile }: CellShape): ChildProcess {
-    const { before, arguments: places } = writable.prepare(slot, limits)
+  function start(group: Group | undefined, slot: number, { limits, profile, mounts }: CellShape): ChildProcess {
+    const { before, arguments: places } = writable.prepare(slot, limits, mounts)
     const about = { root, runner: runner(), node: node?.path, profile, rlimits: rlimits(limits, cgroups, drops) }
     const command = [
       ...(group?.joinFiles ?? []),
@@ -84,9 +84,7 @@ export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promi
   }
 
   async function launch(shape: CellShape): Promise<Cell> {
-    const { limits, mounts } = shape
-    if (mounts.length > 0) throw new Error('The bubblewrap driver has no such cells yet.')
-    const group = cgroups.create(`${Date.now().toString(36)}-${++count}`, limits)
+    const group = cgroups.create(`${Date.now().toString(36)}-${++count}`, shape.limits)
     const slot = freeSlot(slots)
     try {
       return createCell(start(group, slot, shape), group, () => slots.delete(slot))

@@ -2,11 +2,12 @@
  * The writable places of a cell: a tmpfs each, bounded in bytes and in number of files. bubblewrap's own `--tmpfs` cannot
  * bound the files, so they are mounted in a mount namespace that the cell is launched from, and bound into it. An
  * ordinary user gets one inside a user namespace; where that is forbidden, bubblewrap's tmpfs stands in.
+ * There too, what the cell's uid could not come to by itself is shown at places of ours: directories, read-only inside.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SandboxLimits } from '../port.ts'
+import type { Mount, SandboxLimits } from '../port.ts'
 
 /** In a mount namespace of its own: mounts what the table $0 says, then becomes what follows. One `mount` for all: 2 ms. */
 const MOUNT_SCRIPT = 'mount --no-mtab --internal-only --all --fstab "$0" && exec "$@"'
@@ -36,8 +37,12 @@ function placesOf({ workspaceMiB, files }: SandboxLimits): Place[] {
 export interface Writable {
   /** Whether the number of files is bounded. */
   readonly countsFiles: boolean
-  /** What stands before the command of a cell, and bubblewrap's arguments that make the places. */
-  prepare(slot: number, limits: SandboxLimits): { readonly before: string[]; readonly arguments: string[] }
+  /** What stands before the command of a cell, and bubblewrap's arguments that make the places and show the mounts. */
+  prepare(
+    slot: number,
+    limits: SandboxLimits,
+    mounts: readonly Mount[],
+  ): { readonly before: string[]; readonly arguments: string[] }
 }
 
 export interface WritableOptions {
@@ -56,14 +61,14 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
   const sourceOf = (place: Place) => join(scratch, 'places', place.path.replaceAll('/', '-').slice(1))
   const prefix = (table: string) => [...namespace, 'sh', '-c', MOUNT_SCRIPT, table]
 
-  function writeTable(slot: number, places: readonly Place[]): string {
+  function writeTable(slot: number, places: readonly Place[], more: typeof shown = []): string {
     const uid = uidOf?.(slot) ?? 0 // our own is 0 in the user namespace
     const lines = places.map((place) => {
       const { mebibytes, files, mode } = place
       const options = `nosuid,nodev,size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`
       return `errand ${escaped(sourceOf(place))} tmpfs ${options} 0 0\n`
     })
-    const binds = shown.map(([source, target]) => `${escaped(source)} ${escaped(target)} none bind 0 0\n`)
+    const binds = [...shown, ...more].map(([source, target]) => `${escaped(source)} ${escaped(target)} none bind 0 0\n`)
     const table = join(scratch, `mounts-${slot}`)
     writeFileSync(table, [...lines, ...binds].join(''))
     return table
@@ -80,15 +85,23 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
 
   return {
     countsFiles,
-    prepare(slot, limits) {
+    prepare(slot, limits, mounts) {
       const places = placesOf(limits)
-      if (!countsFiles) return { before: [], arguments: places.flatMap(plainTmpfs) }
+      if (!countsFiles) return { before: [], arguments: [...places.flatMap(plainTmpfs), ...mounts.flatMap(readOnly)] }
+      // Our own uid comes to the mounts as they are; one that owns nothing does not.
+      const near = uidOf ? mounts.map((mount, i) => ({ ...mount, source: join(scratch, 'mounts', `${i}`) })) : mounts
+      if (uidOf) for (const { source } of near) mkdirSync(source, { recursive: true })
+      const binds = uidOf ? mounts.map(({ source }, i) => [source, near[i]!.source] as const) : []
       return {
-        before: prefix(writeTable(slot, places)),
-        arguments: places.flatMap((place) => ['--bind', sourceOf(place), place.path]),
+        before: prefix(writeTable(slot, places, binds)),
+        arguments: [...places.flatMap((place) => ['--bind', sourceOf(place), place.path]), ...near.flatMap(readOnly)],
       }
     },
   }
+}
+
+function readOnly({ source, target }: Mount): string[] {
+  return ['--ro-bind', source, target]
 }
 
 function plainTmpfs({ path, mebibytes, mode }: Place): string[] {

@@ -28,6 +28,7 @@ beforeAll(() => {
 afterAll(() => rmSync(place, { recursive: true, force: true }))
 
 const SCRIPT = `
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
 const limits = ${JSON.stringify({ ...LIMITS, pids: 40 })}
 const log = { debug() {}, info() {}, warn() {}, error() {} }, signal = new AbortController().signal
@@ -46,6 +47,13 @@ const results = {
   alive: await run('bash', 'echo alive'),
   written: await sandbox.writeFile('f', Buffer.from('text'), 'write').then(() => sandbox.readFile('f', 10)).then((b) => Buffer.from(b).toString()),
 }
+const shown = process.argv[2] + '/shown'
+mkdirSync(shown)
+writeFileSync(shown + '/note.txt', 'a note')
+const mounts = [{ source: shown, target: '/skills/shown' }]
+const second = await sandboxes.open({ interactionId: 'j', epoch: 1, lifetimeMs: 60000, limits, mounts }, signal)
+const code = 'cat /skills/shown/note.txt; rm -f /skills/shown/note.txt; echo x > /skills/shown/note.txt; cat /skills/shown/note.txt'
+results.shown = await second.exec({ key: 'a', language: 'bash', code: '{ ' + code + '; } 2>/dev/null', timeoutMs: 10000 }, () => {}, signal)
 await sandbox.destroy()
 await sandboxes.close()
 console.log(JSON.stringify(results))
@@ -60,6 +68,7 @@ interface Results {
   readonly forks: ExecResult
   readonly timeout: ExecResult
   readonly alive: ExecResult
+  readonly shown: ExecResult
   readonly written: string
 }
 
@@ -100,4 +109,5 @@ test('an ordinary user has the same sandbox, with what is not enforced said', ()
   expect(results.timeout.end.kind).toBe('timeout')
   expect(results.alive.output).toBe('alive\n')
   expect(results.written).toBe('text')
+  expect(results.shown.output).toBe('a notea note')
 })
