@@ -49,7 +49,7 @@ export function createEgress(parts: EgressParts): Egress {
     return found
   }
 
-  async function visit(target: Target, sent: HeaderMap, options: FetchOptions, patience: Patience): Promise<Hop> {
+  async function visit(target: Target, sent: Sent, options: FetchOptions, patience: Patience): Promise<Hop> {
     const { host, port } = target
     const addresses = await addressesOf(target, patience)
     const allowed = addresses.every((address) => mayDial(target, address))
@@ -70,18 +70,26 @@ export function createEgress(parts: EgressParts): Egress {
   }
 
   async function follow(url: string, options: FetchOptions, patience: Patience): Promise<Hop & { host: string }> {
-    let sent: HeaderMap = options.headers ?? {}
+    const { method = 'GET', headers = {}, body, redirect = 'follow' } = options
+    let sent: Sent = { method, headers, body }
     for (let at = url, redirects = 0; ; redirects++) {
       const target = judgeUrl(at)
       if (typeof target === 'string') throw refused(target, redirects)
       const hop = await visit(target, sent, options, patience)
-      const next = redirectOf(hop.answer, target.url)
+      const next = redirect === 'manual' ? undefined : redirectOf(hop.answer, target.url)
       if (!next) return { ...hop, host: target.host }
       hop.close()
+      if (redirect === 'error')
+        throw new EgressError('refused', `${target.host} redirects, which is not followed here.`)
       if (redirects === MAX_REDIRECTS) {
         throw new EgressError('too_many_redirects', `It redirects more than ${MAX_REDIRECTS} times.`)
       }
-      if (next.origin !== target.url.origin) sent = {}
+      sent = sentOn(sent, hop.answer.statusCode)
+      if (next.origin !== target.url.origin) {
+        if (sent.body !== undefined)
+          throw new EgressError('refused', `${target.host} redirects what was sent to another origin.`)
+        sent = { ...sent, headers: {} }
+      }
       at = next.href
     }
   }
@@ -92,7 +100,7 @@ export function createEgress(parts: EgressParts): Egress {
       return typeof judged === 'string' ? judged : undefined
     },
     async fetch(url, options) {
-      const patience = startPatience(options.signal, options.timeoutMs, idleMs)
+      const patience = startPatience(options.signal, options.timeoutMs, options.idleMs ?? idleMs)
       try {
         const { answer, close, host } = await follow(url, options, patience)
         const end = () => {
@@ -113,9 +121,18 @@ export function createEgress(parts: EgressParts): Egress {
   }
 }
 
-type HeaderMap = Readonly<Record<string, string>>
+type Sent = Required<Pick<FetchOptions, 'method' | 'headers'>> & Pick<FetchOptions, 'body'>
 
-async function request({ url }: Target, socket: Socket, sent: HeaderMap, patience: Patience): Promise<Hop> {
+/** What goes to the next address (Fetch Standard, 4.4): a 303, and a 301 or 302 to a POST, asks for it by GET. */
+function sentOn(sent: Sent, status: number): Sent {
+  const turnsToGet =
+    (status === 303 && sent.method !== 'HEAD') || ((status === 301 || status === 302) && sent.method === 'POST')
+  if (!turnsToGet) return sent
+  const headers = Object.fromEntries(Object.entries(sent.headers).filter(([name]) => !/^content-/i.test(name)))
+  return { method: 'GET', headers, body: undefined }
+}
+
+async function request({ url }: Target, socket: Socket, sent: Sent, patience: Patience): Promise<Hop> {
   let given = false
   const client = new Client(url.origin, {
     connect(_, callback) {
@@ -139,9 +156,10 @@ async function request({ url }: Target, socket: Socket, sent: HeaderMap, patienc
   try {
     const answer = await patience.await(
       client.request({
-        method: 'GET',
+        method: sent.method as Dispatcher.HttpMethod,
         path: url.pathname + url.search,
-        headers: { 'user-agent': 'errand', accept: '*/*', 'accept-encoding': 'identity', ...sent },
+        headers: { 'user-agent': 'errand', accept: '*/*', 'accept-encoding': 'identity', ...sent.headers },
+        body: sent.body ?? null,
       }),
     )
     // Closed before it was read: whoever closed knows why.

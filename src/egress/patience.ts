@@ -17,7 +17,7 @@ export function startPatience(caller: AbortSignal, timeoutMs: number, idleMs: nu
   if (caller.aborted) onCaller()
   const slow = (ms: number, what: string) => () =>
     abort.abort(new EgressError('too_slow', `${what} ${(ms / 1_000).toLocaleString('en-US')} s.`))
-  const timer = setTimeout(slow(timeoutMs, 'It took longer than'), timeoutMs)
+  const timer = timeoutMs < Number.POSITIVE_INFINITY && setTimeout(slow(timeoutMs, 'It took longer than'), timeoutMs)
 
   return {
     signal,
@@ -35,7 +35,7 @@ export function startPatience(caller: AbortSignal, timeoutMs: number, idleMs: nu
       }
     },
     stop() {
-      clearTimeout(timer)
+      if (timer) clearTimeout(timer)
       caller.removeEventListener('abort', onCaller)
     },
   }

@@ -14,10 +14,17 @@ export interface Contact {
 
 export interface FetchOptions {
   readonly signal: AbortSignal
+  /** Default GET. */
+  readonly method?: string
+  readonly body?: Uint8Array | string
+  /** Default `follow`: up to five. One that would send a body to another origin is refused all the same. */
+  readonly redirect?: 'follow' | 'manual' | 'error'
   /** Of the body. A longer one is cut off with `too_large`; before the first byte, where it declares its length. */
   readonly maxBytes: number
-  /** From the call to the body's last byte, milliseconds. */
+  /** From the call to the body's last byte, milliseconds; Infinity for a stream that only `idleMs` ends. */
   readonly timeoutMs: number
+  /** Without a byte, milliseconds. Default 30,000. */
+  readonly idleMs?: number
   /** Sent to the origin of the URL alone: a redirect to another one goes without. */
   readonly headers?: Readonly<Record<string, string>>
   /** Awaited before the host is dialled. */
@@ -37,9 +44,12 @@ export interface Fetched {
 export interface Egress {
   /** What the address itself shows to be refused, in words that follow its name ("must …"); undefined where nothing does. */
   faultOf(url: string): string | undefined
-  /** GET, following up to five redirects. Throws EgressError; the signal's reason where that aborts. */
+  /** Throws EgressError; the signal's reason where that aborts. */
   fetch(url: string, options: FetchOptions): Promise<Fetched>
 }
+
+/** What holds for every request of a library that is handed a `fetch`. */
+export type LibraryTerms = Pick<FetchOptions, 'signal' | 'maxBytes' | 'timeoutMs' | 'idleMs' | 'onConnect'>
 
 type EgressErrorCode =
   | 'refused' // by this guard: the address, or one that it redirects to
