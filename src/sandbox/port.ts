@@ -65,7 +65,10 @@ export interface ExecRequest {
 }
 
 export interface ExecResult {
-  /** stdout and stderr as they came, decoded as UTF-8, capped by `outputBytes`. */
+  /**
+   * stdout and stderr as a terminal would show them in the end, decoded as UTF-8, capped by `outputBytes`: of a line that
+   * was rewritten (a progress bar) its last state, no escape sequences.
+   */
   readonly output: string
   readonly truncated: boolean
   readonly end: ExecEnd
@@ -109,7 +112,10 @@ export interface SandboxProcess {
 export interface Sandbox {
   /** True where `open` made it now; false where it took up one that an earlier worker had opened. */
   readonly fresh: boolean
-  /** Runs code in the interaction's session of that language. Never rejects for what the code does; `signal` ends the process. */
+  /**
+   * Runs code in the interaction's session of that language. Never rejects for what the code does; `signal` ends the
+   * process. `onOutput` hears the output while it comes; of a line that is being rewritten, a state now and then.
+   */
   exec(request: ExecRequest, onOutput: (text: string) => void, signal: AbortSignal): Promise<ExecResult>
   /** Creates parent directories; atomic (temporary file, then rename), except for `append`. Throws SandboxError, or what the source of the bytes throws: then nothing is written. */
   writeFile(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>, mode: 'write' | 'append'): Promise<void>

@@ -2,7 +2,7 @@
  * What the frames say. The same requests go from the server to the host (with the sandbox they are for) and from the host
  * to a runner; answers come back by the request's id. An id names one request on one connection.
  *
- *     exec   → out… → done          kill ends it             write → chunk (each acked) → commit | abort → done
+ *     exec   → out…, live… → done    kill ends it            write → chunk (each acked) → commit | abort → done
  *     list   → done                 lease → (nothing)        read  → chunk (each acked) → done;  abort → done
  *     spawn  → its stream, err… → done     kill ends it      listen → listening → accept… with a stream each;  abort → done
  *
@@ -40,10 +40,15 @@ export type HostRequest =
   | { op: 'destroy'; id: number; sandbox: string; name?: string; epoch?: number }
   | { op: 'living' | 'facts' | 'close'; id: number }
 
-/** `replayed`: output of a step that ran before this request was made; no news for whoever watches. */
+/**
+ * `out` is output that is settled: joined, the result. `replayed`: of a step that ran before this request was made;
+ * `quiet`: it was shown already: both no news for whoever watches. `live` is for the watcher alone: lines that may change
+ * yet, such as a progress bar.
+ */
 export type Reply =
   | { op: 'ready'; id: number; python: string }
-  | { op: 'out'; id: number; replayed?: boolean }
+  | { op: 'out'; id: number; replayed?: boolean; quiet?: boolean }
+  | { op: 'live'; id: number }
   | { op: 'chunk' | 'ack' | 'fin' | 'accept'; id: number; conn?: number }
   | { op: 'err' | 'listening'; id: number }
   | ({ op: 'done'; id: number } & Done)

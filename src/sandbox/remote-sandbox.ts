@@ -52,10 +52,11 @@ async function exec(
   // `outputBytes` is the sandbox's own limit: the host fills it in.
   const request = { op: 'exec', ...address, key, language, timeoutMs, outputBytes: 0 } as const
   const call = connection.start(request, bytes, (reply, payload) => {
+    if (reply.op === 'live') onOutput(payload.toString('utf8'))
     if (reply.op !== 'out') return
     const text = decoder.decode(payload, { stream: true })
     output += text
-    if (text && !reply.replayed) onOutput(text)
+    if (text && !reply.replayed && !reply.quiet) onOutput(text)
   })
   const kill = () => call.send({ op: 'kill' })
   signal.addEventListener('abort', kill)

@@ -8,12 +8,14 @@ The keeper is a child subreaper, so every descendant, a daemon too, stays below 
 mean every process of it. A step is over when the session says so or dies, never when a pipe closes.
 """
 
+import codecs
 import collections
 import ctypes
 import errno
 import fcntl
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -243,32 +245,204 @@ def reap():
 
 # ---------------------------------------------------------------- output of a step
 
+ROWS = 24  # lines that code can still go back to, as on a terminal
+LONGEST = 16 * 1024  # characters of a line that can be rewritten; a longer one is settled as it comes
+CONTROL = re.compile(
+    '\r*\n|\r+|\x08+|\x07+'
+    '|(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]'  # CSI: colours, cursor, erasing
+    '|\x1b[]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\\\)'  # strings: titles, links
+    '|\x1b[ -/]{0,8}[0-~]|\x1b'
+)
+NOT_PLAIN = re.compile('[\r\x07\x08\x1b\x9b]')
+BEGUN = re.compile(  # the end of a chunk that the next one decides on
+    '(?:(?<!\r)\r+|(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,8}|\x1b(?:[]PX^_][^\x07\x1b\n]{0,4096}\x1b?|[ -/]{0,8}))\\Z'
+)
+
+
+class Row:
+    __slots__ = ('text', 'rewritten', 'told')
+
+    def __init__(self):
+        self.text = ''
+        self.rewritten = False
+        self.told = None  # what of it followers have seen
+
+    def seen(self):
+        return self.text.rstrip() if self.rewritten else self.text
+
+
+class Screen:
+    """Text as a terminal shows it in the end: a progress bar in its last state, no escape sequences.
+
+    A line is settled when the next one begins. From one on that was rewritten the last ROWS stay open: bars that stand
+    below each other are rewritten by going up and down.
+    """
+
+    def __init__(self):
+        self.rows = [Row()]
+        self.at = self.column = 0
+        self.held = ''
+
+    def write(self, text):
+        """Rows that are settled now, each with its line end."""
+        text = self.held + text
+        begun = BEGUN.search(text, max(0, len(text) - 4200))
+        cut = begun.start() if begun else len(text)
+        self.held, text = text[cut:], text[:cut]
+        settled = []
+        row = self.rows[0]
+        if len(self.rows) == 1 and self.column == len(row.text) and row.told is None and not NOT_PLAIN.search(text):
+            lines, end, rest = text.rpartition('\n')  # whole lines need no looking at
+            if end and not row.rewritten:
+                row.text, text = row.text + lines + end, rest
+                settled.append(self.rows.pop())
+                self.rows.append(Row())
+                self.column = 0
+        done = 0
+        for found in CONTROL.finditer(text):
+            self.put(text[done : found.start()], settled)
+            self.control(found.group(), settled)
+            done = found.end()
+        self.put(text[done:], settled)
+        return settled
+
+    def put(self, text, settled):
+        if not text:
+            return
+        row, column = self.rows[self.at], self.column
+        if column == len(row.text):
+            row.text += text
+        else:
+            row.text = row.text[:column].ljust(column) + text + row.text[column + len(text) :]
+            row.rewritten = True
+        self.column += len(text)
+        if len(row.text) > LONGEST:
+            for above in self.rows[: self.at]:
+                above.text += '\n'
+            settled += self.rows[: self.at + 1]
+            self.rows[: self.at + 1] = [Row()]
+            self.at = self.column = 0
+
+    def control(self, found, settled):
+        row, kind = self.rows[self.at], found[-1]
+        if kind == '\n':
+            self.at += 1
+            self.column = 0
+            if self.at == len(self.rows):
+                self.rows.append(Row())
+            while self.at and (not self.rows[0].rewritten or len(self.rows) > ROWS):
+                settled.append(self.ended(self.rows.pop(0), '\n'))
+                self.at -= 1
+        elif kind == '\r':
+            row.rewritten = True
+            self.column = 0
+        elif kind == '\b':
+            self.column = max(0, self.column - len(found))
+        elif found[0] == '\x9b' or found[:2] == '\x1b[':
+            digits = found.strip('\x1b[\x9b' + kind)
+            if digits.isdigit() or not digits:
+                self.move(row, kind, int(digits[:5] or 0))
+
+    def move(self, row, kind, number):
+        steps = number or 1
+        if kind in 'AF':
+            self.at = max(0, self.at - steps)
+        elif kind in 'BE':
+            self.at = min(len(self.rows) - 1, self.at + steps)
+        elif kind == 'C':
+            self.column = min(LONGEST, self.column + steps)
+        elif kind == 'D':
+            self.column = max(0, self.column - steps)
+        elif kind == 'G':
+            self.column = min(LONGEST, steps) - 1
+        elif kind == 'K' or kind == 'J' and number == 0:
+            before = row.text
+            row.text = '' if number == 2 else ' ' * self.column + before[self.column :] if number else before[: self.column]
+            row.rewritten = row.rewritten or row.text != before
+            if kind == 'J':
+                del self.rows[self.at + 1 :]
+        if kind in 'EF':
+            self.column = 0
+
+    def ended(self, row, end):
+        row.text = row.seen() + end
+        return row
+
+    def finish(self):
+        *above, last = self.rows
+        return [self.ended(row, '\n') for row in above] + [self.ended(last, '')]
+
 
 class Output:
-    """Sends what comes, up to half the cap; of the rest keeps the end, and sends it last, behind a mark."""
+    """What a step prints: settled lines are kept up to half the cap and sent as they come; of the rest the end is kept,
+    and sent last, behind a mark. Lines that are not settled are shown now and then, for whoever follows (`live`)."""
 
     def __init__(self, step_id, cap):
         self.id = step_id
+        self.decoder = codecs.getincrementaldecoder('utf-8')('replace')
+        self.screen = Screen()
         self.head_left = cap // 2
         self.tail_cap = cap - cap // 2
         self.tail = bytearray()
         self.cut = 0
-
-    def emit(self, data):
-        if data:
-            loop.send({'id': self.id, 'op': 'out'}, data)
+        self.live_left = cap  # of what is shown before it is settled
+        self.open = ''  # the unfinished line that was shown last
+        self.began = self.shown = 0
 
     def feed(self, data):
-        if self.head_left:
-            size = self.head_left
-            while 0 < size < len(data) and data[size] & 0xC0 == 0x80 and self.head_left - size < 3:
-                size -= 1  # not through the middle of a character
-            self.emit(data[:size])
-            self.head_left = 0 if size < len(data) else self.head_left - len(data)
-            data = data[size:]
-        self.tail += data
+        self.settle(self.screen.write(self.decoder.decode(data)))
+        name = ('show', self.id)
+        if name in loop.timers or not self.head_left or self.live_left <= 0:
+            return
+        changed = [row for row in self.screen.rows if row.text and row.seen() != row.told]
+        if changed:
+            now = time.monotonic()
+            self.began = self.began or now
+            # A bar that goes on for an hour is shown some seventy times, not every second.
+            pause = max(1, (now - self.began) / 10) if all(row.rewritten for row in changed) else 0.2
+            loop.at(name, max(now + 0.2, self.shown + pause), self.show_open)
+
+    def show_open(self):
+        """What is on the screen and not settled, as far as it is news, and small enough to be kept."""
+        self.shown = time.monotonic()
+        *above, last = self.screen.rows
+        for row in above:
+            if row.seen() != row.told:
+                self.show(row, row.seen() + '\n')
+        if last.text and last.seen() != last.told and 4 * len(last.text) < self.head_left:
+            self.show(last, last.seen())
+            self.open = last.told
+
+    def show(self, row, text):
+        """Goes on with the line that was shown last, where that is what it does."""
+        begun, self.open, row.told = self.open, '', text.rstrip('\n')
+        self.live_left -= len(text)
+        text = text[len(begun) :] if text.startswith(begun) else '\n' + text
+        if text:
+            loop.send({'id': self.id, 'op': 'live'}, text.encode('utf-8', 'replace'))
+
+    def settle(self, rows):
+        for row in rows:
+            data = row.text.encode('utf-8', 'replace')
+            head = self.take_head(data)
+            quiet = row.told is not None or self.open != ''
+            if head and quiet and (row.told != row.text.rstrip('\n') or self.open == row.told):
+                self.show(row, head.decode())
+            self.emit(head, quiet)
+            self.tail += data[len(head) :]
         if len(self.tail) > 2 * self.tail_cap + CHUNK:
             self.shorten()
+
+    def take_head(self, data):
+        size = self.head_left
+        while 0 < size < len(data) and data[size] & 0xC0 == 0x80 and self.head_left - size < 3:
+            size -= 1  # not through the middle of a character
+        self.head_left = 0 if size < len(data) else self.head_left - len(data)
+        return data[:size]
+
+    def emit(self, data, quiet=False):
+        if data:
+            loop.send({'id': self.id, 'op': 'out', **({'quiet': True} if quiet else {})}, data)
 
     def shorten(self):
         over = len(self.tail) - self.tail_cap
@@ -279,6 +453,8 @@ class Output:
             self.cut += over
 
     def finish(self):
+        loop.timers.pop(('show', self.id), None)
+        self.settle(self.screen.write(self.decoder.decode(b'', True)) + self.screen.finish())
         self.shorten()
         if self.cut:
             self.emit(('\n[… %s bytes of output cut here …]\n' % format(self.cut, ',')).encode())
@@ -366,6 +542,8 @@ def python_session(requests, news):
     """A notebook's kernel: state in __main__, the last expression echoed, figures saved. Never returns."""
     import ast
     import builtins
+    import functools
+    import importlib.util
     import io
     import linecache
     import site
@@ -404,7 +582,66 @@ def python_session(requests, news):
         last = tree.body.pop() if echo else None
         evaluate(compile(tree, name, 'exec', flags, True))
         if last is not None:
-            sys.displayhook(evaluate(compile(ast.Expression(last.value), name, 'eval', flags, True)))
+            show(evaluate(compile(ast.Expression(last.value), name, 'eval', flags, True)))
+
+    def widen_tables(pandas):
+        pandas.set_option('display.width', 160)
+        pandas.set_option('display.max_columns', 40)
+
+    saved = set()  # figures that the step itself saved, by id
+
+    def watch_saving(module):
+        savefig = module.Figure.savefig
+
+        def watched(self, *args, **options):
+            saved.add(id(self))
+            return savefig(self, *args, **options)
+
+        module.Figure.savefig = functools.wraps(savefig)(watched)
+
+    class AfterImport:
+        """Does something to a module as soon as the code has imported it."""
+
+        todo = {'pandas': widen_tables, 'matplotlib.figure': watch_saving}
+
+        def find_spec(self, name, path=None, target=None):
+            action = self.todo.pop(name, None)
+            spec = importlib.util.find_spec(name) if action else None
+            if spec and spec.loader:
+                load = spec.loader.exec_module
+
+                def load_and_act(module):
+                    load(module)
+                    try:
+                        action(module)
+                    except Exception:
+                        pass  # another module of that name
+
+                spec.loader.exec_module = load_and_act
+            elif action:
+                self.todo[name] = action  # it may come yet
+            return spec
+
+    sys.meta_path.insert(0, AfterImport())
+
+    def show(value):
+        sys.displayhook(value)
+        picture = getattr(type(value), '_repr_png_', None)
+        data = picture(value) if picture else None
+        if isinstance(data, bytes):
+            with open(outputs('image'), 'wb') as file:
+                file.write(data)
+            print('[image saved: %s]' % os.path.relpath(file.name, WORKSPACE))
+
+    counts = {'figure': 0, 'image': 0}
+
+    def outputs(kind):
+        os.makedirs(WORKSPACE + '/outputs', exist_ok=True)
+        while True:  # an earlier session may have left some
+            counts[kind] += 1
+            path = WORKSPACE + '/outputs/%s-%d.png' % (kind, counts[kind])
+            if not os.path.lexists(path):
+                return path
 
     def guarded(action):
         try:
@@ -422,20 +659,16 @@ def python_session(requests, news):
             traceback.print_exception(type(error), error, tb)
             return 1
 
-    figures = 0
-
     def save_figures():
-        nonlocal figures
         pyplot = sys.modules.get('matplotlib.pyplot')
         for number in pyplot.get_fignums() if pyplot else []:
             figure = pyplot.figure(number)
-            if getattr(figure, 'stale', True):  # not since the code itself saved it
-                figures += 1
-                name = 'outputs/figure-%d.png' % figures
-                os.makedirs(WORKSPACE + '/outputs', exist_ok=True)
-                figure.savefig(WORKSPACE + '/' + name, bbox_inches='tight')
-                print('[figure saved: %s]' % name)
+            if id(figure) not in saved:
+                name = outputs('figure')
+                figure.savefig(name, bbox_inches='tight')
+                print('[figure saved: %s]' % os.path.relpath(name, WORKSPACE))
             pyplot.close(number)
+        saved.clear()
 
     count = 0
     with open(requests) as lines:
@@ -1341,6 +1574,8 @@ def advance(key):
 def preload():
     """What a Python session needs, taken in while nobody waits."""
     import ast
+    import functools
+    import importlib.util
     import io
     import linecache
     import site

@@ -32,7 +32,7 @@ const ARGUMENTS = toolArguments(
 
 const DESCRIPTION = `Runs code in an isolated Linux sandbox and returns what it printed (stdout and stderr).
 Each language keeps one session: variables, imports and functions of earlier calls are still there. In Python the value of the last expression is shown.
-The working directory holds the input files. Files saved under outputs/ are returned to the caller; nothing else outlives the run.
+The working directory holds the input files. Files saved under outputs/ are returned to the caller, and matplotlib figures by themselves; nothing else outlives the run.
 There is no network: packages can't be installed; use what is there, above all the standard library.`
 
 export function createCodeExecution(): Tool {

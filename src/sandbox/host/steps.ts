@@ -77,8 +77,10 @@ export function createSteps(runner: Runner, memoryMiB: number, endSandbox: () =>
     const more = runner.start({ op: 'exec', ...request } satisfies Body, code, (reply, payload) => {
       if (reply.op === 'out') {
         tell.output.push(payload)
-        for (const listener of tell.listeners) listener({ op: 'out' }, payload)
-      } else if (reply.op === 'done') finish(judged(reply.end!), reply)
+        const { quiet } = reply
+        for (const listener of tell.listeners) listener({ op: 'out', ...(quiet && { quiet }) }, payload)
+      } else if (reply.op === 'live') for (const listener of tell.listeners) listener({ op: 'live' }, payload)
+      else if (reply.op === 'done') finish(judged(reply.end!), reply)
       else if (reply.op === 'error') finish(judged({ kind: 'lost' }), {})
     })
     steps.set(key, tell)
