@@ -10,9 +10,9 @@ import { type Blobs, type BlobsLocation, BlobsUnavailable, checkKey } from './po
 
 export type S3Location = Extract<BlobsLocation, { kind: 's3' }>
 
-/** As small as S3 allows; two at once. So much memory does one upload take. */
+/** As small as S3 allows, one after another: memory is for many uploads at once, not for the speed of one. */
 const PART_BYTES = 5 * 1024 * 1024
-const PARTS_AT_ONCE = 2
+const PARTS_AT_ONCE = 1
 const MAX_TRIES = 4
 const CONNECT_MS = 5_000
 /** Without a byte. */

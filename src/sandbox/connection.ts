@@ -1,6 +1,6 @@
 /** The client's end of the socket to the sandbox host: requests by id, answers as they come, `lost` when the host is gone. */
 import { connect, type Socket } from 'node:net'
-import { createFrameReader, encodeFrame } from './frames.ts'
+import { createFrameReader, writeFrame } from './frames.ts'
 import { SandboxError } from './port.ts'
 import type { Done, HostRequest, Reply } from './protocol.ts'
 
@@ -71,12 +71,12 @@ function createConnection(socket: Socket): Connection {
       if (socket.destroyed) settle.reject(new SandboxError('lost', 'The connection to the sandbox host is lost.'))
       else {
         waiting.set(id, { onReply, settle })
-        socket.write(encodeFrame({ ...request, id }, payload))
+        writeFrame(socket, { ...request, id }, payload)
       }
       return {
         done: settle.promise,
         send(more, bytes) {
-          if (waiting.has(id)) socket.write(encodeFrame({ ...more, id }, bytes))
+          if (waiting.has(id)) writeFrame(socket, { ...more, id }, bytes)
         },
       }
     },

@@ -2,6 +2,7 @@
  * Frames, as they go between server and sandbox host, and between host and runner: two big-endian u32 (bytes of the
  * header, bytes of the payload), the header as JSON, the payload as it is. File content and output are never base64.
  */
+import type { Writable } from 'node:stream'
 
 /** Far above any frame that is sent (chunks are 256 KiB, code at most a few MiB): beyond it the other side is broken. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
@@ -11,15 +12,18 @@ export interface Frame<Header> {
   readonly payload: Buffer
 }
 
-export function encodeFrame(header: object, payload?: Uint8Array): Buffer {
+/** Sends a frame in one piece. The payload is not copied: it must not change any more. */
+export function writeFrame(stream: Writable, header: object, payload?: Uint8Array): void {
   const head = JSON.stringify(header)
   const headBytes = Buffer.byteLength(head)
-  const frame = Buffer.allocUnsafe(8 + headBytes + (payload?.byteLength ?? 0))
-  frame.writeUInt32BE(headBytes, 0)
-  frame.writeUInt32BE(payload?.byteLength ?? 0, 4)
-  frame.write(head, 8)
-  if (payload) frame.set(payload, 8 + headBytes)
-  return frame
+  const start = Buffer.allocUnsafe(8 + headBytes)
+  start.writeUInt32BE(headBytes, 0)
+  start.writeUInt32BE(payload?.byteLength ?? 0, 4)
+  start.write(head, 8)
+  stream.cork()
+  stream.write(start)
+  if (payload && payload.byteLength > 0) stream.write(payload)
+  stream.uncork()
 }
 
 /** Takes bytes as they come and hands on whole frames. Throws where the bytes are no frames. */

@@ -1,6 +1,6 @@
 /** The host's end of one runner: requests by id over the cell's stdin and stdout. When the cell ends, every request does. */
 import type { Cell } from '../driver.ts'
-import { createFrameReader, encodeFrame } from '../frames.ts'
+import { createFrameReader, writeFrame } from '../frames.ts'
 import type { Reply, SandboxRequest } from '../protocol.ts'
 
 export type OnReply = (reply: Reply, payload: Buffer) => void
@@ -69,9 +69,9 @@ export function createRunner(cell: Cell): Runner {
         return () => {}
       }
       waiting.set(id, onReply)
-      cell.stdin.write(encodeFrame({ ...request, id }, payload))
+      writeFrame(cell.stdin, { ...request, id }, payload)
       return (more, bytes) => {
-        if (alive) cell.stdin.write(encodeFrame({ ...more, id }, bytes))
+        if (alive) writeFrame(cell.stdin, { ...more, id }, bytes)
       }
     },
   }

@@ -3,7 +3,7 @@
  * whoever comes next takes them up. With no client for the grace time, or when the last one asks, the host ends.
  */
 import { createServer, type Server, type Socket } from 'node:net'
-import { createFrameReader, encodeFrame, type Frame } from '../frames.ts'
+import { createFrameReader, type Frame, writeFrame } from '../frames.ts'
 import type { SandboxFacts } from '../port.ts'
 import type { HostRequest, HostSettings } from '../protocol.ts'
 import type { Host } from './host.ts'
@@ -107,7 +107,7 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     const send = (id: number): Reply => {
       return (body, payload) => {
         if (body.op === 'done' || body.op === 'error') going.delete(id)
-        if (!socket.destroyed) socket.write(encodeFrame({ ...body, id }, payload))
+        if (!socket.destroyed) writeFrame(socket, { ...body, id }, payload)
       }
     }
     function begin(request: HostRequest, payload: Buffer): void {

@@ -1,0 +1,118 @@
+/**
+ * Proof that no file is held whole: a large file by URL into the sandbox, the same file out again, and down by its
+ * signed address. Prints by how much the processes grew at their peak, kept on disk and kept in a bucket. About 64 MiB
+ * of that is V8's: so many bytes of dead buffers gather before it looks. It is the same for 100 MiB as for 300.
+ *
+ *     node bench/large-files.ts [MiB]
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openFakeProvider } from '../test/fake-provider.ts'
+import { openObjectStore, STORE_KEYS } from '../test/support/object-store.ts'
+import { type Server, startServer } from '../test/support/server.ts'
+import { bash, scripted } from '../test/support/tool-run.ts'
+
+const MIB = 1024 * 1024
+const SIZE = Number(process.argv[2] ?? 100) * MIB
+/** proof.md, S6. */
+const MOST = 100 * MIB
+const BLOCK = Buffer.from(Uint8Array.from({ length: MIB }, (_, i) => (i * 31 + (i >> 8)) % 256))
+
+const provider = await openFakeProvider()
+const store = await openObjectStore('bench')
+const source = createServer(async (_, response) => {
+  response.writeHead(200, { 'content-length': SIZE })
+  for (let sent = 0; sent < SIZE; sent += MIB) {
+    if (!response.write(BLOCK)) await new Promise((resolve) => response.once('drain', resolve))
+  }
+  response.end()
+})
+await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve))
+const { port } = source.address() as AddressInfo
+
+let failed = false
+const bucket = { ...STORE_KEYS, ERRAND_BLOBS_URL: `s3://bench/files?endpoint=${store.url}` }
+for (const [where, env] of Object.entries({ 'on disk': {}, 'in a bucket': bucket })) {
+  const config = {
+    egress: { allowPrivate: [`127.0.0.1:${port}`] },
+    limits: { fileBytes: SIZE, outputFilesBytes: SIZE },
+    sandbox: { pool: 0, workspaceMiB: (SIZE / MIB) * 2 + 50, memoryMiB: (SIZE / MIB) * 2 + 300 },
+  }
+  const server = await startServer({ provider, config, env })
+  // What is loaded on first use is no growth of the file's making.
+  await through(server, 'data:warm')
+  for (const growth of await peaks(server, () => through(server, `http://127.0.0.1:${port}/big.bin`))) {
+    failed ||= growth.bytes > MOST
+    console.log(
+      `${SIZE / MIB} MiB in and out, kept ${where}: ${growth.name} grew by ${(growth.bytes / MIB).toFixed(1)} MiB`,
+    )
+  }
+  await server.stop()
+}
+await provider.close()
+await store.close()
+source.close()
+process.exit(failed ? 1 : 0)
+
+/** One interaction that takes the file in and gives it out again, and the download of what it gave. */
+async function through(server: Server, url: string): Promise<void> {
+  const warm = url.startsWith('data:')
+  const file = warm ? { name: 'big.bin', content: 'warm' } : { name: 'big.bin', url }
+  const instruction = scripted(provider, [bash('mkdir -p outputs && cp big.bin outputs/')])
+  const { body, text } = await server.post('/v1beta/interactions', {
+    instruction,
+    tools: ['code_execution'],
+    files: [file],
+  })
+  if (body.status !== 'completed' || body.files.length !== 1) throw new Error(text)
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const chunk of (await fetch(body.files[0].url)).body!) {
+    hash.update(chunk)
+    size += chunk.length
+  }
+  if (size !== body.files[0].size || hash.digest('hex') !== body.files[0].sha256) throw new Error('not what was stored')
+  if (!warm && size !== SIZE) throw new Error(`${size} bytes came back`)
+}
+
+interface Growth {
+  readonly name: string
+  readonly bytes: number
+}
+
+/** By how much the server and its sandbox host grew at their peak while this went on. */
+async function peaks(server: Server, action: () => Promise<void>): Promise<Growth[]> {
+  const watched = [
+    { name: 'the server', pid: server.process.pid! },
+    { name: 'the sandbox host', pid: hostOf(server) },
+  ]
+  await sleep(500)
+  const before = watched.map(({ pid }) => {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5') // the peak begins here
+    return status(pid, 'VmRSS')
+  })
+  await action()
+  return watched.map(({ name, pid }, i) => ({ name, bytes: status(pid, 'VmHWM') - before[i]! }))
+}
+
+function status(pid: number, field: string): number {
+  const found = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  return Number(found![1]) * 1024
+}
+
+function hostOf({ dataDir }: Server): number {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const found = pids.find((pid) => {
+    try {
+      const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      return line.includes('host-main') && line.includes(dataDir)
+    } catch {
+      return false
+    }
+  })
+  if (!found) throw new Error('no sandbox host was found')
+  return Number(found)
+}
