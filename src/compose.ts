@@ -104,7 +104,6 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
         egress: createEgress({ allowPrivate: config.egress.allowPrivate, log }),
         toolProviders,
         limits: config.limits,
-        sandboxLimits: config.sandbox,
         inside: sandboxFacts.inside,
         now: Date.now,
         log,

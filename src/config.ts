@@ -8,9 +8,8 @@ import type { BlobsLocation } from './blobs/port.ts'
 import { parseBlobsUrl } from './config/blobs-url.ts'
 import type { PROVIDERS } from './config/settings.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
-import type { Limits } from './domain/limits.ts'
+import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from './domain/limits.ts'
 import type { Price } from './domain/usage.ts'
-import type { SandboxLimits } from './sandbox/port.ts'
 
 export type ProviderName = (typeof PROVIDERS)[number]
 
@@ -122,9 +121,11 @@ function findFile({ env, file, cwd }: ConfigSources, home: string, problems: str
   return undefined
 }
 
+const SANDBOX_LIMITS = Object.keys(DEFAULT_LIMITS.sandbox) as (keyof SandboxLimits)[]
+
 /** What no setting shows alone. A value that was refused before is absent here and says nothing twice. */
 function checkTogether(values: Values, problems: string[]): void {
-  for (const name of ['maxTurnDuration', 'maxOutputTokens']) {
+  for (const name of ['maxTurnDuration', 'maxOutputTokens', 'maxToolDuration']) {
     const [least, usual, most] = ['min', 'default', 'max'].map(
       (bound) => values.get(`limits.${name}.${bound}`) as number,
     )
@@ -132,6 +133,11 @@ function checkTogether(values: Values, problems: string[]): void {
     else if (usual! < least! || usual! > most!) {
       problems.push(`limits.${name}.default is ${usual}; it must be from its min, ${least}, to its max, ${most}.`)
     }
+  }
+  for (const name of SANDBOX_LIMITS) {
+    const usual = values.get(`sandbox.${name}`) as number
+    const most = values.get(`sandbox.max.${name}`) as number | undefined
+    if (most! < usual) problems.push(`sandbox.max.${name} is ${most}, below sandbox.${name}, ${usual}.`)
   }
   if (values.has('tls.cert') !== values.has('tls.key')) {
     problems.push(`tls.cert and tls.key go together; ${values.has('tls.cert') ? 'tls.key' : 'tls.cert'} is missing.`)
@@ -176,7 +182,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The parts of a Config that can be wholly unset have other shapes in the table. */
-interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel' | 'blobs'> {
+interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel' | 'blobs' | 'sandbox'> {
+  readonly sandbox: Config['sandbox'] & { readonly max?: Partial<SandboxLimits> }
   readonly blobsUrl?: string
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly metrics?: Partial<Config['metrics']>
@@ -186,15 +193,26 @@ interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel' | 'blobs'
 function build(values: Values): Config {
   const nested: Record<string, unknown> = {}
   for (const [path, value] of values) place(nested, path.split('.'), value)
-  const { tls, metrics, defaultModel, blobsUrl: _, ...rest } = nested as unknown as Tree
+  const { tls, metrics, defaultModel, blobsUrl: _, sandbox: withMax, limits, ...rest } = nested as unknown as Tree
+  const { max, ...sandbox } = withMax
   const names = Object.keys(rest.models)
   return {
     ...rest,
+    sandbox,
+    limits: { ...limits, sandbox: rangesOf(sandbox, max) },
     blobs: blobsOf(values),
     tls: tls && { certFile: tls.cert, keyFile: tls.key },
     metrics: { port: metrics?.port, key: metrics?.key },
     defaultModel: defaultModel ?? (names.includes('svc-3.5-flash') ? undefined : names[0]) ?? 'svc-3.5-flash',
   }
+}
+
+/** From the least a sandbox can work with to the operator's word, which is the default where there is none. */
+function rangesOf(usual: SandboxLimits, most: Partial<SandboxLimits> = {}): Limits['sandbox'] {
+  const range = (name: keyof SandboxLimits): Range => {
+    return { default: usual[name], min: DEFAULT_LIMITS.sandbox[name].min, max: most[name] ?? usual[name] }
+  }
+  return Object.fromEntries(SANDBOX_LIMITS.map((name) => [name, range(name)])) as unknown as Limits['sandbox']
 }
 
 function blobsOf(values: Values): BlobsLocation {

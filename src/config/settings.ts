@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import * as z from 'zod'
-import { DEFAULT_LIMITS, type Limits, type Range } from '../domain/limits.ts'
+import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
 import { address, choice, filePath, fraction, list, type Setting, section, text, toggle, whole } from './setting.ts'
 
 export const PROVIDERS = ['openai-compatible', 'openai', 'anthropic', 'google', 'bedrock', 'demo'] as const
@@ -93,6 +93,13 @@ const range = (name: RangeLimit, what: string): Setting[] => {
   ]
 }
 
+const sandboxLimit = (name: keyof SandboxLimits, doc: string): Setting[] => {
+  const { min, default: fallback } = DEFAULT_LIMITS.sandbox[name]
+  const number = name === 'cpus' ? fraction : whole
+  const most = `The most that \`policy.sandbox.${name}\` may ask for; default: what \`sandbox.${name}\` is.`
+  return [number(`sandbox.${name}`, { min, fallback, doc }), number(`sandbox.max.${name}`, { min, doc: most })]
+}
+
 export const SETTINGS: readonly Setting[] = [
   whole('port', { min: 0, max: 65_535, fallback: 8080, doc: 'The port to listen on; 0 takes a free one.' }),
   text('host', {
@@ -181,21 +188,12 @@ export const SETTINGS: readonly Setting[] = [
     fallback: 'bubblewrap',
     doc: 'What makes sandboxes. **Only `bubblewrap` in this version.**',
   }),
-  whole('sandbox.memoryMiB', { min: 64, fallback: 512, doc: 'Memory of one sandbox, MiB.' }),
-  fraction('sandbox.cpus', { min: 0.1, fallback: 1, doc: 'Processor cores of one sandbox; fractions allowed.' }),
-  whole('sandbox.pids', { min: 16, fallback: 128, doc: 'Processes and threads of one sandbox.' }),
-  whole('sandbox.workspaceMiB', { min: 1, fallback: 256, doc: 'Size of one sandbox’s workspace, MiB.' }),
-  whole('sandbox.files', {
-    min: 100,
-    max: 10_000_000,
-    fallback: 50_000,
-    doc: 'Files, directories and links in one sandbox’s workspace, and as many in its `/tmp`.',
-  }),
-  whole('sandbox.outputBytes', {
-    min: 1024,
-    fallback: 65_536,
-    doc: 'Output kept of one tool call, bytes; more is cut from the middle and marked.',
-  }),
+  ...sandboxLimit('memoryMiB', 'Memory of one sandbox, MiB.'),
+  ...sandboxLimit('cpus', 'Processor cores of one sandbox; fractions allowed.'),
+  ...sandboxLimit('pids', 'Processes and threads of one sandbox.'),
+  ...sandboxLimit('workspaceMiB', 'Size of one sandbox’s workspace, MiB.'),
+  ...sandboxLimit('files', 'Files, directories and links in one sandbox’s workspace, and as many in its `/tmp`.'),
+  ...sandboxLimit('outputBytes', 'Output kept of one tool call, bytes; more is cut from the middle and marked.'),
   whole('sandbox.pool', { min: 0, max: 1000, fallback: 2, doc: 'Warm sandboxes kept ready.' }),
   whole('sandbox.maxOpen', { min: 1, fallback: 64, doc: 'Sandboxes that may stand at once.' }),
   filePath('sandbox.rootfs', {
@@ -226,6 +224,7 @@ export const SETTINGS: readonly Setting[] = [
   time('retentionDays', 'How long an ended interaction is kept, days.'),
   ...range('maxTurnDuration', '`policy.maxTurnDuration`, seconds'),
   ...range('maxOutputTokens', '`policy.maxOutputTokens`, tokens'),
+  ...range('maxToolDuration', '`policy.maxToolDuration`, seconds of one tool call'),
   limit('maxModelCalls', 1, 'Model calls in one run: a stop for a model that never ends.'),
   limit('instructionChars', 1, '`instruction`, characters.'),
   limit('systemInstructionChars', 1, '`systemInstruction`, characters.'),

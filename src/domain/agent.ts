@@ -2,6 +2,7 @@
  * A stored agent: a configuration that a caller names by id instead of repeating it (spec.md 2.1, contract.md "Agents").
  */
 import { isDeepStrictEqual } from 'node:util'
+import type { SandboxLimits } from './limits.ts'
 
 export const TOOL_NAMES = ['code_execution', 'web_search', 'file_read', 'file_write', 'browser'] as const
 export type ToolName = (typeof TOOL_NAMES)[number]
@@ -18,6 +19,9 @@ export interface Policy {
   readonly maxOutputTokens?: number
   /** US dollars over the whole run, for models with a price. */
   readonly maxCost?: number
+  /** Seconds of one tool call. */
+  readonly maxToolDuration?: number
+  readonly sandbox?: Partial<SandboxLimits>
 }
 
 export type Network = 'disabled' | 'public' | { readonly allow: readonly string[] }
@@ -69,28 +73,25 @@ const MERGED_BY_KEY = new Set<string>(['policy', 'labels'])
 
 /** JSON merge patch (RFC 7396) on a configuration. Lists, `network` among objects, and scalars are replaced whole. */
 export function patchConfig(config: AgentConfig, patch: AgentPatch): AgentConfig {
-  const next: Record<string, unknown> = { ...config }
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === undefined) continue
-    if (value === null) delete next[key]
-    else if (MERGED_BY_KEY.has(key)) {
-      const merged = mergeKeys(next[key] as Record<string, unknown> | undefined, value as Record<string, unknown>)
-      if (Object.keys(merged).length === 0) delete next[key]
-      else next[key] = merged
-    } else next[key] = value
-  }
-  return next as AgentConfig
+  return merge({ ...config }, patch, (key) => MERGED_BY_KEY.has(key)) as AgentConfig
 }
 
 export function sameConfig(a: AgentConfig, b: AgentConfig): boolean {
   return isDeepStrictEqual(a, b)
 }
 
-function mergeKeys(base: Record<string, unknown> = {}, patch: Record<string, unknown>): Record<string, unknown> {
-  const next = { ...base }
+type Fields = Record<string, unknown>
+
+/** Changes `into`; an object that is left with no key goes as well. */
+function merge(into: Fields, patch: object, byKey: (key: string) => boolean): Fields {
   for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete next[key]
-    else if (value !== undefined) next[key] = value
+    if (value === undefined) continue
+    if (value === null) delete into[key]
+    else if (typeof value === 'object' && byKey(key)) {
+      const merged = merge({ ...(into[key] as Fields | undefined) }, value, () => true)
+      if (Object.keys(merged).length === 0) delete into[key]
+      else into[key] = merged
+    } else into[key] = value
   }
-  return next
+  return into
 }

@@ -2,6 +2,7 @@
 import type { AgentConfig, Labels, McpServer, Network, Policy, ToolName } from './agent.ts'
 import type { RunError } from './errors.ts'
 import type { Stage, Status, StopReason, Warning } from './event.ts'
+import type { SandboxLimits } from './limits.ts'
 import type { Usage } from './usage.ts'
 
 /** A JSON Schema, checked to compile when it was accepted. */
@@ -64,7 +65,8 @@ export interface RunSpec {
   readonly skills: readonly string[]
   readonly mcp: readonly McpServer[]
   readonly network: Network
-  readonly policy: Required<Omit<Policy, 'maxCost'>> & Pick<Policy, 'maxCost'>
+  readonly policy: Required<Omit<Policy, 'maxCost' | 'sandbox'>> &
+    Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }
   readonly responseFormat?: JsonSchema
   readonly previousInteractionId?: string
   readonly inputFiles: readonly StoredFile[]

@@ -6,6 +6,20 @@ export interface Range {
   readonly max: number
 }
 
+/** What one sandbox may use. */
+export interface SandboxLimits {
+  readonly memoryMiB: number
+  /** Cores, fractions allowed. */
+  readonly cpus: number
+  /** Processes and threads. */
+  readonly pids: number
+  readonly workspaceMiB: number
+  /** Files, directories and links in the workspace, and as many in /tmp. */
+  readonly files: number
+  /** Output kept of one step, bytes; what is over is cut from the middle and marked. */
+  readonly outputBytes: number
+}
+
 export interface Limits {
   /** Interactions a project may create in a minute. */
   readonly interactionsPerMinute: number
@@ -27,6 +41,9 @@ export interface Limits {
   readonly maxTurnDuration: Range
   /** Tokens over the whole run, reasoning included. */
   readonly maxOutputTokens: Range
+  /** Seconds of one tool call. */
+  readonly maxToolDuration: Range
+  readonly sandbox: Readonly<Record<keyof SandboxLimits, Range>>
   /** Model calls in one run: a stop for a model that never ends. */
   readonly maxModelCalls: number
   readonly instructionChars: number
@@ -56,6 +73,15 @@ export const DEFAULT_LIMITS: Limits = {
   retentionDays: 30,
   maxTurnDuration: { default: 600, min: 1, max: 28_800 },
   maxOutputTokens: { default: 65_536, min: 1, max: 1_000_000 },
+  maxToolDuration: { default: 3_600, min: 1, max: 28_800 },
+  sandbox: {
+    memoryMiB: { default: 512, min: 64, max: 512 },
+    cpus: { default: 1, min: 0.1, max: 1 },
+    pids: { default: 128, min: 16, max: 128 },
+    workspaceMiB: { default: 256, min: 1, max: 256 },
+    files: { default: 50_000, min: 100, max: 50_000 },
+    outputBytes: { default: 65_536, min: 1_024, max: 65_536 },
+  },
   maxModelCalls: 500,
   instructionChars: 200_000,
   systemInstructionChars: 100_000,

@@ -1,8 +1,8 @@
 /** Agent + request → what the run runs with. An inline field replaces the agent's whole field; `policy` goes key by key. */
-import { type Agent, type AgentConfig, isToolName, type ToolName } from './agent.ts'
+import { type Agent, type AgentConfig, isToolName, type Policy, type ToolName } from './agent.ts'
 import type { Warning } from './event.ts'
 import type { RunRequest, RunSpec, StoredFile } from './interaction.ts'
-import type { Limits } from './limits.ts'
+import type { Limits, Range, SandboxLimits } from './limits.ts'
 
 export interface Resolution {
   readonly spec: RunSpec
@@ -26,8 +26,6 @@ export function resolve(
   const base: AgentConfig = agent?.config ?? {}
   const inline = request.settings
   const warnings: Warning[] = []
-  const policy = { ...base.policy, ...inline.policy }
-  const { limits } = offer
   return {
     spec: {
       instruction: request.instruction,
@@ -39,17 +37,36 @@ export function resolve(
       skills: resolveSkills(inline.skills ?? base.skills ?? [], warnings),
       mcp: resolveMcp(inline.mcp ?? base.mcp ?? [], warnings),
       network: inline.network ?? base.network ?? 'disabled',
-      policy: {
-        maxTurnDuration: policy.maxTurnDuration ?? limits.maxTurnDuration.default,
-        maxOutputTokens: policy.maxOutputTokens ?? limits.maxOutputTokens.default,
-        maxCost: policy.maxCost,
-      },
+      policy: resolvePolicy(base.policy, inline.policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
       previousInteractionId: request.previousInteractionId,
       inputFiles,
       onDisconnect: request.onDisconnect,
     },
     warnings,
+  }
+}
+
+/** A stored agent may ask for more than the operator allows by now: it gets what there is, and is told. */
+function resolvePolicy(base: Policy = {}, inline: Policy = {}, limits: Limits, warnings: Warning[]): RunSpec['policy'] {
+  const asked = { ...base, ...inline }
+  const within = (param: string, value: number | undefined, { default: usual, min, max }: Range) => {
+    const given = Math.min(max, Math.max(min, value ?? usual))
+    if (value === undefined || value === given) return given
+    const message = `The agent asks for ${value}; this server allows ${min} to ${max}, so it is ${given}.`
+    warnings.push({ code: 'policy_out_of_range', param, message })
+    return given
+  }
+  const sandbox: Partial<SandboxLimits> = { ...base.sandbox, ...inline.sandbox }
+  const names = Object.keys(limits.sandbox) as (keyof SandboxLimits)[]
+  return {
+    maxTurnDuration: within('policy.maxTurnDuration', asked.maxTurnDuration, limits.maxTurnDuration),
+    maxOutputTokens: within('policy.maxOutputTokens', asked.maxOutputTokens, limits.maxOutputTokens),
+    maxCost: asked.maxCost,
+    maxToolDuration: within('policy.maxToolDuration', asked.maxToolDuration, limits.maxToolDuration),
+    sandbox: Object.fromEntries(
+      names.map((name) => [name, within(`policy.sandbox.${name}`, sandbox[name], limits.sandbox[name])]),
+    ) as unknown as SandboxLimits,
   }
 }
 

@@ -44,7 +44,7 @@ export async function fetchLinkedFiles(
   const { linkedFiles, ...rest } = spec
   if (!linkedFiles || linkedFiles.length === 0) return spec
   if (stage !== 'provisioning') recorder.append({ type: 'stage', stage: 'provisioning' })
-  const fetched = await fetchAll(parts, interactionId, linkedFiles, signal)
+  const fetched = await fetchAll(parts, interactionId, linkedFiles, spec.policy.sandbox.workspaceMiB, signal)
   const ready: RunSpec = { ...rest, inputFiles: [...spec.inputFiles, ...fetched] }
   recorder.append({ type: 'stage', stage: 'working' })
   recorder.attach(() => fetchedFilesStatement(parts.db, interactionId, ready))
@@ -56,13 +56,14 @@ async function fetchAll(
   parts: EngineParts,
   interactionId: string,
   files: readonly Linked[],
+  workspaceMiB: number,
   signal: AbortSignal,
 ): Promise<StoredFile[]> {
   const stored: StoredFile[] = []
   const failed = new AbortController()
   const either = AbortSignal.any([signal, failed.signal])
   // More than the workspace holds would never be of use.
-  const room = { bytes: parts.sandboxLimits.workspaceMiB * MIB }
+  const room = { bytes: workspaceMiB * MIB }
   const waiting = files.entries()
 
   async function fetchNext(): Promise<void> {

@@ -5,7 +5,7 @@ import type { Limits } from '../domain/limits.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Egress } from '../egress/port.ts'
 import type { Catalogue } from '../models/port.ts'
-import type { Sandboxes, SandboxLimits } from '../sandbox/port.ts'
+import type { Sandboxes } from '../sandbox/port.ts'
 import type { Database } from '../store/port.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ToolProvider } from '../tools/port.ts'
@@ -21,7 +21,6 @@ export interface EngineParts {
   readonly egress: Egress
   readonly toolProviders: readonly ToolProvider[]
   readonly limits: Limits
-  readonly sandboxLimits: SandboxLimits
   /** What code finds in a sandbox, for the model. */
   readonly inside: string
   /** Wall clock, milliseconds since 1970. */

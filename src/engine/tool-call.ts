@@ -19,6 +19,8 @@ export interface ToolScope {
   /** Ends the process in the sandbox; the run's own signal only ends the waiting for it. */
   readonly kill: AbortSignal
   readonly remainingMs: () => number
+  /** The longest that one call may take. */
+  readonly maxToolMs: number
   readonly vision: boolean
   readonly documents: boolean
   readonly outputBytes: number
@@ -74,10 +76,12 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
     return { output: `The arguments of ${call.name} are not a JSON object. Call it again with valid arguments.` }
   try {
     if (resumed && !toolScope.neverBegan && !(await joinable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
+    const endsAt = performance.now() + toolScope.maxToolMs
     const running = tool.run(call.args, {
       sandbox: toolScope.openSandbox,
       key: `step-${step}`,
-      remainingMs: toolScope.remainingMs,
+      remainingMs: () => Math.max(0, Math.min(toolScope.remainingMs(), endsAt - performance.now())),
+      maxToolMs: toolScope.maxToolMs,
       onOutput: (text) => recorder.append({ type: 'tool_output', step, text }),
       signal: toolScope.kill,
       vision: toolScope.vision,

@@ -1,6 +1,6 @@
 /** The API reference as one page: made from the OpenAPI document alone, with no script and nothing from elsewhere. */
 import { ERRORS } from '../domain/errors.ts'
-import type { Limits } from '../domain/limits.ts'
+import type { Limits, Range } from '../domain/limits.ts'
 import { EVENTS, EVENTS_TEXT, INTRODUCTION } from './api-texts.ts'
 import { fieldRows, parameterRows, schemaName, table, typeOf } from './docs-fields.ts'
 import { type Html, html, inline, prose } from './docs-html.ts'
@@ -197,13 +197,15 @@ ${prose(
 function limitsSection(limits: Limits): Html {
   const n = (value: number) => value.toLocaleString('en')
   const mib = (bytes: number) => `${n(Math.round(bytes / 1024 / 1024))} MiB`
-  const { maxTurnDuration: time, maxOutputTokens: tokens } = limits
+  const span = ({ min, max, default: usual }: Range) => `${n(min)} to ${n(max)}, default ${n(usual)}`
   const rows: [string, string][] = [
     ['New interactions a minute, a project', n(limits.interactionsPerMinute)],
     ['Other calls a minute, a project', n(limits.callsPerMinute)],
     ['Running at once, a project', `${n(limits.runningPerProject)}, then ${n(limits.queuedPerProject)} wait, then 503`],
-    ['policy.maxTurnDuration, seconds', `${n(time.min)} to ${n(time.max)}, default ${n(time.default)}`],
-    ['policy.maxOutputTokens', `${n(tokens.min)} to ${n(tokens.max)}, default ${n(tokens.default)}`],
+    ['policy.maxTurnDuration, seconds', span(limits.maxTurnDuration)],
+    ['policy.maxOutputTokens', span(limits.maxOutputTokens)],
+    ['policy.maxToolDuration, seconds of one tool call', span(limits.maxToolDuration)],
+    ...Object.entries(limits.sandbox).map(([name, range]): [string, string] => [`policy.sandbox.${name}`, span(range)]),
     ['Request body', mib(limits.bodyBytes)],
     ['Inline files of a request', `${n(limits.files)} files, ${mib(limits.inlineFilesBytes)} in all`],
     ['A file by URL', mib(limits.fileBytes)],

@@ -6,20 +6,11 @@
  * of a sandbox itself: everything goes through the runner, which is PID 1 inside.
  */
 import type { Duplex } from 'node:stream'
+import type { SandboxLimits } from '../domain/limits.ts'
 
 export type Language = 'python' | 'javascript' | 'bash'
 
-export interface SandboxLimits {
-  readonly memoryMiB: number
-  /** Cores, fractions allowed. */
-  readonly cpus: number
-  readonly pids: number
-  readonly workspaceMiB: number
-  /** Files, directories and links in the workspace, and as many in /tmp. */
-  readonly files: number
-  /** Output kept of one step, bytes; what is over is cut from the middle and marked. */
-  readonly outputBytes: number
-}
+export type { SandboxLimits }
 
 /** A directory of the host's that is shown inside, read-only. */
 export interface Mount {

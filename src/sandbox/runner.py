@@ -31,6 +31,7 @@ NODE_FALLBACK = '/errand/bin/node'
 CHUNK = 256 * 1024
 WINDOW = 4  # chunks of a file under way before the other side must acknowledge one
 LATE_BYTES = 64 * 1024  # what background processes may print between two steps
+MARK_BYTES = 64  # room for the mark where output was cut
 LIST_DEPTH = 100
 STDERR_BYTES = 256 * 1024  # of a spawned process, kept for whoever reads it
 CONNECTIONS = 256  # under way at once on one listener
@@ -375,7 +376,8 @@ class Screen:
 
 class Output:
     """What a step prints: settled lines are kept up to half the cap and sent as they come; of the rest the end is kept,
-    and sent last, behind a mark. Lines that are not settled are shown now and then, for whoever follows (`live`)."""
+    and sent last, behind a mark, which counts. Lines that are not settled are shown now and then, for whoever follows
+    (`live`)."""
 
     def __init__(self, step_id, cap):
         self.id = step_id
@@ -431,7 +433,7 @@ class Output:
             self.emit(head, quiet)
             self.tail += data[len(head) :]
         if len(self.tail) > 2 * self.tail_cap + CHUNK:
-            self.shorten()
+            self.shorten(self.tail_cap)
 
     def take_head(self, data):
         size = self.head_left
@@ -444,8 +446,8 @@ class Output:
         if data:
             loop.send({'id': self.id, 'op': 'out', **({'quiet': True} if quiet else {})}, data)
 
-    def shorten(self):
-        over = len(self.tail) - self.tail_cap
+    def shorten(self, room):
+        over = len(self.tail) - room
         if over > 0:
             while over < len(self.tail) and self.tail[over] & 0xC0 == 0x80:
                 over += 1
@@ -455,8 +457,8 @@ class Output:
     def finish(self):
         loop.timers.pop(('show', self.id), None)
         self.settle(self.screen.write(self.decoder.decode(b'', True)) + self.screen.finish())
-        self.shorten()
-        if self.cut:
+        if self.cut or len(self.tail) > self.tail_cap:
+            self.shorten(self.tail_cap - MARK_BYTES)
             self.emit(('\n[… %s bytes of output cut here …]\n' % format(self.cut, ',')).encode())
         self.emit(bytes(self.tail))
 

@@ -6,12 +6,13 @@ import { z } from 'zod'
 import type { ExecResult, Language } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
 import { cutMiddle } from './cut.ts'
-import type { Tool } from './port.ts'
+import type { Tool, ToolContext } from './port.ts'
 
 /** Longer code belongs into a file. Characters. */
 const MAX_CODE = 1_000_000
-/** No single step takes longer, however long the run may: a hung step must not eat an eight-hour run. */
-const MAX_STEP_MS = 60 * 60 * 1000
+
+/** Between the call's beginning and its step's. */
+const CLOCK_MS = 1000
 
 const LANGUAGES = ['python', 'javascript', 'bash'] as const satisfies readonly Language[]
 
@@ -45,25 +46,27 @@ export function createCodeExecution(): Tool {
       const { code, language = 'python' } = checked.value
       const sandbox = await context.sandbox()
       const result = await sandbox.exec(
-        { key: context.key, language, code, timeoutMs: Math.max(1, Math.min(context.remainingMs(), MAX_STEP_MS)) },
+        { key: context.key, language, code, timeoutMs: Math.max(1, context.remainingMs()) },
         context.onOutput,
         context.signal,
       )
-      const output = describeResult(result, language, context.outputBytes)
+      const output = describeResult(result, language, context)
       return { output, sandboxLost: result.end.kind === 'lost' }
     },
   }
 }
 
 /** What was printed, then a bracketed line for everything else the model should know. */
-function describeResult(result: ExecResult, language: Language, maxBytes: number): string {
-  const { text, cut } = cutMiddle(result.output.replace(/\n+$/, ''), maxBytes)
+function describeResult(result: ExecResult, language: Language, context: ToolContext): string {
+  const { text, cut } = cutMiddle(result.output.replace(/\n+$/, ''), context.outputBytes)
   const notes: string[] = []
   if (text === '' && result.end.kind !== 'lost') notes.push('It printed nothing.')
   if (cut || result.truncated) {
-    notes.push('The output was too long and its middle was left out: print less, or save it to a file and read parts.')
+    notes.push(
+      `The output was longer than ${context.outputBytes.toLocaleString('en')} bytes, what is kept of one call, and its middle was left out: print less, or save it to a file and read parts.`,
+    )
   }
-  const end = describeEnd(result)
+  const end = describeEnd(result, context.maxToolMs)
   if (result.memoryKill) notes.push('A process was killed because the memory limit of the sandbox was reached.')
   if (end) notes.push(end)
   if (result.sessionRestarted) {
@@ -75,14 +78,16 @@ function describeResult(result: ExecResult, language: Language, maxBytes: number
 }
 
 /** Undefined where it ended as it should. */
-function describeEnd({ end, durationMs }: ExecResult): string | undefined {
+function describeEnd({ end, durationMs }: ExecResult, maxToolMs: number): string | undefined {
   switch (end.kind) {
     case 'exit':
       return end.code === 0 ? undefined : `It ended with exit code ${end.code} after ${seconds(durationMs)}.`
     case 'signal':
       return `It was ended by ${end.signal} after ${seconds(durationMs)}.`
     case 'timeout':
-      return `It was stopped after ${seconds(end.afterMs)}: that was all the time it had. What it had not finished is not done.`
+      return end.afterMs + CLOCK_MS < maxToolMs
+        ? `It was stopped after ${seconds(end.afterMs)}: the whole run's time was over. What it had not finished is not done.`
+        : `It was stopped after ${seconds(maxToolMs)}, the time limit of one tool call. What it had not finished is not done: do it in smaller parts.`
     case 'memory_limit':
       return `It was stopped because it needed more than the sandbox's ${end.limitMiB} MiB of memory. Work on smaller parts.`
     case 'cancelled':

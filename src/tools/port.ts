@@ -18,8 +18,10 @@ export interface ToolContext {
   sandbox(): Promise<Sandbox>
   /** Names this call within the interaction, the same after a crash. */
   readonly key: string
-  /** Milliseconds left until the run's deadline. */
+  /** Milliseconds left of this call: until its own limit or the run's deadline, whichever comes first. */
   readonly remainingMs: () => number
+  /** Its own limit, policy.maxToolDuration, whole: to tell which of the two it was. */
+  readonly maxToolMs: number
   /** Output while it comes; may be called often, the recorder joins fragments. */
   readonly onOutput: (text: string) => void
   readonly signal: AbortSignal

@@ -53,6 +53,7 @@ describe('without any configuration', () => {
       sandbox: { driver: 'bubblewrap' },
     })
     expect(config.tls).toBeUndefined()
+    expect(config.limits.sandbox.files).toEqual({ default: 50_000, min: 100, max: 50_000 })
     expect(config.databaseUrl).toBeUndefined()
   })
 
@@ -81,7 +82,7 @@ log: debug
 workerSlots: 7
 defaultModel: m
 models: {m: {provider: demo}}
-sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, outputBytes: 4096, pool: 1, maxOpen: 2, rootfs: /r}
+sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, files: 200, outputBytes: 4096, max: {memoryMiB: 200, cpus: 2, pids: 21, workspaceMiB: 31, files: 201, outputBytes: 4097}, pool: 1, maxOpen: 2, rootfs: /r}
 egress: {allowPrivate: ['10.1.0.0/16', '127.0.0.1:9000']}
 metrics: {port: 9, key: 0123456789abcdef}
 limits:
@@ -90,6 +91,7 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
   .join('\n')}
   maxTurnDuration: {default: 3, min: 2, max: 4}
   maxOutputTokens: {default: 30, min: 20, max: 40}
+  maxToolDuration: {default: 5, min: 4, max: 6}
 `
 
   test('every setting can stand in the file', () => {
@@ -104,6 +106,7 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
     expect(config.tls).toEqual({ certFile: join(cwd, 'c.pem'), keyFile: join(cwd, 'k.pem') })
     expect(config.sandbox).toMatchObject({ driver: 'docker', cpus: 0.5, rootfs: '/r' })
     expect(config.egress.allowPrivate).toEqual(['10.1.0.0/16', '127.0.0.1:9000'])
+    expect(config.limits.sandbox.memoryMiB).toEqual({ default: 100, min: 64, max: 200 })
     expect(config.limits).toMatchObject({ jsonDepth: 4242, maxTurnDuration: { default: 3, min: 2, max: 4 } })
     for (const { path } of SETTINGS) {
       const value = path
@@ -113,9 +116,15 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
     }
   })
 
-  /** `tls` and `blobsUrl` have other names in the Config than in the file. */
+  /** `tls`, `blobsUrl` and `sandbox.max` have other names in the Config than in the file. */
   function tableShape(config: Config): unknown {
-    return { ...config, blobsUrl: config.blobs, tls: { cert: config.tls?.certFile, key: config.tls?.keyFile } }
+    const max = Object.fromEntries(Object.entries(config.limits.sandbox).map(([name, range]) => [name, range.max]))
+    return {
+      ...config,
+      sandbox: { ...config.sandbox, max },
+      blobsUrl: config.blobs,
+      tls: { cert: config.tls?.certFile, key: config.tls?.keyFile },
+    }
   }
 
   test('the environment wins over the file, setting by setting', () => {
@@ -217,6 +226,12 @@ describe('problems', () => {
       {},
       'limits: {maxOutputTokens: {max: 10}}',
       ['limits.maxOutputTokens.default is 65536; it must be from'],
+    ],
+    [
+      'a sandbox that may not have what it has',
+      {},
+      'sandbox: {pids: 50, max: {pids: 49}}',
+      ['sandbox.max.pids is 49, below'],
     ],
     ['a default below min', {}, 'limits: {maxTurnDuration: {min: 900}}', ['limits.maxTurnDuration.default is 600']],
     ['half of TLS', { ERRAND_TLS_CERT: 'c' }, '', ['tls.key is missing']],

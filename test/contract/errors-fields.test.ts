@@ -105,6 +105,7 @@ describe('a request for a run is refused, with the field’s name, where', () =>
     ['maxOutputTokens', 0, '1', '1000000'],
     ['maxOutputTokens', 1_000_001, '1', '1000000'],
     ['maxOutputTokens', true, '', ''],
+    ['maxToolDuration', 0, '1', '28800'],
     ['maxCost', -1, '', ''],
     ['maxCost', 'cheap', '', ''],
   ])('policy.%s is %j, and the range is told', async (name, value, min, max) => {

@@ -78,6 +78,7 @@ async function converse(instruction: string, options: DriveOptions, sandbox: San
         sandbox: async () => sandbox,
         key: callId,
         remainingMs: () => 60_000,
+        maxToolMs: 60_000,
         onOutput: () => {},
         signal: never,
         vision: false,

@@ -205,7 +205,12 @@ function toInteraction(
       skills: [],
       mcp: [],
       network: 'disabled',
-      policy: { maxTurnDuration: 600, maxOutputTokens: 65_536 },
+      policy: {
+        maxTurnDuration: 600,
+        maxOutputTokens: 65_536,
+        maxToolDuration: 60,
+        sandbox: { memoryMiB: 512, cpus: 0.5, pids: 128, workspaceMiB: 256, files: 50_000, outputBytes: 65_536 },
+      },
       inputFiles: [],
       onDisconnect: request.onDisconnect,
     },

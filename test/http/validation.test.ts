@@ -24,6 +24,15 @@ test.each<[object, string | undefined, string]>([
   [{ policy: { maxOutputTokens: 1_000_001 } }, 'policy.maxOutputTokens', 'from 1 to 1,000,000 tokens'],
   [{ policy: { maxCost: 0 } }, 'policy.maxCost', 'must be more than 0'],
   [{ policy: [] }, 'policy', 'must be an object, not an array'],
+  [{ policy: { maxToolDuration: 0 } }, 'policy.maxToolDuration', 'from 1 to 28,800 seconds'],
+  [{ policy: { sandbox: [] } }, 'policy.sandbox', 'must be an object, not an array'],
+  [{ policy: { sandbox: { memoryMiB: 513 } } }, 'policy.sandbox.memoryMiB', 'from 64 to 512 MiB'],
+  [{ policy: { sandbox: { memoryMiB: 100.5 } } }, 'policy.sandbox.memoryMiB', 'must be a whole number'],
+  [{ policy: { sandbox: { cpus: 0.05 } } }, 'policy.sandbox.cpus', 'from 0.1 to 1 cores'],
+  [{ policy: { sandbox: { pids: 15 } } }, 'policy.sandbox.pids', 'from 16 to 128'],
+  [{ policy: { sandbox: { workspaceMiB: 0 } } }, 'policy.sandbox.workspaceMiB', 'from 1 to 256 MiB'],
+  [{ policy: { sandbox: { files: 50_001 } } }, 'policy.sandbox.files', 'from 100 to 50,000'],
+  [{ policy: { sandbox: { outputBytes: 1 } } }, 'policy.sandbox.outputBytes', 'from 1,024 to 65,536 bytes'],
   [{ tools: 'code_execution' }, 'tools', 'must be an array, not a string'],
   [{ tools: ['a', 5] }, 'tools[1]', 'must be a string'],
   [{ tools: ['a', 'b', 'c', 'd', 'e'] }, 'tools', 'at most 4 entries; it has 5'],
@@ -203,12 +212,13 @@ test('a patch clears with null, merges policy and labels, and keeps within the l
   const { body: agent } = await edge.call('POST', '/v1beta/agents', {
     displayName: 'A',
     labels: { a: '1', b: '2' },
-    policy: { maxTurnDuration: 5, maxOutputTokens: 6 },
+    policy: { maxTurnDuration: 5, maxOutputTokens: 6, sandbox: { pids: 20, cpus: 0.5 } },
   })
   const url = `/v1beta/agents/${agent.id}`
-  const change = { displayName: null, labels: { a: null }, policy: { maxTurnDuration: null } }
+  const change = { displayName: null, labels: { a: null }, policy: { maxTurnDuration: null, sandbox: { pids: null } } }
   const { body } = await edge.call('PATCH', url, change, { 'content-type': 'application/merge-patch+json' })
-  expect(body).toMatchObject({ version: 2, labels: { b: '2' }, policy: { maxOutputTokens: 6 } })
+  expect(body).toMatchObject({ version: 2, labels: { b: '2' } })
+  expect(body.policy).toEqual({ maxOutputTokens: 6, sandbox: { cpus: 0.5 } })
   expect(body).not.toHaveProperty('displayName')
   const over = await edge.call('PATCH', url, { labels: { c: '3', d: '4' } })
   expect(over.body.error).toMatchObject({ status: 400, param: 'labels' })

@@ -18,7 +18,12 @@ export const SPEC: RunSpec = {
   skills: [],
   mcp: [],
   network: 'disabled',
-  policy: { maxTurnDuration: 60, maxOutputTokens: 100 },
+  policy: {
+    maxTurnDuration: 60,
+    maxOutputTokens: 100,
+    maxToolDuration: 60,
+    sandbox: { memoryMiB: 512, cpus: 0.5, pids: 128, workspaceMiB: 256, files: 50_000, outputBytes: 65_536 },
+  },
   inputFiles: [],
   onDisconnect: 'continue',
 }

@@ -73,6 +73,7 @@ export function contextOn(sandbox: Sandbox, overrides: Partial<ToolContext> = {}
     sandbox: async () => sandbox,
     key: 'step-1',
     remainingMs: () => 30_000,
+    maxToolMs: 60_000,
     onOutput: () => {},
     signal: new AbortController().signal,
     vision: false,

@@ -98,14 +98,14 @@ describe('code_execution tells how a step ended', () => {
     expect((await run('code_execution', { code: 'x = 1' }, sandbox)).output).toBe('[It printed nothing.]')
     sandbox.result = { ...OK, output: 'ab', truncated: true, sessionRestarted: true }
     const { output } = await run('code_execution', { code: 'x', language: 'bash' }, sandbox)
-    expect(output).toMatch(/^ab\n\[The output was too long .*\]\n\[The bash session was started anew/)
+    expect(output).toMatch(/^ab\n\[The output was longer than .*\]\n\[The bash session was started anew/)
   })
 
   test('more output than the model may be given is cut in its middle, between characters', async () => {
     const sandbox = createMemorySandbox()
     sandbox.result = { ...OK, output: `start${'é'.repeat(5000)}end` }
     const { output } = await run('code_execution', { code: 'x' }, sandbox, { outputBytes: 301 })
-    expect(output).toMatch(/^starté+\n\[… \d+ bytes left out …\]\né+end\n\[The output was too long/)
+    expect(output).toMatch(/^starté+\n\[… \d+ bytes left out …\]\né+end\n\[The output was longer than/)
     expect(output).not.toContain('�')
     expect(Buffer.byteLength(output.slice(0, output.indexOf('\n[The output')))).toBeLessThanOrEqual(301)
   })

@@ -16,7 +16,23 @@ const warning = z
   })
 
 const policy = z
-  .object({ maxTurnDuration: z.int().optional(), maxOutputTokens: z.int().optional(), maxCost: z.number().optional() })
+  .object({
+    maxTurnDuration: z.int().optional(),
+    maxOutputTokens: z.int().optional(),
+    maxCost: z.number().optional(),
+    maxToolDuration: z.int().optional(),
+    sandbox: z
+      .object({
+        memoryMiB: z.int().optional(),
+        cpus: z.number().optional(),
+        pids: z.int().optional(),
+        workspaceMiB: z.int().optional(),
+        files: z.int().optional(),
+        outputBytes: z.int().optional(),
+      })
+      .optional()
+      .meta({ title: 'SandboxPolicyAnswer', description: 'What a sandbox of the run may use.' }),
+  })
   .meta({ title: 'PolicyAnswer', description: 'Limits of a run: seconds, tokens, US dollars.' })
 
 const mcpServer = z

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { TOOL_NAMES } from '../../domain/agent.ts'
-import type { Limits, Range } from '../../domain/limits.ts'
+import type { Limits, Range, SandboxLimits } from '../../domain/limits.ts'
 
 const MAX_NAME_CHARS = 128
 const MAX_DISPLAY_NAME_CHARS = 512
@@ -170,7 +170,9 @@ function settingFields(limits: Limits) {
         description:
           'What the sandbox may reach. This server’s operator allows `"disabled"` alone, which is the default.',
       }),
-    policy: policy(limits).nullish().meta({ description: 'Limits of a run: time, output tokens, cost.' }),
+    policy: policy(limits)
+      .nullish()
+      .meta({ description: 'Limits of a run: time, output tokens, cost, what its sandbox may use.' }),
   }
 }
 
@@ -193,8 +195,40 @@ function policy(limits: Limits) {
         .max(1_000_000)
         .nullish()
         .meta({ description: 'Most US dollars over the whole run, for models with a price. No default.' }),
+      maxToolDuration: range(limits.maxToolDuration, ' seconds')
+        .nullish()
+        .meta({
+          description: `Longest time of one tool call, seconds. Default ${limits.maxToolDuration.default}. Over it the call is stopped, the model is told, and the run goes on.`,
+        }),
+      sandbox: sandboxPolicy(limits.sandbox).nullish(),
     })
     .meta({ title: 'Policy', description: 'Limits of a run. What is left out takes the server’s default.' })
+}
+
+function sandboxPolicy(limits: Limits['sandbox']) {
+  const field = (name: keyof SandboxLimits, what: string, unit = '', fractions = false) => {
+    const schema = fractions ? between(z.number(), limits[name], unit) : range(limits[name], unit)
+    return schema.nullish().meta({ description: `${what} Default ${limits[name].default}.` })
+  }
+  return z
+    .object({
+      memoryMiB: field('memoryMiB', 'Memory, MiB; the workspace’s files count.', ' MiB'),
+      cpus: field('cpus', 'Processor cores, fractions allowed.', ' cores', true),
+      pids: field('pids', 'Processes and threads.'),
+      workspaceMiB: field('workspaceMiB', 'Size of the workspace, MiB.', ' MiB'),
+      files: field('files', 'Files and directories in the workspace.'),
+      outputBytes: field(
+        'outputBytes',
+        'Output kept of one tool call, bytes; the middle of a longer one is cut.',
+        ' bytes',
+      ),
+    })
+    .meta({
+      title: 'SandboxPolicy',
+      description:
+        'What a sandbox of the run may use. Which limit ended a step is told to the model, and in the trace.',
+      examples: [{ memoryMiB: limits.memoryMiB.max, pids: limits.pids.max }],
+    })
 }
 
 function inputFile() {
@@ -306,8 +340,12 @@ function whole(min: number) {
 
 /** Both ends stand in the message, whichever was passed. */
 function range(limit: Range, unit: string) {
+  return between(z.int(), limit, unit)
+}
+
+function between<N extends z.ZodNumber>(number: N, limit: Range, unit: string): N {
   const error = `must be from ${limit.min.toLocaleString('en')} to ${limit.max.toLocaleString('en')}${unit}`
-  return z.int().min(limit.min, { error }).max(limit.max, { error })
+  return number.min(limit.min, { error }).max(limit.max, { error })
 }
 
 function mib(bytes: number): string {

@@ -6,7 +6,7 @@ import { type Agent, type AgentConfig, agentEtag, type McpServer, type Policy } 
 import type { StoredEvent } from '../../domain/event.ts'
 import type { Story, TraceStep } from '../../domain/fold.ts'
 import type { Interaction } from '../../domain/interaction.ts'
-import type { Limits } from '../../domain/limits.ts'
+import type { Limits, SandboxLimits } from '../../domain/limits.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { check, unknownFields, wrongField } from '../fields.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
@@ -102,7 +102,10 @@ export function createRevision20260520(limits: Limits): Codec {
 }
 
 /** The fields as the domain has them: lists of MCP servers in one form, `network` checked against what is allowed. */
-function toSettings<F extends SentSettings>(fields: F, policyOf: (sent: object) => object = withoutNulls): AgentConfig {
+function toSettings<F extends SentSettings>(
+  fields: F,
+  policyOf: (sent: object) => object = withoutNullsBelow,
+): AgentConfig {
   refuseNetwork(fields.network)
   const settings: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(fields)) if (value !== undefined) settings[key] = value
@@ -119,10 +122,12 @@ interface SentMcpServer {
   readonly requireApproval?: unknown
 }
 
+type Nullable<T> = { readonly [K in keyof T]?: T[K] | null }
+
 interface SentSettings {
   readonly mcp?: readonly SentMcpServer[] | null
   readonly network?: AgentConfig['network'] | null
-  readonly policy?: { [K in keyof Policy]?: Policy[K] | null } | null
+  readonly policy?: Nullable<Omit<Policy, 'sandbox'> & { readonly sandbox?: Nullable<SandboxLimits> | null }> | null
 }
 
 function refuseNetwork(network: AgentConfig['network'] | null): void {
@@ -256,6 +261,11 @@ function rfc3339(ms: number): string {
 type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }
 
 /** On one level: a `null` means that the field is absent. */
+function withoutNullsBelow(value: object): object {
+  const below = (entry: unknown) => (typeof entry === 'object' && entry !== null ? withoutNullsBelow(entry) : entry)
+  return Object.fromEntries(Object.entries(withoutNulls(value)).map(([key, entry]) => [key, below(entry)]))
+}
+
 function withoutNulls<T extends object>(value: T): WithoutNulls<T> {
   return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== null)) as WithoutNulls<T>
 }
