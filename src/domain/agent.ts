@@ -3,6 +3,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { SandboxLimits } from './limits.ts'
+import type { Network } from './network.ts'
 
 export const TOOL_NAMES = ['code_execution', 'web_search', 'file_read', 'file_write', 'browser'] as const
 export type ToolName = (typeof TOOL_NAMES)[number]
@@ -23,8 +24,6 @@ export interface Policy {
   readonly maxToolDuration?: number
   readonly sandbox?: Partial<SandboxLimits>
 }
-
-export type Network = 'disabled' | 'public' | { readonly allow: readonly string[] }
 
 export interface McpServer {
   readonly name: string

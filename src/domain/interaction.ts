@@ -1,8 +1,9 @@
 /** An interaction: what was asked (RunRequest), what it runs with (RunSpec), and its row (Interaction). */
-import type { AgentConfig, Labels, McpServer, Network, Policy, ToolName } from './agent.ts'
+import type { AgentConfig, Labels, McpServer, Policy, ToolName } from './agent.ts'
 import type { RunError } from './errors.ts'
 import type { Stage, Status, StopReason, Warning } from './event.ts'
 import type { SandboxLimits } from './limits.ts'
+import type { Network } from './network.ts'
 import type { Usage } from './usage.ts'
 
 /** A JSON Schema, checked to compile when it was accepted. */

@@ -13,6 +13,7 @@ import { type Dial, dialTcp, openSocket } from './dial.ts'
 import { createJudge, type Target } from './judge.ts'
 import { type Patience, startPatience } from './patience.ts'
 import { type Egress, EgressError, type Fetched, type FetchOptions } from './port.ts'
+import { createSandboxProxy } from './proxy.ts'
 import { type Resolve, resolveByDns } from './resolve.ts'
 
 export interface EgressParts {
@@ -37,7 +38,8 @@ interface Hop {
 
 export function createEgress(parts: EgressParts): Egress {
   const { allowPrivate, log, resolve = resolveByDns, dial = dialTcp, idleMs = IDLE_MS } = parts
-  const { judgeUrl, mayDial } = createJudge(allowPrivate)
+  const judge = createJudge(allowPrivate)
+  const { judgeUrl, mayDial } = judge
 
   async function addressesOf(target: Target, patience: Patience): Promise<readonly string[]> {
     if (target.address !== undefined) return [target.address]
@@ -49,23 +51,50 @@ export function createEgress(parts: EgressParts): Egress {
     return found
   }
 
-  async function visit(target: Target, sent: Sent, options: FetchOptions, patience: Patience): Promise<Hop> {
+  /** The addresses of a target, once each of them was judged and whoever counts contacts was told. */
+  async function clearedAddresses(
+    target: Target,
+    mayConnect: (address: string) => boolean,
+    onConnect: FetchOptions['onConnect'],
+    patience: Patience,
+  ): Promise<readonly string[]> {
     const { host, port } = target
     const addresses = await addressesOf(target, patience)
-    const allowed = addresses.every((address) => mayDial(target, address))
-    await options.onConnect?.({ host, port, outcome: allowed ? 'dialled' : 'refused' })
+    const allowed = addresses.every(mayConnect)
+    await onConnect?.({ host, port, outcome: allowed ? 'dialled' : 'refused' })
     if (!allowed) {
       log.warn({ host, port }, 'refused to connect to an address that is not public')
       throw new EgressError('refused', `${host} is not a public address.`)
     }
     log.debug({ host, port }, 'connecting')
+    return addresses
+  }
+
+  async function visit(target: Target, sent: Sent, options: FetchOptions, patience: Patience): Promise<Hop> {
+    const mayConnect = (address: string) => mayDial(target, address)
+    const addresses = await clearedAddresses(target, mayConnect, options.onConnect, patience)
     const opening = openSocket(dial, target, addresses, patience.signal)
     try {
       return await request(target, await patience.await(opening), sent, patience)
     } catch (error) {
       opening.then((socket) => socket.destroy()).catch(() => {})
       patience.signal.throwIfAborted()
-      throw new EgressError('unreachable', `${host} can't be reached${codeOf(error)}.`, error)
+      throw new EgressError('unreachable', `${target.host} can't be reached${codeOf(error)}.`, error)
+    }
+  }
+
+  /** For a sandbox's proxy: the connection alone. */
+  async function dialFor(target: Target, onConnect: FetchOptions['onConnect'], signal: AbortSignal): Promise<Socket> {
+    const patience = startPatience(signal, Number.POSITIVE_INFINITY, idleMs)
+    try {
+      const mayConnect = (address: string) => judge.mayTunnel(target, address)
+      const addresses = await clearedAddresses(target, mayConnect, onConnect, patience)
+      return await openSocket(dial, target, addresses, patience.signal)
+    } catch (error) {
+      if (error instanceof EgressError) throw error
+      throw new EgressError('unreachable', `${target.host} can't be reached${codeOf(error)}.`, error)
+    } finally {
+      patience.stop()
     }
   }
 
@@ -99,6 +128,7 @@ export function createEgress(parts: EgressParts): Egress {
       const judged = judgeUrl(url)
       return typeof judged === 'string' ? judged : undefined
     },
+    openProxy: (terms) => createSandboxProxy({ ...judge, dial: dialFor, log }, terms),
     async fetch(url, options) {
       const patience = startPatience(options.signal, options.timeoutMs, options.idleMs ?? idleMs)
       try {

@@ -16,6 +16,12 @@ export interface Judge {
   judgeUrl(text: string): Target | string
   /** Whether this target may be dialled at this address, which its host was found to have. */
   mayDial(target: Target, address: string): boolean
+  /** For programs in a sandbox, whose hosts and ports are a rule's to allow: the host of an authority, or what is wrong with it. */
+  judgeHost(host: string, port: number, tls: boolean): Target | string
+  /** Whether a sandbox's connection may be dialled at this address. */
+  mayTunnel(target: Target, address: string): boolean
+  /** Whether the operator opened this very address and port. */
+  isOpened(target: Target): boolean
 }
 
 interface Opening {
@@ -38,8 +44,7 @@ export function createJudge(allowPrivate: readonly string[]): Judge {
   function mayDial({ tls, port }: Target, text: string): boolean {
     const address: Address | undefined = parseAddress(text)
     if (!address) return false
-    if (openings.some((opening) => opensPort(opening, port) && contains(opening.range, address))) return true
-    return tls && WEB_PORTS.has(port) && isGlobal(address)
+    return isOpen(port, text) || (tls && WEB_PORTS.has(port) && isGlobal(address))
   }
 
   function judgeUrl(text: string): Target | string {
@@ -62,7 +67,33 @@ export function createJudge(allowPrivate: readonly string[]): Judge {
     return target
   }
 
-  return { judgeUrl, mayDial }
+  function isOpen(port: number, text: string): boolean {
+    const address = parseAddress(text)
+    return (
+      address !== undefined && openings.some((opening) => opensPort(opening, port) && contains(opening.range, address))
+    )
+  }
+
+  return {
+    judgeUrl,
+    mayDial,
+    judgeHost(host, port, tls) {
+      // Before any parser makes something else of it: no brackets, user names, control characters.
+      if (!/^[a-z0-9.-]{1,254}$/i.test(host)) return 'must be a host name of letters, digits, dots and hyphens'
+      const address = `${tls ? 'https' : 'http'}://${host}:${port}`
+      if (!URL.canParse(address)) return 'is not a valid host'
+      const target = toTarget(new URL(address))
+      if (target.address !== undefined) {
+        return isOpen(port, target.address) ? target : 'must be a host name, not an address'
+      }
+      return HOST_NAME.test(target.host) ? target : 'is not a valid host name'
+    },
+    mayTunnel({ port }, text) {
+      const address = parseAddress(text)
+      return address !== undefined && (isGlobal(address) || isOpen(port, text))
+    },
+    isOpened: ({ address, port }) => address !== undefined && isOpen(port, address),
+  }
 }
 
 const WRONG_PORT = 'must not name another port than 443 or 80'

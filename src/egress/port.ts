@@ -4,6 +4,9 @@
  * there.
  */
 
+import type { Duplex } from 'node:stream'
+import type { Network } from '../domain/network.ts'
+
 /** A host that a fetch turned to, for the audit. Told once a redirect, before anything is dialled. */
 export interface Contact {
   /** A name, or an address as the URL had it. */
@@ -46,6 +49,23 @@ export interface Egress {
   faultOf(url: string): string | undefined
   /** Throws EgressError; the signal's reason where that aborts. */
   fetch(url: string, options: FetchOptions): Promise<Fetched>
+  /** For the programs of one sandbox. */
+  openProxy(terms: SandboxProxyTerms): SandboxProxy
+}
+
+export interface SandboxProxyTerms {
+  readonly network: Network
+  /** Awaited before a host is dialled, and for each that is refused. */
+  readonly onConnect: (contact: Contact) => Promise<void>
+  /** In both directions together. */
+  readonly maxBytes: number
+}
+
+export interface SandboxProxy {
+  /** Takes a connection that was made inside. */
+  handle(connection: Duplex): void
+  /** Ends all that goes through it. Idempotent. */
+  close(): void
 }
 
 /** What holds for every request of a library that is handed a `fetch`. */

@@ -7,6 +7,7 @@ import type { StoredEvent } from '../../domain/event.ts'
 import type { Story, TraceStep } from '../../domain/fold.ts'
 import type { Interaction } from '../../domain/interaction.ts'
 import type { Limits, SandboxLimits } from '../../domain/limits.ts'
+import { beyondCeiling } from '../../domain/network.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { check, unknownFields, wrongField } from '../fields.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
@@ -131,8 +132,9 @@ interface SentSettings {
 }
 
 function refuseNetwork(network: AgentConfig['network'] | null): void {
-  if (network === undefined || network === null || network === 'disabled') return
-  throw wrongField('network', 'must be "disabled": the operator of this server allows no sandbox network')
+  if (network === undefined || network === null) return
+  const beyond = beyondCeiling(network, 'disabled')
+  if (beyond !== undefined) throw wrongField('network', beyond)
 }
 
 function toMcpServer(sent: SentMcpServer, i: number): McpServer {

@@ -1,0 +1,89 @@
+/**
+ * What a run's programs may reach outside, and the operator's ceiling over it.
+ *
+ * A rule of an allow-list is a host (`api.example.com`), all hosts below one (`*.example.com`, not `example.com` itself),
+ * either with a port (`host:8443`; without one 80 and 443). Names are what is allowed; what addresses they lead to is the
+ * egress guard's to judge, each time.
+ */
+
+export type Network = 'disabled' | 'public' | NetworkRules
+
+export interface NetworkRules {
+  readonly allow: readonly string[]
+  /** Headers that the guard puts into requests to named hosts: usable from the sandbox, never in it. */
+  readonly inject?: readonly HeaderInjection[]
+}
+
+export interface HeaderInjection {
+  /** A host, without port or wildcard; it must be allowed. */
+  readonly host: string
+  readonly header: string
+  /** A credential of the project. */
+  readonly credentialId: string
+  /** Where the secret goes; default `Bearer {secret}` for Authorization, `{secret}` for other headers. */
+  readonly format?: string
+}
+
+interface HostRule {
+  /** Lower case, without the final dot. */
+  readonly host: string
+  /** Whether it means the hosts below `host` instead of it. */
+  readonly below: boolean
+  readonly port: number | undefined
+}
+
+const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
+const HOST = new RegExp(`^(?=.{1,253}$)${LABEL}(\\.${LABEL})*$`)
+const WEB_PORTS: readonly number[] = [80, 443]
+
+/** The rule, or what is wrong with it, in words that follow its name. */
+function parseHostRule(text: string): HostRule | string {
+  const [, star = '', name = '', digits] = /^(\*\.)?([^:]*?)\.?(?::(\d{1,5}))?$/.exec(text.toLowerCase()) ?? []
+  const host = name.replace(/\.$/, '')
+  if (!HOST.test(host)) {
+    return 'must be a host like "api.example.com", "*.example.com" or "api.example.com:8443" (letters, digits, dots, hyphens; write other names in punycode)'
+  }
+  if (star && !host.includes('.')) return 'must not open a whole top-level domain'
+  if (digits !== undefined && (Number(digits) < 1 || Number(digits) > 65_535)) return 'must name a port from 1 to 65535'
+  return { host, below: star !== '', port: digits === undefined ? undefined : Number(digits) }
+}
+
+/** Rules that were checked when they came in. */
+function rulesOf({ allow }: NetworkRules): HostRule[] {
+  return allow.map(parseHostRule).filter((rule) => typeof rule !== 'string')
+}
+
+export function allows(network: Network, host: string, port: number): boolean {
+  if (network === 'disabled') return false
+  if (network === 'public') return WEB_PORTS.includes(port)
+  return rulesOf(network).some((rule) => matchesHost(rule, host) && matchesPort(rule, port))
+}
+
+function matchesHost({ host, below }: HostRule, asked: string): boolean {
+  return below ? asked.endsWith(`.${host}`) : asked === host
+}
+
+function matchesPort({ port }: HostRule, asked: number): boolean {
+  return port === undefined ? WEB_PORTS.includes(asked) : port === asked
+}
+
+/** What of `asked` goes beyond the ceiling, in words that follow `network`; undefined where nothing does. */
+export function beyondCeiling(asked: Network, ceiling: Network): string | undefined {
+  if (asked === 'disabled' || ceiling === 'public') return undefined
+  if (ceiling === 'disabled') return 'must be "disabled": the operator of this server allows no network to sandboxes'
+  const allowed = `the operator of this server allows ${ceiling.allow.join(', ') || 'no host'}`
+  if (asked === 'public') return `must be "disabled" or an allow-list: ${allowed}`
+  const outside = asked.allow.find((text) => {
+    const rule = parseHostRule(text)
+    return typeof rule === 'string' || !rulesOf(ceiling).some((wider) => covers(wider, rule))
+  })
+  return outside === undefined ? undefined : `asks for ${outside}, but ${allowed}`
+}
+
+function covers(wider: HostRule, rule: HostRule): boolean {
+  const host = rule.below
+    ? wider.below && (rule.host === wider.host || rule.host.endsWith(`.${wider.host}`))
+    : matchesHost(wider, rule.host)
+  if (!host) return false
+  return rule.port === undefined ? wider.port === undefined : matchesPort(wider, rule.port)
+}

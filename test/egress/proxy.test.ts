@@ -1,0 +1,155 @@
+/** The proxy that a sandbox's programs have as their only way out. */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, it } from 'vitest'
+import type { Contact, SandboxProxyTerms } from '../../src/egress/port.ts'
+import { type Canary, guard, openCanary } from './canary.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function serve(listener?: Parameters<typeof openCanary>[1]): Promise<Canary> {
+  const canary = await openCanary('127.0.0.1', listener)
+  closers.push(canary.close)
+  return canary
+}
+
+interface World {
+  readonly port: number
+  readonly contacts: Contact[]
+  readonly lookups: string[]
+}
+
+/** A proxy that listens, as the runner does inside; every name leads to loopback. */
+async function openProxy(
+  network: SandboxProxyTerms['network'],
+  opened: readonly number[],
+  maxBytes = 1e9,
+): Promise<World> {
+  const contacts: Contact[] = []
+  const lookups: string[] = []
+  const egress = guard({
+    allowPrivate: opened.map((port) => `127.0.0.1:${port}`),
+    resolve: async (host) => {
+      lookups.push(host)
+      return ['127.0.0.1']
+    },
+  })
+  const proxy = egress.openProxy({ network, maxBytes, onConnect: async (contact) => void contacts.push(contact) })
+  const server: Server = createServer((socket) => proxy.handle(socket)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(() => server.close(), proxy.close)
+  return { port: (server.address() as { port: number }).port, contacts, lookups }
+}
+
+async function ask({ port }: World, path: string, headers: Record<string, string> = {}) {
+  const sent = request({ host: '127.0.0.1', port, path, headers })
+  const answered = once(sent, 'response')
+  sent.end()
+  const [response] = await answered
+  return { status: response.statusCode as number, body: await text(response) }
+}
+
+/** What the proxy says to raw bytes, and what comes after `more`. */
+async function say({ port }: World, bytes: string, more?: string): Promise<string> {
+  const socket: Socket = connect(port, '127.0.0.1')
+  socket.write(bytes)
+  if (more !== undefined) {
+    await once(socket, 'data')
+    socket.write(more)
+  }
+  return text(socket)
+}
+
+it('an allowed host is reached by plain http, and stands in the audit', async () => {
+  const site = await serve((asked, answer) => answer.end(`${asked.method} ${asked.url} ${asked.headers.host}`))
+  const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
+  const address = `http://example.com:${site.port}/path?q=1`
+  expect(await ask(world, address)).toEqual({ status: 200, body: `GET /path?q=1 example.com:${site.port}` })
+  expect(world.contacts).toEqual([{ host: 'example.com', port: site.port, outcome: 'dialled' }])
+})
+
+it('an allowed host is reached through a tunnel', async () => {
+  const site = await serve((asked, answer) => answer.end(`seen ${asked.url}`))
+  const world = await openProxy({ allow: [`*.example.com:${site.port}`] }, [site.port])
+  const inner = `GET /inside HTTP/1.1\r\nHost: a.example.com\r\nConnection: close\r\n\r\n`
+  expect(await say(world, `CONNECT a.example.com:${site.port} HTTP/1.1\r\nHost: x\r\n\r\n`, inner)).toContain(
+    'seen /inside',
+  )
+})
+
+const REFUSED: readonly [string, (port: number) => string][] = [
+  ['another host', (port) => `CONNECT other.com:${port} HTTP/1.1\r\n\r\n`],
+  ['the host below which others are allowed', (port) => `CONNECT below.com:${port} HTTP/1.1\r\n\r\n`],
+  ['a host that only ends alike', (port) => `CONNECT evilexample.com:${port} HTTP/1.1\r\n\r\n`],
+  ['another port', () => 'CONNECT example.com:22 HTTP/1.1\r\n\r\n'],
+  ['an address', (port) => `CONNECT 127.0.0.1:${port} HTTP/1.1\r\n\r\n`],
+  ['an address as one number', (port) => `CONNECT 2130706433:${port} HTTP/1.1\r\n\r\n`],
+  ['localhost', (port) => `CONNECT localhost:${port} HTTP/1.1\r\n\r\n`],
+  ['an address of version 6', (port) => `CONNECT [::1]:${port} HTTP/1.1\r\n\r\n`],
+  ['a user name before the host', (port) => `CONNECT example.com@other.com:${port} HTTP/1.1\r\n\r\n`],
+  ['no port', () => 'CONNECT example.com HTTP/1.1\r\n\r\n'],
+  [
+    'another host by absolute address',
+    (port) => `GET http://other.com:${port}/ HTTP/1.1\r\nHost: example.com:${port}\r\n\r\n`,
+  ],
+]
+
+it.each(REFUSED)('refuses %s, without a look-up and without a connection', async (_, bytes) => {
+  const site = await serve()
+  const world = await openProxy({ allow: [`example.com:${site.port}`, `*.below.com:${site.port}`] }, [])
+  expect(await say(world, bytes(site.port).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))).toMatch(
+    /^HTTP\/1.1 40[03] /,
+  )
+  expect(world.lookups).toEqual([])
+  expect(site.hits).toBe(0)
+})
+
+it.each([
+  ['a NUL in the host', (port: number) => `CONNECT example.com\0.other.com:${port} HTTP/1.1\r\n\r\n`],
+  ['a request that is none', () => '\x05\x01\x00'],
+  [
+    'two lengths',
+    (port: number) =>
+      `POST http://example.com:${port}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  ],
+])('closes the connection on %s', async (_, bytes) => {
+  const site = await serve()
+  const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
+  expect(await say(world, bytes(site.port))).not.toContain('200')
+  expect(site.hits).toBe(0)
+})
+
+it('a name that leads to a private address is refused when it is dialled', async () => {
+  const site = await serve()
+  const world = await openProxy('public', [])
+  expect((await ask(world, 'http://rebound.example/')).body).toContain('not a public address')
+  expect(world.contacts).toEqual([{ host: 'rebound.example', port: 80, outcome: 'refused' }])
+  expect(site.hits).toBe(0)
+})
+
+it('says what is allowed where something is not', async () => {
+  const world = await openProxy({ allow: ['example.com'] }, [])
+  const { status, body } = await ask(world, 'http://other.com/')
+  expect(status).toBe(403)
+  expect(body).toBe('Refused by the egress guard: other.com:80 is not allowed for this run; what is: example.com\n')
+})
+
+it('ends what goes over the bytes of the run, in whatever direction', async () => {
+  const site = await serve((_, answer) => answer.end(Buffer.alloc(100_000)))
+  const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port], 50_000)
+  await expect(ask(world, `http://example.com:${site.port}/`)).rejects.toThrow()
+  expect((await ask(world, `http://example.com:${site.port}/`)).body).toContain('has used its 50000 bytes')
+})
+
+it('headers that are the proxy’s alone don’t go on', async () => {
+  const site = await serve((asked, answer) => answer.end(JSON.stringify(asked.headers)))
+  const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
+  const headers = { 'proxy-authorization': 'Basic x', connection: 'close, x-hop', 'x-hop': '1', 'x-kept': '2' }
+  const seen = JSON.parse((await ask(world, `http://example.com:${site.port}/`, headers)).body)
+  expect(seen).toEqual({ 'x-kept': '2', host: `example.com:${site.port}`, connection: 'close' })
+})
