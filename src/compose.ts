@@ -168,8 +168,9 @@ function openBlobs(location: Config['blobs']): Promise<Blobs> {
 }
 
 function openSandboxHost(config: Config, log: OpenOptions['log']): Promise<Sandboxes> {
-  const { driver, pool, maxOpen, rootfs, ...limits } = config.sandbox
-  return openSandboxes({ driver, dataDir: config.dataDir, limits, pool, maxOpen, rootfs, log })
+  const { driver, rootfs, image, dockerHost, runtime, pool, maxOpen, ...limits } = config.sandbox
+  const choice = { driver, rootfs, image, dockerHost, runtime }
+  return openSandboxes({ ...choice, dataDir: config.dataDir, limits, pool, maxOpen, log })
 }
 
 async function makeFirstKey(accounts: Accounts): Promise<string | undefined> {

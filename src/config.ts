@@ -60,6 +60,12 @@ export interface Config {
     readonly maxOpen: number
     /** A directory tree to be the sandbox's root; undefined: the host's `/usr`, read-only. */
     readonly rootfs: string | undefined
+    /** The image of the docker driver. */
+    readonly image: string
+    /** `unix:///var/run/docker.sock` */
+    readonly dockerHost: string
+    /** A runtime of that Docker, or `auto`. */
+    readonly runtime: string
   }
   readonly limits: Limits
   /** Empty: known environment keys, then local model servers, then the demo model. In the order of the file. */
@@ -243,8 +249,12 @@ export function unsupported(config: Config): string[] {
   if (config.databaseUrl !== undefined) {
     sentences.push('databaseUrl asks for Postgres; this version has SQLite only. Leave it out.')
   }
-  if (config.sandbox.driver !== 'bubblewrap') {
-    sentences.push(`sandbox.driver asks for ${config.sandbox.driver}; this version has bubblewrap only.`)
+  const { driver, rootfs } = config.sandbox
+  if (driver === 'kubernetes' || driver === 'restricted') {
+    sentences.push(`sandbox.driver asks for ${driver}; this version has bubblewrap and docker.`)
+  }
+  if (driver === 'docker' && rootfs !== undefined) {
+    sentences.push('sandbox.rootfs is for bubblewrap; with docker, name an image in sandbox.image.')
   }
   if (config.role !== 'all') {
     sentences.push(`role asks for ${config.role} alone; this version is one process that does all.`)

@@ -15,6 +15,8 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   ERRAND_API_KEY: 'For `errand run --server` and `errand agents --server`: the key, where `--key` is not given.',
 }
 
+const IMAGE_NAME = /^[A-Za-z0-9][\w./:@-]{0,254}$/
+
 const price = z.number('must be a number of US dollars per million tokens').min(0, 'must not be negative')
 
 const model = z
@@ -186,7 +188,7 @@ export const SETTINGS: readonly Setting[] = [
     env: 'ERRAND_SANDBOX',
     values: ['bubblewrap', 'docker', 'kubernetes', 'restricted'],
     fallback: 'bubblewrap',
-    doc: 'What makes sandboxes. **Only `bubblewrap` in this version.**',
+    doc: 'What makes sandboxes: `bubblewrap` needs no daemon, `docker` makes each in a container of its own. **`kubernetes` and `restricted` are not in this version.**',
   }),
   ...sandboxLimit('memoryMiB', 'Memory of one sandbox, MiB.'),
   ...sandboxLimit('cpus', 'Processor cores of one sandbox; fractions allowed.'),
@@ -199,6 +201,24 @@ export const SETTINGS: readonly Setting[] = [
   filePath('sandbox.rootfs', {
     must: 'the path of a directory',
     doc: 'A directory tree to be the sandboxes’ root; without it the host’s `/usr`, read-only.',
+  }),
+  text('sandbox.image', {
+    must: 'the name of an image',
+    pattern: IMAGE_NAME,
+    fallback: 'errand-sandbox',
+    doc: 'docker: the image that sandboxes are made of. `script/rootfs --image errand-sandbox` makes one with the usual tools for data.',
+  }),
+  text('sandbox.dockerHost', {
+    must: 'the address of a unix socket like unix:///var/run/docker.sock',
+    pattern: /^unix:\/\/\/\S+$/,
+    fallback: 'unix:///var/run/docker.sock',
+    doc: 'docker: where the daemon listens.',
+  }),
+  text('sandbox.runtime', {
+    must: 'the name of a runtime',
+    pattern: /^[\w.-]+$/,
+    fallback: 'auto',
+    doc: 'docker: which of the daemon’s runtimes. `auto` takes gVisor’s `runsc` where the daemon has it (a kernel of its own for each sandbox), else the daemon’s default.',
   }),
   list('egress.allowPrivate', {
     must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',

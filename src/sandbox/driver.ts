@@ -34,11 +34,22 @@ export interface Driver {
   close(): Promise<void>
 }
 
-export interface DriverOptions {
+/** Which driver, and what a host that runs cannot change of it. */
+export interface DriverChoice {
+  readonly driver: 'bubblewrap' | 'docker'
+  /** bubblewrap: a directory tree to be the sandbox's root; undefined: the host's /usr, read-only. */
+  readonly rootfs: string | undefined
+  /** docker: the image that sandboxes are made of. */
+  readonly image: string
+  /** docker: the daemon's socket, `unix:///var/run/docker.sock`. */
+  readonly dockerHost: string
+  /** docker: one of the daemon's runtimes; `auto`: gVisor's where it has it, else its default. */
+  readonly runtime: string
+}
+
+export interface DriverOptions extends DriverChoice {
   /** The private directory of this host; its hash makes names that must be unique on the machine. */
   readonly stateDir: string
-  /** A directory tree to be the sandbox's root; undefined: the host's /usr. */
-  readonly rootfs: string | undefined
 }
 
 /** pino's shape. */

@@ -5,6 +5,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFil
 import { connect } from 'node:net'
 import { extname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import type { DriverChoice } from './driver.ts'
 import type { HostOptions, StartReport } from './host/host-main.ts'
 
 /** A unix socket's path has 108 bytes, its end included. */
@@ -75,9 +76,9 @@ export function isHeld(lock: string): Promise<boolean> {
 }
 
 /** Of the program and the settings that a running host cannot change. */
-export function fingerprint(driver: string, rootfs: string | undefined): string {
-  const hash = createHash('sha256').update(JSON.stringify([driver, rootfs ?? null, process.execPath]))
-  for (const folder of ['.', 'host', 'bubblewrap']) {
+export function fingerprint(choice: DriverChoice): string {
+  const hash = createHash('sha256').update(JSON.stringify([choice, process.execPath]))
+  for (const folder of ['.', 'host', 'bubblewrap', 'docker']) {
     for (const name of readdirSync(join(import.meta.dirname, folder)).sort()) {
       if (['.ts', '.js', '.py'].includes(extname(name)))
         hash.update(readFileSync(join(import.meta.dirname, folder, name)))

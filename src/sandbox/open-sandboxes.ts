@@ -4,14 +4,14 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, openConnection } from './connection.ts'
-import type { Log } from './driver.ts'
+import type { DriverChoice, Log } from './driver.ts'
 import { fingerprint, hostPlaces, isHeld, startHost } from './host-process.ts'
 import { SandboxError, type Sandboxes, type SandboxLimits } from './port.ts'
 import type { HostSettings } from './protocol.ts'
 import { createRemoteSandbox } from './remote-sandbox.ts'
 
-export interface SandboxOptions {
-  readonly driver: 'bubblewrap' | 'docker' | 'kubernetes' | 'restricted'
+export interface SandboxOptions extends Omit<DriverChoice, 'driver'> {
+  readonly driver: DriverChoice['driver'] | 'kubernetes' | 'restricted'
   readonly dataDir: string
   /** Warm sandboxes are made with these; a spec with others gets a cold one. */
   readonly limits: SandboxLimits
@@ -19,8 +19,6 @@ export interface SandboxOptions {
   readonly pool: number
   /** Sandboxes in use at once. */
   readonly maxOpen: number
-  /** A directory tree to be the sandbox's root; undefined: the host's /usr, read-only. */
-  readonly rootfs: string | undefined
   readonly log: Log
   /** How long `open` waits for room, milliseconds. Default 15,000. */
   readonly waitMs?: number
@@ -33,12 +31,13 @@ const RETRY_MS = 50
 
 /** Throws an Error with one sentence, cause and remedy, where no sandbox can be made on this machine. */
 export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes> {
-  const { driver, rootfs, log } = options
-  if (driver !== 'bubblewrap') {
+  const { driver, rootfs, image, dockerHost, runtime, log } = options
+  if (driver !== 'bubblewrap' && driver !== 'docker') {
     throw new Error(
-      `sandbox.driver: this version of Errand has the bubblewrap driver only, not ${driver}. Set ERRAND_SANDBOX=bubblewrap.`,
+      `sandbox.driver: this version of Errand has the drivers bubblewrap and docker, not ${driver}. Set ERRAND_SANDBOX=bubblewrap.`,
     )
   }
+  const choice: DriverChoice = { driver, rootfs, image, dockerHost, runtime }
   const places = hostPlaces(options.dataDir)
   const settings: HostSettings = {
     limits: options.limits,
@@ -47,7 +46,7 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
     waitMs: options.waitMs ?? 15_000,
     graceMs: options.graceMs ?? 60_000,
   }
-  const print = fingerprint(driver, rootfs)
+  const print = fingerprint(choice)
   let closed = false
   let current: Promise<Connection> | undefined
 
@@ -79,7 +78,7 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
         if (!absent && !ending) throw error
         if (await isHeld(places.lock)) await sleep(RETRY_MS)
         else {
-          const report = await startHost({ ...places, fingerprint: print, driver: 'bubblewrap', rootfs, settings })
+          const report = await startHost({ ...places, fingerprint: print, ...choice, settings })
           if (report.outcome === 'failed') throw new Error(report.message)
         }
       }

@@ -370,7 +370,7 @@ describe('what this version does not have', () => {
   test('is refused with a sentence, though it is good configuration', () => {
     const config = read({
       ERRAND_DATABASE_URL: 'postgres://h/d',
-      ERRAND_SANDBOX: 'docker',
+      ERRAND_SANDBOX: 'kubernetes',
       ERRAND_ROLE: 'worker',
     })
     expect(unsupported(config)).toHaveLength(3)

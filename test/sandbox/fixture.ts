@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inject } from 'vitest'
 import { findPlaces } from '../../src/sandbox/bubblewrap/cgroups.ts'
-import type { Log } from '../../src/sandbox/driver.ts'
+import type { DriverChoice, Log } from '../../src/sandbox/driver.ts'
 import { openSandboxes, type SandboxOptions } from '../../src/sandbox/open-sandboxes.ts'
 import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '../../src/sandbox/port.ts'
 
@@ -12,7 +13,14 @@ import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '..
  * Tests that stand in test/sandbox itself run on every driver; those in test/sandbox/<driver> on that one alone. What
  * `openSandboxes` needs for the driver under test, as JSON can carry it.
  */
-export const DRIVER = { driver: 'bubblewrap', rootfs: undefined } as const satisfies Partial<SandboxOptions>
+export const DRIVER: DriverChoice = {
+  driver: 'bubblewrap',
+  rootfs: undefined,
+  image: 'none',
+  dockerHost: 'unix:///none',
+  runtime: 'auto',
+  ...inject('docker'),
+}
 
 export const LIMITS: SandboxLimits = {
   memoryMiB: 256,

@@ -72,7 +72,10 @@ outcomes`
   abstract.close()
 })
 
-test('the root is read-only, and nothing of the host but /usr is seen', async () => {
+/** An image has directories of its own, empty as Debian makes them. */
+const OF_AN_IMAGE = ['boot', 'home', 'media', 'mnt', 'opt', 'root', 'srv', 'sys', 'var']
+
+test('the root is read-only, and nothing of the host is seen but bubblewrap’s /usr', async () => {
   const { output } = await run(
     sandbox,
     'bash',
@@ -81,14 +84,14 @@ test('the root is read-only, and nothing of the host but /usr is seen', async ()
   const seen = output.trim().split('\n')
   expect(
     seen.filter((name) => !/^(bin|sbin|lib|lib32|lib64|libx32|dev|errand|etc|proc|run|tmp|usr|workspace)$/.test(name)),
-  ).toEqual([])
+  ).toEqual(DRIVER.driver === 'docker' ? OF_AN_IMAGE : [])
   expect(
     (await run(sandbox, 'bash', 'cat /etc/shadow /etc/ssl/private/* /proc/1/environ /proc/cmdline 2>/dev/null | wc -c'))
       .output,
   ).toBe('0\n')
   expect(
-    (await run(sandbox, 'bash', `ls ${world.dataDir} /root /home /var /sys 2>&1 | grep -c "No such file"`)).output,
-  ).toBe('5\n')
+    (await run(sandbox, 'bash', `ls -A ${world.dataDir} /root /home /sys 2>/dev/null | grep -v ':$' | wc -w`)).output,
+  ).toBe('0\n')
 })
 
 test('the runner cannot be killed, stopped, read or spoken for from inside', async () => {

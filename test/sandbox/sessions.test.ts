@@ -181,6 +181,7 @@ test("the environment is the sandbox's own", async () => {
   )
   expect(output.split('\n').filter(Boolean)).toEqual([
     'HOME',
+    'HOSTNAME',
     'LANG',
     'MPLBACKEND',
     'MPLCONFIGDIR',

@@ -35,7 +35,10 @@ const UIDS_A_HOST = 1000
 const STDERR_KEPT = 4096
 
 /** Throws an Error with a sentence for the operator where no sandbox can be made here. */
-export async function openBubblewrap({ stateDir, rootfs }: DriverOptions): Promise<Driver> {
+export async function openBubblewrap({
+  stateDir,
+  rootfs,
+}: Pick<DriverOptions, 'stateDir' | 'rootfs'>): Promise<Driver> {
   const bwrap = findBubblewrap()
   checkRoot(rootfs)
   const hash = createHash('sha256').update(stateDir).digest('hex').slice(0, 12)

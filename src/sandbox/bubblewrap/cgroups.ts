@@ -6,6 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { OWN_PROCESSES } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
 
 export interface Group {
@@ -29,8 +30,6 @@ export interface Cgroups {
 export type Controller = 'memory' | 'pids' | 'cpu'
 const CONTROLLERS: readonly Controller[] = ['memory', 'pids', 'cpu']
 
-/** Processes of our own in a group: bubblewrap twice, the runner, a keeper for each language. */
-const OWN_PROCESSES = 6
 const CPU_PERIOD_US = 100_000
 const MIB = 1024 * 1024
 
@@ -162,12 +161,8 @@ function killQuietly(pid: number): void {
 
 /** Where this process may make groups; undefined where nowhere. */
 export function findPlaces(): CgroupPlaces | undefined {
-  const memberships = readFileSync('/proc/self/cgroup', 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => /^\d+:([^:]*):(.*)$/.exec(line)!)
-    .map(([, controllers, path]) => ({ controllers: controllers!.split(','), path: path! }))
-  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n').map(parseMount)
+  const memberships = readMemberships('self')
+  const mounts = readMounts()
 
   const bases = new Map<Controller, string>()
   for (const controller of CONTROLLERS) {
@@ -210,6 +205,39 @@ function enable(directory: string): Controller[] {
   } catch {
     return []
   }
+}
+
+export interface MemoryGroup {
+  memoryKills(): number
+}
+
+/** The group that limits the memory of a process which another made. Undefined where none named for `name` is to be seen. */
+export function findMemoryGroup(pid: number, name: string): MemoryGroup | undefined {
+  const memberships = readMemberships(pid)
+  const mounts = readMounts()
+  for (const [version, controller, type] of [
+    ['v1', 'memory', 'cgroup'],
+    ['v2', '', 'cgroup2'],
+  ] as const) {
+    const own = memberships.find(({ controllers }) => controllers.includes(controller))
+    const mount = mounts.find((found) => found.type === type && (!controller || found.options.includes(controller)))
+    if (!own?.path.includes(name) || !mount) continue
+    const directory = join(mount.point, relative(mount.root, own.path))
+    if (existsSync(directory)) return { memoryKills: () => readMemoryKills(version, directory) }
+  }
+  return undefined
+}
+
+function readMemberships(process: number | 'self'): { controllers: string[]; path: string }[] {
+  return readFileSync(`/proc/${process}/cgroup`, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => /^\d+:([^:]*):(.*)$/.exec(line)!)
+    .map(([, controllers, path]) => ({ controllers: controllers!.split(','), path: path! }))
+}
+
+function readMounts() {
+  return readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n').map(parseMount)
 }
 
 function parseMount(line: string): { root: string; point: string; type: string; options: string[] } {

@@ -1,6 +1,6 @@
 /** The command line of a cell: joined to its cgroups, dropped to its uid, then bubblewrap with the runner as PID 1. */
+import { ENVIRONMENT, NODE_INSIDE, RUNNER_INSIDE } from '../inside.ts'
 import type { Profile } from '../port.ts'
-import { NODE_INSIDE, RUNNER_INSIDE } from './rootfs.ts'
 
 /** Joins the groups named before `--`, then becomes what stands behind it. Children inherit both limits. */
 export const LAUNCH_SCRIPT = `ulimit -c 0; ulimit -n 1024
@@ -9,19 +9,6 @@ shift; exec "$@"`
 
 const SECCOMP_FD = 3
 const INFO_FD = 4
-
-const ENVIRONMENT: Readonly<Record<string, string>> = {
-  PATH: '/errand/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
-  HOME: '/workspace',
-  USER: 'errand',
-  LANG: 'C.UTF-8',
-  TMPDIR: '/tmp',
-  TERM: 'dumb',
-  MPLBACKEND: 'Agg',
-  MPLCONFIGDIR: '/tmp/matplotlib',
-  XDG_CACHE_HOME: '/tmp/cache',
-  PYTHONDONTWRITEBYTECODE: '1',
-}
 
 export interface Cellar {
   readonly root: readonly string[]

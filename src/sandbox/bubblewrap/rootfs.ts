@@ -5,10 +5,6 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Where the pieces that Errand brings in stand inside. */
-export const RUNNER_INSIDE = '/errand/runner.py'
-export const NODE_INSIDE = '/errand/bin/node'
-
 /** Shown in the sandbox's /etc where the host has them. No keys: `ssl/private` is not among them. */
 const SHOWN_OF_ETC = [
   'alternatives',

@@ -7,32 +7,12 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Place, placesOf } from '../inside.ts'
 import type { Mount, SandboxLimits } from '../port.ts'
 
 /** In a mount namespace of its own: mounts what the table $0 says, then becomes what follows. One `mount` for all: 2 ms. */
 const MOUNT_SCRIPT = 'mount --no-mtab --internal-only --all --fstab "$0" && exec "$@"'
 const MIB = 1024 * 1024
-/** For the places that no program needs many files in. */
-const FEW_FILES = 2048
-const TMP_MIB = 64
-const PRIVATE_MIB = 8
-
-interface Place {
-  readonly path: string
-  readonly mebibytes: number
-  readonly files: number
-  readonly mode: string
-}
-
-function placesOf({ workspaceMiB, files }: SandboxLimits): Place[] {
-  const few = Math.min(files, FEW_FILES)
-  return [
-    { path: '/tmp', mebibytes: TMP_MIB, files, mode: '1777' },
-    { path: '/dev/shm', mebibytes: TMP_MIB, files: few, mode: '1777' },
-    { path: '/run/errand', mebibytes: PRIVATE_MIB, files: few, mode: '0700' },
-    { path: '/workspace', mebibytes: workspaceMiB, files, mode: '0755' },
-  ]
-}
 
 export interface Writable {
   /** Whether the number of files is bounded. */

@@ -8,21 +8,19 @@ import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeSync } fro
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { openBubblewrap } from '../bubblewrap/bubblewrap.ts'
-import type { Log } from '../driver.ts'
+import { openDocker } from '../docker/docker.ts'
+import type { Driver, DriverOptions, Log } from '../driver.ts'
 import type { HostSettings } from '../protocol.ts'
 import { openHost } from './host.ts'
 import { probeDriver } from './self-probe.ts'
 import { openServer } from './server.ts'
 
-export interface HostOptions {
-  readonly stateDir: string
+export interface HostOptions extends DriverOptions {
   readonly socketPath: string
   /** Name of an abstract socket: whoever holds it is the host of this data directory. The kernel gives it back. */
   readonly lock: string
   readonly logFile: string
   readonly fingerprint: string
-  readonly driver: 'bubblewrap'
-  readonly rootfs: string | undefined
   readonly settings: HostSettings
 }
 
@@ -62,9 +60,14 @@ async function takeLock(name: string): Promise<boolean> {
   })
 }
 
-/** What must not be seen inside. A configured tree has its own /etc and /var; the host's /usr comes without. */
-function secretsOf({ stateDir, rootfs }: HostOptions): string[] {
-  const ofHost = rootfs === undefined ? ['/etc/shadow', '/root', '/home', '/var'] : []
+const DRIVERS: Readonly<Record<DriverOptions['driver'], (options: DriverOptions) => Promise<Driver>>> = {
+  bubblewrap: openBubblewrap,
+  docker: openDocker,
+}
+
+/** What must not be seen inside. A configured tree and an image have their own /etc and /var; the host's /usr comes without. */
+function secretsOf({ driver, stateDir, rootfs }: HostOptions): string[] {
+  const ofHost = driver === 'bubblewrap' && rootfs === undefined ? ['/etc/shadow', '/root', '/home', '/var'] : []
   return [...ofHost, join(stateDir, 'lock-name')]
 }
 
@@ -75,7 +78,7 @@ async function main(options: HostOptions): Promise<void> {
   }
   const log = createFileLog(options.logFile)
   try {
-    const driver = await openBubblewrap({ stateDir: options.stateDir, rootfs: options.rootfs })
+    const driver = await DRIVERS[options.driver](options)
     const facts = await probeDriver(driver, options.settings.limits, secretsOf(options)).catch(async (error) => {
       await driver.close()
       throw error

@@ -72,6 +72,13 @@ def write_to(path):
     return 'written'
 
 
+def seen_in(path):
+    names = os.listdir(path)
+    if not names:
+        raise OSError(errno.ENOENT, 'empty')
+    return names
+
+
 def read_from(path):
     with open(path, 'rb') as file:
         return '%d bytes read' % len(file.read(64))
@@ -104,7 +111,7 @@ attempt('writing to /', lambda: write_to('/errand-probe'))
 attempt('writing to /etc', lambda: write_to('/etc/errand-probe'))
 attempt('writing to /dev', lambda: write_to('/dev/errand-probe'))
 attempt('writing to /proc/sys', lambda: write_to('/proc/sys/kernel/core_pattern'))
-attempt('/sys', lambda: os.listdir('/sys'))
+attempt('/sys', lambda: seen_in('/sys'))
 for path in targets['secrets']:
     attempt('seeing %s of the host' % path, lambda: os.stat(path))
 

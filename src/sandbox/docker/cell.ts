@@ -1,0 +1,99 @@
+/** A started container as a cell: its attached stdio, taken apart as Docker frames it, its end, and its memory kills. */
+import { type Duplex, PassThrough } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findMemoryGroup, type MemoryGroup } from '../bubblewrap/cgroups.ts'
+import type { Cell } from '../driver.ts'
+import { type Engine, EngineError } from './engine.ts'
+
+const STDERR_KEPT = 4096
+const GONE_WITHIN_MS = 15_000
+
+/** `onGone` is called when nothing of it is left. */
+export function createCell(engine: Engine, container: string, wire: Duplex, onGone: () => void): Cell {
+  const { stdout, words } = splitOutput(wire)
+  const { promise: exited, resolve } = Promise.withResolvers<string>()
+  wire.on('error', () => {}) // `close` follows
+  wire.once('end', () => wire.destroy())
+  wire.once('close', () => {
+    stdout.end()
+    resolve(words())
+  })
+  let group: MemoryGroup | undefined
+  void findGroup(engine, container).then((found) => {
+    group = found
+  })
+  let kills = 0
+  let ending: Promise<void> | undefined
+  async function end(): Promise<void> {
+    await removeContainer(engine, container)
+    wire.destroy()
+    onGone()
+  }
+  return {
+    stdin: wire,
+    stdout,
+    exited,
+    // The group goes with the container: what was counted last stands.
+    memoryKills: () => (kills = Math.max(kills, group?.memoryKills() ?? 0)),
+    end: () => (ending ??= end()),
+  }
+}
+
+/** Resolves when the daemon no longer knows it: its processes are dead by then, its layer and mounts gone. */
+export async function removeContainer(engine: Engine, container: string): Promise<void> {
+  const until = Date.now() + GONE_WITHIN_MS
+  for (let pause = 5; ; pause = Math.min(2 * pause, 200)) {
+    try {
+      await engine.ask('DELETE', `/containers/${container}`, { force: 1, v: 1 })
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error
+      if (error.status === 404) return
+      // 409: it is being removed already.
+      if (error.status !== 409 || Date.now() > until) {
+        throw new Error(`Docker could not remove the container ${container}: ${error.message}`)
+      }
+    }
+    await sleep(pause)
+  }
+}
+
+/** Undefined where the daemon's processes are not ours to see: then no memory kill can be told from another. */
+async function findGroup(engine: Engine, container: string): Promise<MemoryGroup | undefined> {
+  try {
+    const { State } = await engine.ask<{ State: { Pid: number } }>('GET', `/containers/${container}/json`)
+    return findMemoryGroup(State.Pid, container)
+  } catch {
+    return undefined // it has ended meanwhile
+  }
+}
+
+/** Eight bytes before each piece: the stream's number, three zeros, the piece's size. */
+function splitOutput(wire: Duplex): { stdout: PassThrough; words: () => string } {
+  const stdout = new PassThrough()
+  let stderr = ''
+  let head: Buffer = Buffer.alloc(0)
+  let left = 0
+  let stream = 0
+  wire.on('data', (bytes: Buffer) => {
+    let rest: Buffer = bytes
+    while (rest.length > 0) {
+      if (left === 0) {
+        const missing = 8 - head.length
+        head = Buffer.concat([head, rest.subarray(0, missing)])
+        rest = rest.subarray(missing)
+        if (head.length < 8) return
+        stream = head[0]!
+        left = head.readUInt32BE(4)
+        head = Buffer.alloc(0)
+        continue
+      }
+      const piece = rest.subarray(0, left)
+      left -= piece.length
+      rest = rest.subarray(piece.length)
+      if (stream === 2) stderr = (stderr + piece.toString()).slice(-STDERR_KEPT)
+      else if (!stdout.write(piece)) wire.pause()
+    }
+  })
+  stdout.on('drain', () => wire.resume())
+  return { stdout, words: () => stderr.trim() }
+}

@@ -1,0 +1,100 @@
+/**
+ * What a cell is to Docker: a container without network, capabilities, writable root or any piece of the host, with the
+ * runner as its first process. Docker's own defaults leave more open; each line here is one of the self-test's attacks.
+ */
+
+import { dirname } from 'node:path'
+import type { CellShape } from '../driver.ts'
+import { ENVIRONMENT, NODE_INSIDE, OWN_PROCESSES, type Place, placesOf, RUNNER_INSIDE } from '../inside.ts'
+import type { CellImage } from './image.ts'
+
+const MIB = 1024 * 1024
+const CPU_PERIOD_US = 100_000
+const USER = 1000
+
+/** Docker's own list, what tells of the host or its kernel, and a place that every user may write to. */
+const MASKED = [
+  ...[
+    'acpi',
+    'asound',
+    'cmdline',
+    'config.gz',
+    'interrupts',
+    'kcore',
+    'keys',
+    'key-users',
+    'kallsyms',
+    'latency_stats',
+  ],
+  ...['modules', 'sched_debug', 'scsi', 'sysrq-trigger', 'timer_list', 'timer_stats', 'vmallocinfo'],
+].map((name) => `/proc/${name}`)
+const READ_ONLY = ['bus', 'fs', 'irq', 'sys'].map((name) => `/proc/${name}`)
+
+export interface Making {
+  readonly image: CellImage
+  readonly seccomp: string
+  /** Undefined: the daemon's own. */
+  readonly runtime: string | undefined
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** The body of `POST /containers/create`. */
+export function containerOf({ limits, mounts }: CellShape, { image, seccomp, runtime, labels }: Making): object {
+  const env = { ...ENVIRONMENT, ...(image.path && { PATH: `${dirname(NODE_INSIDE)}:${image.path}` }) }
+  return {
+    Image: image.id,
+    Entrypoint: [image.python, '-I', '-S', RUNNER_INSIDE, '{}'],
+    Cmd: [],
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    User: `${USER}:${USER}`,
+    WorkingDir: '/workspace',
+    Hostname: 'sandbox',
+    Labels: labels,
+    Healthcheck: { Test: ['NONE'] },
+    StopSignal: 'SIGKILL',
+    ...{ AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true, Tty: false },
+    NetworkDisabled: true,
+    HostConfig: {
+      AutoRemove: true, // whoever dies: the runner ends with its stdin, and the container with the runner
+      Init: false,
+      LogConfig: { Type: 'none' },
+      ...(runtime && { Runtime: runtime }),
+      ...{ NetworkMode: 'none', IpcMode: 'private', CgroupnsMode: 'private', Dns: ['127.0.0.1'], DnsSearch: ['.'] },
+      ReadonlyRootfs: true,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges', `seccomp=${seccomp}`],
+      MaskedPaths: MASKED,
+      ReadonlyPaths: READ_ONLY,
+      Tmpfs: {
+        ...Object.fromEntries(image.volumes.map((path) => [path, EMPTY])),
+        '/sys': EMPTY,
+        '/dev/mqueue': EMPTY,
+        ...Object.fromEntries(placesOf(limits).map((place) => [place.path, tmpfs(place)])),
+      },
+      Mounts: mounts.map(({ source, target }) => {
+        return {
+          Type: 'bind',
+          Source: source,
+          Target: target,
+          ReadOnly: true,
+          BindOptions: { Propagation: 'rprivate' },
+        }
+      }),
+      Memory: limits.memoryMiB * MIB,
+      MemorySwap: limits.memoryMiB * MIB, // memory and swap together: no swap
+      // Not NanoCpus: the daemon refuses more cores than the machine has.
+      ...{ CpuPeriod: CPU_PERIOD_US, CpuQuota: Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US)) },
+      PidsLimit: limits.pids + OWN_PROCESSES,
+      Ulimits: [
+        { Name: 'core', Soft: 0, Hard: 0 },
+        { Name: 'nofile', Soft: 1024, Hard: 1024 },
+      ],
+    },
+  }
+}
+
+const EMPTY = 'ro,noexec,nosuid,nodev,size=4k'
+
+function tmpfs({ mebibytes, files, mode }: Place): string {
+  return `rw,exec,nosuid,nodev,size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${USER},gid=${USER}`
+}

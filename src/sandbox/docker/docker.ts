@@ -1,0 +1,137 @@
+/**
+ * The docker driver: a container a cell, hardened beyond Docker's defaults (container.ts), the runner as its first
+ * process over attached stdio. Nothing is ever run in it by `docker exec`.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Cell, CellShape, Driver, DriverOptions } from '../driver.ts'
+import type { SandboxLimits } from '../port.ts'
+import { createCell, removeContainer } from './cell.ts'
+import { containerOf } from './container.ts'
+import { createEngine, type Engine, EngineError } from './engine.ts'
+import { prepareImage } from './image.ts'
+import { seccompProfile } from './seccomp.ts'
+
+const HOST_LABEL = 'errand.host'
+
+/** Of `GET /info`. */
+interface Daemon {
+  readonly ServerVersion: string
+  readonly CgroupVersion?: string
+  readonly DefaultRuntime: string
+  readonly Runtimes: Readonly<Record<string, object>>
+  readonly SecurityOptions?: string[] | null
+  readonly MemoryLimit: boolean
+  readonly SwapLimit: boolean
+  readonly CpuCfsQuota: boolean
+  readonly PidsLimit: boolean
+}
+
+/** Throws an Error with a sentence for the operator where no sandbox can be made here. */
+export async function openDocker(options: DriverOptions): Promise<Driver> {
+  const engine = createEngine(options.dockerHost)
+  const daemon = await engine.ask<Daemon>('GET', '/info')
+  const runtime = chooseRuntime(options.runtime, daemon)
+  const host = createHash('sha256').update(options.stateDir).digest('hex').slice(0, 12)
+  const labels = { [HOST_LABEL]: host }
+  const seccomp = { code: seccompProfile('code'), browser: seccompProfile('browser') }
+  const used = new Set<string>()
+
+  async function sweep(): Promise<void> {
+    const filters = JSON.stringify({ label: [`${HOST_LABEL}=${host}`] })
+    const found = await engine.ask<{ Id: string; Names: string[] }[]>('GET', '/containers/json', { all: 1, filters })
+    const left = found.filter(({ Names }) => !Names.some((name) => used.has(name.replace(/^\//, ''))))
+    await Promise.all(left.map(({ Id }) => removeContainer(engine, Id)))
+  }
+  await sweep()
+  let image = await prepareImage(engine, options.image)
+
+  async function launch(shape: CellShape): Promise<Cell> {
+    const name = `errand-${host}-${randomBytes(6).toString('hex')}`
+    used.add(name)
+    const onGone = () => used.delete(name)
+    const create = () => {
+      const body = containerOf(shape, { image, seccomp: seccomp[shape.profile], runtime, labels })
+      return engine.ask<{ Id: string }>('POST', '/containers/create', { name }, body)
+    }
+    try {
+      const { Id } = await create().catch(async (error) => {
+        if (!(error instanceof EngineError) || error.status !== 404) throw error
+        image = await prepareImage(engine, options.image) // somebody tidied up the daemon's images
+        return create()
+      })
+      return await start(engine, Id, onGone)
+    } catch (error) {
+      onGone()
+      throw error instanceof EngineError ? new Error(`Docker: ${error.message}`, { cause: error }) : error
+    }
+  }
+
+  return {
+    name: 'docker',
+    launch,
+    sweep,
+    holds: (limits) => describe(limits, daemon, runtime ?? daemon.DefaultRuntime),
+    async close() {},
+  }
+}
+
+async function start(engine: Engine, container: string, onGone: () => void): Promise<Cell> {
+  try {
+    const wire = await engine.attach(container)
+    await engine.ask('POST', `/containers/${container}/start`)
+    return createCell(engine, container, wire, onGone)
+  } catch (error) {
+    await removeContainer(engine, container)
+    throw error
+  }
+}
+
+/** gVisor's where the daemon has it: a kernel of its own for each sandbox is worth its price. */
+function chooseRuntime(wanted: string, { Runtimes }: Daemon): string | undefined {
+  if (wanted === 'auto') return 'runsc' in Runtimes ? 'runsc' : undefined
+  if (wanted in Runtimes) return wanted
+  throw new Error(
+    `sandbox.runtime: this Docker has no runtime ${wanted}; it has ${Object.keys(Runtimes).join(', ')}. Add it to /etc/docker/daemon.json.`,
+  )
+}
+
+const OWN_KERNEL = /runsc|gvisor|kata|firecracker/i
+
+function describe(limits: SandboxLimits, daemon: Daemon, runtime: string) {
+  const options = (daemon.SecurityOptions ?? []).map((option) => /name=([\w-]+)/.exec(option)?.[1])
+  const version = `cgroup v${daemon.CgroupVersion ?? 1}`
+  const enforced = [
+    'network: none (an empty network namespace)',
+    'files: the root is read-only; nothing of the host is seen',
+    'system calls: seccomp filter, no capability, no new privileges, no further namespaces',
+    `workspace: ${limits.workspaceMiB} MiB; /tmp and /dev/shm: 64 MiB each`,
+    `number of files: ${limits.files} in the workspace, as many in /tmp`,
+  ]
+  const notEnforced: string[] = []
+  const say = (holds: boolean, held: string, missing: string) =>
+    (holds ? enforced : notEnforced).push(holds ? held : missing)
+  const remedy = 'this Docker says that its kernel or cgroups can not'
+  say(
+    daemon.MemoryLimit,
+    `memory: ${limits.memoryMiB} MiB, files of the workspace included (${version})`,
+    `memory: ${remedy}`,
+  )
+  say(daemon.SwapLimit, 'swap: none', `swap: ${remedy}`)
+  say(
+    daemon.CpuCfsQuota,
+    `processor: ${limits.cpus} ${limits.cpus === 1 ? 'core' : 'cores'} (${version})`,
+    `processor time: ${remedy}`,
+  )
+  say(daemon.PidsLimit, `processes: ${limits.pids} (${version})`, `number of processes: ${remedy}`)
+  say(
+    OWN_KERNEL.test(runtime),
+    `kernel: one of its own for each sandbox (${runtime})`,
+    `kernel: shared with the host (${runtime}); for tenants hostile to each other install gVisor and set sandbox.runtime: runsc`,
+  )
+  say(
+    options.includes('userns') || options.includes('rootless'),
+    'host user: root and users inside are nobody outside (user namespace)',
+    "host user: sandboxes run under the host's uid 1000: start the daemon with userns-remap, or rootless",
+  )
+  return { enforced, notEnforced }
+}

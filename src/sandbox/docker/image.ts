@@ -1,0 +1,124 @@
+/**
+ * The image that cells are made of: the operator's, with one layer of ours on top that holds the runner, and Node where
+ * the image has none. So no container has a piece of the host mounted, and the daemon need not see the same files as we.
+ * Its tag is a hash of what is in it: it is made once and found again.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type Engine, EngineError } from './engine.ts'
+import { tarStream } from './tar.ts'
+
+export interface CellImage {
+  readonly id: string
+  /** Where its Python is. */
+  readonly python: string
+  /** The image's own, where it says one. */
+  readonly path: string | undefined
+  /** Places that the image wants to be volumes: writable and on the host's disk. */
+  readonly volumes: readonly string[]
+}
+
+interface Inspected {
+  readonly Id: string
+  readonly Config?: { Env?: string[] | null; Volumes?: object | null }
+}
+
+const REPOSITORY = 'errand-cell'
+const BASE_LABEL = 'errand.base'
+const RUNNER = join(dirname(import.meta.dirname), 'runner.py')
+const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
+
+/** Throws an Error with a sentence where there is no such image, or it has no Python. */
+export async function prepareImage(engine: Engine, name: string): Promise<CellImage> {
+  const base = await findImage(engine, name)
+  if (!base) {
+    throw new Error(
+      `sandbox.image: this Docker has no image ${name}. Make one by script/rootfs --image ${name}, or docker pull another and name it.`,
+    )
+  }
+  const path = base.Config?.Env?.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length)
+  const { size, mtimeMs } = statSync(process.execPath)
+  const content = [base.Id, readFileSync(RUNNER, 'utf8'), process.execPath, size, mtimeMs]
+  const tag = `${REPOSITORY}:${createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 16)}`
+  const labels = { [BASE_LABEL]: name }
+
+  const { Id: container } = await engine.ask<{ Id: string }>(
+    'POST',
+    '/containers/create',
+    {},
+    {
+      Image: base.Id,
+      Cmd: ['/bin/true'], // never started
+      Entrypoint: [],
+      NetworkDisabled: true,
+      Labels: labels,
+    },
+  )
+  try {
+    const directories = (path ?? USUAL_PATH).split(':').filter((directory) => directory.startsWith('/'))
+    const python = await findProgram(engine, container, 'python3', directories)
+    if (!python) throw new Error(`sandbox.image: ${name} has no python3, which the sandbox needs.`)
+    const made = await findImage(engine, tag)
+    if (!made) {
+      const node = await findProgram(engine, container, 'node', ['/usr/local/bin', '/usr/bin'])
+      await engine.give(
+        'PUT',
+        `/containers/${container}/archive`,
+        { path: '/' },
+        tarStream(ourFiles(node === undefined)),
+      )
+      const [repo = '', tagName = ''] = tag.split(':')
+      await engine.ask('POST', '/commit', { container, repo, tag: tagName, pause: 0 }, { Labels: labels })
+      await removeOthers(engine, name, tag)
+    }
+    const { Id } = made ?? (await findImage(engine, tag))!
+    return { id: Id, python, path, volumes: Object.keys(base.Config?.Volumes ?? {}) }
+  } finally {
+    await engine.ask('DELETE', `/containers/${container}`, { force: 1, v: 1 })
+  }
+}
+
+function ourFiles(withNode: boolean) {
+  return [
+    { name: 'errand' },
+    { name: 'errand/runner.py', source: RUNNER },
+    ...(withNode ? [{ name: 'errand/bin' }, { name: 'errand/bin/node', source: process.execPath }] : []),
+  ]
+}
+
+async function findImage(engine: Engine, name: string): Promise<Inspected | undefined> {
+  try {
+    return await engine.ask<Inspected>('GET', `/images/${encodeURI(name)}/json`)
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 404) return undefined
+    throw error
+  }
+}
+
+async function findProgram(
+  engine: Engine,
+  container: string,
+  name: string,
+  directories: readonly string[],
+): Promise<string | undefined> {
+  for (const directory of directories) {
+    const path = join(directory, name)
+    try {
+      await engine.ask('HEAD', `/containers/${container}/archive`, { path })
+      return path
+    } catch (error) {
+      if (!(error instanceof EngineError && error.status === 404)) throw error
+    }
+  }
+  return undefined
+}
+
+/** What an earlier version of Errand or of the image left; the daemon keeps those that a container stands on. */
+async function removeOthers(engine: Engine, base: string, tag: string): Promise<void> {
+  const filters = JSON.stringify({ label: [`${BASE_LABEL}=${base}`], reference: [REPOSITORY] })
+  const found = await engine.ask<{ RepoTags?: string[] | null }[]>('GET', '/images/json', { filters })
+  for (const other of found.flatMap(({ RepoTags }) => RepoTags ?? [])) {
+    if (other !== tag) await engine.ask('DELETE', `/images/${other}`).catch(() => {})
+  }
+}
