@@ -1,22 +1,23 @@
 /**
  * `file_read`: a file of the sandbox as a model can use it: text by line ranges, a directory as a list, an image as an
- * image where the model can see, anything else described rather than dumped. Reads through the sandbox port alone.
+ * image and a PDF as a document where the model can see, anything else described rather than dumped. Reads through the
+ * sandbox port alone.
  */
 import { z } from 'zod'
 import { type Sandbox, SandboxError } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
 import { describeDirectory, whatIsThere } from './directory.ts'
 import { fileFailure } from './failure.ts'
-import { type FileKind, fileKind } from './file-kind.ts'
+import { fileKind } from './file-kind.ts'
 import { pathArgument } from './path-argument.ts'
+import { parsePages, presentPdf } from './pdf.ts'
+import { presentPicture } from './picture.ts'
 import type { Tool, ToolContext, ToolOutcome } from './port.ts'
 import { linesOf } from './text-lines.ts'
 
 const MIB = 1024 * 1024
-/** Above it a file is for code, not for reading. */
+/** Above it a file is for code, not for reading; but for a PDF, of which pages are read. */
 const MAX_READ_BYTES = 16 * MIB
-/** What providers take as one image. */
-const MAX_IMAGE_BYTES = 5 * MIB
 
 const line = z.int('must be a whole number').min(1, 'must be 1 or more')
 
@@ -26,10 +27,17 @@ const ARGUMENTS = toolArguments(
     path: pathArgument('Relative to the working directory, or absolute inside the sandbox. A directory is listed.'),
     startLine: line.optional().describe('First line to give, from 1. Default: the first.'),
     endLine: line.optional().describe('Last line to give, inclusive. Default: as many as fit.'),
+    pages: z
+      .string('must be a string')
+      .refine((text) => parsePages(text), 'must be a page or a range of pages, such as "3", "2-5" or "7-"')
+      .optional()
+      .describe('Of a PDF: the pages to give, such as "3", "2-5" or "7-". Default: all, or as many as fit.'),
   }),
 )
 
-const DESCRIPTION = `Reads a file of the sandbox. Text comes with its line range and line count: use startLine and endLine for parts of long files. A directory is listed; images are shown where the model can see them; other binary files are described by type and size.
+type Arguments = Extract<ReturnType<typeof ARGUMENTS.check>, { ok: true }>['value']
+
+const DESCRIPTION = `Reads a file of the sandbox. Text comes with its line range and line count: use startLine and endLine for parts of long files. A directory is listed. Images and PDFs are shown where the model can see them, PDFs else as text; use pages for parts of long ones. Other binary files are described by type and size.
 To compute over a file, use code_execution instead of reading it.`
 
 export function createFileRead(): Tool {
@@ -46,31 +54,32 @@ export function createFileRead(): Tool {
       }
       const sandbox = await context.sandbox()
       try {
-        const bytes = await sandbox.readFile(path, MAX_READ_BYTES)
-        return present(path, bytes, { startLine, endLine }, context)
+        return await present(checked.value, await sandbox.readFile(path, MAX_READ_BYTES), sandbox, context)
       } catch (error) {
+        if (error instanceof SandboxError && error.code === 'too_large' && (await isPdf(sandbox, path))) {
+          return presentPdf(path, undefined, rangeOf(checked.value), sandbox, context)
+        }
         return { output: await explain(error, sandbox, path, context) }
       }
     },
   }
 }
 
-function present(
-  path: string,
+async function present(
+  args: Arguments,
   bytes: Uint8Array,
-  range: { readonly startLine: number; readonly endLine: number | undefined },
+  sandbox: Sandbox,
   context: ToolContext,
-): ToolOutcome {
+): Promise<ToolOutcome> {
+  const { path, startLine = 1, endLine } = args
   const kind = fileKind(bytes)
   switch (kind.kind) {
     case 'text':
-      return { output: linesOf(path, bytes.length, kind, range, context.outputBytes) }
+      return { output: linesOf(path, bytes.length, kind, { startLine, endLine }, context.outputBytes) }
     case 'image':
-      return presentImage(path, bytes, kind, context.vision)
+      return presentPicture(path, bytes, kind.mimeType, context)
     case 'pdf':
-      return {
-        output: `\`${path}\` is a PDF (${bytes.length} bytes). Where the sandbox has pdftotext, get its text by code_execution: pdftotext -layout FILE - (language bash).`,
-      }
+      return presentPdf(path, bytes, rangeOf(args), sandbox, context)
     case 'binary':
       return {
         output: `\`${path}\` is a binary file (${kind.name}, ${bytes.length} bytes) and was not shown. Open it with code_execution.`,
@@ -80,21 +89,14 @@ function present(
   }
 }
 
-function presentImage(
-  path: string,
-  bytes: Uint8Array,
-  { mimeType }: Extract<FileKind, { kind: 'image' }>,
-  vision: boolean,
-): ToolOutcome {
-  const what = `\`${path}\` is an image (${mimeType}, ${bytes.length} bytes)`
-  if (!vision) return { output: `${what}. This model can't be shown images; work on it with code_execution.` }
-  if (bytes.length > MAX_IMAGE_BYTES) {
-    return { output: `${what}, more than the ${MAX_IMAGE_BYTES} bytes that can be shown. Make it smaller first.` }
-  }
-  return {
-    output: `${what}; it is shown here.`,
-    media: [{ type: 'image', mimeType, base64: Buffer.from(bytes).toString('base64') }],
-  }
+function rangeOf({ pages }: Arguments) {
+  return pages === undefined ? undefined : parsePages(pages)
+}
+
+/** By its first bytes. */
+async function isPdf(sandbox: Sandbox, path: string): Promise<boolean> {
+  for await (const chunk of sandbox.openFile(path, Number.MAX_SAFE_INTEGER)) return fileKind(chunk).kind === 'pdf'
+  return false
 }
 
 async function explain(error: unknown, sandbox: Sandbox, path: string, context: ToolContext): Promise<string> {

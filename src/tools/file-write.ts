@@ -8,6 +8,7 @@ import { toolArguments } from './arguments.ts'
 import { fileFailure } from './failure.ts'
 import { pathArgument } from './path-argument.ts'
 import type { Tool } from './port.ts'
+import { replaceOnce } from './replace.ts'
 
 const MIB = 1024 * 1024
 /** Characters in one call. */
@@ -83,39 +84,12 @@ async function write(sandbox: Sandbox, args: Arguments): Promise<string> {
 }
 
 async function replace(sandbox: Sandbox, path: string, find: string, content: string): Promise<string> {
-  const before = decode(await sandbox.readFile(path, MAX_REPLACE_BYTES))
-  if (before === undefined) return `Nothing was replaced: \`${path}\` is not UTF-8 text. Change it with code_execution.`
-  const times = occurrences(before, find)
-  if (times !== 1)
-    return `Nothing was replaced: \`find\` stands ${times} times in \`${path}\`, it must stand there exactly once. ${advice(before, find, times)}`
-  const at = before.indexOf(find)
-  const bytes = Buffer.from(before.slice(0, at) + content + before.slice(at + find.length), 'utf8')
+  const before = await sandbox.readFile(path, MAX_REPLACE_BYTES)
+  const replaced = replaceOnce(Buffer.from(before), find, content)
+  if (!replaced.ok) return `Nothing was replaced in \`${path}\`: ${replaced.why}`
+  const { bytes, line, note } = replaced
   await sandbox.writeFile(path, bytes, 'write')
-  const line = before.slice(0, at).split('\n').length
-  return `Replaced one place at line ${line} of \`${path}\`, which now has ${bytes.length} bytes.${returned(path)}`
-}
-
-function advice(text: string, find: string, times: number): string {
-  if (times > 1) return 'Give more of the text around the place.'
-  if (text.includes(find.replaceAll('\n', '\r\n')))
-    return 'The file has Windows line ends (\\r\\n): use them in `find`.'
-  return 'Read the file and give the text as it stands there, spaces included.'
-}
-
-/** Places that don't overlap. */
-function occurrences(text: string, find: string): number {
-  let times = 0
-  for (let at = text.indexOf(find); at !== -1; at = text.indexOf(find, at + find.length)) times++
-  return times
-}
-
-function decode(bytes: Uint8Array): string | undefined {
-  try {
-    // A byte order mark must come through: it is part of the file.
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
+  return `Replaced one place at line ${line} of \`${path}\`, which now has ${bytes.length} bytes.${note}${returned(path)}`
 }
 
 function returned(path: string): string {

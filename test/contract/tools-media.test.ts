@@ -2,73 +2,197 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { imageDimensionsFromData } from 'image-dimensions'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { type FakeProvider, openFakeProvider, type RecordedRequest } from '../fake-provider.ts'
+import { pdfOf } from '../support/pdf.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { bash, type Call, python, readFile, toolRunner } from '../support/tool-run.ts'
 
 /** One pixel, red. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+const DOT = { name: 'dot.png', content: PNG, encoding: 'base64' }
+const LEASE = { ERRAND_LEASE_S: '2' }
 
 let provider: FakeProvider
 let server: Server
-
-beforeEach(async () => {
+beforeAll(async () => {
   provider = await openFakeProvider()
+  const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake' }
+  const models = {
+    seeing: { ...model, vision: true },
+    reading: { ...model, vision: true, documents: true },
+    blind: model,
+  }
+  server = await startServer({ provider, config: { models, sandbox: { pool: 0, memoryMiB: 1024 } }, env: LEASE })
 })
-
-afterEach(async () => {
+afterAll(async () => {
   await server.stop()
   await rm(server.dataDir, { recursive: true, force: true })
   await provider.close()
 })
 
-function seeing(more: object = {}) {
-  const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake', vision: true, ...more }
-  return { config: { models: { 'svc-3.5-flash': model } }, env: { ERRAND_LEASE_S: '2' } }
+interface Shown {
+  readonly type: string
+  readonly mimeType: string
+  readonly bytes: Buffer
 }
-
-const read = (path: string, more: object = {}) => ({ toolCalls: [{ name: 'file_read', args: { path, ...more } }] })
 
 /** What a request shows beside its text, in order. */
-function shownIn({ body }: RecordedRequest): { type: string; url: string }[] {
-  return body.messages.flatMap(({ content }) =>
-    typeof content === 'string' || content === null
-      ? []
-      : content.flatMap((part) => {
-          const { type, image_url, file } = part as {
-            type: string
-            image_url?: { url: string }
-            file?: { file_data: string }
-          }
-          return type === 'text' ? [] : [{ type, url: image_url?.url ?? file!.file_data }]
-        }),
-  )
+function shownIn({ body }: RecordedRequest): Shown[] {
+  interface Part {
+    readonly type: string
+    readonly image_url?: { readonly url: string }
+    readonly file?: { readonly file_data: string }
+  }
+  const parts = body.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : ((content ?? []) as Part[])))
+  return parts.flatMap(({ type, image_url, file }) => {
+    const [, mimeType, base64] = /^data:(.*);base64,(.*)$/.exec(image_url?.url ?? file?.file_data ?? '') ?? []
+    return base64 === undefined ? [] : [{ type, mimeType: mimeType!, bytes: Buffer.from(base64, 'base64') }]
+  })
 }
 
-test('an image is shown again to the model after its server died, and goes with the interaction', async () => {
-  server = await startServer({ provider, ...seeing() })
-  const { promise: hold, resolve: release } = Promise.withResolvers<void>()
-  provider.when('[look]', read('dot.png'), [{ hold, text: 'never' }, { text: 'It is red.' }])
-  const file = { name: 'dot.png', content: PNG, encoding: 'base64' }
-  const { body } = await server.post('/v1beta/interactions', {
-    instruction: '[look]',
-    tools: ['file_read'],
-    files: [file],
-    background: true,
+const run = toolRunner(
+  () => server,
+  () => provider,
+)
+
+/** Calls in a turn each; what they brought, and what the model was shown in the end. */
+async function look(model: string, calls: Call[], files: object[]) {
+  const { body, outputs } = await run(calls, { model, files })
+  expect(body, JSON.stringify(body)).toMatchObject({ status: 'completed', output: 'Done.' })
+  return { outputs, shown: shownIn(provider.requests.at(-1)!) }
+}
+
+describe('a PDF', () => {
+  const bytes = pdfOf('Alpha speaks', 'Beta speaks', 'Gamma speaks')
+  const file = { name: 'in/a report.pdf', content: bytes.toString('base64'), encoding: 'base64' }
+
+  it('is given whole to a model that takes documents', async () => {
+    const { outputs, shown } = await look('reading', [readFile(file.name)], [file])
+    expect(shown).toEqual([{ type: 'file', mimeType: 'application/pdf', bytes }])
+    expect(outputs[0]).toContain(`3 pages, ${bytes.length} bytes`)
   })
-  const id = body.interactionId
-  await provider.received(2)
+
+  it('is given as images of its pages to one that sees, or that asks for some of them', async () => {
+    const { outputs, shown } = await look('seeing', [readFile(file.name), readFile(file.name, { pages: '2-' })], [file])
+    expect(outputs[0]).toContain('pages 1-3 are shown')
+    expect(outputs[1]).toContain('pages 2-3 are shown')
+    expect(shown.map(({ type, mimeType }) => [type, mimeType])).toEqual(Array(5).fill(['image_url', 'image/jpeg']))
+    expect(imageDimensionsFromData(shown[0]!.bytes)).toMatchObject({ width: 1568, height: 784 })
+    // The second page is the same picture in both, and another than the first.
+    expect(shown[3]!.bytes.equals(shown[1]!.bytes)).toBe(true)
+    expect(shown[0]!.bytes.equals(shown[1]!.bytes)).toBe(false)
+    const asked = await look('reading', [readFile(file.name, { pages: '3' })], [file])
+    expect(asked.outputs[0]).toContain('page 3 is shown')
+    expect(asked.shown.map(({ bytes }) => bytes.equals(shown[2]!.bytes))).toEqual([true])
+  })
+
+  it('is given as text, page by page, to one that sees nothing', async () => {
+    const calls = [readFile(file.name), readFile(file.name, { pages: '2' }), readFile(file.name, { pages: '4' })]
+    const { outputs, shown } = await look('blind', calls, [file])
+    expect(shown).toEqual([])
+    expect(outputs[0]).toMatch(/3 pages[\s\S]*--- page 1 ---\s+Alpha speaks[\s\S]*--- page 3 ---\s+Gamma speaks/)
+    expect(outputs[1]).toMatch(/page 2[\s\S]*Beta speaks/)
+    expect(outputs[1]).not.toMatch(/Alpha|Gamma/)
+    expect(outputs[2]).toContain('there is no page 4')
+  })
+
+  it('of many pages is given in parts, and it is said how to go on', async () => {
+    const long = pdfOf(...Array.from({ length: 120 }, (_, i) => `Leaf ${i + 1}`))
+    const files = [{ name: 'long.pdf', content: long.toString('base64'), encoding: 'base64' }]
+    const { outputs, shown } = await look('reading', [readFile('long.pdf')], files)
+    expect(shown).toHaveLength(10)
+    expect(outputs[0]).toContain('Go on with pages "11-120"')
+  })
+
+  it('that is none, is locked, or has no text is told as what it is', async () => {
+    const scanned = { name: 'scan.pdf', content: pdfOf('').toString('base64'), encoding: 'base64' }
+    const broken = { name: 'broken.pdf', content: '%PDF-1.7\nnothing of it is true' }
+    const { outputs, shown } = await look(
+      'blind',
+      [readFile(scanned.name), readFile(broken.name), readFile(file.name, { pages: 'two' })],
+      [scanned, broken, file],
+    )
+    expect(outputs[0]).toMatch(/without text/)
+    expect(outputs[1]).toMatch(/can't be read/)
+    expect(outputs[2]).toMatch(/`pages` must be a page or a range/)
+    expect(shown).toEqual([])
+    expect((await look('reading', [readFile(broken.name)], [broken])).shown).toEqual([])
+  })
+})
+
+describe('an image', () => {
+  it('is shown as it is where it is small enough', async () => {
+    const { outputs, shown } = await look('seeing', [readFile(DOT.name)], [DOT])
+    expect(shown).toEqual([{ type: 'image_url', mimeType: 'image/png', bytes: Buffer.from(PNG, 'base64') }])
+    expect(outputs[0]).toContain('1 × 1')
+  })
+
+  it('is made smaller where it is too large for a provider, with a word about it', async () => {
+    const make = python(`from PIL import Image
+Image.new("RGB", (4000, 1000), "red").save("wide.png")
+Image.effect_noise((1800, 1800), 100).convert("RGBA").save("heavy.png")
+Image.new("RGB", (100, 3000), "blue").save("high.jpg", exif=b"Exif\\0\\0MM\\0*\\0\\0\\0\\x08\\0\\x01\\x01\\x12\\0\\x03\\0\\0\\0\\x01\\0\\x06\\0\\0\\0\\0\\0\\0")`)
+    const { outputs, shown } = await look(
+      'seeing',
+      [make, ...['wide.png', 'heavy.png', 'high.jpg'].map((name) => readFile(name))],
+      [],
+    )
+    expect(outputs[1]).toMatch(/4000 × 1000, .* shown here at 1568 × 392/)
+    expect(shown.map(({ bytes }) => imageDimensionsFromData(bytes))).toMatchObject([
+      { width: 1568, height: 392 },
+      { width: 1568, height: 1568 },
+      // It lies on its side, and says so itself.
+      { width: 1568, height: 52 },
+    ])
+  })
+
+  it('that can not be made smaller is told, with what to do', async () => {
+    const header = bash(
+      `printf '\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR\\0\\0\\xff\\xff\\0\\0\\xff\\xff\\x08\\x02\\0\\0\\0' > bomb.png`,
+    )
+    const { outputs, shown } = await look('seeing', [header, readFile('bomb.png')], [])
+    expect(outputs[1]).toMatch(/65535 × 65535.*more than can be shown.*Make it smaller/)
+    expect(shown).toEqual([])
+  })
+
+  it('is described to a model that sees nothing', async () => {
+    const { outputs, shown } = await look('blind', [readFile(DOT.name)], [DOT])
+    expect(outputs[0]).toMatch(/image\/png.*This model can't be shown images/)
+    expect(shown).toEqual([])
+  })
+
+  it('gives way to newer ones where there are more than a provider takes, and its result says so', async () => {
+    const { outputs, shown } = await look('seeing', Array(23).fill(readFile(DOT.name)), [DOT])
+    expect(shown).toHaveLength(20)
+    const told = provider.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
+    expect(told.map(({ content }) => /not shown any more/.test(String(content)))).toEqual([
+      ...Array(3).fill(true),
+      ...Array(20).fill(false),
+    ])
+    // The trace is what the tool said.
+    for (const output of outputs) expect(output).toMatch(/it is shown here\.$/)
+  })
+})
+
+test('an image is shown again to the model after its server died, and goes with the interaction', async () => {
+  const { promise: hold, resolve: release } = Promise.withResolvers<void>()
+  const read = { toolCalls: [{ name: 'file_read', args: { path: DOT.name } }] }
+  provider.when('[look]', read, [{ hold, text: 'never' }, { text: 'It is red.' }])
+  const before = provider.requests.length
+  const body = { model: 'seeing', instruction: '[look]', tools: ['file_read'], files: [DOT], background: true }
+  const id = (await server.post('/v1beta/interactions', body)).body.interactionId
+  await provider.received(before + 2)
   const { dataDir, key } = server
   await server.stop('SIGKILL')
-  server = await startServer({ provider, dataDir, key, env: { ERRAND_LEASE_S: '2' } })
+  server = await startServer({ provider, dataDir, key, env: LEASE })
   await (await server.stream(`/v1beta/interactions/${id}:stream`)).all()
   release()
-  expect((await server.get(`/v1beta/interactions/${id}`)).body).toMatchObject({
-    status: 'completed',
-    output: 'It is red.',
-  })
-  const image = { type: 'image_url', url: `data:image/png;base64,${PNG}` }
-  expect(provider.requests.slice(1).map(shownIn)).toEqual([[image], [image]])
+  const got = (await server.get(`/v1beta/interactions/${id}`)).body
+  expect(got).toMatchObject({ status: 'completed', output: 'It is red.' })
+  const image = { type: 'image_url', mimeType: 'image/png', bytes: Buffer.from(PNG, 'base64') }
+  expect(provider.requests.slice(before + 1).map(shownIn)).toEqual([[image], [image]])
   expect(existsSync(join(dataDir, 'blobs', id))).toBe(true)
   expect((await server.request('DELETE', `/v1beta/interactions/${id}`)).status).toBe(200)
   expect(existsSync(join(dataDir, 'blobs', id))).toBe(false)

@@ -1,5 +1,6 @@
 /** A sandbox port in memory, for what tools do with arguments and outcomes. Code is not run: `exec` gives what was set. */
 
+import { Duplex } from 'node:stream'
 import { type Entry, type ExecRequest, type ExecResult, type Sandbox, SandboxError } from '../../src/sandbox/port.ts'
 import type { ToolContext } from '../../src/tools/port.ts'
 
@@ -57,9 +58,12 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
       }
       return [...entries.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
     },
-    spawn() {
-      throw new SandboxError('unavailable', 'nothing is run here')
-    },
+    // There is no program here.
+    spawn: () => ({
+      stream: Duplex.from([]),
+      exited: Promise.resolve({ kind: 'exit', code: 127 }),
+      kill() {},
+    }),
     async listen() {
       throw new SandboxError('unavailable', 'nothing is run here')
     },

@@ -1,0 +1,57 @@
+/** A program of the sandbox's own, run for a tool beside the session: what a hostile file does to it, it does inside. */
+import { type Sandbox, SandboxError } from '../sandbox/port.ts'
+
+export interface ProgramTerms {
+  /** Of its output; a longer one is no output. */
+  readonly maxBytes: number
+  readonly timeoutMs: number
+  /** Ends it. */
+  readonly signal: AbortSignal
+}
+
+export type ProgramEnd =
+  | { readonly ok: true; readonly output: Buffer }
+  /** `missing`: there is no such program. Its own last words, cut. */
+  | { readonly ok: false; readonly missing: boolean; readonly said: string }
+
+const MAX_WORDS = 300
+
+/** Throws SandboxError `lost` where the sandbox went; the signal's reason where that aborts. */
+export async function runProgram(sandbox: Sandbox, argv: readonly string[], terms: ProgramTerms): Promise<ProgramEnd> {
+  let said = ''
+  const program = sandbox.spawn({ argv, pipes: 'stdio' }, (text) => {
+    said = (said + text).slice(0, 10 * MAX_WORDS)
+  })
+  const patience = AbortSignal.any([terms.signal, AbortSignal.timeout(Math.max(1, terms.timeoutMs))])
+  patience.addEventListener('abort', program.kill)
+  if (patience.aborted) program.kill()
+  try {
+    program.stream.end()
+    const output = await collect(program.stream, terms.maxBytes)
+    if (output === undefined) program.kill()
+    const end = await program.exited
+    terms.signal.throwIfAborted()
+    if (end.kind === 'lost') throw new SandboxError('lost', 'The sandbox was lost.')
+    if (output && end.kind === 'exit' && end.code === 0) return { ok: true, output }
+    const words = patience.aborted ? 'It took too long.' : said.trim().slice(0, MAX_WORDS)
+    return { ok: false, missing: end.kind === 'exit' && end.code === 127, said: words }
+  } finally {
+    patience.removeEventListener('abort', program.kill)
+  }
+}
+
+/** Undefined over `maxBytes`. */
+async function collect(stream: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = []
+  let total = 0
+  try {
+    for await (const chunk of stream) {
+      total += chunk.length
+      if (total > maxBytes) return undefined
+      chunks.push(chunk)
+    }
+  } catch {
+    return undefined // its sandbox or itself has ended: `exited` says how
+  }
+  return Buffer.concat(chunks)
+}
