@@ -28,6 +28,7 @@ const PORTS = new Set([
   'egress/port.ts',
   'models/port.ts',
   'sandbox/port.ts',
+  'store/fixed-query.ts',
   'store/port.ts',
   'store/tables.ts',
   'telemetry/log.ts',

@@ -6,6 +6,7 @@ import { createSecretKey, hkdfSync } from 'node:crypto'
 import { sql } from 'kysely'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
+import { fixedQuery } from '../store/fixed-query.ts'
 import type { Database } from '../store/port.ts'
 import type { Accounts, Caller, KeyInfo, SettingName } from './accounts.ts'
 import { hashKey, isKeyText, newKeyText, visiblePrefix } from './key-text.ts'
@@ -22,6 +23,18 @@ export interface AccountsOptions {
   readonly secret: string
   readonly now?: () => number
 }
+
+/** Asked on every call. */
+const callerOf = fixedQuery((db, { hash }: { hash: string }) =>
+  db.query
+    .selectFrom('keys as k')
+    .innerJoin('projects as p', 'p.id', 'k.project_id')
+    .leftJoin('settings as s', (join) =>
+      join.onRef('s.account_id', '=', 'p.account_id').on('s.name', '=', sql.lit('experimental.managedAgents')),
+    )
+    .select(['k.id', 'k.project_id', 'k.expires_at', 'k.revoked_at', 'p.account_id', 's.value'])
+    .where('k.hash', '=', hash),
+)
 
 export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): Accounts {
   const hashSecret = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'errand api keys', 32)))
@@ -96,15 +109,7 @@ export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): A
       const hash = hashKey(hashSecret, key)
       const own = temporary.get(hash)
       if (own) return own
-      const row = await db.query
-        .selectFrom('keys as k')
-        .innerJoin('projects as p', 'p.id', 'k.project_id')
-        .leftJoin('settings as s', (join) =>
-          join.onRef('s.account_id', '=', 'p.account_id').on('s.name', '=', sql.lit('experimental.managedAgents')),
-        )
-        .select(['k.id', 'k.project_id', 'k.expires_at', 'k.revoked_at', 'p.account_id', 's.value'])
-        .where('k.hash', '=', hash)
-        .executeTakeFirst()
+      const [row] = (await db.query.executeQuery(callerOf(db, { hash }))).rows
       if (!row || row.revoked_at !== null) return undefined
       if (row.expires_at !== null && Number(row.expires_at) <= now()) return undefined
       touch(row.id)

@@ -4,8 +4,9 @@
  */
 import { sql } from 'kysely'
 import { databaseNow, fromNow } from './clock.ts'
+import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
-import type { Database } from './port.ts'
+import type { Database, Query } from './port.ts'
 
 /** How often a claimant looks again after others took what it had seen. */
 const CLAIM_ATTEMPTS = 10
@@ -32,59 +33,85 @@ export interface Claimant {
   readonly except?: readonly string[]
 }
 
+interface ClaimArguments {
+  readonly projectId: string
+  readonly owner: string
+  readonly leaseMs: number
+  readonly most: number
+}
+
 /**
- * Claims one interaction of a project that has room: the given one, or the oldest that waits (never claimed, or its lease
- * ran out). `SKIP LOCKED`: one that is being ended, or written to by a worker that lost it, holds up nobody.
+ * Claims one interaction of a project that has room, among the candidates. `SKIP LOCKED`: one that is being ended, or
+ * written to by a worker that lost it, holds up nobody.
  */
-export function claimQuery(db: Database, claimant: Claimant, projectId: string, id?: string) {
+function claimAmong(db: Database, args: ClaimArguments, narrow: (candidates: Candidates) => Candidates) {
   const now = databaseNow(db.dialect)
   const running = db.query
     .selectFrom('interactions as r')
     .select((s) => s.fn.countAll<number>().as('running'))
-    .where('r.project_id', '=', projectId)
+    .where('r.project_id', '=', args.projectId)
     .where('r.status', '=', sql.lit('running'))
     .where('r.lease_until', '>', now)
-  let candidate = db.query
-    .selectFrom('interactions as q')
-    .select('q.id')
-    .where('q.project_id', '=', projectId)
-    .where('q.status', '=', sql.lit('running'))
-    .where('q.lease_until', '<=', now)
-    .where(running, '<', claimant.runningPerProject)
-  if (claimant.except?.length) candidate = candidate.where('q.id', 'not in', claimant.except)
-  candidate =
-    id === undefined
-      ? candidate.orderBy('q.id').limit(1)
-      : // A new one does not go before those that wait.
-        candidate
-          .where('q.id', '=', id)
-          .where((eb) =>
-            eb.not(
-              eb.exists(
-                eb
-                  .selectFrom('interactions as w')
-                  .select('w.id')
-                  .where('w.project_id', '=', projectId)
-                  .where('w.status', '=', sql.lit('running'))
-                  .where('w.lease_until', '<=', now)
-                  .where('w.id', '<', id),
-              ),
-            ),
-          )
-  if (db.dialect === 'postgres') candidate = candidate.forUpdate().skipLocked()
+  const candidate = narrow(candidates(db).where('q.project_id', '=', args.projectId).where(running, '<', args.most))
   return db.query
     .updateTable('interactions')
     .set((eb) => ({
       epoch: eb('epoch', '+', 1),
       attempts: eb('attempts', '+', 1),
-      lease_owner: claimant.owner,
-      lease_until: fromNow(db.dialect, claimant.leaseMs),
+      lease_owner: args.owner,
+      lease_until: sql<number>`${now} + ${args.leaseMs}`,
       started_at: eb.fn.coalesce('started_at', now),
     }))
-    .where('id', '=', candidate)
+    .where('id', '=', db.dialect === 'postgres' ? candidate.forUpdate().skipLocked() : candidate)
     .returning(['id', 'project_id', 'epoch', 'last_seq', 'attempts', 'started_at', 'created_at'])
     .returning(now.as('claimed_at'))
-    .compile()
+}
+
+/** What waits: never claimed, or its lease ran out. */
+function candidates(db: Database) {
+  return db.query
+    .selectFrom('interactions as q')
+    .select('q.id')
+    .where('q.status', '=', sql.lit('running'))
+    .where('q.lease_until', '<=', databaseNow(db.dialect))
+}
+type Candidates = ReturnType<typeof candidates>
+
+const claimNew = fixedQuery((db, args: ClaimArguments & { id: string }) =>
+  claimAmong(db, args, (candidate) =>
+    candidate
+      .where('q.id', '=', args.id)
+      // It does not go before those that wait.
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('interactions as w')
+              .select('w.id')
+              .where('w.project_id', '=', args.projectId)
+              .where('w.status', '=', sql.lit('running'))
+              .where('w.lease_until', '<=', databaseNow(db.dialect))
+              .where('w.id', '<', args.id),
+          ),
+        ),
+      ),
+  ),
+)
+
+/** Claims the interaction that the same write inserts, where its project has room and nothing older waits. */
+export function claimNewQuery(db: Database, claimant: Claimant, projectId: string, id: string): Query {
+  return claimNew(db, { ...claimArguments(claimant, projectId), id })
+}
+
+function claimOldestQuery(db: Database, claimant: Claimant, projectId: string): Query {
+  return claimAmong(db, claimArguments(claimant, projectId), (candidate) => {
+    const others = claimant.except?.length ? candidate.where('q.id', 'not in', claimant.except) : candidate
+    return others.orderBy('q.id').limit(1)
+  }).compile()
+}
+
+function claimArguments({ owner, leaseMs, runningPerProject }: Claimant, projectId: string): ClaimArguments {
+  return { projectId, owner, leaseMs: Math.round(leaseMs), most: runningPerProject }
 }
 
 export function toClaim(row: Readonly<Record<string, unknown>>): Claim {
@@ -108,7 +135,7 @@ export async function claimOldest(db: Database, claimant: Claimant): Promise<Cla
   for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
     const projectId = await findProjectWithWork(db, claimant)
     if (projectId === undefined) return undefined
-    const claim = { query: claimQuery(db, claimant, projectId) }
+    const claim = { query: claimOldestQuery(db, claimant, projectId) }
     const result = await db.write([...projectLock(db, projectId), claim])
     const row = result.ok ? result.rows.at(-1)?.[0] : undefined
     if (row) return toClaim(row)

@@ -10,7 +10,9 @@ import type { RunError } from '../domain/errors.ts'
 import { encodeEvent, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
 import type { StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
-import type { Database, Query, Statement } from './port.ts'
+import { fixedQuery } from './fixed-query.ts'
+import type { Database, Statement } from './port.ts'
+import type { EventsTable } from './tables.ts'
 
 /** What a writer must hold to write: its epoch, and the number of the last event it knows. */
 export interface Fence {
@@ -24,27 +26,37 @@ export function numberEvents(events: readonly RunEvent[], after: number): Stored
   return events.map((event, i) => ({ seq: after + 1 + i, type: event.type, data: encodeEvent(event) }))
 }
 
+const advance = fixedQuery((db, to: { lastSeq: number; stage: string; id: string; epoch: number; from: number }) =>
+  db.query
+    .updateTable('interactions')
+    .set({ last_seq: to.lastSeq, stage: to.stage })
+    .where('id', '=', to.id)
+    .where('epoch', '=', to.epoch)
+    .where('last_seq', '=', to.from)
+    .where('status', '=', sql.lit('running')),
+)
+
+const insertEvent = fixedQuery((db, row: EventsTable) =>
+  db.query
+    .insertInto('events')
+    .values({ interaction_id: row.interaction_id, seq: row.seq, type: row.type, data: row.data, at: row.at }),
+)
+
+/** The rows alone: where the interaction's own row is written beside them. */
+export function insertEvents(db: Database, id: string, events: readonly StoredEvent[], at: number): Statement[] {
+  return events.map(({ seq, type, data }) => ({ query: insertEvent(db, { interaction_id: id, seq, type, data, at }) }))
+}
+
 /** Advances the row under the fence, then adds the rows. Where the fence is broken, statement 0 fails and nothing is written. */
 export function appendStatements(
   db: Database,
-  fence: Fence,
+  { id, epoch, lastSeq }: Fence,
   events: readonly StoredEvent[],
   stage: Stage,
   at: number,
 ): Statement[] {
-  const text = texts(db)
-  return [
-    {
-      query: {
-        sql: text.advance,
-        parameters: [fence.lastSeq + events.length, stage, fence.id, fence.epoch, fence.lastSeq],
-      },
-      rows: 1,
-    },
-    ...events.map((event) => ({
-      query: { sql: text.insert, parameters: [fence.id, event.seq, event.type, event.data, at] },
-    })),
-  ]
+  const to = { lastSeq: lastSeq + events.length, stage, id, epoch, from: lastSeq }
+  return [{ query: advance(db, to), rows: 1 }, ...insertEvents(db, id, events, at)]
 }
 
 /** How an interaction ends. */
@@ -57,18 +69,32 @@ export interface Ending {
   readonly at: number
 }
 
+type EndColumns = ReturnType<typeof endColumns>
+
+const endRow = fixedQuery((db, to: EndColumns & { id: string; epoch: number; from: number; lastSeq: number }) =>
+  db.query
+    .updateTable('interactions')
+    .set({
+      status: to.status,
+      ended_at: to.ended_at,
+      usage: to.usage,
+      stop_reason: to.stop_reason,
+      error: to.error,
+      lease_owner: to.lease_owner,
+      lease_until: to.lease_until,
+      last_seq: to.lastSeq,
+    })
+    .where('id', '=', to.id)
+    .where('epoch', '=', to.epoch)
+    .where('status', '=', sql.lit('running'))
+    .where('last_seq', '=', to.from),
+)
+
 /** The end, by the worker that holds the fence: its last events, the terminal one and the status in one. */
 export function endStatements(db: Database, fence: Fence, events: readonly StoredEvent[], ending: Ending): Statement[] {
-  const end = db.query
-    .updateTable('interactions')
-    .set({ ...endColumns(ending), last_seq: fence.lastSeq + events.length })
-    .where('id', '=', fence.id)
-    .where('epoch', '=', fence.epoch)
-    .where('status', '=', 'running')
-    .where('last_seq', '=', fence.lastSeq)
-    .compile()
-  const [, ...inserts] = appendStatements(db, fence, events, 'settling', ending.at)
-  return [{ query: end, rows: 1 }, ...inserts]
+  const { id, epoch, lastSeq: from } = fence
+  const end = endRow(db, { ...endColumns(ending), id, epoch, from, lastSeq: from + events.length })
+  return [{ query: end, rows: 1 }, ...insertEvents(db, id, events, ending.at)]
 }
 
 /**
@@ -140,16 +166,19 @@ export function outputFilesStatement(
   }
 }
 
-/** Events behind number `after`, at most `limit`. */
-export async function readEvents(db: Database, id: string, after: number, limit: number): Promise<StoredEvent[]> {
-  const rows = await db.query
+const eventsAfter = fixedQuery((db, page: { id: string; after: number; limit: number }) =>
+  db.query
     .selectFrom('events')
     .select(['seq', 'type', 'data'])
-    .where('interaction_id', '=', id)
-    .where('seq', '>', after)
+    .where('interaction_id', '=', page.id)
+    .where('seq', '>', page.after)
     .orderBy('seq')
-    .limit(limit)
-    .execute()
+    .limit(page.limit),
+)
+
+/** Events behind number `after`, at most `limit`. */
+export async function readEvents(db: Database, id: string, after: number, limit: number): Promise<StoredEvent[]> {
+  const { rows } = await db.query.executeQuery(eventsAfter(db, { id, after, limit }))
   return rows as StoredEvent[]
 }
 
@@ -161,29 +190,4 @@ export async function readProgress(db: Database, id: string): Promise<{ status: 
     .where('id', '=', id)
     .executeTakeFirst()
   return row && { status: row.status, lastSeq: Number(row.last_seq) }
-}
-
-// The two statements of every commit of every run: compiled once for each database, since building them anew costs more
-// than running them.
-const compiled = new WeakMap<Database, { advance: string; insert: string }>()
-
-function texts(db: Database): { advance: string; insert: string } {
-  let found = compiled.get(db)
-  if (!found) {
-    const advance: Query = db.query
-      .updateTable('interactions')
-      .set({ last_seq: 0, stage: '' })
-      .where('id', '=', '')
-      .where('epoch', '=', 0)
-      .where('last_seq', '=', 0)
-      .where('status', '=', sql.lit('running'))
-      .compile()
-    const insert: Query = db.query
-      .insertInto('events')
-      .values({ interaction_id: '', seq: 0, type: '', data: '', at: 0 })
-      .compile()
-    found = { advance: advance.sql, insert: insert.sql }
-    compiled.set(db, found)
-  }
-  return found
 }

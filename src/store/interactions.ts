@@ -3,11 +3,13 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
 import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
-import { type Claim, type Claimant, claimQuery, toClaim } from './claims.ts'
+import { type Claim, type Claimant, claimNewQuery, toClaim } from './claims.ts'
 import { fromNow } from './clock.ts'
+import { insertEvents } from './events.ts'
+import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
 import type { Database, Statement } from './port.ts'
-import type { InteractionsTable } from './tables.ts'
+import type { InteractionsTable, SpecsTable } from './tables.ts'
 
 export interface NewInteraction {
   readonly id: string
@@ -64,7 +66,7 @@ export async function insertInteraction(
   const rowAt = statements.length
   statements.push({ query: insertRow(db, interaction), rows: 1 }, ...insertDetails(db, interaction))
   const claimAt = statements.length
-  if (claimant) statements.push({ query: claimQuery(db, claimant, interaction.projectId, interaction.id) })
+  if (claimant) statements.push({ query: claimNewQuery(db, claimant, interaction.projectId, interaction.id) })
   const result = await db.write(statements)
   if (!result.ok) {
     if (result.failedAt === rowAt && result.reason === 'rows') return { outcome: 'queue_full' }
@@ -75,70 +77,71 @@ export async function insertInteraction(
   return { outcome: 'accepted', claim: claimed ? toClaim(claimed) : undefined }
 }
 
-/** Inserts the row only while the project's open interactions are fewer than may run and wait together. */
+/** The row only while the project's open interactions are fewer than may run and wait together. */
+const insertRowOf = (agent: 'of an agent' | 'of none') =>
+  fixedQuery(
+    (
+      db,
+      row: Pick<InteractionsTable, 'id' | 'project_id' | 'key_id' | 'agent_id' | 'created_at' | 'last_seq'> & {
+        most: number
+      },
+    ) => {
+      const open = db.query
+        .selectFrom('interactions')
+        .select((s) => s.fn.countAll<number>().as('open'))
+        .where('project_id', '=', row.project_id)
+        .where('status', '=', sql.lit('running'))
+      const given = {
+        id: row.id,
+        project_id: row.project_id,
+        key_id: row.key_id,
+        created_at: row.created_at,
+        last_seq: row.last_seq,
+      }
+      const columns: Record<string, RawBuilder<unknown>> = {
+        ...Object.fromEntries(Object.entries(given).map(([column, value]) => [column, sql.val(value)])),
+        // Null literally: a bare parameter has no type for Postgres to infer.
+        agent_id: agent === 'of none' ? sql.lit(null) : sql.val(row.agent_id),
+        status: sql.lit('running'),
+        stage: sql.lit('queued'),
+        ...Object.fromEntries(['epoch', 'attempts', 'lease_until'].map((column) => [column, sql.lit(0)])),
+      }
+      const names = Object.keys(columns) as (keyof InteractionsTable)[]
+      return db.query
+        .insertInto('interactions')
+        .columns(names)
+        .expression(db.query.selectNoFrom(names.map((name) => columns[name]!.as(name))).where(open, '<', row.most))
+    },
+  )
+
+const insertRowOfAgent = insertRowOf('of an agent')
+const insertRowOfNone = insertRowOf('of none')
+
 function insertRow(db: Database, interaction: NewInteraction) {
-  const row: InteractionsTable = {
-    id: interaction.id,
+  const { id, spec, createdAt } = interaction
+  const insert = spec.agentId === undefined ? insertRowOfNone : insertRowOfAgent
+  return insert(db, {
+    id,
     project_id: interaction.projectId,
     key_id: interaction.keyId,
-    agent_id: interaction.spec.agentId ?? null,
-    status: 'running',
-    stage: 'queued',
-    created_at: interaction.createdAt,
-    started_at: null,
-    ended_at: null,
-    epoch: 0,
-    attempts: 0,
-    lease_owner: null,
-    lease_until: 0,
+    agent_id: spec.agentId ?? null,
+    created_at: createdAt,
     last_seq: interaction.events.length,
-    stop_reason: null,
-    error: null,
-    usage: null,
-    output_files: null,
-  }
-  const columns = Object.keys(row) as (keyof InteractionsTable)[]
-  const open = db.query
-    .selectFrom('interactions')
-    .select((s) => s.fn.countAll<number>().as('open'))
-    .where('project_id', '=', interaction.projectId)
-    .where('status', '=', sql.lit('running'))
-  return db.query
-    .insertInto('interactions')
-    .columns(columns)
-    .expression(
-      db.query
-        .selectNoFrom(columns.map((column) => bare(row[column]).as(column)))
-        .where(open, '<', interaction.queuedPerProject + interaction.runningPerProject),
-    )
-    .compile()
+    most: interaction.queuedPerProject + interaction.runningPerProject,
+  })
 }
 
-/** A value in a select list: `null` literally, since a bare parameter has no type for Postgres to infer. */
-function bare(value: string | number | null): RawBuilder<unknown> {
-  return value === null ? sql.lit(null) : sql.val(value)
-}
+const insertSpec = fixedQuery((db, row: SpecsTable) =>
+  db.query.insertInto('specs').values({ interaction_id: row.interaction_id, spec: row.spec, labels: row.labels }),
+)
 
 function insertDetails(db: Database, interaction: NewInteraction): Statement[] {
   const { id, projectId, createdAt } = interaction
   const labels = Object.entries(interaction.labels)
+  const spec = JSON.stringify(interaction.spec)
   const statements: Statement[] = [
-    {
-      query: db.query
-        .insertInto('specs')
-        .values({
-          interaction_id: id,
-          spec: JSON.stringify(interaction.spec),
-          labels: JSON.stringify(interaction.labels),
-        })
-        .compile(),
-    },
-    {
-      query: db.query
-        .insertInto('events')
-        .values(interaction.events.map((event) => ({ interaction_id: id, ...event, at: createdAt })))
-        .compile(),
-    },
+    { query: insertSpec(db, { interaction_id: id, spec, labels: JSON.stringify(interaction.labels) }) },
+    ...insertEvents(db, id, interaction.events, createdAt),
   ]
   if (labels.length > 0) {
     statements.push({

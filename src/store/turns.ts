@@ -1,7 +1,9 @@
 /** The turns of a run: what the model said, in full, so that the conversation can be rebuilt. */
 import type { AssistantMessage, FinishReason } from '../domain/message.ts'
 import type { TokenCount } from '../domain/usage.ts'
+import { fixedQuery } from './fixed-query.ts'
 import type { Database, Statement } from './port.ts'
+import type { TurnsTable } from './tables.ts'
 
 export interface Turn {
   /** From 1. */
@@ -13,20 +15,28 @@ export interface Turn {
   readonly atSeq: number
 }
 
+const insertTurn = fixedQuery((db, row: TurnsTable) =>
+  db.query.insertInto('turns').values({
+    interaction_id: row.interaction_id,
+    turn: row.turn,
+    message: row.message,
+    finish: row.finish,
+    tokens: row.tokens,
+    at_seq: row.at_seq,
+  }),
+)
+
 /** Goes with the append that tells the turn's events. */
 export function insertTurnStatement(db: Database, interactionId: string, turn: Turn): Statement {
   return {
-    query: db.query
-      .insertInto('turns')
-      .values({
-        interaction_id: interactionId,
-        turn: turn.turn,
-        message: JSON.stringify(turn.message),
-        finish: turn.finish,
-        tokens: JSON.stringify(turn.tokens),
-        at_seq: turn.atSeq,
-      })
-      .compile(),
+    query: insertTurn(db, {
+      interaction_id: interactionId,
+      turn: turn.turn,
+      message: JSON.stringify(turn.message),
+      finish: turn.finish,
+      tokens: JSON.stringify(turn.tokens),
+      at_seq: turn.atSeq,
+    }),
   }
 }
 
