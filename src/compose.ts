@@ -10,6 +10,7 @@ import { createVault } from './accounts/vault.ts'
 import { openDiskBlobs } from './blobs/disk.ts'
 import type { Blobs } from './blobs/port.ts'
 import { openS3Blobs } from './blobs/s3.ts'
+import { createBuckets } from './buckets/create-buckets.ts'
 import type { Config } from './config.ts'
 import type { ToolName } from './domain/agent.ts'
 import { newId } from './domain/ids.ts'
@@ -99,6 +100,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
         db,
         hub: createHub(),
         blobs,
+        buckets: createBuckets(config.files, env),
         catalogue,
         sandboxes,
         egress: createEgress({ allowPrivate: config.egress.allowPrivate, log }),

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { BlobsLocation } from './blobs/port.ts'
+import type { BucketSettings } from './buckets/port.ts'
 import { parseBlobsUrl } from './config/blobs-url.ts'
 import type { PROVIDERS } from './config/settings.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
@@ -75,6 +76,8 @@ export interface Config {
     /** `10.1.0.0/16`, `127.0.0.1:9000`: private addresses that runs may reach all the same. */
     readonly allowPrivate: readonly string[]
   }
+  /** Buckets that callers may name files in. */
+  readonly files: BucketSettings
   readonly metrics: { readonly port: number | undefined; readonly key: string | undefined }
 }
 

@@ -11,7 +11,7 @@ const SRC = resolve(import.meta.dirname, '../src')
 /** From the innermost outwards. A file may import from its own room and from any layer before its own. */
 const LAYERS: readonly (readonly string[])[] = [
   ['domain'],
-  ['accounts', 'blobs', 'config', 'egress', 'models', 'sandbox', 'store', 'telemetry', 'tools'],
+  ['accounts', 'blobs', 'buckets', 'config', 'egress', 'models', 'sandbox', 'store', 'telemetry', 'tools'],
   ['engine'],
   ['http'],
   ['compose'],
@@ -24,6 +24,7 @@ const PORTS = new Set([
   'accounts/accounts.ts',
   'accounts/credentials.ts',
   'blobs/port.ts',
+  'buckets/port.ts',
   'config.ts',
   'egress/port.ts',
   'models/port.ts',

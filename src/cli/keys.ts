@@ -20,7 +20,9 @@ export async function createKey(around: Surroundings, options: CreateKeyOptions)
     accounts.createKey({ name, project, expiresAt }),
   )
   around.out.write(`${key}\n`)
-  around.err.write(`${info.id} for project ${info.projectName}. The key is shown this once; keep it now.\n`)
+  around.err.write(
+    `${info.id} for project ${info.projectName} (${info.projectId}). The key is shown this once; keep it now.\n`,
+  )
 }
 
 export async function listKeys(around: Surroundings, options: ConfigOption & { readonly all: boolean }): Promise<void> {

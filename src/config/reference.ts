@@ -50,6 +50,29 @@ signed addresses and headers: the bucket can stay wholly private. Give the bucke
 uploads that were left unfinished for a day: a server that was killed in the middle of one leaves its parts.
 `
 
+const BUCKETS = `## Files by s3:// and gs://
+
+Callers name the object (\`{"name": "a.csv", "url": "s3://team-data/in/a.csv"}\`), and the credentials that read it are
+yours: so nothing is read that you did not list, by everyone or by project.
+
+\`\`\`yaml
+files:
+  s3:
+    allow: [public-data, shared/inputs]     # a bucket; what lies below shared/inputs/
+    region: eu-central-1
+    accessKeyIdEnv: FILES_KEY_ID            # without the two: what the AWS SDK finds
+    secretAccessKeyEnv: FILES_KEY
+  gs:
+    allow:
+      '*': [public-data]                    # every project
+      prj_01a2b3…: [team-data]              # this one (\`errand keys create\` says the id)
+    credentialsFile: google-reader.json
+\`\`\`
+
+Give the credentials leave to read and nothing else. Each address is signed for five minutes and fetched through the same
+guard as any file by URL, within the same limits; the signed address is shown and stored nowhere.
+`
+
 export function configReference(): string {
   const rows = SETTINGS.map(row)
   const others = Object.entries(OTHER_VARIABLES).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
@@ -62,6 +85,7 @@ export function configReference(): string {
     '',
     MODELS,
     BLOBS,
+    BUCKETS,
     '## Other variables\n',
     '| variable | what it is |',
     '|---|---|',

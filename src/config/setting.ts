@@ -87,7 +87,7 @@ export function choice(path: string, options: Common & { values: readonly string
 const ON = new Set<unknown>([true, 'on', 'true', 'yes'])
 const OFF = new Set<unknown>([false, 'off', 'false', 'no'])
 
-export function toggle(path: string, options: Common & { fallback: boolean }): Setting {
+export function toggle(path: string, options: Common & { fallback?: boolean }): Setting {
   return setting(path, options, {
     must: 'on or off',
     schema: z

@@ -39,7 +39,8 @@ export function readValues(sources: Sources, problems: string[]): Values {
       values.set(setting.path, setting.isPath ? resolve(found.base, value as string) : value)
     }
   }
-  unknownVariables(sources.env, values.get('models') as Models | undefined, problems)
+  const named = [...values].flatMap(([path, value]) => (path.endsWith('Env') ? [value] : []))
+  unknownVariables(sources.env, values.get('models') as Models | undefined, named, problems)
   return values
 }
 
@@ -143,9 +144,14 @@ function flatten(tree: unknown, prefix: string, into: Map<string, unknown>, prob
 type Models = Readonly<Record<string, { readonly apiKeyEnv?: string }>>
 
 /** A variable that nobody reads is a typo, and a typo is a limit that silently is not there. */
-function unknownVariables(env: Environment, models: Models | undefined, problems: string[]): void {
+function unknownVariables(
+  env: Environment,
+  models: Models | undefined,
+  named: readonly unknown[],
+  problems: string[],
+): void {
   const known = new Set([...SETTINGS.map((setting) => setting.env), ...Object.keys(OTHER_VARIABLES)])
-  const keys = new Set(Object.values(models ?? {}).map((model) => model.apiKeyEnv))
+  const keys = new Set([...Object.values(models ?? {}).map((model) => model.apiKeyEnv), ...named])
   for (const name of Object.keys(env)) {
     if (!name.startsWith('ERRAND_') || known.has(name) || keys.has(name)) continue
     problems.push(`There is no setting ${name}.${didYouMean(name, [...known])}`)

@@ -10,7 +10,7 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
 import type { Log } from '../telemetry/log.ts'
 import { type Dial, dialTcp, openSocket } from './dial.ts'
-import { createJudge, type Target } from './judge.ts'
+import { createJudge, type Target, toTarget } from './judge.ts'
 import { type Patience, startPatience } from './patience.ts'
 import { type Egress, EgressError, type Fetched, type FetchOptions } from './port.ts'
 import { createSandboxProxy } from './proxy.ts'
@@ -70,8 +70,14 @@ export function createEgress(parts: EgressParts): Egress {
     return addresses
   }
 
-  async function visit(target: Target, sent: Sent, options: FetchOptions, patience: Patience): Promise<Hop> {
-    const mayConnect = (address: string) => mayDial(target, address)
+  async function visit(
+    target: Target,
+    sent: Sent,
+    trusted: boolean,
+    options: FetchOptions,
+    patience: Patience,
+  ): Promise<Hop> {
+    const mayConnect = (address: string) => trusted || mayDial(target, address)
     const addresses = await clearedAddresses(target, mayConnect, options.onConnect, patience)
     const opening = openSocket(dial, target, addresses, patience.signal)
     try {
@@ -102,9 +108,10 @@ export function createEgress(parts: EgressParts): Egress {
     const { method = 'GET', headers = {}, body, redirect = 'follow' } = options
     let sent: Sent = { method, headers, body }
     for (let at = url, redirects = 0; ; redirects++) {
-      const target = judgeUrl(at)
+      const trusted = options.trusted === true && redirects === 0
+      const target = trusted ? toTarget(new URL(at)) : judgeUrl(at)
       if (typeof target === 'string') throw refused(target, redirects)
-      const hop = await visit(target, sent, options, patience)
+      const hop = await visit(target, sent, trusted, options, patience)
       const next = redirect === 'manual' ? undefined : redirectOf(hop.answer, target.url)
       if (!next) return { ...hop, host: target.host }
       hop.close()

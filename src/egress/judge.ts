@@ -49,7 +49,6 @@ export function createJudge(allowPrivate: readonly string[]): Judge {
 
   function judgeUrl(text: string): Target | string {
     const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase()
-    if (scheme === 's3' || scheme === 'gs') return 'must be an https:// address: this version takes no s3:// and gs://'
     if (scheme !== 'https' && scheme !== 'http') return 'must be an https:// address'
     if (AMBIGUOUS.test(text)) return 'must not contain spaces, control characters or backslashes'
     if (!URL.canParse(text)) return 'is not a valid address'
@@ -107,7 +106,7 @@ function faultOfPlace(tls: boolean, address: string): string {
   return !tls && isPublic(address) ? 'must be an https:// address' : NOT_PUBLIC
 }
 
-function toTarget(url: URL): Target {
+export function toTarget(url: URL): Target {
   const bare = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const tls = url.protocol === 'https:'
   // RFC 6761: these names are this machine, whatever a name service says.

@@ -30,6 +30,8 @@ export interface FetchOptions {
   readonly idleMs?: number
   /** Sent to the origin of the URL alone: a redirect to another one goes without. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The address is the operator's own, not a caller's: it may be private, and plain http. A redirect from it is judged as any. */
+  readonly trusted?: boolean
   /** Awaited before the host is dialled. */
   readonly onConnect?: (contact: Contact) => void | Promise<void>
 }

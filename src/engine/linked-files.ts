@@ -1,11 +1,14 @@
 /**
  * Input files by URL: fetched through the egress guard into the blob store before the model is asked, a few at a time,
- * streamed. Each host is in the audit before it is dialled.
+ * streamed. One in a bucket is signed first, with the operator's credentials, into an https address that is shown
+ * nowhere. Each host is in the audit before it is dialled.
  */
+import { isBucketAddress, type SignedAddress } from '../buckets/port.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { Stage } from '../domain/event.ts'
 import type { LinkedFile, RunRequest, RunSpec, StoredFile } from '../domain/interaction.ts'
 import { EgressError, type Fetched } from '../egress/port.ts'
+import type { Claim } from '../store/claims.ts'
 import { fetchedFilesStatement } from '../store/fetched-files.ts'
 import { createAuditor } from './auditor.ts'
 import type { EngineParts } from './parts.ts'
@@ -17,16 +20,21 @@ const AT_ONCE = 4
 const FETCH_MS = 600_000
 const MIB = 1024 * 1024
 
+type Run = Pick<Claim, 'id' | 'projectId'>
 type Linked = NonNullable<RunSpec['linkedFiles']>[number]
 
 /** Throws ErrandError `invalid_request` for an address that shows by itself that it is refused. */
-export function refuseAddresses({ egress }: EngineParts, files: RunRequest['files']): void {
+export function refuseAddresses(parts: EngineParts, projectId: string, files: RunRequest['files']): void {
   for (const [i, file] of files.entries()) {
-    const fault = 'url' in file && egress.faultOf(file.url)
+    const fault = 'url' in file && faultOf(parts, projectId, file.url)
     if (!fault) continue
     const param = `files[${i}].url`
     throw new ErrandError('invalid_request', `\`${param}\` ${fault}.`, { param })
   }
+}
+
+function faultOf({ egress, buckets }: EngineParts, projectId: string, url: string): string | undefined {
+  return isBucketAddress(url) ? buckets.faultOf(url, projectId) : egress.faultOf(url)
 }
 
 /**
@@ -35,7 +43,7 @@ export function refuseAddresses({ egress }: EngineParts, files: RunRequest['file
  */
 export async function fetchLinkedFiles(
   parts: EngineParts,
-  interactionId: string,
+  run: Run,
   spec: RunSpec,
   recorder: Recorder,
   stage: Stage,
@@ -44,17 +52,17 @@ export async function fetchLinkedFiles(
   const { linkedFiles, ...rest } = spec
   if (!linkedFiles || linkedFiles.length === 0) return spec
   if (stage !== 'provisioning') recorder.append({ type: 'stage', stage: 'provisioning' })
-  const fetched = await fetchAll(parts, interactionId, linkedFiles, spec.policy.sandbox.workspaceMiB, signal)
+  const fetched = await fetchAll(parts, run, linkedFiles, spec.policy.sandbox.workspaceMiB, signal)
   const ready: RunSpec = { ...rest, inputFiles: [...spec.inputFiles, ...fetched] }
   recorder.append({ type: 'stage', stage: 'working' })
-  recorder.attach(() => fetchedFilesStatement(parts.db, interactionId, ready))
+  recorder.attach(() => fetchedFilesStatement(parts.db, run.id, ready))
   return ready
 }
 
 /** In the order of the request. The first that fails stops the others. */
 async function fetchAll(
   parts: EngineParts,
-  interactionId: string,
+  run: Run,
   files: readonly Linked[],
   workspaceMiB: number,
   signal: AbortSignal,
@@ -69,7 +77,7 @@ async function fetchAll(
   async function fetchNext(): Promise<void> {
     for (const [i, file] of waiting) {
       try {
-        stored[i] = await fetchOne(parts, interactionId, file, room, either)
+        stored[i] = await fetchOne(parts, run, file, room, either)
       } catch (error) {
         failed.abort(error)
         throw error
@@ -84,7 +92,7 @@ async function fetchAll(
 
 async function fetchOne(
   parts: EngineParts,
-  interactionId: string,
+  run: Run,
   file: Linked,
   room: { bytes: number },
   signal: AbortSignal,
@@ -92,11 +100,13 @@ async function fetchOne(
   const { blobs, egress, limits } = parts
   let answer: Fetched | undefined
   try {
-    answer = await egress.fetch(file.url, {
+    const { url, trusted } = await addressOf(parts, run, file)
+    answer = await egress.fetch(url, {
       signal,
+      trusted,
       maxBytes: limits.fileBytes,
       timeoutMs: FETCH_MS,
-      onConnect: createAuditor(parts, interactionId)('file'),
+      onConnect: createAuditor(parts, run.id)('file'),
     })
     if (answer.status !== 200) throw unavailable(file, `The answer was ${answer.status} instead of 200.`)
     return await storeFile(blobs, file.blob, file.name, within(room, file, answer.body), file.mimeType)
@@ -104,6 +114,20 @@ async function fetchOne(
     throw error instanceof EgressError ? unavailable(file, error.message) : error
   } finally {
     answer?.close()
+  }
+}
+
+/** What is to be dialled. Judged anew: the configuration may be another one since the run was accepted. */
+async function addressOf(parts: EngineParts, run: Run, file: Linked): Promise<SignedAddress> {
+  const { url } = file
+  if (!isBucketAddress(url)) return { url, trusted: false }
+  const fault = parts.buckets.faultOf(url, run.projectId)
+  if (fault) throw unavailable(file, `Its address ${fault}.`)
+  try {
+    return await parts.buckets.sign(url)
+  } catch (error) {
+    parts.log.error({ err: error, interactionId: run.id }, 'the address of a file in a bucket could not be signed')
+    throw unavailable(file, 'The server’s credentials for it can’t be used.')
   }
 }
 

@@ -1,5 +1,6 @@
 /** What the engine is made of: built once in compose.ts, handed to every run. */
 import type { Blobs } from '../blobs/port.ts'
+import type { Buckets } from '../buckets/port.ts'
 import type { TerminalStatus } from '../domain/event.ts'
 import type { Limits } from '../domain/limits.ts'
 import type { Usage } from '../domain/usage.ts'
@@ -15,6 +16,8 @@ export interface EngineParts {
   readonly db: Database
   readonly hub: Hub
   readonly blobs: Blobs
+  /** For files that callers name by s3:// and gs://. */
+  readonly buckets: Buckets
   readonly catalogue: Catalogue
   readonly sandboxes: Sandboxes
   /** For all that is reached because a caller said so. */

@@ -30,7 +30,7 @@ export async function submitRun(
     options.idempotency && (await findByIdempotencyKey(parts.db, projectId, options.idempotency, notBefore))
   if (earlier !== undefined) return { interactionId: earlier, joined: true }
 
-  refuseAddresses(parts, request.files)
+  refuseAddresses(parts, projectId, request.files)
   const agent = await findAgent(parts, projectId, request)
   await checkPrevious(parts, projectId, request.previousInteractionId)
   const id = newId('int', parts.now())

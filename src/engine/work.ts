@@ -44,7 +44,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
   let toolbox: Toolbox | undefined
   try {
     const model: Model = await entry.open()
-    const spec = await fetchLinkedFiles(parts, claim.id, accepted, recorder, restored.stage, signal)
+    const spec = await fetchLinkedFiles(parts, claim, accepted, recorder, restored.stage, signal)
     const opening = await openingMessages(parts.db, spec)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry))

@@ -83,6 +83,9 @@ workerSlots: 7
 defaultModel: m
 models: {m: {provider: demo}}
 sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, files: 200, outputBytes: 4096, max: {memoryMiB: 200, cpus: 2, pids: 21, workspaceMiB: 31, files: 201, outputBytes: 4097}, pool: 1, maxOpen: 2, rootfs: /r}
+files:
+  s3: {allow: [a-bucket/in], region: eu-1, endpoint: 'https://s3.example', accessKeyIdEnv: A, secretAccessKeyEnv: B, pathStyle: off}
+  gs: {allow: {'*': [a-bucket]}, endpoint: 'https://gs.example', accessKeyIdEnv: C, secretAccessKeyEnv: D, credentialsFile: g.json}
 egress: {allowPrivate: ['10.1.0.0/16', '127.0.0.1:9000']}
 metrics: {port: 9, key: 0123456789abcdef}
 limits:

@@ -14,7 +14,7 @@ export interface ObjectStore {
   /** What came, in order: `PUT /bucket/key?…`. */
   readonly asked: readonly string[]
   /** Called before each request is served; true: the door has dealt with it itself. Undefined: open. */
-  door: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
+  door: ((request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>) | undefined
   close(): Promise<void>
 }
 
@@ -41,9 +41,9 @@ export async function openObjectStore(...buckets: readonly string[]): Promise<Ob
 
   const asked: string[] = []
   const store: Pick<ObjectStore, 'door'> = { door: undefined }
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     asked.push(`${request.method} ${request.url}`)
-    if (store.door?.(request, response)) return
+    if (await store.door?.(request, response)) return
     const { method, url: path, headers } = request
     const onward = send({ host: '127.0.0.1', port: behind, method, path, headers }, (answer) => {
       response.writeHead(answer.statusCode!, answer.headers)

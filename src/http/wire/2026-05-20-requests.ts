@@ -250,7 +250,7 @@ function inputFile() {
         .nullish()
         .meta({
           description:
-            'An https address, fetched when the run starts; redirects are followed. Private addresses are refused, `s3://` and `gs://` not taken in this version. What can’t be had ends the run with `file_unavailable`.',
+            'An https address, or `s3://bucket/key` or `gs://bucket/object` in a bucket that the operator opened; fetched when the run starts, redirects are followed. Private addresses are refused. What can’t be had ends the run with `file_unavailable`.',
           examples: ['https://files.example.com/sales.csv'],
         }),
       mimeType: z
