@@ -90,5 +90,7 @@ export interface HostSettings {
 export const CHUNK_BYTES = 256 * 1024
 /** Chunks under way before one must be acknowledged: bounds memory on every hop without stopping other frames. */
 export const CHUNK_WINDOW = 4
+/** Of a stream, of which one sandbox may have hundreds: with the window, what a side that does not read costs each hop. */
+export const STREAM_CHUNK_BYTES = 64 * 1024
 /** Code of one step, bytes; the runner keeps it in a small tmpfs while it runs. */
 export const MAX_CODE_BYTES = 4 * 1024 * 1024

@@ -29,6 +29,7 @@ WORKSPACE = '/workspace'
 PRIVATE = '/run/errand'
 NODE_FALLBACK = '/errand/bin/node'
 CHUNK = 256 * 1024
+STREAM_CHUNK = 64 * 1024
 WINDOW = 4  # chunks of a file under way before the other side must acknowledge one
 LATE_BYTES = 64 * 1024  # what background processes may print between two steps
 MARK_BYTES = 64  # room for the mark where output was cut
@@ -1021,7 +1022,7 @@ class Stream:
 
     def on_readable(self):
         try:
-            data = os.read(self.source, CHUNK)
+            data = os.read(self.source, STREAM_CHUNK)
         except BlockingIOError:
             return
         except OSError:

@@ -3,7 +3,7 @@
  * either direction, so a side that does not read holds the other up and costs no memory.
  */
 import { Duplex } from 'node:stream'
-import { CHUNK_BYTES, CHUNK_WINDOW, type Reply } from './protocol.ts'
+import { CHUNK_WINDOW, type Reply, STREAM_CHUNK_BYTES } from './protocol.ts'
 
 /** What is said of one stream: `conn` is filled in by whoever owns the request. */
 export interface Word {
@@ -28,7 +28,7 @@ export function createStream(say: (word: Word, payload?: Uint8Array) => void): O
   }
 
   async function sendAll(bytes: Buffer): Promise<void> {
-    for (let at = 0; at < bytes.length && !over; at += CHUNK_BYTES) {
+    for (let at = 0; at < bytes.length && !over; at += STREAM_CHUNK_BYTES) {
       while (underWay >= CHUNK_WINDOW && !over) {
         await new Promise<void>((resolve) => {
           onRoom = resolve
@@ -36,7 +36,7 @@ export function createStream(say: (word: Word, payload?: Uint8Array) => void): O
       }
       if (over) return
       underWay++
-      say({ op: 'chunk' }, bytes.subarray(at, at + CHUNK_BYTES))
+      say({ op: 'chunk' }, bytes.subarray(at, at + STREAM_CHUNK_BYTES))
     }
   }
 
