@@ -15,6 +15,7 @@ import type { Config } from './config.ts'
 import type { ToolName } from './domain/agent.ts'
 import { newId } from './domain/ids.ts'
 import { createEgress } from './egress/create-egress.ts'
+import { createLibraryFetch } from './egress/library-fetch.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
 import { openEngine } from './engine/open-engine.ts'
@@ -32,6 +33,7 @@ import { readQueue } from './store/claims.ts'
 import type { Database } from './store/port.ts'
 import { openSqlite } from './store/sqlite.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import { createMcp } from './tools/mcp/provider.ts'
 import { createSandboxTools } from './tools/tools.ts'
 
 export interface OpenOptions {
@@ -86,13 +88,24 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
   const db = closers.add(await openDatabase(config))
   const blobs = closers.add(await openBlobs(config.blobs))
   const accounts = openAccounts({ db, secret })
-  const credentials = createCredentials({ db, vault: createVault(secret) })
+  const vault = createVault(secret)
+  const credentials = createCredentials({ db, vault })
   const [catalogue, sandboxes] = await Promise.all([
     openCatalogue({ ...config, env, log, demoEntry }).then(closers.add),
     openSandboxHost(config, log).then(closers.add),
   ])
   const sandboxFacts = await sandboxes.facts()
-  const toolProviders = [createSandboxTools()]
+  const egress = createEgress({ allowPrivate: config.egress.allowPrivate, log })
+  const toolProviders = [
+    createSandboxTools(),
+    createMcp({
+      servers: config.mcp,
+      credentials,
+      unseal: vault.unseal,
+      fetchWith: (terms) => createLibraryFetch(egress, terms),
+      env,
+    }),
+  ]
   const metrics = createMetrics()
   const engine = closers.add(
     openEngine({
@@ -103,8 +116,11 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
         buckets: createBuckets(config.files, env),
         catalogue,
         sandboxes,
-        egress: createEgress({ allowPrivate: config.egress.allowPrivate, log }),
+        egress,
+        credentials,
+        vault,
         toolProviders,
+        mcpServers: new Set(Object.keys(config.mcp)),
         limits: config.limits,
         inside: sandboxFacts.inside,
         now: Date.now,

@@ -10,6 +10,7 @@ import { parseBlobsUrl } from './config/blobs-url.ts'
 import type { PROVIDERS } from './config/settings.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from './domain/limits.ts'
+import type { RequireApproval } from './domain/mcp.ts'
 import type { Price } from './domain/usage.ts'
 
 export type ProviderName = (typeof PROVIDERS)[number]
@@ -31,6 +32,42 @@ export interface ModelConfig {
   /** Seconds without a byte after which a call counts as stalled. */
   readonly idleTimeoutS?: number
 }
+
+/** How a registered MCP server is signed in to. Fields that end in `Env` name environment variables. */
+export type McpAuthentication =
+  | { readonly type: 'bearer'; readonly tokenEnv: string }
+  | { readonly type: 'headers'; readonly headersEnv: Readonly<Record<string, string>> }
+  | { readonly type: 'basic'; readonly username: string; readonly passwordEnv: string }
+  | {
+      readonly type: 'oauth2'
+      readonly tokenUrl?: string
+      readonly clientId?: string
+      readonly clientSecretEnv?: string
+      readonly refreshTokenEnv?: string
+      readonly accessTokenEnv?: string
+      readonly scopes?: readonly string[]
+    }
+
+interface McpRules {
+  /** The most that a caller may use; undefined: all. */
+  readonly allowedTools?: readonly string[]
+  /** A caller can ask for more approval than this, not for less. */
+  readonly requireApproval?: RequireApproval
+}
+
+/** An MCP server that callers name without an address. */
+export type McpServerConfig =
+  | (McpRules & { readonly url: string; readonly authentication?: McpAuthentication })
+  | (McpRules & {
+      /** Runs in a sandbox of its own. */
+      readonly command: readonly string[]
+      readonly env: Readonly<Record<string, string>>
+      /** Variables of this server's environment that it is given too. */
+      readonly envFrom: readonly string[]
+      /** Directories of this machine that it sees, read-only. */
+      readonly mounts: readonly { readonly source: string; readonly target: string }[]
+      readonly limits: Partial<Pick<SandboxLimits, 'memoryMiB' | 'cpus' | 'pids'>>
+    })
 
 export interface Config {
   readonly host: string
@@ -72,6 +109,8 @@ export interface Config {
   /** Empty: known environment keys, then local model servers, then the demo model. In the order of the file. */
   readonly models: Readonly<Record<string, ModelConfig>>
   readonly defaultModel: string
+  /** By the names that callers use. */
+  readonly mcp: Readonly<Record<string, McpServerConfig>>
   readonly egress: {
     /** `10.1.0.0/16`, `127.0.0.1:9000`: private addresses that runs may reach all the same. */
     readonly allowPrivate: readonly string[]

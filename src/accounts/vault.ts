@@ -5,7 +5,7 @@
  *
  *   sealed = base64url( version 1 · nonce 12 · ciphertext · tag 16 )
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 const CIPHER = 'aes-256-gcm'
 const VERSION = 1
@@ -19,11 +19,14 @@ export interface Vault {
   seal(text: string, owner: Owner): string
   /** Throws an Error that says nothing of the content where it was sealed with another secret, for another owner, or changed. */
   unseal(sealed: string, owner: Owner): string
+  /** A keyed digest: knows the same text again, and tells nothing of it. Hexadecimal. */
+  digest(text: string): string
 }
 
 /** `secret` is the server's. */
 export function createVault(secret: string): Vault {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'errand vault', 32))
+  const digestKey = Buffer.from(hkdfSync('sha256', secret, '', 'errand digests', 32))
 
   return {
     seal(text, owner) {
@@ -45,6 +48,7 @@ export function createVault(secret: string): Vault {
         throw unreadable()
       }
     },
+    digest: (text) => createHmac('sha256', digestKey).update(text).digest('hex'),
   }
 }
 

@@ -107,6 +107,12 @@ export function createTraceView(terminal: Terminal): TraceView {
         case 'tool_result':
           showResult(event.output, event.duration_ms)
           return progress.start('thinking')
+        case 'approval_required':
+          open('notice')
+          return line(paint(terminal, 'yellow', `  ? ${printable(event.name)} waits for approval (step ${event.step})`))
+        case 'approval_decided':
+          open('notice')
+          return line(dim(`  ${event.approve ? 'approved' : 'denied'}`))
         case 'partial_output':
           if (block !== 'answer') open('answer')
           return terminal.write(printable(event.text))
@@ -140,6 +146,7 @@ const STAGES: Readonly<Record<string, string>> = {
   queued: 'waiting for a free place',
   provisioning: 'making the sandbox',
   working: 'thinking',
+  requires_action: 'waiting for approval',
   settling: 'collecting files',
 }
 

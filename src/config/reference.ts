@@ -73,6 +73,32 @@ Give the credentials leave to read and nothing else. Each address is signed for 
 guard as any file by URL, within the same limits; the signed address is shown and stored nowhere.
 `
 
+const MCP = `## MCP servers
+
+\`\`\`yaml
+mcp:
+  tracker:                        # callers write {"name": "tracker"}, and no address
+    url: https://mcp.example.com/mcp
+    authentication: {type: bearer, tokenEnv: TRACKER_TOKEN}   # the variable, never the token itself
+    allowedTools: [search, get_issue]                         # the most that a caller may use
+    requireApproval: [get_issue]                              # or always; a caller can ask for more, not for less
+  notes:
+    command: [node, /opt/notes/index.js]   # speaks MCP on stdin and stdout
+    mounts: [{source: /srv/notes-server, target: /opt/notes}]
+    env: {NOTES_MODE: read}
+    envFrom: [NOTES_TOKEN]                 # variables of this server's environment that it is given
+    limits: {memoryMiB: 256, cpus: 0.5, pids: 64}
+\`\`\`
+
+\`authentication\` is one of \`{type: bearer, tokenEnv}\`, \`{type: headers, headersEnv: {X-Api-Key: VARIABLE}}\`,
+\`{type: basic, username, passwordEnv}\` and \`{type: oauth2, tokenUrl, clientId, clientSecretEnv, refreshTokenEnv, accessTokenEnv,
+scopes}\`. Without it, callers may send their own.
+
+A command runs in a sandbox of its own beside the run's, fresh for each run and gone with it, without a network. What \`env\` and
+\`envFrom\` give it is in that sandbox alone, never in the one where the model's code runs; the program can do with it what
+it likes, so register programs that you trust with it.
+`
+
 export function configReference(): string {
   const rows = SETTINGS.map(row)
   const others = Object.entries(OTHER_VARIABLES).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
@@ -86,6 +112,7 @@ export function configReference(): string {
     MODELS,
     BLOBS,
     BUCKETS,
+    MCP,
     '## Other variables\n',
     '| variable | what it is |',
     '|---|---|',

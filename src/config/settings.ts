@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import * as z from 'zod'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
+import { mcpServers } from './mcp-servers.ts'
 import { address, choice, filePath, fraction, list, type Setting, section, text, toggle, whole } from './setting.ts'
 
 export const PROVIDERS = ['openai-compatible', 'openai', 'anthropic', 'google', 'bedrock', 'demo'] as const
@@ -253,6 +254,13 @@ export const SETTINGS: readonly Setting[] = [
     pattern: /^[\w.-]+$/,
     fallback: 'auto',
     doc: 'docker: which of the daemon’s runtimes. `auto` takes gVisor’s `runsc` where the daemon has it (a kernel of its own for each sandbox), else the daemon’s default.',
+  }),
+  section('mcp', {
+    must: 'a map from names to MCP servers',
+    schema: mcpServers,
+    parse: (value) => parseYaml(value, { logLevel: 'error' }),
+    fallback: {},
+    doc: 'MCP servers that callers may name without an address. See [MCP servers](#mcp-servers).',
   }),
   list('egress.allowPrivate', {
     must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',

@@ -3,6 +3,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { SandboxLimits } from './limits.ts'
+import type { McpServer } from './mcp.ts'
 import type { Network } from './network.ts'
 
 export const TOOL_NAMES = ['code_execution', 'web_search', 'file_read', 'file_write', 'browser'] as const
@@ -23,14 +24,6 @@ export interface Policy {
   /** Seconds of one tool call. */
   readonly maxToolDuration?: number
   readonly sandbox?: Partial<SandboxLimits>
-}
-
-export interface McpServer {
-  readonly name: string
-  readonly url?: string
-  readonly authentication?: Readonly<Record<string, unknown>>
-  readonly allowedTools?: readonly string[]
-  readonly requireApproval?: unknown
 }
 
 export type Labels = Readonly<Record<string, string>>

@@ -34,6 +34,20 @@ export type RunEvent =
     }
   | { readonly type: 'tool_output'; readonly step: number; readonly text: string }
   | { readonly type: 'tool_result'; readonly step: number; readonly output: string; readonly duration_ms: number }
+  /** The call waits for a person. */
+  | {
+      readonly type: 'approval_required'
+      readonly step: number
+      readonly name: string
+      readonly args: Readonly<Record<string, unknown>>
+    }
+  | {
+      readonly type: 'approval_decided'
+      /** Of the tool call. */
+      readonly step: number
+      readonly approve: boolean
+      readonly reason?: string
+    }
   | { readonly type: 'partial_output'; readonly text: string }
   | { readonly type: 'stage'; readonly stage: Stage }
   | ({ readonly type: 'warning' } & Warning)

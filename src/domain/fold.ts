@@ -17,6 +17,14 @@ export type TraceStep =
     }
   | { readonly step: number; readonly type: 'tool_result'; readonly output: string; readonly duration_ms: number }
 
+/** A tool call that waits for a person. */
+export interface PendingApproval {
+  /** Of the call. */
+  readonly step: number
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+}
+
 export interface End {
   readonly status: TerminalStatus
   readonly usage: Usage
@@ -28,6 +36,7 @@ export interface Story {
   readonly output: string
   readonly trace: readonly TraceStep[]
   readonly warnings: readonly Warning[]
+  readonly pendingApprovals: readonly PendingApproval[]
   readonly error: RunError | undefined
   readonly end: End | undefined
 }
@@ -41,6 +50,7 @@ export function createStoryFold(): StoryFold {
   const trace: TraceStep[] = []
   const warnings: Warning[] = []
   const output: string[] = []
+  let pending: PendingApproval[] = []
   // The open reasoning step's fragments, joined once when the story is read: long reasoning stays linear.
   let reasoning: { index: number; step: number; parts: string[] } | undefined
   let error: RunError | undefined
@@ -68,6 +78,12 @@ export function createStoryFold(): StoryFold {
         case 'tool_result':
           trace.push({ step: event.step, type: 'tool_result', output: event.output, duration_ms: event.duration_ms })
           return
+        case 'approval_required':
+          pending.push({ step: event.step, name: event.name, args: event.args })
+          return
+        case 'approval_decided':
+          pending = pending.filter(({ step }) => step !== event.step)
+          return
         case 'partial_output':
           output.push(event.text)
           return
@@ -80,6 +96,7 @@ export function createStoryFold(): StoryFold {
           error = { code: event.code, message: event.message, status: event.status, retryable: event.retryable }
           return
         case 'completed':
+          pending = []
           end = { status: event.status, usage: event.usage, stopReason: event.stopReason }
           return
         case 'tool_output':
@@ -91,7 +108,14 @@ export function createStoryFold(): StoryFold {
     },
     story() {
       closeReasoning()
-      return { output: output.join(''), trace: [...trace], warnings: [...warnings], error, end }
+      return {
+        output: output.join(''),
+        trace: [...trace],
+        warnings: [...warnings],
+        pendingApprovals: [...pending],
+        error,
+        end,
+      }
     },
   }
 }

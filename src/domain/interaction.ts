@@ -1,8 +1,9 @@
 /** An interaction: what was asked (RunRequest), what it runs with (RunSpec), and its row (Interaction). */
-import type { AgentConfig, Labels, McpServer, Policy, ToolName } from './agent.ts'
+import type { AgentConfig, Labels, Policy, ToolName } from './agent.ts'
 import type { RunError } from './errors.ts'
 import type { Stage, Status, StopReason, Warning } from './event.ts'
 import type { SandboxLimits } from './limits.ts'
+import type { RunMcpServer } from './mcp.ts'
 import type { Network } from './network.ts'
 import type { Usage } from './usage.ts'
 
@@ -64,7 +65,7 @@ export interface RunSpec {
   readonly model: string
   readonly tools: readonly ToolName[]
   readonly skills: readonly string[]
-  readonly mcp: readonly McpServer[]
+  readonly mcp: readonly RunMcpServer[]
   readonly network: Network
   readonly policy: Required<Omit<Policy, 'maxCost' | 'sandbox'>> &
     Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }

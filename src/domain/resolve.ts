@@ -3,9 +3,12 @@ import { type Agent, type AgentConfig, isToolName, type Policy, type ToolName } 
 import type { Warning } from './event.ts'
 import type { RunRequest, RunSpec, StoredFile } from './interaction.ts'
 import type { Limits, Range, SandboxLimits } from './limits.ts'
+import type { McpServer } from './mcp.ts'
 
 export interface Resolution {
-  readonly spec: RunSpec
+  readonly spec: Omit<RunSpec, 'mcp'>
+  /** Still with their secrets. */
+  readonly mcp: readonly McpServer[]
   readonly warnings: readonly Warning[]
 }
 
@@ -15,6 +18,8 @@ export interface Offer {
   readonly limits: Limits
   /** Tools of the specification that this server can run now; the others are told in a warning. */
   readonly tools: ReadonlySet<ToolName>
+  /** MCP servers that the operator registered. */
+  readonly mcpServers: ReadonlySet<string>
 }
 
 export function resolve(
@@ -35,7 +40,6 @@ export function resolve(
       model: inline.model ?? base.model ?? offer.defaultModel,
       tools: resolveTools(inline.tools ?? base.tools ?? [], offer, warnings),
       skills: resolveSkills(inline.skills ?? base.skills ?? [], warnings),
-      mcp: resolveMcp(inline.mcp ?? base.mcp ?? [], warnings),
       network: inline.network ?? base.network ?? 'disabled',
       policy: resolvePolicy(base.policy, inline.policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
@@ -43,6 +47,7 @@ export function resolve(
       inputFiles,
       onDisconnect: request.onDisconnect,
     },
+    mcp: resolveMcp(inline.mcp ?? base.mcp ?? [], offer, warnings),
     warnings,
   }
 }
@@ -90,7 +95,7 @@ function resolveTools(names: readonly string[], offer: Offer, warnings: Warning[
   return [...enabled]
 }
 
-/** Skills and MCP servers are not served yet: each that is named is told, none is dropped in silence. */
+/** Skills are not served yet: each that is named is told, none is dropped in silence. */
 function resolveSkills(names: readonly string[], warnings: Warning[]): string[] {
   names.forEach((name, i) => {
     warnings.push({
@@ -102,15 +107,17 @@ function resolveSkills(names: readonly string[], warnings: Warning[]): string[] 
   return []
 }
 
-function resolveMcp(servers: AgentConfig['mcp'] & {}, warnings: Warning[]): [] {
-  servers.forEach((server, i) => {
+/** One without an address is the operator's of that name. */
+function resolveMcp(servers: readonly McpServer[], { mcpServers }: Offer, warnings: Warning[]): McpServer[] {
+  return servers.filter(({ name, url }, i) => {
+    if (url !== undefined || mcpServers.has(name)) return true
     warnings.push({
       code: 'mcp_unavailable',
       param: `mcp[${i}]`,
-      message: `This server can't use MCP servers yet; the run goes on without ${quote(server.name)}.`,
+      message: `No MCP server ${quote(name)} is registered here, and it has no url; the run goes on without it.`,
     })
+    return false
   })
-  return []
 }
 
 function quote(name: string): string {

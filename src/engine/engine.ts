@@ -3,6 +3,7 @@ import type { Status, StoredEvent } from '../domain/event.ts'
 import type { Story } from '../domain/fold.ts'
 import type { Interaction, RunRequest } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
+import type { Verdict } from './approval.ts'
 
 export interface SubmitOptions {
   /** The caller's `Idempotency-Key`, with a digest of what the key stands for. */
@@ -65,6 +66,11 @@ export interface Engine {
    * `conflict` (already completed or failed).
    */
   cancel(projectId: string, interactionId: string): Promise<void>
+  /**
+   * Decides on tool calls that wait for a person; durable when it resolves. Throws ErrandError `not_found`, `conflict`
+   * (nothing waits, or it was decided otherwise).
+   */
+  approve(projectId: string, interactionId: string, verdict: Verdict, keyId: string): Promise<void>
   /** Removes an ended interaction with its events and files. Throws ErrandError `not_found`, `conflict` (still running). */
   remove(projectId: string, interactionId: string): Promise<void>
   /** Able to take work: for `/readyz`. A sentence where not. */

@@ -43,7 +43,7 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
     )
   }
   const messages: Message[] = [...context.opening, ...restored.messages]
-  for (const open of restored.openCalls) messages.push(await performCall(context, open.call, open.step))
+  for (const open of restored.openCalls) messages.push(await performCall(context, open.call, open))
   if (restored.closingTurn) {
     const { finish, message } = restored.closingTurn
     const problem = answerProblem(context, finish, answerText(message))

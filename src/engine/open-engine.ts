@@ -8,6 +8,7 @@ import type { Usage } from '../domain/usage.ts'
 import { readEvents } from '../store/events.ts'
 import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
 import { readTurns } from '../store/turns.ts'
+import { decide, undecided } from './approval.ts'
 import { endOutside } from './ending.ts'
 import type { Engine } from './engine.ts'
 import { followLog } from './follower.ts'
@@ -116,7 +117,10 @@ export function openEngine({
       const story = await readStory(id)
       // The end may have come between the two reads: then the row is read again, so that both say the same.
       const interaction = story.end && found.status === 'running' ? await findInteraction(db, id, projectId) : found
-      return interaction && { interaction, story, usage: await usageOf(interaction) }
+      if (!interaction) return undefined
+      // What was decided a moment ago may not stand in the log yet.
+      const pendingApprovals = await undecided(db, id, story.pendingApprovals)
+      return { interaction, story: { ...story, pendingApprovals }, usage: await usageOf(interaction) }
     },
     async list(projectId, query) {
       const found = await listInteractions(db, projectId, query, query.pageSize + 1)
@@ -127,6 +131,15 @@ export function openEngine({
       return { interactions, next: found.length > page.length ? page.at(-1)!.id : undefined }
     },
     cancel,
+    async approve(projectId, id, verdict, keyId) {
+      const interaction = await findInteraction(db, id, projectId)
+      if (!interaction) throw notFound(id)
+      if (interaction.status !== 'running') {
+        throw new ErrandError('conflict', `The interaction ${id} has ${interaction.status} already; nothing waits.`)
+      }
+      const { pendingApprovals } = await readStory(id)
+      await decide(parts, id, pendingApprovals, verdict, { keyId, at: parts.now() })
+    },
     remove,
     async ready() {
       if (closing) return 'The server is shutting down.'

@@ -1,4 +1,6 @@
 /** What the engine is made of: built once in compose.ts, handed to every run. */
+import type { Credentials } from '../accounts/credentials.ts'
+import type { Vault } from '../accounts/vault.ts'
 import type { Blobs } from '../blobs/port.ts'
 import type { Buckets } from '../buckets/port.ts'
 import type { TerminalStatus } from '../domain/event.ts'
@@ -22,7 +24,11 @@ export interface EngineParts {
   readonly sandboxes: Sandboxes
   /** For all that is reached because a caller said so. */
   readonly egress: Egress
+  readonly credentials: Credentials
+  readonly vault: Vault
   readonly toolProviders: readonly ToolProvider[]
+  /** MCP servers that the operator registered. */
+  readonly mcpServers: ReadonlySet<string>
   readonly limits: Limits
   /** What code finds in a sandbox, for the model. */
   readonly inside: string

@@ -15,6 +15,12 @@ export interface OpenCall {
   readonly call: ToolCallPart
   /** The step under which it was begun; undefined where it was not begun. */
   readonly step: number | undefined
+  /** How far an approval came: asked for, or decided. Undefined: none was asked for. */
+  readonly approval?: 'asked' | 'approved' | Denied
+}
+
+export interface Denied {
+  readonly reason: string | undefined
 }
 
 /**
@@ -71,7 +77,7 @@ export function restore(
     if (asked.length === 0 && i < turns.length - 1) messages.push(correction('it has the wrong form'))
     const calls = pairCalls(asked, steps)
     for (const { call, step, result } of calls) {
-      if (result === undefined) openCalls.push({ call, step })
+      if (result === undefined) openCalls.push({ call, step, approval: approvalOf(step, steps) })
       else {
         const media = shown.get(result.step)
         messages.push({
@@ -121,6 +127,12 @@ export function correction(problem: string): Message {
   return userText(
     `That answer does not match the required JSON Schema: ${problem}\nAnswer again with the JSON value alone.`,
   )
+}
+
+function approvalOf(step: number | undefined, steps: readonly RunEvent[]): OpenCall['approval'] {
+  const decided = steps.find((event) => event.type === 'approval_decided' && event.step === step)
+  if (decided?.type === 'approval_decided') return decided.approve ? 'approved' : { reason: decided.reason }
+  return steps.some((event) => event.type === 'approval_required' && event.step === step) ? 'asked' : undefined
 }
 
 function pairCalls(calls: readonly ToolCallPart[], steps: readonly RunEvent[]) {

@@ -12,6 +12,7 @@ import { findByIdempotencyKey } from '../store/idempotency.ts'
 import { findInteraction, type InsertOutcome, insertInteraction } from '../store/interactions.ts'
 import type { SubmitOptions, Submitted } from './engine.ts'
 import { refuseAddresses } from './linked-files.ts'
+import { acceptServers } from './mcp-servers.ts'
 import type { EngineParts } from './parts.ts'
 import { storeFile } from './store-file.ts'
 import type { Worker } from './worker.ts'
@@ -26,6 +27,7 @@ export async function submitRun(
   options: SubmitOptions,
 ): Promise<Submitted> {
   const notBefore = parts.now() - IDEMPOTENCY_MS
+  options = { ...options, idempotency: sealIdempotency(parts, options.idempotency) }
   const earlier =
     options.idempotency && (await findByIdempotencyKey(parts.db, projectId, options.idempotency, notBefore))
   if (earlier !== undefined) return { interactionId: earlier, joined: true }
@@ -34,12 +36,14 @@ export async function submitRun(
   const agent = await findAgent(parts, projectId, request)
   await checkPrevious(parts, projectId, request.previousInteractionId)
   const id = newId('int', parts.now())
-  const { spec, warnings } = resolveRequest(parts, request, agent)
+  const resolution = resolveRequest(parts, request, agent)
+  const { mcp, warnings: unmet } = await acceptServers(parts, projectId, id, resolution.mcp)
+  const warnings = [...resolution.warnings, ...unmet]
   if (options.strict) refuseUnmet(warnings)
 
   const files = await storeInputs(parts, id, request)
   const reservation = worker?.reserve()
-  const full: RunSpec = { ...spec, ...files }
+  const full: RunSpec = { ...resolution.spec, ...files, mcp }
   try {
     const events: RunEvent[] = [
       { type: 'stage', stage: 'queued' },
@@ -74,6 +78,11 @@ export async function submitRun(
   } finally {
     reservation?.giveUp()
   }
+}
+
+/** The request may hold secrets that are easy to guess: what is kept to know it again is keyed. */
+function sealIdempotency({ vault }: EngineParts, idempotency: SubmitOptions['idempotency']) {
+  return idempotency && { ...idempotency, fingerprint: vault.digest(idempotency.fingerprint) }
 }
 
 async function notInserted(
@@ -119,10 +128,10 @@ async function checkPrevious({ db }: EngineParts, projectId: string, id: string 
 }
 
 function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | undefined) {
-  const { catalogue, toolProviders } = parts
+  const { catalogue, toolProviders, mcpServers } = parts
   const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
-  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools }
-  const { spec, warnings } = resolve(request, agent, [], offer)
+  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools, mcpServers }
+  const { spec, mcp, warnings } = resolve(request, agent, [], offer)
   const entry = catalogue.get(spec.model)
   if (!entry) {
     const names = catalogue.names().join(', ')
@@ -139,7 +148,7 @@ function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | 
   if (entry.demo && spec.model !== 'demo') all.push(demoWarning(spec.model))
   if (spec.policy.maxCost !== undefined && !entry.price) all.push(costUnknown(spec.model))
   if (request.files.length > 0 && spec.tools.length === 0) all.push(FILES_UNREADABLE)
-  return { spec, warnings: all }
+  return { spec, mcp, warnings: all }
 }
 
 function demoWarning(model: string): Warning {

@@ -3,8 +3,11 @@ import type { AssistantPart, MediaPart, ToolMessage } from '../domain/message.ts
 import type { Sandbox } from '../sandbox/port.ts'
 import { SandboxError } from '../sandbox/port.ts'
 import type { Tool, ToolOutcome } from '../tools/port.ts'
+import { type ApprovalContext, awaitApproval, denial } from './approval.ts'
 import type { Meter } from './meter.ts'
-import type { Attachment, Recorder } from './recorder.ts'
+import type { Attachment } from './recorder.ts'
+import type { Redactor } from './redactor.ts'
+import type { OpenCall } from './restore.ts'
 import { stopCause } from './stop.ts'
 import type { Toolbox } from './toolbox.ts'
 
@@ -26,12 +29,11 @@ export interface ToolScope {
   readonly outputBytes: number
 }
 
-export interface CallContext {
+export interface CallContext extends ApprovalContext {
   readonly toolbox: Toolbox
   readonly toolScope: ToolScope
-  readonly recorder: Recorder
   readonly meter: Meter
-  readonly signal: AbortSignal
+  readonly redactor: Redactor
   readonly nextStep: () => number
   /** Stores what the result of that step shows; the attachment belongs to its event. */
   readonly keepMedia: (step: number, media: readonly MediaPart[]) => Promise<Attachment | undefined>
@@ -40,25 +42,26 @@ export interface CallContext {
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 
 /**
- * Performs a call and returns what the model is told. `begun`: the step under which an earlier worker began it; its
- * intent is in the log already, and whether the act happened is what the sandbox may know.
+ * Performs a call and returns what the model is told. `begun`: how far an earlier worker came with it. Its intent is in
+ * the log already, and whether the act happened is what the sandbox may know.
  */
-export async function performCall(context: CallContext, call: ToolCallPart, begun?: number): Promise<ToolMessage> {
-  const { recorder, meter, signal } = context
-  const step = begun ?? context.nextStep()
-  if (begun === undefined) {
-    recorder.append({
-      type: 'tool_call',
-      step,
-      name: call.name,
-      args: call.args ?? { invalid: call.argsText.slice(0, 2_000) },
-    })
+export async function performCall(
+  context: CallContext,
+  call: ToolCallPart,
+  begun?: Omit<OpenCall, 'call'>,
+): Promise<ToolMessage> {
+  const { recorder, meter, signal, redactor } = context
+  const step = begun?.step ?? context.nextStep()
+  if (begun?.step === undefined) {
+    recorder.append({ type: 'tool_call', step, name: call.name, args: shownArgs(call) })
     await recorder.flush()
   }
   meter.addToolCall()
   const startedAt = performance.now()
-  const { output, media } = await act(context, call, step, begun !== undefined)
+  const outcome = await approveAndAct(context, call, step, begun?.step === undefined ? undefined : begun)
   if (signal.aborted) throw signal.reason
+  const output = redactor.redact(outcome.output)
+  const { media } = outcome
   const duration_ms = Math.round(performance.now() - startedAt)
   const resultStep = context.nextStep()
   const kept = media && (await context.keepMedia(resultStep, media))
@@ -67,22 +70,46 @@ export async function performCall(context: CallContext, call: ToolCallPart, begu
   return { role: 'tool', callId: call.callId, name: call.name, output, ...(media && { media }) }
 }
 
+function shownArgs(call: ToolCallPart): Readonly<Record<string, unknown>> {
+  return call.args ?? { invalid: call.argsText.slice(0, 2_000) }
+}
+
+/** What does not need a person's word, or has it, is done. A call that was only waiting for it was never begun. */
+async function approveAndAct(
+  context: CallContext,
+  call: ToolCallPart,
+  step: number,
+  begun: Omit<OpenCall, 'call'> | undefined,
+): Promise<ToolOutcome> {
+  const tools = context.toolbox.tools()
+  const tool = tools.get(call.name)
+  const approval = begun?.approval
+  if (typeof approval === 'object') return { output: denial({ approve: false, step, reason: approval.reason }) }
+  if (approval === 'asked' || (tool?.needsApproval && call.args && approval === undefined)) {
+    const waiting = { step, name: call.name, args: shownArgs(call) }
+    const decision = await awaitApproval(context, waiting, approval === 'asked')
+    return decision.approve ? act(context, call, step, false) : { output: denial(decision) }
+  }
+  return act(context, call, step, begun !== undefined)
+}
+
 async function act(context: CallContext, call: ToolCallPart, step: number, resumed: boolean): Promise<ToolOutcome> {
-  const { toolScope, recorder } = context
+  const { toolScope, recorder, redactor } = context
   const tools = context.toolbox.tools()
   const tool = tools.get(call.name)
   if (!tool) return { output: unknownTool(call.name, tools) }
   if (!call.args)
     return { output: `The arguments of ${call.name} are not a JSON object. Call it again with valid arguments.` }
+  const shown = redactor.stream((text) => recorder.append({ type: 'tool_output', step, text }))
   try {
-    if (resumed && !toolScope.neverBegan && !(await joinable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
+    if (resumed && !(await repeatable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
     const endsAt = performance.now() + toolScope.maxToolMs
     const running = tool.run(call.args, {
       sandbox: toolScope.openSandbox,
       key: `step-${step}`,
       remainingMs: () => Math.max(0, Math.min(toolScope.remainingMs(), endsAt - performance.now())),
       maxToolMs: toolScope.maxToolMs,
-      onOutput: (text) => recorder.append({ type: 'tool_output', step, text }),
+      onOutput: shown.write,
       signal: toolScope.kill,
       vision: toolScope.vision,
       documents: toolScope.documents,
@@ -95,6 +122,8 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
     if (!(error instanceof SandboxError) || error.code !== 'lost') throw error
     toolScope.forgetSandbox()
     return { output: OUTCOME_UNKNOWN }
+  } finally {
+    shown.end()
   }
 }
 
@@ -114,9 +143,14 @@ const OUTCOME_UNKNOWN =
   'The server was interrupted while this ran, so its outcome is unknown; files and variables of the sandbox may be gone. ' +
   'Look at what is there before you go on.'
 
-/** A call can be asked for again only where its sandbox still lives and knows it by its key. */
-async function joinable(tool: Tool, scope: ToolScope): Promise<boolean> {
+/**
+ * Whether an interrupted call may be asked for again: it does no harm, or it was to run in a sandbox that was never
+ * ready, or in one that still lives and knows it by its key.
+ */
+async function repeatable(tool: Tool, scope: ToolScope): Promise<boolean> {
+  if (tool.repeatable) return true
   if (!tool.keyed) return false
+  if (scope.neverBegan) return true
   const sandbox = await scope.openSandbox()
   return !sandbox.fresh
 }

@@ -1,5 +1,6 @@
 /** A run's tools, from all that provide some. Of two tools with one name the first provider's is taken. */
 import type { RunScope, Tool, ToolProvider, ToolSource } from '../tools/port.ts'
+import type { Redactor } from './redactor.ts'
 
 export interface Toolbox {
   /** By name, as they are now. */
@@ -10,7 +11,11 @@ export interface Toolbox {
 }
 
 /** Rejects with what the first provider threw, once all have settled; what the others opened is closed then. */
-export async function openToolbox(providers: readonly ToolProvider[], run: RunScope): Promise<Toolbox> {
+export async function openToolbox(
+  providers: readonly ToolProvider[],
+  run: RunScope,
+  redactor: Redactor,
+): Promise<Toolbox> {
   const opened = await Promise.allSettled(providers.map((provider) => provider.open(run)))
   const sources = opened.flatMap((outcome) => (outcome.status === 'fulfilled' && outcome.value ? [outcome.value] : []))
   const failed = opened.find((outcome) => outcome.status === 'rejected')
@@ -22,11 +27,14 @@ export async function openToolbox(providers: readonly ToolProvider[], run: RunSc
     tools() {
       const tools = new Map<string, Tool>()
       for (const tool of sources.flatMap((source) => source.tools())) {
-        if (!tools.has(tool.definition.name)) tools.set(tool.definition.name, tool)
+        const { definition } = tool
+        // A description comes from outside too. One that holds a secret of the run is not put before the model.
+        if (!tools.has(definition.name) && redactor.isClean(JSON.stringify(definition)))
+          tools.set(definition.name, tool)
       }
       return tools
     },
-    about: sources.flatMap(({ about }) => about ?? []),
+    about: sources.flatMap(({ about }) => (about === undefined ? [] : redactor.redact(about))),
     close: () => closeAll(sources),
   }
 }

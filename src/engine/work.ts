@@ -15,6 +15,7 @@ import { openingMessages, systemPrompt } from './opening.ts'
 import { failure, type Outcome } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
 import { type Recorder, RecorderLost } from './recorder.ts'
+import { createRedactor, type Redactor } from './redactor.ts'
 import type { Restored } from './restore.ts'
 import { stopCause } from './stop.ts'
 import { openToolbox, type Toolbox } from './toolbox.ts'
@@ -41,13 +42,14 @@ export async function work(run: Work): Promise<Outcome | undefined> {
   const entry = parts.catalogue.get(accepted.model)
   if (!entry) return failure('unavailable', `The model ${accepted.model} is not configured on this server any more.`)
   if (entry.unavailable !== undefined) return failure('unavailable', entry.unavailable)
+  const redactor = createRedactor()
   let toolbox: Toolbox | undefined
   try {
     const model: Model = await entry.open()
     const spec = await fetchLinkedFiles(parts, claim, accepted, recorder, restored.stage, signal)
     const opening = await openingMessages(parts.db, spec)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
-    toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry))
+    toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry, redactor), redactor)
     let step = restored.lastStep
     return await runLoop({
       interactionId: claim.id,
@@ -66,6 +68,8 @@ export async function work(run: Work): Promise<Outcome | undefined> {
         outputBytes: spec.policy.sandbox.outputBytes,
       },
       db: parts.db,
+      hub: parts.hub,
+      redactor,
       recorder,
       meter: run.meter,
       signal,
@@ -87,6 +91,7 @@ function scopeOf(
   { parts, claim, recorder, workspace, remainingMs, signal }: Work,
   spec: RunSpec,
   { vision, documents }: ModelDescription,
+  redactor: Redactor,
 ): RunScope {
   return {
     interactionId: claim.id,
@@ -99,7 +104,9 @@ function scopeOf(
     openSandbox: () => workspace.open(spec.inputFiles),
     openCompanion: workspace.openCompanion,
     audit: createAuditor(parts, claim.id),
-    warn: (warning) => recorder.append({ type: 'warning', ...warning }),
+    conceal: redactor.conceal,
+    warn: ({ message, ...warning }) =>
+      recorder.append({ type: 'warning', ...warning, message: redactor.redact(message) }),
     log: parts.log,
   }
 }

@@ -211,8 +211,8 @@ function sendAgent(request: FastifyRequest, reply: FastifyReply, agent: Agent, w
   return request.codec.encodeAgent(agent, warnings)
 }
 
-function unused({ config }: Agent, { catalogue, limits }: Edge): readonly Warning[] {
-  return passedOver(config, catalogue.defaultName, limits)
+function unused({ config }: Agent, { catalogue, limits, mcpServers }: Edge): readonly Warning[] {
+  return passedOver(config, catalogue.defaultName, limits, mcpServers)
 }
 
 /** The model is written down when it is not said, so that a new default does not change agents there are. */

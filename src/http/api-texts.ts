@@ -22,6 +22,12 @@ export const EVENTS: readonly EventDoc[] = [
   },
   { name: 'tool_output', data: '{step, text}', when: 'Output of the running call, as it comes.' },
   { name: 'tool_result', data: '{step, output, duration_ms}', when: 'The call has returned.' },
+  {
+    name: 'approval_required',
+    data: '{step, name, args}',
+    when: 'The call at that step waits for a person: `:approve` decides.',
+  },
+  { name: 'approval_decided', data: '{step, approve, reason?}', when: 'Somebody has decided; the run goes on.' },
   { name: 'partial_output', data: '{text}', when: 'A fragment of the answer; joined, they are exactly `output`.' },
   { name: 'stage', data: '{stage}', when: 'queued, provisioning, working, requires_action, settling.' },
   { name: 'warning', data: '{code, param, message}', when: 'Something in the request was not used.' },

@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import { agentRoutes } from './agents.ts'
+import { approvalRoutes } from './approvals.ts'
 import { credentialRoutes } from './credentials.ts'
 import { docsRoutes } from './docs.ts'
 import type { Edge } from './edge.ts'
@@ -16,7 +17,7 @@ import { fileRoutes } from './files.ts'
 import { createGate, giveBack } from './gate.ts'
 import { healthRoutes } from './health.ts'
 import { interactionRoutes } from './interactions.ts'
-import { leaveUnread, readJson } from './json-body.ts'
+import { declaredLength, leaveUnread, readJson } from './json-body.ts'
 import { refuseOtherMethods } from './methods.ts'
 import { type CallMetrics, metricsRoutes } from './metrics.ts'
 import { registerOpenApi } from './openapi.ts'
@@ -47,7 +48,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     a.revision < b.revision ? -1 : 1,
   )
   const closing = new AbortController()
-  const edge: Edge = { ...deps, limits, documented: codecs.at(-1) as Codec, closing: closing.signal }
+  const mcpServers = new Set(Object.keys(deps.config.mcp))
+  const edge: Edge = { ...deps, limits, mcpServers, documented: codecs.at(-1) as Codec, closing: closing.signal }
   const gate = createGate({ ...deps, codecs, limits })
 
   const app: FastifyInstance = Fastify(serverOptions(deps.config, deps.log, gate))
@@ -73,6 +75,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   refuseOtherMethods(app, () => {
     agentRoutes(app, edge)
     interactionRoutes(app, edge)
+    approvalRoutes(app, edge)
     credentialRoutes(app, edge)
     fileRoutes(app, edge)
     healthRoutes(app, edge)
@@ -107,7 +110,9 @@ function readBodies(app: FastifyInstance, { limits }: Edge): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   app.addHook('preValidation', async (request, reply) => {
-    if (request.routeOptions.config.json) request.body = await readJson(request.raw, reply.raw, limits)
+    const { json } = request.routeOptions.config
+    if (!json || (json === 'optional' && declaredLength(request.raw) === 0)) return
+    request.body = await readJson(request.raw, reply.raw, limits)
   })
 }
 

@@ -19,6 +19,8 @@ export interface Edge {
   readonly signer: Signer
   readonly rateLimits: RateLimits
   readonly limits: Limits
+  /** Those that the operator registered. */
+  readonly mcpServers: ReadonlySet<string>
   readonly log: FastifyBaseLogger
   /** The codec whose schemas the OpenAPI document shows: the newest. */
   readonly documented: Codec

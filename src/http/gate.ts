@@ -17,8 +17,8 @@ export interface RouteAccess {
   readonly open?: boolean
   /** Its calls count as creations of interactions. */
   readonly creates?: boolean
-  /** Takes a JSON body. */
-  readonly json?: boolean
+  /** Takes a JSON body; `optional`: or none. */
+  readonly json?: boolean | 'optional'
   /** Stands for the methods that the address does not have; these are those it has. */
   readonly allow?: string
 }
@@ -135,7 +135,7 @@ function checkAddress(request: FastifyRequest, reply: FastifyReply, { allow }: R
 }
 
 function checkMediaType(request: FastifyRequest, { json }: RouteAccess): void {
-  if (!json) {
+  if (!json || (json === 'optional' && declaredLength(request.raw) === 0)) {
     // Fastify would refuse one that it can't read, on routes where it says nothing.
     delete request.raw.headers['content-type']
     return

@@ -10,6 +10,7 @@ export const INTERACTION_TEXTS = {
 - \`X-Interaction-Id\` and \`Location\` are there in each of these cases.
 - A run that fails answers with the HTTP status of its error, \`interactionId\` inside \`error\`; what it did until then stays readable. A run that somebody cancels answers 200 with \`status: "cancelled"\`.
 - \`files[i].url\` is fetched when the run starts, before the model is asked. An address that shows by itself that it is refused is 400; what only shows later (no such host, a status other than 200, too large, too slow) ends the run with \`file_unavailable\`.
+- A tool call that waits for approval holds up a waiting caller too: \`background\`, \`stream\` or \`Prefer: wait=N\` let it hear of it, and \`:approve\` lets it go on.
 - A caller that goes away does not stop the run, unless \`onDisconnect\` is \`"cancel"\`.
 - Unknown fields, tools and skills never fail: each is told in \`warnings\`. With \`Prefer: handling=strict\`, a skill or MCP server that can’t be used is 400.`,
   },
@@ -52,6 +53,17 @@ export const INTERACTION_TEXTS = {
     summary: 'Cancel an interaction',
     description:
       'Ends a running interaction. When the answer comes, its sandbox is dead. Again: 200. Already completed or failed: 409. Needs no body.',
+  },
+  approve: {
+    id: 'approveInteraction',
+    summary: 'Approve or deny tool calls that wait',
+    description:
+      'For an interaction in stage `requires_action`. Without a body, all of `pendingApprovals` is approved; with `step` and `approve`, or `decisions`, each as it says. A denied call is told to the model, which goes on. The same decision again: 200. Another one on a step that was decided, or nothing that waits: 409. The decision is durable when the answer comes; the run goes on at once, on whichever node it is. Its time goes on too: `policy.maxTurnDuration` counts while it waits.',
+  },
+  approveBySlash: {
+    id: 'approveInteractionBySlash',
+    summary: 'Approve or deny tool calls that wait (other spelling)',
+    description: 'The same as `POST /v1beta/interactions/{id}:approve`, for clients that can’t write a colon.',
   },
   cancelBySlash: {
     id: 'cancelInteractionBySlash',

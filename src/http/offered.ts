@@ -13,7 +13,12 @@ export function checkModel(catalogue: Catalogue, model: string | undefined): voi
 }
 
 /** What a run of this configuration would pass over, told when it is stored: by the very code that resolves a run. */
-export function passedOver(config: AgentConfig, defaultModel: string, limits: Limits): readonly Warning[] {
+export function passedOver(
+  config: AgentConfig,
+  defaultModel: string,
+  limits: Limits,
+  mcpServers: ReadonlySet<string>,
+): readonly Warning[] {
   const run = {
     instruction: '',
     settings: config,
@@ -22,5 +27,5 @@ export function passedOver(config: AgentConfig, defaultModel: string, limits: Li
     onDisconnect: 'continue',
     warnings: [],
   } as const
-  return resolve(run, undefined, [], { defaultModel, limits, tools: new Set(TOOL_NAMES) }).warnings
+  return resolve(run, undefined, [], { defaultModel, limits, tools: new Set(TOOL_NAMES), mcpServers }).warnings
 }

@@ -132,7 +132,7 @@ function addHeaders(operation: JsonObject): void {
 function ownHeaders(operationId: string): string[] {
   if (/^createInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
   if (/^streamInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
-  if (/^(get|list|cancel)Interaction/.test(operationId)) return ['Preference-Applied']
+  if (/^(get|list|cancel|approve)Interaction/.test(operationId)) return ['Preference-Applied']
   if (operationId === 'createCredential') return ['Location']
   if (operationId === 'createAgent') return ['Location', 'ETag', 'Preference-Applied']
   if (/^(get|update)Agent/.test(operationId)) return ['ETag']

@@ -295,7 +295,7 @@ export async function deleteInteraction(db: Database, projectId: string, id: str
         .compile(),
       rows: 1,
     },
-    ...(['events', 'turns', 'specs', 'idempotency', 'audit', 'result_media'] as const).map((table) => ({
+    ...(['events', 'turns', 'specs', 'idempotency', 'audit', 'result_media', 'approvals'] as const).map((table) => ({
       query: db.query.deleteFrom(table).where('interaction_id', '=', id).compile(),
     })),
     { query: db.query.deleteFrom('labels').where('object_id', '=', id).where('kind', '=', 'interaction').compile() },

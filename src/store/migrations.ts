@@ -19,6 +19,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0002-audit', statements: audit },
   { name: '0003-credentials', statements: credentials },
   { name: '0004-result-media', statements: resultMedia },
+  { name: '0005-approvals', statements: approvals },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -235,4 +236,20 @@ function resultMedia({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
       .addPrimaryKeyConstraint('result_media_pk', ['interaction_id', 'step'])
       .compile(),
   ]
+}
+
+/** Decisions of people about tool calls. */
+function approvals({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  return [
+    schema
+      .createTable('approvals')
+      .addColumn('interaction_id', text, (c) => c.notNull())
+      .addColumn('step', integer, (c) => c.notNull())
+      .addColumn('approve', integer, (c) => c.notNull())
+      .addColumn('reason', text)
+      .addColumn('key_id', text, (c) => c.notNull())
+      .addColumn('at', 'bigint', (c) => c.notNull())
+      .addPrimaryKeyConstraint('approvals_pk', ['interaction_id', 'step']),
+  ].map((statement) => statement.compile())
 }

@@ -138,6 +138,18 @@ export interface AuditTable {
   outcome: string
 }
 
+/** What people decided about tool calls that wait for approval. */
+export interface ApprovalsTable {
+  interaction_id: string
+  /** Of the tool call. */
+  step: number
+  /** 1 or 0. */
+  approve: number
+  reason: string | null
+  key_id: string
+  at: number
+}
+
 /** Secrets that runs use and callers refer to by id. */
 export interface CredentialsTable {
   project_id: string
@@ -170,5 +182,6 @@ export interface Tables {
   idempotency: IdempotencyTable
   audit: AuditTable
   credentials: CredentialsTable
+  approvals: ApprovalsTable
   result_media: ResultMediaTable
 }

@@ -46,6 +46,10 @@ export interface Tool {
   readonly definition: ToolDefinition
   /** A call may be asked for again after a crash: the sandbox knows it by its key, and nothing runs twice. */
   readonly keyed: boolean
+  /** It changes nothing, or nothing more when it is done again: after a crash it is simply run again. */
+  readonly repeatable?: boolean
+  /** A person has to agree before each call; until then the run stands in stage `requires_action`. */
+  readonly needsApproval?: boolean
   /**
    * Failures that the model can act on are outcomes; what is thrown is lost infrastructure (SandboxError `unavailable`,
    * `lost`) or a bug. Ends soon after `signal` aborts.
@@ -72,6 +76,8 @@ export interface RunScope {
   openCompanion(companion: Companion): Promise<Sandbox>
   /** What to hand to the guard as `onConnect`: each host that is turned to stands in the run's audit before it is dialled. */
   audit(kind: ContactKind): (contact: Contact) => Promise<void>
+  /** From now on these texts are not shown: not in what tools answer, not in warnings, not to the model. */
+  conceal(secrets: readonly string[]): void
   /** Told to the caller with the run's other warnings. */
   warn(warning: Warning): void
   readonly log: Log

@@ -76,6 +76,7 @@ describe('a credential', () => {
     [{ type: 'oauth2', refreshToken: SECRET, tokenUrl: `https://u:${SECRET}@id.example.com/` }, 'tokenUrl'],
     [bearer({ allowedHosts: ['https://a.example/'] }), 'allowedHosts[0]'],
     [bearer({ allowedHosts: [] }), 'allowedHosts'],
+    [bearer({ name: 'a\0b' }), 'name'],
     [bearer({ id: 'No Slug' }), 'id'],
   ])('%j is refused by field, without a word of the secret', async (body, param) => {
     expect(errorOf(await call('POST', CREDENTIALS, body))).toMatchObject({

@@ -46,6 +46,8 @@ const ENDPOINTS: [string, string][] = [
   ['get', '/v1beta/interactions/{}:stream'],
   ['post', '/v1beta/interactions/{}:cancel'],
   ['post', '/v1beta/interactions/{}/cancel'],
+  ['post', '/v1beta/interactions/{}:approve'],
+  ['post', '/v1beta/interactions/{}/approve'],
 ]
 
 let provider: FakeProvider

@@ -171,6 +171,7 @@ export function createScriptedEngine(): ScriptedEngine {
       if (!run.cancelled) run.end('cancelled')
       run.cancelled = true
     },
+    async approve() {},
     async remove(projectId, id) {
       const run = find(projectId, id)
       if (!run) throw new ErrandError('not_found', `There is no interaction ${id}.`)
@@ -256,7 +257,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
   const blobs = new Map<string, string>()
   const names = ['svc-3.5-flash', 'svc-3.1-pro']
   const app = await createApp({
-    config: { limits, publicUrl: 'https://errand.example', tls: undefined, metrics: {} } as Config,
+    config: { limits, publicUrl: 'https://errand.example', tls: undefined, metrics: {}, mcp: {} } as Config,
     engine,
     accounts: ACCOUNTS,
     credentials: createCredentials({ db, vault: createVault('secret') }),

@@ -171,6 +171,10 @@ export const interaction = z
     executionTrace: z.array(traceStep),
     files: z.array(outputFile),
     warnings: z.array(warning),
+    pendingApprovals: z
+      .array(z.object({ step: z.int().min(1), name: z.string(), args }))
+      .optional()
+      .meta({ description: 'Tool calls that wait for a person, in stage `requires_action`. See `:approve`.' }),
     resolved: z
       .object({
         systemInstruction: z.string().optional(),

@@ -5,12 +5,12 @@
 import { z } from 'zod'
 import { TOOL_NAMES } from '../../domain/agent.ts'
 import type { Limits, Range, SandboxLimits } from '../../domain/limits.ts'
+import { authentication } from './secrets.ts'
 
 const MAX_NAME_CHARS = 128
 const MAX_DISPLAY_NAME_CHARS = 512
 const MAX_DESCRIPTION_CHARS = 10_000
 const MAX_URL_CHARS = 4096
-const MAX_SECRET_CHARS = 16_384
 const MAX_MCP_TOOLS = 128
 
 export function createRequestSchemas(limits: Limits) {
@@ -156,11 +156,10 @@ function settingFields(limits: Limits) {
       .max(limits.skills)
       .nullish()
       .meta({ description: 'Names of registered skills. An unknown one is ignored and told in `warnings`.' }),
-    mcp: z
-      .array(mcpServer())
-      .max(limits.mcp)
-      .nullish()
-      .meta({ description: 'MCP servers to enable. Not served by this version: told in `warnings`.' }),
+    mcp: z.array(mcpServer()).max(limits.mcp).nullish().meta({
+      description:
+        'MCP servers whose tools the agent may use, as `server__tool`. One that can’t be used is told in `warnings`, and the run goes on without it.',
+    }),
     network: z
       .union([z.enum(['disabled', 'public']), z.object({ allow: z.array(text(MAX_NAME_CHARS).min(1)).max(100) })], {
         error: 'must be "disabled", "public", or {"allow": ["host", "*.host"]}',
@@ -268,21 +267,6 @@ function inputFile() {
 }
 
 function mcpServer() {
-  const secret = text(MAX_SECRET_CHARS).min(1)
-  const authentication = z.union(
-    [
-      secret,
-      z.object({ type: z.literal('none') }),
-      z.object({ type: z.literal('bearer'), token: secret }),
-      z.object({ type: z.literal('headers'), headers: z.record(z.string(), secret) }),
-      z.looseObject({ type: z.literal('oauth2') }),
-      z.object({ type: z.literal('credential'), credentialId: text(MAX_NAME_CHARS).min(1) }),
-    ],
-    {
-      error:
-        'must be a bearer token, or an object of type none, bearer (token), headers (headers), oauth2, or credential (credentialId)',
-    },
-  )
   return z
     .object({
       name: z
@@ -290,8 +274,14 @@ function mcpServer() {
         .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
           error: 'must be 1 to 64 letters, digits, dots, hyphens or underscores, the first one a letter or digit',
         })
-        .meta({ description: 'Names the server; without `url`, one that the operator registered.' }),
-      url: text(MAX_URL_CHARS).min(1).nullish().meta({ description: 'Address of a Streamable HTTP endpoint.' }),
+        .meta({
+          description:
+            'Names the server, and its tools before the model: `name__tool`. Without `url`, one that the operator registered.',
+        }),
+      url: text(MAX_URL_CHARS)
+        .min(1)
+        .nullish()
+        .meta({ description: 'Address of a Streamable HTTP endpoint. Private addresses are refused.' }),
       authentication: authentication.nullish().meta({
         description:
           'How to sign in. A bare string is a bearer token. Write-only. A stored agent refers to a credential and holds no secret.',

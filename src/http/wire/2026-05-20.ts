@@ -2,20 +2,23 @@
  * The codec of revision 2026-05-20, the first one. The domain grew up with it, so most of it is a change of clothes:
  * times as RFC 3339, absent lists as empty ones, secrets left out. Stored events are its wire form already.
  */
-import { type Agent, type AgentConfig, agentEtag, type McpServer, type Policy } from '../../domain/agent.ts'
+import { type Agent, type AgentConfig, agentEtag, type Policy } from '../../domain/agent.ts'
 import type { StoredEvent } from '../../domain/event.ts'
 import type { Story, TraceStep } from '../../domain/fold.ts'
 import type { Interaction } from '../../domain/interaction.ts'
 import type { Limits, SandboxLimits } from '../../domain/limits.ts'
+import type { Authentication, McpServer, RequireApproval, RunMcpServer } from '../../domain/mcp.ts'
 import { beyondCeiling } from '../../domain/network.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { check, unknownFields, wrongField } from '../fields.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
 import { createRequestSchemas } from './2026-05-20-requests.ts'
+import { approval, decodeApproval } from './approvals.ts'
 import type { Body, Codec, Form, Presentation } from './codec.ts'
 import { credentialSchemas, decodeCredentialPatch, decodeNewCredential, encodeCredential } from './credentials.ts'
 import { decodeFiles } from './input-files.ts'
 import { decodeResponseFormat } from './response-format.ts'
+import { type SentAuthentication, toSecret } from './secrets.ts'
 
 /** What an answer has and a request can't set; sent back, it is told as such. */
 const AGENT_READ_ONLY = new Set(['id', 'agentId', 'version', 'createTime', 'updateTime', 'etag', 'warnings'])
@@ -33,6 +36,7 @@ export function createRevision20260520(limits: Limits): Codec {
       interaction,
       interactionList,
       eventStream,
+      approval,
       ...credentialSchemas,
     },
 
@@ -92,6 +96,7 @@ export function createRevision20260520(limits: Limits): Codec {
       nextPageToken,
     }),
     encodeEvent,
+    decodeApproval,
     decodeNewCredential,
     decodeCredentialPatch,
     encodeCredential,
@@ -111,16 +116,19 @@ function toSettings<F extends SentSettings>(
   const settings: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(fields)) if (value !== undefined) settings[key] = value
   for (const key of ['policy', 'labels']) if (settings[key]) settings[key] = policyOf(settings[key] as object)
-  if (fields.mcp) settings.mcp = fields.mcp.map(toMcpServer)
+  if (fields.mcp) {
+    refuseSameNames(fields.mcp)
+    settings.mcp = fields.mcp.map(toMcpServer)
+  }
   return settings as AgentConfig
 }
 
 interface SentMcpServer {
   readonly name: string
   readonly url?: string | null
-  readonly authentication?: string | Readonly<Record<string, unknown>> | null
+  readonly authentication?: SentAuthentication | null
   readonly allowedTools?: readonly string[] | null
-  readonly requireApproval?: unknown
+  readonly requireApproval?: RequireApproval | null
 }
 
 type Nullable<T> = { readonly [K in keyof T]?: T[K] | null }
@@ -141,10 +149,21 @@ function toMcpServer(sent: SentMcpServer, i: number): McpServer {
   const { authentication, ...server } = withoutNulls(sent)
   checkMcpUrl(server.url, `mcp[${i}].url`)
   if (authentication === undefined) return server
-  return {
-    ...server,
-    authentication: typeof authentication === 'string' ? { type: 'bearer', token: authentication } : authentication,
-  }
+  return { ...server, authentication: toAuthentication(authentication, `mcp[${i}].authentication`) }
+}
+
+function toAuthentication(sent: SentMcpServer['authentication'] & {}, at: string): Authentication {
+  if (typeof sent === 'string') return { type: 'bearer', token: sent }
+  if (sent.type === 'none') return { type: 'none' }
+  return sent.type === 'credential' ? sent : toSecret(sent.type, sent, `${at}.`)
+}
+
+/** A name stands for one server: its tools are called by it. */
+function refuseSameNames(servers: readonly SentMcpServer[]): void {
+  servers.forEach(({ name }, i) => {
+    const first = servers.findIndex((server) => server.name === name)
+    if (first !== i) throw wrongField(`mcp[${i}].name`, `is the name of mcp[${first}] too`)
+  })
 }
 
 function checkMcpUrl(text: string | undefined, param: string): void {
@@ -191,10 +210,14 @@ function encodeAgent(agent: Agent): Body {
   }
 }
 
-function withoutSecret({ authentication, ...server }: McpServer): Body {
+function withoutSecret({ authentication, ...server }: McpServer | RunMcpServer): Body {
   if (authentication === undefined) return { ...server }
-  const { type, credentialId } = authentication
-  return { ...server, authentication: { type, credentialId } }
+  const { type } = authentication
+  return {
+    ...server,
+    authentication:
+      authentication.type === 'credential' ? { type, credentialId: authentication.credentialId } : { type },
+  }
 }
 
 function encodeSummary(interaction: Interaction, usage: Usage, form: Form): Body {
@@ -231,17 +254,24 @@ function encodeStory(interaction: Interaction, story: Story, { form, fileUrl }: 
       sha256: file.sha256,
     })),
     warnings: story.warnings,
+    pendingApprovals:
+      story.pendingApprovals.length > 0
+        ? story.pendingApprovals.map((call) => ({
+            ...call,
+            args: form === 'short' ? JSON.stringify(call.args) : call.args,
+          }))
+        : undefined,
     resolved: { systemInstruction, model, tools, skills, mcp: mcp.map(withoutSecret), policy, network },
   }
 }
 
 function encodeEvent(event: StoredEvent, form: Form): Pick<StoredEvent, 'type' | 'data'> {
-  if (form === 'full' || (event.type !== 'tool_call' && event.type !== 'completed')) return event
+  if (form === 'full' || !['tool_call', 'approval_required', 'completed'].includes(event.type)) return event
   const data = JSON.parse(event.data)
   return {
     type: event.type,
     data: JSON.stringify(
-      event.type === 'tool_call'
+      event.type !== 'completed'
         ? { ...data, args: JSON.stringify(data.args) }
         : { ...data, usage: shortUsage(data.usage) },
     ),

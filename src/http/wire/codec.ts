@@ -11,6 +11,7 @@ import type { Credential } from '../../domain/credential.ts'
 import type { StoredEvent, Warning } from '../../domain/event.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../domain/interaction.ts'
 import type { Usage } from '../../domain/usage.ts'
+import type { Verdict } from '../../engine/approval.ts'
 import type { InteractionView } from '../../engine/engine.ts'
 import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
 
@@ -59,6 +60,7 @@ export interface CodecSchemas {
   readonly interaction: z.ZodType
   readonly interactionList: z.ZodType
   readonly eventStream: z.ZodType
+  readonly approval: z.ZodType
   readonly newCredential: z.ZodType
   readonly credentialPatch: z.ZodType
   readonly credential: z.ZodType
@@ -81,6 +83,8 @@ export interface Codec {
     form: Form,
     nextPageToken: string | undefined,
   ): Body
+  /** Undefined where there was no body. */
+  decodeApproval(body: unknown): Verdict
   decodeNewCredential(body: unknown): NewCredentialRequest
   decodeCredentialPatch(body: unknown): CredentialPatchRequest
   encodeCredential(credential: Credential, warnings?: readonly Warning[]): Body

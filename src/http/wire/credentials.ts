@@ -22,6 +22,8 @@ const fields = {
   name: z
     .string()
     .max(MAX_NAME_CHARS)
+    .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
+    .refine((name) => name.isWellFormed(), { error: 'is not Unicode (a lone surrogate)' })
     .nullish()
     .meta({ description: 'For people.', examples: ['Tracker, read-only'] }),
   allowedHosts: z

@@ -24,6 +24,7 @@ const secretText = () =>
     .min(1)
     .max(MAX_SECRET_CHARS)
     .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
+    .refine((text) => text.isWellFormed(), { error: 'is not Unicode (a lone surrogate)' })
 
 /** Goes into a header as it is. */
 const headerText = () => secretText().regex(/^[\x20-\x7e]*$/, { error: 'may have visible ASCII characters alone' })
@@ -74,6 +75,22 @@ const FIELDS: Readonly<Record<SecretType, readonly (keyof typeof secretFields)[]
 }
 
 export const secretType = z.enum(SECRET_TYPES)
+
+/** As an MCP server's `authentication`: a token alone, or an object of one of the types. */
+export const authentication = z.union(
+  [
+    secretFields.token.unwrap().unwrap(),
+    z.object({ type: z.literal('none') }),
+    z.object({ type: z.literal('credential'), credentialId: z.string().min(1).max(128) }),
+    z.object({ type: secretType, ...secretFields }),
+  ],
+  {
+    error:
+      'must be a bearer token, or an object of type none, bearer (token), headers (headers), basic (username, password), oauth2, or credential (credentialId)',
+  },
+)
+
+export type SentAuthentication = z.output<typeof authentication>
 
 type SecretFields = { readonly [K in keyof typeof secretFields]?: z.output<(typeof secretFields)[K]> }
 

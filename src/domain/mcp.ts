@@ -1,0 +1,39 @@
+/** MCP servers as a request, an agent and a run have them. */
+import type { Secret, SecretType } from './credential.ts'
+
+/** How a server is signed in to, as it was sent. A stored agent holds the first two kinds alone. */
+export type Authentication =
+  | { readonly type: 'none' }
+  | { readonly type: 'credential'; readonly credentialId: string }
+  | Secret
+
+/** Whether a person has to agree before a tool is used: always, never, or for the tools of that name. */
+export type RequireApproval = boolean | 'always' | 'never' | readonly string[]
+
+export interface McpServer {
+  readonly name: string
+  /** Undefined: the one that the operator registered under that name. */
+  readonly url?: string
+  readonly authentication?: Authentication
+  /** The server's own names for them. Undefined: all. */
+  readonly allowedTools?: readonly string[]
+  readonly requireApproval?: RequireApproval
+}
+
+/** As it stands in a run: what was secret is sealed for that run, and nothing else of it is kept. */
+export type SealedAuthentication =
+  | { readonly type: 'none' }
+  | { readonly type: 'credential'; readonly credentialId: string }
+  | { readonly type: SecretType; readonly sealed: string }
+
+export type RunMcpServer = Omit<McpServer, 'authentication'> & { readonly authentication?: SealedAuthentication }
+
+/** What a sealed secret of a run belongs to. */
+export function sealOwner(interactionId: string, server: string): readonly string[] {
+  return ['run', interactionId, server]
+}
+
+export function approvalNeeded(require: RequireApproval | undefined, tool: string): boolean {
+  if (typeof require === 'object') return require.includes(tool)
+  return require === true || require === 'always'
+}

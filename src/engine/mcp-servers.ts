@@ -1,0 +1,65 @@
+/** MCP servers of a request as they go into a run's spec: what can't be used is told, what is secret is sealed. */
+import type { Credentials } from '../accounts/credentials.ts'
+import type { Vault } from '../accounts/vault.ts'
+import { hostAllowed } from '../domain/credential.ts'
+import type { Warning } from '../domain/event.ts'
+import { type McpServer, type RunMcpServer, type SealedAuthentication, sealOwner } from '../domain/mcp.ts'
+import type { Egress } from '../egress/port.ts'
+
+interface Parts {
+  readonly egress: Pick<Egress, 'faultOf'>
+  readonly credentials: Credentials
+  readonly vault: Vault
+}
+
+export interface McpAcceptance {
+  readonly mcp: readonly RunMcpServer[]
+  readonly warnings: readonly Warning[]
+}
+
+export async function acceptServers(
+  parts: Parts,
+  projectId: string,
+  interactionId: string,
+  servers: readonly McpServer[],
+): Promise<McpAcceptance> {
+  const mcp: RunMcpServer[] = []
+  const warnings: Warning[] = []
+  for (const [i, { authentication, ...server }] of servers.entries()) {
+    const fault = await faultOf(parts, projectId, { ...server, authentication })
+    if (fault) {
+      const message = `The MCP server ${server.name} can't be used: ${fault.because}. The run goes on without it.`
+      warnings.push({ code: 'mcp_unavailable', param: `mcp[${i}].${fault.field}`, message })
+    } else {
+      const owner = sealOwner(interactionId, server.name)
+      mcp.push(authentication ? { ...server, authentication: seal(parts.vault, owner, authentication) } : server)
+    }
+  }
+  return { mcp, warnings }
+}
+
+async function faultOf(
+  { egress, credentials }: Parts,
+  projectId: string,
+  { url, authentication }: McpServer,
+): Promise<{ readonly field: string; readonly because: string } | undefined> {
+  const refused = url === undefined ? undefined : egress.faultOf(url)
+  if (refused !== undefined) return { field: 'url', because: `its address ${refused}` }
+  if (authentication?.type !== 'credential') return undefined
+  const { credentialId } = authentication
+  const found = await credentials.find(projectId, credentialId)
+  const field = 'authentication.credentialId'
+  if (!found) return { field, because: `there is no credential ${JSON.stringify(credentialId)}` }
+  if (url === undefined || hostAllowed(found.allowedHosts, new URL(url))) return undefined
+  return { field, because: `the credential ${JSON.stringify(credentialId)} may not be sent to its host` }
+}
+
+function seal(
+  vault: Vault,
+  owner: readonly string[],
+  authentication: McpServer['authentication'] & {},
+): SealedAuthentication {
+  const { type } = authentication
+  if (type === 'none' || type === 'credential') return authentication
+  return { type, sealed: vault.seal(JSON.stringify(authentication), owner) }
+}

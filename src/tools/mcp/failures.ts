@@ -1,0 +1,55 @@
+/** What went wrong with a server, in a sentence. What the server itself said is quoted, bounded; no address stands in it. */
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
+import { EgressError } from '../../egress/port.ts'
+import { SandboxError } from '../../sandbox/port.ts'
+import { SignInRefused } from './sign-in.ts'
+
+const MAX_SAID_CHARS = 1_000
+
+export interface Failure {
+  readonly sentence: string
+  /** The server was asked, and whether it acted is not known. */
+  readonly unknown: boolean
+}
+
+export function explainFailure(error: unknown, timeoutMs: number): Failure {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const found = explainOne(cause, timeoutMs)
+    if (found) return found
+  }
+  return { sentence: 'The connection to the server broke off.', unknown: true }
+}
+
+function explainOne(error: Error, timeoutMs: number): Failure | undefined {
+  if (error instanceof SignInRefused) return known(error.message)
+  if (error instanceof UnauthorizedError) return known('The server refused the sign-in.')
+  if (error instanceof EgressError) return { sentence: error.message, unknown: error.code !== 'refused' }
+  if (error instanceof SandboxError) return known(error.message)
+  if (error instanceof SdkHttpError) return explainStatus(error)
+  if (error instanceof ProtocolError) {
+    return known(`The server answered with an error (${error.code}): ${quote(error.message)}`)
+  }
+  if (!(error instanceof SdkError)) return undefined
+  if (error.code === SdkErrorCode.RequestTimeout) {
+    return { sentence: `The server gave no answer within ${Math.round(timeoutMs / 1_000)} s.`, unknown: true }
+  }
+  return { sentence: `The server did not keep to the protocol: ${quote(error.message)}`, unknown: true }
+}
+
+function explainStatus({ status, data }: SdkHttpError): Failure {
+  const text = (data as { text?: string | null } | undefined)?.text
+  if (status === 401 || status === 403) return known(`The server refused the sign-in (HTTP ${status}).`)
+  if (status !== undefined && status >= 300 && status < 400) {
+    return known('The server redirects to another place, which is not followed: a token goes to its own origin alone.')
+  }
+  const said = text ? `: ${quote(text)}` : '.'
+  return { sentence: `The server answered with HTTP ${status}${said}`, unknown: status !== undefined && status >= 500 }
+}
+
+function known(sentence: string): Failure {
+  return { sentence, unknown: false }
+}
+
+function quote(text: string): string {
+  return text.length > MAX_SAID_CHARS ? `${text.slice(0, MAX_SAID_CHARS)}…` : text
+}

@@ -1,0 +1,228 @@
+/** A run's MCP servers: connected side by side, their tools put together, told goodbye at the end. */
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { McpServerConfig } from '../../config.ts'
+import { confidential, type OAuth2Secret, type Secret } from '../../domain/credential.ts'
+import { approvalNeeded, type RunMcpServer, sealOwner } from '../../domain/mcp.ts'
+import { cutEnd } from '../cut.ts'
+import type { RunScope, Tool, ToolSource } from '../port.ts'
+import { type Connection, connect, type Line } from './connection.ts'
+import { explainFailure } from './failures.ts'
+import { createNames } from './names.ts'
+import { operatorSecret } from './operator-secret.ts'
+import { createProgramLine } from './program.ts'
+import type { McpOptions } from './provider.ts'
+import { createQueues, type Queues } from './queues.ts'
+import { type ServerRules, showTools } from './server-tools.ts'
+import { type Key, type SignIn, SignInRefused, signInWith } from './sign-in.ts'
+
+const MAX_INSTRUCTIONS_BYTES = 4_096
+const CONNECT_MS = 20_000
+/** Of one answer, also of a stream of events that stays open: the library reads an answer whole. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+/** A call may be silent for long, and has a time of its own. */
+const IDLE_MS = 12 * 3_600_000
+const SIGN_IN = { maxBytes: 1024 * 1024, timeoutMs: 15_000 }
+
+interface Open {
+  readonly connection: Connection
+  readonly rules: ServerRules
+}
+
+/** Connects to the run's servers. Rejects with the run's signal alone. */
+export async function openServers(options: McpOptions, renewals: Queues, run: RunScope): Promise<ToolSource> {
+  // Outlives the run's own signal: a server is told goodbye after it.
+  const wires = new AbortController()
+  const opened = await Promise.all(
+    run.spec.mcp.map((server) => openServer({ ...options, renewals, run, wires: wires.signal }, server)),
+  ).catch((error) => {
+    wires.abort()
+    throw error
+  })
+  return sourceOf(
+    opened.filter((each) => each !== undefined),
+    run,
+    wires,
+  )
+}
+
+/** A provider's options, and the run that it was opened for. */
+interface Opening extends McpOptions {
+  readonly renewals: Queues
+  readonly run: RunScope
+  readonly wires: AbortSignal
+}
+
+async function openServer(opening: Opening, server: RunMcpServer): Promise<Open | undefined> {
+  const { run, ...options } = opening
+  const registered = server.url === undefined ? options.servers[server.name] : undefined
+  try {
+    // What can't be used was told when the run was accepted.
+    if (server.url === undefined && !registered) return undefined
+    const dial =
+      registered && 'command' in registered
+        ? await createProgramLine(run, server.name, registered, options.env)
+        : await httpDialler(opening, server, registered)
+    const connection = await connect(dial, run.signal)
+    return { connection, rules: rulesOf(server, registered) }
+  } catch (error) {
+    if (run.signal.aborted) throw run.signal.reason
+    const { sentence } = explainFailure(error, CONNECT_MS)
+    run.warn({
+      code: 'mcp_unavailable',
+      param: 'mcp',
+      message: `The MCP server ${server.name} can't be used, and the run goes on without it. ${sentence}`,
+    })
+    return undefined
+  }
+}
+
+/** What the operator allows, and within it what the caller does. */
+function rulesOf(server: RunMcpServer, registered: McpServerConfig | undefined): ServerRules {
+  const lists = [server.allowedTools, registered?.allowedTools].filter((list) => list !== undefined)
+  return {
+    name: server.name,
+    allowed: (tool) => lists.every((list) => list.includes(tool)),
+    needsApproval: (tool) =>
+      approvalNeeded(server.requireApproval, tool) || approvalNeeded(registered?.requireApproval, tool),
+  }
+}
+
+async function httpDialler(
+  opening: Opening,
+  server: RunMcpServer,
+  registered: Extract<McpServerConfig, { url: string }> | undefined,
+): Promise<() => Line> {
+  const url = new URL(server.url ?? registered!.url)
+  const { run, wires, fetchWith } = opening
+  const terms = { signal: wires, onConnect: run.audit('mcp') }
+  const fetch = fetchWith({
+    ...terms,
+    maxBytes: MAX_ANSWER_BYTES,
+    timeoutMs: Number.POSITIVE_INFINITY,
+    idleMs: IDLE_MS,
+  })
+  const key = await keyOf(opening, server, registered)
+  const { headers, authProvider }: SignIn = key
+    ? await signInWith(key, url, fetchWith({ ...terms, ...SIGN_IN }))
+    : { headers: {} }
+  return () => {
+    const transport = new StreamableHTTPClientTransport(url, {
+      fetch,
+      authProvider,
+      requestInit: { headers },
+      onInsufficientScope: 'throw',
+    })
+    return { transport, goodbye: () => transport.terminateSession() }
+  }
+}
+
+/** The secret that a server is signed in to with; every form of it is concealed from then on. */
+async function keyOf(
+  { credentials, unseal, env, renewals, run }: Opening,
+  server: RunMcpServer,
+  registered: Extract<McpServerConfig, { url: string }> | undefined,
+): Promise<Key | undefined> {
+  if (registered?.authentication) return fixedKey(run, operatorSecret(registered.authentication, env))
+  const { authentication } = server
+  if (authentication === undefined || authentication.type === 'none') return undefined
+  if (!('credentialId' in authentication)) {
+    return fixedKey(run, JSON.parse(unseal(authentication.sealed, sealOwner(run.interactionId, server.name))) as Secret)
+  }
+  const { credentialId: id } = authentication
+  const { projectId } = run
+  const found = await credentials.open(projectId, id)
+  if (!found) throw new SignInRefused(`There is no credential ${JSON.stringify(id)}.`)
+  let { version } = found
+  const take = (secret: Secret) => {
+    run.conceal(confidential(secret))
+    return secret
+  }
+  const read = async () => {
+    const current = await credentials.open(projectId, id)
+    if (!current) throw new SignInRefused(`The credential ${JSON.stringify(id)} was deleted.`)
+    version = current.version
+    return take(current.secret)
+  }
+  return {
+    read,
+    async renew(secret: OAuth2Secret) {
+      take(secret)
+      const next = await credentials.renew(projectId, id, version, secret)
+      if (next === undefined) return read()
+      version = next
+      return secret
+    },
+    allowedHosts: found.credential.allowedHosts,
+    exclusively: renewals.of(`${projectId}/${id}`),
+  }
+}
+
+/** Belongs to this run, or to the operator: a renewed one lives as long as the connection. */
+function fixedKey(run: RunScope, first: Secret): Key {
+  let secret = first
+  run.conceal(confidential(secret))
+  return {
+    read: async () => secret,
+    async renew(renewed) {
+      secret = renewed
+      run.conceal(confidential(secret))
+      return secret
+    },
+    allowedHosts: undefined,
+    exclusively: createQueues().of(''),
+  }
+}
+
+function sourceOf(opened: readonly Open[], run: RunScope, wires: AbortController): ToolSource {
+  let seen: readonly unknown[] = []
+  let tools: readonly Tool[] = []
+  const told = new Set<string>()
+
+  /** Names are given anew with each change, in the same order: a tool that stays keeps its own. */
+  function show(): void {
+    const names = createNames()
+    tools = opened.flatMap(({ connection, rules }) => {
+      const shown = showTools(connection, rules, names)
+      tell(rules.name, shown.problems)
+      return shown.tools
+    })
+  }
+
+  function tell(server: string, problems: readonly string[]): void {
+    for (const problem of problems.slice(0, MAX_PROBLEMS)) {
+      const message = `The MCP server ${server}: ${problem}`
+      if (told.size < MAX_PROBLEMS && !told.has(message)) {
+        told.add(message)
+        run.warn({ code: 'mcp_tools', param: 'mcp', message })
+      }
+    }
+  }
+
+  return {
+    tools() {
+      const now = opened.map(({ connection }) => connection.tools())
+      if (now.length !== seen.length || now.some((list, i) => list !== seen[i])) {
+        seen = now
+        show()
+      }
+      return tools
+    },
+    about: aboutServers(opened),
+    async close() {
+      await Promise.all(opened.map(({ connection }) => connection.close()))
+      wires.abort()
+    },
+  }
+}
+
+const MAX_PROBLEMS = 20
+
+/** Said by the servers, and marked as that: a model should know whose words they are. */
+function aboutServers(opened: readonly Open[]): string | undefined {
+  const parts = opened.flatMap(({ connection: { instructions }, rules }) =>
+    instructions
+      ? [`The MCP server ${rules.name} says of its tools:\n${cutEnd(instructions, MAX_INSTRUCTIONS_BYTES)}`]
+      : [],
+  )
+  return parts.length > 0 ? parts.join('\n\n') : undefined
+}

@@ -1,0 +1,28 @@
+/**
+ * A server that the operator registered as a command: it runs in a sandbox of its own beside the run's, made for this run
+ * and gone with it. Its secrets are in that sandbox alone.
+ */
+import type { McpServerConfig } from '../../config.ts'
+import type { RunScope } from '../port.ts'
+import type { Line } from './connection.ts'
+import { createStdioTransport } from './stdio.ts'
+
+type Program = Extract<McpServerConfig, { command: readonly string[] }>
+
+export async function createProgramLine(
+  run: RunScope,
+  name: string,
+  { command, env, envFrom, mounts, limits }: Program,
+  operatorEnv: Readonly<Record<string, string | undefined>>,
+): Promise<() => Line> {
+  const secrets = Object.fromEntries(
+    envFrom.flatMap((variable) => (operatorEnv[variable] === undefined ? [] : [[variable, operatorEnv[variable]]])),
+  )
+  run.conceal(Object.values(secrets))
+  const sandbox = await run.openCompanion({ name: `mcp-${name}`, mounts, limits })
+  return () => ({
+    transport: createStdioTransport(() =>
+      sandbox.spawn({ argv: command, env: { ...env, ...secrets }, pipes: 'stdio' }),
+    ),
+  })
+}

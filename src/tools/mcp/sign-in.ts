@@ -1,0 +1,204 @@
+/**
+ * Signing in to a server. A static secret is sent as headers; an oauth2 one as its access token, which is renewed when it
+ * is missing, about to expire or refused: by its refresh token, else by the client's own credentials.
+ *
+ * A server says itself where its tokens come from (RFC 9728, RFC 8414), so it could name a place that collects secrets.
+ * Therefore a secret goes to the configured `tokenUrl`, to the server's own host, or to one of the credential's
+ * `allowedHosts`; anywhere else is refused with a sentence that says what to configure.
+ */
+import {
+  type AuthorizationServerMetadata,
+  type AuthProvider,
+  discoverOAuthServerInfo,
+  extractWWWAuthenticateParams,
+  type FetchLike,
+  fetchToken,
+  type OAuthClientProvider,
+  OAuthError,
+  type OAuthTokens,
+  refreshAuthorization,
+} from '@modelcontextprotocol/client'
+import { headersOf, hostAllowed, type OAuth2Secret, type Secret } from '../../domain/credential.ts'
+
+/** A token that ends sooner than this is renewed before it is used. */
+const EXPIRY_MARGIN_MS = 30_000
+const MAX_SAID_CHARS = 200
+
+/** The secret of one server in one run, and where a renewed one is kept. */
+export interface Key {
+  /** As it is now. Where it is shared, others may have renewed it meanwhile. */
+  read(): Promise<Secret>
+  /** Keeps a renewed secret; what stands then, which is another one where somebody else was first. */
+  renew(secret: OAuth2Secret): Promise<Secret>
+  readonly allowedHosts: readonly string[] | undefined
+  /** Lets one renewal at a time pass among all that share the secret. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>
+}
+
+/** What can't be signed in to. The message is a sentence without secrets. */
+export class SignInRefused extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'SignInRefused'
+  }
+}
+
+export interface SignIn {
+  readonly headers: Readonly<Record<string, string>>
+  readonly authProvider?: AuthProvider
+}
+
+export async function signInWith(key: Key, serverUrl: URL, fetchFn: FetchLike): Promise<SignIn> {
+  if (!hostAllowed(key.allowedHosts, serverUrl)) {
+    throw new SignInRefused(`The credential may not be sent to ${serverUrl.host}; its allowedHosts say where it may.`)
+  }
+  const secret = await key.read()
+  if (secret.type !== 'oauth2') return { headers: headersOf(secret) }
+  return { headers: {}, authProvider: createTokens(key, secret, serverUrl, fetchFn) }
+}
+
+type Challenge = ReturnType<typeof extractWWWAuthenticateParams>
+
+function createTokens(key: Key, first: OAuth2Secret, serverUrl: URL, fetchFn: FetchLike): AuthProvider {
+  let current = first
+
+  async function renew(challenge: Challenge | undefined): Promise<void> {
+    const refused = current.accessToken
+    await key.exclusively(async () => {
+      const shared = await key.read()
+      if (shared.type === 'oauth2') current = shared
+      // Somebody else renewed it while this one waited, or rotated it by hand.
+      if (current.accessToken !== undefined && current.accessToken !== refused) return
+      const kept = await key.renew(await fetchNew(key, current, serverUrl, challenge, fetchFn))
+      if (kept.type === 'oauth2') current = kept
+    })
+  }
+
+  return {
+    async token() {
+      const { accessToken, expiresAt = Number.POSITIVE_INFINITY } = current
+      const usable = accessToken !== undefined && expiresAt - EXPIRY_MARGIN_MS > Date.now()
+      // Without an address for tokens, the server's refusal says where they are to be had.
+      if (!usable && current.tokenUrl !== undefined && isRenewable(current)) await renew(undefined)
+      return current.accessToken
+    },
+    async onUnauthorized({ response }) {
+      if (!isRenewable(current)) throw new SignInRefused('The server refused the access token.')
+      await renew(extractWWWAuthenticateParams(response))
+    },
+  }
+}
+
+function isRenewable({ refreshToken, clientId, clientSecret }: OAuth2Secret): boolean {
+  return refreshToken !== undefined || (clientId !== undefined && clientSecret !== undefined)
+}
+
+async function fetchNew(
+  key: Key,
+  secret: OAuth2Secret,
+  serverUrl: URL,
+  challenge: Challenge | undefined,
+  fetchFn: FetchLike,
+): Promise<OAuth2Secret> {
+  const from = await tokenServer(key, secret, serverUrl, challenge, fetchFn)
+  const scope = secret.scopes?.join(' ') ?? challenge?.scope ?? from.scopes
+  let tokens: OAuthTokens
+  try {
+    tokens =
+      secret.refreshToken === undefined
+        ? await fetchToken(clientOf(secret), from.url, { ...from, scope, fetchFn })
+        : await refreshAuthorization(from.url, {
+            ...from,
+            clientInformation: clientInformation(secret) as never,
+            refreshToken: secret.refreshToken,
+            scope: secret.scopes?.join(' '),
+            fetchFn,
+          })
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error
+    const said = error.message.slice(0, MAX_SAID_CHARS)
+    throw new SignInRefused(`The token endpoint at ${from.endpoint.host} refused (${error.code}): ${said}`)
+  }
+  return {
+    ...secret,
+    accessToken: tokens.access_token,
+    refreshToken: tokens.refresh_token ?? secret.refreshToken,
+    expiresAt: tokens.expires_in === undefined ? undefined : Date.now() + tokens.expires_in * 1_000,
+  }
+}
+
+interface TokenServer {
+  readonly url: URL
+  readonly endpoint: URL
+  readonly metadata: AuthorizationServerMetadata | undefined
+  readonly resource: string | undefined
+  /** What the server asks for where nobody said. */
+  readonly scopes: string | undefined
+}
+
+async function tokenServer(
+  key: Key,
+  secret: OAuth2Secret,
+  serverUrl: URL,
+  challenge: Challenge | undefined,
+  fetchFn: FetchLike,
+): Promise<TokenServer> {
+  if (secret.tokenUrl !== undefined) {
+    const endpoint = new URL(secret.tokenUrl)
+    const metadata = {
+      issuer: endpoint.origin,
+      authorization_endpoint: endpoint.href,
+      token_endpoint: endpoint.href,
+      response_types_supported: ['code'],
+    }
+    return { url: new URL(endpoint.origin), endpoint, metadata, resource: undefined, scopes: undefined }
+  }
+  const { resourceMetadataUrl } = challenge ?? {}
+  const found = await discoverOAuthServerInfo(serverUrl, { resourceMetadataUrl, fetchFn })
+  const url = new URL(found.authorizationServerUrl)
+  const metadata = found.authorizationServerMetadata
+  const endpoint = new URL(metadata?.token_endpoint ?? new URL('/token', url))
+  checkReceiver(key, serverUrl, endpoint)
+  const { resource, scopes_supported: scopes } = found.resourceMetadata ?? {}
+  if (resource !== undefined && !covers(resource, serverUrl)) {
+    throw new SignInRefused('The server names another server as the one that its tokens are for.')
+  }
+  return { url, endpoint, metadata, resource, scopes: scopes?.join(' ') }
+}
+
+function checkReceiver({ allowedHosts }: Key, serverUrl: URL, endpoint: URL): void {
+  if (endpoint.hostname === serverUrl.hostname && endpoint.protocol === serverUrl.protocol) return
+  if (allowedHosts !== undefined && hostAllowed(allowedHosts, endpoint)) return
+  throw new SignInRefused(
+    `The server says that its tokens come from ${endpoint.host}, which nobody here has confirmed. Set tokenUrl, or add that host to the credential's allowedHosts.`,
+  )
+}
+
+/** A token is asked for one server: its metadata may name it, or a path that it lies below (RFC 9728, 3.3). */
+function covers(resource: string, serverUrl: URL): boolean {
+  const named = URL.canParse(resource) ? new URL(resource) : undefined
+  if (named?.origin !== serverUrl.origin) return false
+  const folder = named.pathname.endsWith('/') ? named.pathname : `${named.pathname}/`
+  return `${serverUrl.pathname}/`.startsWith(folder)
+}
+
+function clientInformation({ clientId, clientSecret }: OAuth2Secret) {
+  return clientId === undefined ? undefined : { client_id: clientId, client_secret: clientSecret }
+}
+
+/** As the library asks for a client that signs in by itself. */
+function clientOf(secret: OAuth2Secret): OAuthClientProvider {
+  return {
+    redirectUrl: undefined,
+    clientMetadata: { redirect_uris: [], grant_types: ['client_credentials'] },
+    clientInformation: () => clientInformation(secret),
+    tokens: () => undefined,
+    saveTokens() {},
+    redirectToAuthorization() {},
+    saveCodeVerifier() {},
+    codeVerifier: () => '',
+    prepareTokenRequest(scope) {
+      return new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })
+    },
+  }
+}
