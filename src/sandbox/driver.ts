@@ -12,13 +12,26 @@ export interface CellShape {
   readonly mounts: readonly Mount[]
 }
 
+/** What the kernel has counted in a cell so far; 0 where nobody counts. */
+export interface Counters {
+  /** Processes ended for the memory limit. */
+  readonly memoryKills: number
+  /** Times that no further process was given out. */
+  readonly forksRefused: number
+  /** Time slices in which it ran, and those of them in which it had used up its share before the end. */
+  readonly periods: number
+  readonly throttled: number
+}
+
+/** Files that one process may have open; every driver sets it. */
+export const OPEN_FILES = 1024
+
 export interface Cell {
   readonly stdin: Writable
   readonly stdout: Readable
   /** Resolves when the cell has ended by itself or was ended, with the last words on its stderr. */
   readonly exited: Promise<string>
-  /** How many processes the kernel has ended for the memory limit so far. */
-  memoryKills(): number
+  counters(): Counters
   /** Ends it. Resolves when it is checked that no process is left and nothing is kept of it; idempotent. */
   end(): Promise<void>
 }

@@ -43,9 +43,26 @@ export type ExecEnd =
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: string }
   | { readonly kind: 'timeout'; readonly afterMs: number }
-  | { readonly kind: 'memory_limit'; readonly limitMiB: number }
+  /** `lost`: files held the memory, and with the step went the sandbox. */
+  | { readonly kind: 'memory_limit'; readonly limitMiB: number; readonly lost?: true }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'lost' }
+
+/** A limit that a step ran into, with its figure. */
+export type LimitHit =
+  | { readonly kind: 'memory'; readonly mebibytes: number }
+  /** Of one process, where the sandbox as a whole has no limit. */
+  | { readonly kind: 'process_memory'; readonly mebibytes: number }
+  /** No further process or thread could be had. */
+  | { readonly kind: 'processes'; readonly count: number }
+  | { readonly kind: 'space'; readonly place: string; readonly mebibytes: number }
+  | { readonly kind: 'files'; readonly place: string; readonly count: number }
+  /** Space or files: something was full while it ran, and is no more. */
+  | { readonly kind: 'room'; readonly mebibytes: number; readonly files: number }
+  /** Open at once in one process. */
+  | { readonly kind: 'open_files'; readonly count: number }
+  /** It ran out of time while it was held back to its share. */
+  | { readonly kind: 'processor'; readonly cores: number }
 
 export interface ExecRequest {
   /** Names the step within the interaction. Asked again with the same key, the first result comes back: nothing runs twice. */
@@ -66,8 +83,8 @@ export interface ExecResult {
   readonly durationMs: number
   /** The language's session had to be started anew: variables of earlier steps are gone. */
   readonly sessionRestarted: boolean
-  /** A process of the step was killed for want of memory, though the step itself went on. */
-  readonly memoryKill?: boolean
+  /** What it ran into, where that is not its end already. Never empty. */
+  readonly hits?: readonly LimitHit[]
 }
 
 export interface Entry {

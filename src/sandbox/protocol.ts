@@ -11,7 +11,16 @@
  *
  * Any of them may be answered by `error` instead, which ends it.
  */
-import type { Entry, ExecEnd, Language, SandboxErrorCode, SandboxFacts, SandboxLimits, SandboxSpec } from './port.ts'
+import type {
+  Entry,
+  ExecEnd,
+  Language,
+  LimitHit,
+  SandboxErrorCode,
+  SandboxFacts,
+  SandboxLimits,
+  SandboxSpec,
+} from './port.ts'
 
 export type SandboxRequest =
   | { op: 'exec'; id: number; key: string; language: Language; timeoutMs: number; outputBytes: number }
@@ -70,7 +79,9 @@ export type Done = Partial<ExecDone> & {
 export interface ExecDone {
   end: ExecEnd
   truncated: boolean
-  memoryKill?: boolean
+  hits?: LimitHit[]
+  /** Of a runner: what is at its limit in the sandbox as the step ends. */
+  full?: LimitHit[]
   durationMs: number
   sessionRestarted: boolean
 }

@@ -61,9 +61,9 @@ async function exec(
   const kill = () => call.send({ op: 'kill' })
   signal.addEventListener('abort', kill)
   try {
-    const { end, truncated = false, durationMs = 0, sessionRestarted = false, memoryKill } = await call.done
+    const { end, truncated = false, durationMs = 0, sessionRestarted = false, hits } = await call.done
     output += decoder.decode()
-    return { output, truncated, end: end!, durationMs, sessionRestarted, ...(memoryKill && { memoryKill }) }
+    return { output, truncated, end: end!, durationMs, sessionRestarted, ...(hits && { hits }) }
   } catch (error) {
     if (error instanceof SandboxError && error.code === 'lost') return result({ kind: 'lost' })
     throw error

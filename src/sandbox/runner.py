@@ -27,6 +27,7 @@ import time
 
 WORKSPACE = '/workspace'
 PRIVATE = '/run/errand'
+WRITABLE = (WORKSPACE, '/tmp', '/dev/shm')
 NODE_FALLBACK = '/errand/bin/node'
 CHUNK = 256 * 1024
 STREAM_CHUNK = 64 * 1024
@@ -198,6 +199,37 @@ def tree_of(root):
             found.add(pid)
             todo += children.get(pid, [])
     return found
+
+
+def limits_reached():
+    """What is at its limit now, or may have been: LimitHit of port.ts."""
+    found = []
+    for place in WRITABLE:
+        room = os.statvfs(place)
+        if room.f_blocks and not room.f_bavail:
+            found.append({'kind': 'space', 'place': place, 'mebibytes': room.f_blocks * room.f_frsize >> 20})
+        if room.f_files and not room.f_ffree:
+            found.append({'kind': 'files', 'place': place, 'count': room.f_files})
+    rlimits = settings.get('rlimits', {})
+    if 'RLIMIT_DATA' in rlimits:
+        found.append({'kind': 'process_memory', 'mebibytes': rlimits['RLIMIT_DATA'] >> 20})
+    most = rlimits.get('RLIMIT_NPROC')
+    if most and tasks() >= most:
+        found.append({'kind': 'processes', 'count': most})
+    return found
+
+
+def tasks():
+    """Processes and threads, the runner's own too: what RLIMIT_NPROC counts."""
+    count = 0
+    for name in os.listdir('/proc'):
+        if name.isdigit():
+            try:
+                with open('/proc/%s/stat' % name, 'rb') as file:
+                    count += int(file.read().rsplit(b')', 1)[1].split()[17])
+            except (OSError, IndexError):
+                pass
+    return count
 
 
 def kill_tree(root):
@@ -674,11 +706,14 @@ def python_session(requests, news):
         saved.clear()
 
     count = 0
+    spare = os.open('/dev/null', os.O_RDONLY)  # code may hold every other descriptor there is
     with open(requests) as lines:
         for line in lines:
             count += 1
+            os.close(spare)
             with open(line.rstrip('\n'), encoding='utf-8', errors='replace') as file:
                 source = file.read()
+            spare = os.open('/dev/null', os.O_RDONLY)
             code = guarded(lambda: execute(source, '<step %d>' % count))
             code = guarded(save_figures) or code
             for stream in (sys.stdout, sys.stderr):
@@ -860,12 +895,14 @@ class Step:
         self.path = '%s/step-%d' % (PRIVATE, self.id)
         self.started = 0
         self.restarted = False
+        self.full = None
 
     def finish(self, end):
         self.output.finish()
         duration = int((time.monotonic() - self.started) * 1000) if self.started else 0
         loop.send({'id': self.id, 'op': 'done', 'end': end, 'truncated': self.output.cut > 0,
-                   'durationMs': duration, 'sessionRestarted': self.restarted})
+                   'durationMs': duration, 'sessionRestarted': self.restarted,
+                   'full': limits_reached() if self.full is None else self.full})
         try:
             os.unlink(self.path)
         except OSError:
@@ -947,6 +984,7 @@ class Lane:
         if not self.step or self.dying:
             return
         loop.timers.pop(('timeout', self.step.id), None)
+        self.step.full = limits_reached()
         self.dying = (kill_tree(self.session.keeper), end, time.monotonic() + 2)
         self.wait_for_dead()
 
@@ -1352,6 +1390,13 @@ class Path:
             errno.EROFS: ('denied', 'this is read-only'),
             errno.ENAMETOOLONG: ('invalid_path', 'the path is too long'),
         }.get(error.errno, ('denied', error.strerror))
+        if error.errno == errno.ENOSPC:
+            place = '/' + os.fsdecode(self.parts[0])
+            for hit in limits_reached():
+                if hit.get('place') == place and hit['kind'] == 'files':
+                    words = '%s holds %s files, as many as it may' % (place, format(hit['count'], ','))
+                elif hit.get('place') == place:
+                    words = 'no space is left: %s holds %d MiB' % (place, hit['mebibytes'])
         return Failure(code, '%s: %s.' % (self.text, words))
 
 

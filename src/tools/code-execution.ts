@@ -3,7 +3,7 @@
  * the model has to act on it; only a sandbox that can't be had is thrown.
  */
 import { z } from 'zod'
-import type { ExecResult, Language } from '../sandbox/port.ts'
+import type { ExecResult, Language, LimitHit } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
 import { cutMiddle } from './cut.ts'
 import type { Tool, ToolContext } from './port.ts'
@@ -51,7 +51,8 @@ export function createCodeExecution(): Tool {
         context.signal,
       )
       const output = describeResult(result, language, context)
-      return { output, sandboxLost: result.end.kind === 'lost' }
+      const { end } = result
+      return { output, sandboxLost: end.kind === 'lost' || (end.kind === 'memory_limit' && end.lost === true) }
     },
   }
 }
@@ -67,7 +68,7 @@ function describeResult(result: ExecResult, language: Language, context: ToolCon
     )
   }
   const end = describeEnd(result, context.maxToolMs)
-  if (result.memoryKill) notes.push('A process was killed because the memory limit of the sandbox was reached.')
+  notes.push(...(result.hits ?? []).map(describeHit))
   if (end) notes.push(end)
   if (result.sessionRestarted) {
     notes.push(
@@ -89,13 +90,40 @@ function describeEnd({ end, durationMs }: ExecResult, maxToolMs: number): string
         ? `It was stopped after ${seconds(end.afterMs)}: the whole run's time was over. What it had not finished is not done.`
         : `It was stopped after ${seconds(maxToolMs)}, the time limit of one tool call. What it had not finished is not done: do it in smaller parts.`
     case 'memory_limit':
-      return `It was stopped because it needed more than the sandbox's ${end.limitMiB} MiB of memory. Work on smaller parts.`
+      return end.lost
+        ? `The sandbox's ${end.limitMiB} MiB of memory were used up, by files too, and the sandbox went with it. The next call gets a fresh one with the input files alone: keep fewer and smaller files.`
+        : `It was stopped because it needed more than the sandbox's ${end.limitMiB} MiB of memory. Work on smaller parts.`
     case 'cancelled':
       return 'It was stopped because the run was cancelled.'
     case 'lost':
       return 'The sandbox was lost while this ran: the outcome is unknown, it may have run in part or whole. The next call gets a fresh sandbox with the input files alone.'
     default:
       return end satisfies never
+  }
+}
+
+/** Which limit it was, with its figure, and what can be done. */
+function describeHit(hit: LimitHit): string {
+  const n = (figure: number) => figure.toLocaleString('en')
+  switch (hit.kind) {
+    case 'memory':
+      return `A process was killed because the sandbox's memory limit, ${n(hit.mebibytes)} MiB, was reached. Work on smaller parts.`
+    case 'process_memory':
+      return `A process needed more than ${n(hit.mebibytes)} MiB of memory, as much as one may have. Work on smaller parts.`
+    case 'processes':
+      return `No further process or thread could be started: the sandbox's limit of ${n(hit.count)} was reached. Use fewer at once.`
+    case 'space':
+      return `${hit.place} was full: it holds ${n(hit.mebibytes)} MiB. Remove what is not needed.`
+    case 'files':
+      return `${hit.place} could take no further file: it holds ${n(hit.count)}. Remove what is not needed, or put many into one.`
+    case 'room':
+      return `A place to write to was full while it ran: the workspace holds ${n(hit.mebibytes)} MiB and ${n(hit.files)} files, /tmp and /dev/shm hold less.`
+    case 'open_files':
+      return `A process had ${n(hit.count)} files open, as many as it may: close those that are done with.`
+    case 'processor':
+      return `It was slowed down to the sandbox's share of the processor, ${hit.cores} ${hit.cores === 1 ? 'core' : 'cores'}.`
+    default:
+      return hit satisfies never
   }
 }
 

@@ -84,3 +84,23 @@ describe('policy.maxToolDuration', () => {
     expect(outputs[1]).toMatch(/^on\n/)
   })
 })
+
+it('the limit that a call ran into is told to the model, with its figure', async () => {
+  const { body, outputs } = await run([
+    bash('head -c 100M /dev/zero > big'),
+    bash('rm big; for i in $(seq 2000); do : > f$i || break; done; false'),
+    python(
+      'import subprocess, glob, os\nfor f in glob.glob("f*"): os.unlink(f)\nfor _ in range(100): subprocess.Popen(["sleep", "60"])',
+    ),
+    python('held = []\nwhile True: held.append(open("/dev/null"))'),
+    python('blocks = []\nwhile True: blocks.append(bytearray(16 * 2**20))'),
+  ])
+  expect(body.status).toBe('completed')
+  const [space, files, processes, open, memory] = outputs
+  expect(space).toContain('[/workspace was full: it holds 32 MiB.')
+  expect(files).toContain('[/workspace could take no further file: it holds 1,000.')
+  expect(processes).toContain("[No further process or thread could be started: the sandbox's limit of 48 was reached.")
+  expect(open).toContain('[A process had 1,024 files open, as many as it may')
+  // Where no cgroup is to be had, Python says it itself.
+  expect(memory).toMatch(/256 MiB of memory|MemoryError/)
+})

@@ -22,7 +22,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cell, CellShape, Driver, DriverOptions } from '../driver.ts'
 import type { SandboxLimits } from '../port.ts'
 import { explainRefusal } from './causes.ts'
-import { type Cgroups, type Group, openCgroups } from './cgroups.ts'
+import { type Cgroups, type Group, NOTHING_COUNTED, openCgroups } from './cgroups.ts'
 import { bubblewrapArguments, LAUNCH_SCRIPT } from './command.ts'
 import { hasNode, isReachable, rootArguments } from './rootfs.ts'
 import { ARCHITECTURES, type Architecture, seccompProgram } from './seccomp.ts'
@@ -165,7 +165,7 @@ function createCell(child: ChildProcess, group: Group | undefined, onGone: () =>
     stdin: child.stdin!,
     stdout: child.stdout!,
     exited,
-    memoryKills: () => group?.memoryKills() ?? 0,
+    counters: () => group?.counters() ?? NOTHING_COUNTED,
     end: () => (ending ??= end()),
   }
 }

@@ -6,13 +6,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Counters } from '../driver.ts'
 import { OWN_PROCESSES } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
 
 export interface Group {
   /** Files that a process writes its own id to in order to join. */
   readonly joinFiles: readonly string[]
-  memoryKills(): number
+  counters(): Counters
   /** Kills what is in it and removes it; resolves when that is done. Throws when it cannot be emptied in 10 s. */
   remove(): Promise<void>
 }
@@ -64,10 +65,10 @@ export function openCgroups(name: string, places: CgroupPlaces | undefined = fin
       const directories = distinctHomes().map((home) => join(home, id))
       for (const directory of directories) mkdirSync(directory)
       for (const [controller, home] of homes) setLimit(version, controller, join(home, id), limits)
-      const memory = homes.get('memory')
       return {
         joinFiles: directories.map((directory) => join(directory, 'cgroup.procs')),
-        memoryKills: () => (memory ? readMemoryKills(version, join(memory, id)) : 0),
+        counters: () =>
+          readCounters(version, (controller) => homes.get(controller) && join(homes.get(controller)!, id)),
         remove: async () => {
           await Promise.all(directories.map(removeGroup))
           used.delete(id)
@@ -108,12 +109,25 @@ function setLimit(version: string, controller: Controller, directory: string, li
   }
 }
 
-function readMemoryKills(version: string, directory: string): number {
-  try {
-    const text = readFileSync(join(directory, version === 'v2' ? 'memory.events' : 'memory.oom_control'), 'utf8')
-    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
-  } catch {
-    return 0
+export const NOTHING_COUNTED: Counters = { memoryKills: 0, forksRefused: 0, periods: 0, throttled: 0 }
+
+/** The kernel's counters of a group; the same names in both versions, but for one file. */
+function readCounters(version: string, directoryOf: (controller: Controller) => string | undefined): Counters {
+  const count = (controller: Controller, file: string, name: string) => {
+    const directory = directoryOf(controller)
+    if (directory === undefined) return 0
+    try {
+      const text = readFileSync(join(directory, file), 'utf8')
+      return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+    } catch {
+      return 0
+    }
+  }
+  return {
+    memoryKills: count('memory', version === 'v2' ? 'memory.events' : 'memory.oom_control', 'oom_kill'),
+    forksRefused: count('pids', 'pids.events', 'max'),
+    periods: count('cpu', 'cpu.stat', 'nr_periods'),
+    throttled: count('cpu', 'cpu.stat', 'nr_throttled'),
   }
 }
 
@@ -207,25 +221,21 @@ function enable(directory: string): Controller[] {
   }
 }
 
-export interface MemoryGroup {
-  memoryKills(): number
-}
-
-/** The group that limits the memory of a process which another made. Undefined where none named for `name` is to be seen. */
-export function findMemoryGroup(pid: number, name: string): MemoryGroup | undefined {
+/** Reads the counters of the groups that another made for a process. Undefined where none named for `name` is to be seen. */
+export function findCounters(pid: number, name: string): (() => Counters) | undefined {
   const memberships = readMemberships(pid)
   const mounts = readMounts()
-  for (const [version, controller, type] of [
-    ['v1', 'memory', 'cgroup'],
-    ['v2', '', 'cgroup2'],
-  ] as const) {
+  const place = (type: string, controller: Controller | '') => {
     const own = memberships.find(({ controllers }) => controllers.includes(controller))
     const mount = mounts.find((found) => found.type === type && (!controller || found.options.includes(controller)))
-    if (!own?.path.includes(name) || !mount) continue
+    if (!own?.path.includes(name) || !mount) return undefined
     const directory = join(mount.point, relative(mount.root, own.path))
-    if (existsSync(directory)) return { memoryKills: () => readMemoryKills(version, directory) }
+    return existsSync(directory) ? directory : undefined
   }
-  return undefined
+  const directories = new Map(CONTROLLERS.map((controller) => [controller, place('cgroup', controller)]))
+  if (directories.get('memory')) return () => readCounters('v1', (controller) => directories.get(controller))
+  const unified = place('cgroup2', '')
+  return unified === undefined ? undefined : () => readCounters('v2', () => unified)
 }
 
 function readMemberships(process: number | 'self'): { controllers: string[]; path: string }[] {

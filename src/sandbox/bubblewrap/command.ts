@@ -1,9 +1,10 @@
 /** The command line of a cell: joined to its cgroups, dropped to its uid, then bubblewrap with the runner as PID 1. */
+import { OPEN_FILES } from '../driver.ts'
 import { ENVIRONMENT, NODE_INSIDE, RUNNER_INSIDE } from '../inside.ts'
 import type { Profile } from '../port.ts'
 
 /** Joins the groups named before `--`, then becomes what stands behind it. Children inherit both limits. */
-export const LAUNCH_SCRIPT = `ulimit -c 0; ulimit -n 1024
+export const LAUNCH_SCRIPT = `ulimit -c 0; ulimit -n ${OPEN_FILES}
 while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done
 shift; exec "$@"`
 

@@ -1,8 +1,8 @@
 /** A started container as a cell: its attached stdio, taken apart as Docker frames it, its end, and its memory kills. */
 import { type Duplex, PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findMemoryGroup, type MemoryGroup } from '../bubblewrap/cgroups.ts'
-import type { Cell } from '../driver.ts'
+import { findCounters, NOTHING_COUNTED } from '../bubblewrap/cgroups.ts'
+import type { Cell, Counters } from '../driver.ts'
 import { type Engine, EngineError } from './engine.ts'
 
 const STDERR_KEPT = 4096
@@ -11,18 +11,21 @@ const GONE_WITHIN_MS = 15_000
 /** `onGone` is called when nothing of it is left. */
 export function createCell(engine: Engine, container: string, wire: Duplex, onGone: () => void): Cell {
   const { stdout, words } = splitOutput(wire)
+  let counted = NOTHING_COUNTED
   const { promise: exited, resolve } = Promise.withResolvers<string>()
   wire.on('error', () => {}) // `close` follows
   wire.once('end', () => wire.destroy())
-  wire.once('close', () => {
+  wire.once('close', async () => {
     stdout.end()
+    if (await wasKilledForMemory(engine, container)) {
+      counted = { ...counted, memoryKills: counted.memoryKills + 1 }
+    }
     resolve(words())
   })
-  let group: MemoryGroup | undefined
-  void findGroup(engine, container).then((found) => {
-    group = found
+  let read: (() => Counters) | undefined
+  void findReader(engine, container).then((found) => {
+    read = found
   })
-  let kills = 0
   let ending: Promise<void> | undefined
   async function end(): Promise<void> {
     await removeContainer(engine, container)
@@ -34,7 +37,7 @@ export function createCell(engine: Engine, container: string, wire: Duplex, onGo
     stdout,
     exited,
     // The group goes with the container: what was counted last stands.
-    memoryKills: () => (kills = Math.max(kills, group?.memoryKills() ?? 0)),
+    counters: () => (counted = later(counted, read?.())),
     end: () => (ending ??= end()),
   }
 }
@@ -57,11 +60,32 @@ export async function removeContainer(engine: Engine, container: string): Promis
   }
 }
 
-/** Undefined where the daemon's processes are not ours to see: then no memory kill can be told from another. */
-async function findGroup(engine: Engine, container: string): Promise<MemoryGroup | undefined> {
+/** The group has gone with the container: what ended it is the daemon's to tell. */
+async function wasKilledForMemory(engine: Engine, container: string): Promise<boolean> {
   try {
-    const { State } = await engine.ask<{ State: { Pid: number } }>('GET', `/containers/${container}/json`)
-    return findMemoryGroup(State.Pid, container)
+    return (await inspect(engine, container)).State.OOMKilled
+  } catch {
+    return false // it was removed
+  }
+}
+
+function inspect(engine: Engine, container: string): Promise<{ State: { Pid: number; OOMKilled: boolean } }> {
+  return engine.ask('GET', `/containers/${container}/json`)
+}
+
+function later(before: Counters, now: Counters = NOTHING_COUNTED): Counters {
+  return {
+    memoryKills: Math.max(before.memoryKills, now.memoryKills),
+    forksRefused: Math.max(before.forksRefused, now.forksRefused),
+    periods: Math.max(before.periods, now.periods),
+    throttled: Math.max(before.throttled, now.throttled),
+  }
+}
+
+/** Undefined where the daemon's processes are not ours to see: then no memory kill can be told from another. */
+async function findReader(engine: Engine, container: string): Promise<(() => Counters) | undefined> {
+  try {
+    return findCounters((await inspect(engine, container)).State.Pid, container)
   } catch {
     return undefined // it has ended meanwhile
   }

@@ -4,7 +4,7 @@
  */
 
 import { dirname } from 'node:path'
-import type { CellShape } from '../driver.ts'
+import { type CellShape, OPEN_FILES } from '../driver.ts'
 import { ENVIRONMENT, NODE_INSIDE, OWN_PROCESSES, type Place, placesOf, RUNNER_INSIDE } from '../inside.ts'
 import type { CellImage } from './image.ts'
 
@@ -87,7 +87,7 @@ export function containerOf({ limits, mounts }: CellShape, { image, seccomp, run
       PidsLimit: limits.pids + OWN_PROCESSES,
       Ulimits: [
         { Name: 'core', Soft: 0, Hard: 0 },
-        { Name: 'nofile', Soft: 1024, Hard: 1024 },
+        { Name: 'nofile', Soft: OPEN_FILES, Hard: OPEN_FILES },
       ],
     },
   }

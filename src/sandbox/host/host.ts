@@ -97,7 +97,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
       name,
       limits,
       runner,
-      steps: createSteps(runner, limits.memoryMiB, endAlone),
+      steps: createSteps(runner, limits, endAlone),
       end,
       extend,
     }

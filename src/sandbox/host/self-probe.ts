@@ -47,7 +47,7 @@ async function attack(driver: Driver, limits: SandboxLimits, targets: object): P
     const request = { key: 'probe', language: 'python', timeoutMs: TIMEOUT_MS, outputBytes: 64 * 1024 } as const
     const output: Uint8Array[] = []
     await new Promise<void>((resolve) => {
-      createSteps(runner, limits.memoryMiB, () => void cell.end()).run(request, Buffer.from(script), (reply, bytes) => {
+      createSteps(runner, limits, () => void cell.end()).run(request, Buffer.from(script), (reply, bytes) => {
         if (reply.op === 'out') output.push(bytes!)
         else if (reply.op === 'done') resolve()
       })

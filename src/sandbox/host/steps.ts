@@ -2,8 +2,9 @@
  * The steps of one sandbox by key: a key asked again joins the step that runs, or gets the first result; nothing runs
  * twice. The end of a step is told here, since only the host sees why the kernel killed a process.
  */
-import { type ExecEnd, SandboxError } from '../port.ts'
+import { type ExecEnd, SandboxError, type SandboxLimits } from '../port.ts'
 import type { ExecDone, Reply } from '../protocol.ts'
+import { judgeEnd, limitHits } from './limit-hits.ts'
 import type { Body, Runner } from './runner.ts'
 
 export type ReplyBody = Reply extends infer R ? (R extends { id: number } ? Omit<R, 'id'> : never) : never
@@ -35,13 +36,13 @@ const FORGOTTEN = Buffer.from('[the output of this step is no longer kept]\n')
 const LATE_MS = 10_000
 
 /** `endSandbox` is called for a runner that does not answer. */
-export function createSteps(runner: Runner, memoryMiB: number, endSandbox: () => void): Steps {
+export function createSteps(runner: Runner, limits: SandboxLimits, endSandbox: () => void): Steps {
   const steps = new Map<string, Step>()
   let dueMs = 0 // the timeouts of all unfinished steps together: they may stand in one queue
 
   function start(request: StepRequest, code: Uint8Array): Step {
     const { key, timeoutMs } = request
-    const killsBefore = runner.cell.memoryKills()
+    const before = runner.cell.counters()
     const started = Date.now()
     dueMs += timeoutMs
     let cancelled = false
@@ -58,21 +59,19 @@ export function createSteps(runner: Runner, memoryMiB: number, endSandbox: () =>
         more({ op: 'kill' })
       },
     }
-    const finish = (end: ExecEnd, told: Partial<ExecDone>) => {
+    const finish = (ended: ExecEnd, { full = [], ...told }: Partial<ExecDone>) => {
       clearTimeout(backstop)
       dueMs -= timeoutMs
-      const memoryKill = end.kind === 'exit' && runner.cell.memoryKills() > killsBefore
+      const evidence = { before, after: runner.cell.counters(), limits }
+      const judged = judgeEnd({ end: ended, ...evidence })
+      const end: ExecEnd = judged.kind === 'lost' && cancelled ? { kind: 'cancelled' } : judged
+      const hits = limitHits({ end, output: Buffer.concat(tell.output).toString(), full, ...evidence })
       const about = { truncated: false, durationMs: Date.now() - started, sessionRestarted: false, ...told }
-      const done: ExecDone = { ...about, end, ...(memoryKill && { memoryKill }) }
+      const done: ExecDone = { ...about, end, ...(hits.length > 0 && { hits }) }
       tell.done = done
       for (const listener of tell.listeners) listener({ op: 'done', ...done })
       tell.listeners.clear()
       forget()
-    }
-    const judged = (end: ExecEnd): ExecEnd => {
-      const failed = end.kind === 'signal' || end.kind === 'lost' || (end.kind === 'exit' && end.code !== 0)
-      if (failed && runner.cell.memoryKills() > killsBefore) return { kind: 'memory_limit', limitMiB: memoryMiB }
-      return end.kind === 'lost' && cancelled ? { kind: 'cancelled' } : end
     }
     const more = runner.start({ op: 'exec', ...request } satisfies Body, code, (reply, payload) => {
       if (reply.op === 'out') {
@@ -80,8 +79,8 @@ export function createSteps(runner: Runner, memoryMiB: number, endSandbox: () =>
         const { quiet } = reply
         for (const listener of tell.listeners) listener({ op: 'out', ...(quiet && { quiet }) }, payload)
       } else if (reply.op === 'live') for (const listener of tell.listeners) listener({ op: 'live' }, payload)
-      else if (reply.op === 'done') finish(judged(reply.end!), reply)
-      else if (reply.op === 'error') finish(judged({ kind: 'lost' }), {})
+      else if (reply.op === 'done') finish(reply.end!, reply)
+      else if (reply.op === 'error') finish({ kind: 'lost' }, {})
     })
     steps.set(key, tell)
     return tell

@@ -30,7 +30,9 @@ test('version 1 has a group in each controller', () => {
   ])
   expect(group.joinFiles).toEqual(controllers.map((controller) => join(base, controller, 'errand-x/1/cgroup.procs')))
   writeFileSync(join(base, 'memory/errand-x/1/memory.oom_control'), 'oom_kill_disable 0\nunder_oom 0\noom_kill 3\n')
-  expect(group.memoryKills()).toBe(3)
+  writeFileSync(join(base, 'pids/errand-x/1/pids.events'), 'max 7\n')
+  writeFileSync(join(base, 'cpu/errand-x/1/cpu.stat'), 'nr_periods 50\nnr_throttled 40\nthrottled_time 9\n')
+  expect(group.counters()).toEqual({ memoryKills: 3, forksRefused: 7, periods: 50, throttled: 40 })
 })
 
 test('version 2 has one group, and hands the controllers down to it', () => {
@@ -41,7 +43,8 @@ test('version 2 has one group, and hands the controllers down to it', () => {
   expect([read('errand-x/1/memory.max'), read('errand-x/1/cpu.max')]).toEqual([String(256 * 2 ** 20), '50000 100000'])
   expect(group.joinFiles).toEqual([join(base, 'errand-x/1/cgroup.procs')])
   writeFileSync(join(base, 'errand-x/1/memory.events'), 'low 0\noom 2\noom_kill 1\noom_group_kill 0\n')
-  expect(group.memoryKills()).toBe(1)
+  writeFileSync(join(base, 'errand-x/1/cpu.stat'), 'usage_usec 5\nnr_periods 4\nnr_throttled 3\nthrottled_usec 9\n')
+  expect(group.counters()).toEqual({ memoryKills: 1, forksRefused: 0, periods: 4, throttled: 3 })
 })
 
 test('nowhere to make groups is no error: nothing is limited by them, and it is told', () => {
