@@ -28,6 +28,7 @@ import { demoEntry } from './models/demo/demo.ts'
 import type { Catalogue } from './models/port.ts'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
 import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
+import { createSearch } from './search/create-search.ts'
 import { createAgentStore } from './store/agents.ts'
 import { readQueue } from './store/claims.ts'
 import type { Database } from './store/port.ts'
@@ -35,6 +36,7 @@ import { openSqlite } from './store/sqlite.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createMcp } from './tools/mcp/provider.ts'
 import { createSandboxTools } from './tools/tools.ts'
+import { createWebSearch } from './tools/web-search.ts'
 
 export interface OpenOptions {
   readonly log: FastifyBaseLogger
@@ -58,6 +60,8 @@ export interface Errand {
   readonly accounts: Accounts
   readonly catalogue: Catalogue
   readonly sandboxFacts: SandboxFacts
+  /** What `web_search` asks, or why there is none. */
+  readonly search: string
   /** The tools of the specification that this server has. */
   readonly tools: readonly ToolName[]
   /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
@@ -96,8 +100,11 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
   ])
   const sandboxFacts = await sandboxes.facts()
   const egress = createEgress({ allowPrivate: config.egress.allowPrivate, log })
+  const search = createSearch(config.search, env, egress)
+  if (search.unavailable !== undefined) log.warn(`web_search is not offered: ${search.unavailable}`)
   const toolProviders = [
     createSandboxTools(),
+    createWebSearch(search.service),
     createMcp({
       servers: config.mcp,
       credentials,
@@ -156,6 +163,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     accounts,
     catalogue,
     sandboxFacts,
+    search: search.description,
     tools: toolProviders.flatMap(({ offers }) => offers),
     firstKey: mode === 'serve' ? await makeFirstKey(accounts) : undefined,
     async listen() {

@@ -111,6 +111,14 @@ export interface Config {
   readonly defaultModel: string
   /** By the names that callers use. */
   readonly mcp: Readonly<Record<string, McpServerConfig>>
+  /** What `web_search` asks. `model`: the models' own search, where their provider has one. */
+  readonly search: {
+    readonly provider: 'none' | 'searxng' | 'brave' | 'tavily' | 'exa' | 'model'
+    /** There where the service is not where it usually is; always with SearXNG. */
+    readonly baseUrl?: string
+    /** The environment variable that holds the key; the key itself never stands in the file. */
+    readonly apiKeyEnv?: string
+  }
   readonly egress: {
     /** `10.1.0.0/16`, `127.0.0.1:9000`: private addresses that runs may reach all the same. */
     readonly allowPrivate: readonly string[]
@@ -189,6 +197,9 @@ function checkTogether(values: Values, problems: string[]): void {
   }
   if (values.has('tls.cert') !== values.has('tls.key')) {
     problems.push(`tls.cert and tls.key go together; ${values.has('tls.cert') ? 'tls.key' : 'tls.cert'} is missing.`)
+  }
+  if (values.get('search.provider') === 'searxng' && !values.has('search.baseUrl')) {
+    problems.push('search.provider is "searxng", and search.baseUrl is missing: where SearXNG is.')
   }
   checkAddress(values, problems)
   try {

@@ -11,7 +11,7 @@ const SRC = resolve(import.meta.dirname, '../src')
 /** From the innermost outwards. A file may import from its own room and from any layer before its own. */
 const LAYERS: readonly (readonly string[])[] = [
   ['domain'],
-  ['accounts', 'blobs', 'buckets', 'config', 'egress', 'models', 'sandbox', 'store', 'telemetry', 'tools'],
+  ['accounts', 'blobs', 'buckets', 'config', 'egress', 'models', 'sandbox', 'search', 'store', 'telemetry', 'tools'],
   ['engine'],
   ['http'],
   ['compose'],
@@ -29,6 +29,7 @@ const PORTS = new Set([
   'egress/port.ts',
   'models/port.ts',
   'sandbox/port.ts',
+  'search/port.ts',
   'store/fixed-query.ts',
   'store/port.ts',
   'store/tables.ts',

@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, statfsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
+import type { Errand } from '../compose.ts'
 import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { TOOL_NAMES } from '../domain/agent.ts'
@@ -149,7 +150,7 @@ async function parts(around: Surroundings, config: Config): Promise<[title: stri
         ['Isolation', isolation(errand.sandboxFacts)],
         ['Files', [ok(`Kept ${describeBlobs(config.blobs)}, which can be written`)]],
         ['Models', models(aboutModels(errand.catalogue.describe()), config.demo)],
-        ['Tools', tools(errand.tools, errand.sandboxFacts)],
+        ['Tools', tools(errand)],
       ]
     } finally {
       await errand.close(0)
@@ -180,13 +181,12 @@ function models(about: ReturnType<typeof aboutModels>, demo: boolean): Finding[]
   ]
 }
 
-function tools(available: readonly string[], { inside }: SandboxFacts): Finding[] {
+function tools({ tools: available, search, sandboxFacts }: Errand): Finding[] {
   const missing = TOOL_NAMES.filter((name) => !available.includes(name))
   return [
     ok(`Available: ${available.join(', ')}`),
-    ...(missing.length > 0
-      ? [warn(`Not in this version: ${missing.join(', ')}; a run that names one gets a warning.`)]
-      : []),
-    ok(`Inside a sandbox: ${inside}`),
+    ...(missing.length > 0 ? [warn(`Not available: ${missing.join(', ')}; a run that names one gets a warning.`)] : []),
+    ok(`Web search: ${search}`),
+    ok(`Inside a sandbox: ${sandboxFacts.inside}`),
   ]
 }

@@ -72,6 +72,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ]),
     ...rowsOf('', errand.catalogue.describe().every(({ demo }) => demo) ? [NO_REAL_MODEL] : []),
     ['sandbox', `${driver}; enforced: ${enforced.map(topic).join(', ')} (script/errand doctor tells more)`],
+    ...rowsOf('web search', errand.tools.includes('web_search') ? [errand.search] : []),
     ...rowsOf('not enforced', notEnforced.map(yellow)),
     ['data', config.dataDir],
     ...rowsOf('files', config.blobs.kind === 's3' ? [describeBlobs(config.blobs)] : []),

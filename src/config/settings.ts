@@ -262,6 +262,22 @@ export const SETTINGS: readonly Setting[] = [
     fallback: {},
     doc: 'MCP servers that callers may name without an address. See [MCP servers](#mcp-servers).',
   }),
+  choice('search.provider', {
+    values: ['none', 'searxng', 'brave', 'tavily', 'exa', 'model'],
+    fallback: 'none',
+    doc: 'What `web_search` asks. `model`: the own search of the model’s provider (OpenAI, Anthropic, Google). `none`: the tool is not offered.',
+  }),
+  address('search.baseUrl', {
+    must: 'an http or https address',
+    schemes: ['http', 'https'],
+    doc: 'Where the search service is, where that is not its usual place; for SearXNG always, and it may be private. SearXNG needs `json` among its `search.formats`.',
+  }),
+  text('search.apiKeyEnv', {
+    must: 'the name of an environment variable, not the key itself',
+    pattern: /^[A-Za-z_][A-Za-z0-9_]*$/,
+    secret: true,
+    doc: 'The environment variable with the key; default `BRAVE_API_KEY`, `TAVILY_API_KEY` or `EXA_API_KEY`.',
+  }),
   list('egress.allowPrivate', {
     must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',
     item: isPrivateRange,

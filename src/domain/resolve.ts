@@ -75,6 +75,11 @@ function resolvePolicy(base: Policy = {}, inline: Policy = {}, limits: Limits, w
   }
 }
 
+/** What the operator could do. */
+const REMEDIES: Partial<Record<ToolName, string>> = {
+  web_search: ' Its operator can name a search service with `search.provider`.',
+}
+
 function resolveTools(names: readonly string[], offer: Offer, warnings: Warning[]): ToolName[] {
   const enabled = new Set<ToolName>()
   names.forEach((name, i) => {
@@ -88,7 +93,7 @@ function resolveTools(names: readonly string[], offer: Offer, warnings: Warning[
       warnings.push({
         code: 'tool_unavailable',
         param: `tools[${i}]`,
-        message: `The tool ${name} is not available on this server; the run goes on without it.`,
+        message: `The tool ${name} is not available on this server; the run goes on without it.${REMEDIES[name] ?? ''}`,
       })
     } else enabled.add(name)
   })

@@ -86,6 +86,7 @@ sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30,
 files:
   s3: {allow: [a-bucket/in], region: eu-1, endpoint: 'https://s3.example', accessKeyIdEnv: A, secretAccessKeyEnv: B, pathStyle: off}
   gs: {allow: {'*': [a-bucket]}, endpoint: 'https://gs.example', accessKeyIdEnv: C, secretAccessKeyEnv: D, credentialsFile: g.json}
+search: {provider: searxng, baseUrl: 'http://127.0.0.1:8888/', apiKeyEnv: K}
 egress: {allowPrivate: ['10.1.0.0/16', '127.0.0.1:9000']}
 metrics: {port: 9, key: 0123456789abcdef}
 limits:
@@ -108,6 +109,7 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
     })
     expect(config.tls).toEqual({ certFile: join(cwd, 'c.pem'), keyFile: join(cwd, 'k.pem') })
     expect(config.sandbox).toMatchObject({ driver: 'docker', cpus: 0.5, rootfs: '/r' })
+    expect(config.search).toEqual({ provider: 'searxng', baseUrl: 'http://127.0.0.1:8888', apiKeyEnv: 'K' })
     expect(config.egress.allowPrivate).toEqual(['10.1.0.0/16', '127.0.0.1:9000'])
     expect(config.limits.sandbox.memoryMiB).toEqual({ default: 100, min: 64, max: 200 })
     expect(config.limits).toMatchObject({ jsonDepth: 4242, maxTurnDuration: { default: 3, min: 2, max: 4 } })
@@ -147,6 +149,7 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
     expect(config.demo).toBe(true)
     expect(config.limits).toMatchObject({ runningPerProject: 3, queuedPerProject: 4242 })
     expect(config.sandbox).toMatchObject({ driver: 'bubblewrap', memoryMiB: 128, pids: 20 })
+    expect(config.search).toEqual({ provider: 'searxng', baseUrl: 'http://127.0.0.1:8888', apiKeyEnv: 'K' })
     expect(config.egress.allowPrivate).toEqual(['10.2.0.0/16', '[::1]:80'])
     expect(config.models).toEqual({
       x: { provider: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1', model: 'y' },
