@@ -33,7 +33,7 @@ export const approval = z
   })
 
 export function decodeApproval(body: unknown): Verdict {
-  if (body === undefined) return { all: { approve: true } }
+  if (body === undefined || body === null) return { all: { approve: true } }
   const sent = check(approval, body)
   if (sent.decisions) {
     if (sent.step || sent.approve !== undefined)
