@@ -66,14 +66,14 @@ const models = z.record(
 
 /** `10.1.0.0/16`, `127.0.0.1:9000`, `[::1]:9000`, `10.1.2.3`. */
 function isPrivateRange(value: string): boolean {
-  const cidr = /^(.+)\/(\d{1,3})(?::(\d{1,5}))?$/.exec(value)
+  const cidr = /^(.+)\/(\d{1,3})(?::(\d{1,5}|\*))?$/.exec(value)
   if (cidr) {
     const version = isIP(cidr[1]!)
-    if (Number(cidr[3] ?? 0) > 65535) return false
+    if (cidr[3] !== '*' && Number(cidr[3] ?? 0) > 65535) return false
     return version !== 0 && Number(cidr[2]) <= (version === 4 ? 32 : 128)
   }
-  const withPort = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(value)
-  if (withPort) return isIP(withPort[1] ?? withPort[2]!) !== 0 && Number(withPort[3]) <= 65535
+  const withPort = /^(?:\[(.+)\]|([^:]+)):(\d{1,5}|\*)$/.exec(value)
+  if (withPort) return isIP(withPort[1] ?? withPort[2]!) !== 0 && (withPort[3] === '*' || Number(withPort[3]) <= 65535)
   return isIP(value) !== 0
 }
 
@@ -281,7 +281,7 @@ export const SETTINGS: readonly Setting[] = [
   list('egress.allowPrivate', {
     must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',
     item: isPrivateRange,
-    doc: 'Private addresses that runs may reach all the same, by http too: for files by URL. Without a port, 80 and 443; `10.1.0.0/16:9000` opens another.',
+    doc: 'Private addresses that runs may reach all the same, by http too: for files by URL. Without a port, 80 and 443; `10.1.0.0/16:9000` opens another, `:*` all.',
   }),
   ...bucketSettings,
   whole('metrics.port', { min: 0, max: 65_535, doc: 'A port of its own for `GET /metrics`, on `host`.' }),

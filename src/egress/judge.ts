@@ -26,7 +26,7 @@ export interface Judge {
 
 interface Opening {
   readonly range: Range
-  readonly port: number | undefined
+  readonly port: number | '*' | undefined
 }
 
 const WEB_PORTS = new Set([80, 443])
@@ -35,11 +35,12 @@ const AMBIGUOUS = /[\u0000-\u0020\u007f\\]/
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/
 const NOT_PUBLIC = 'is not a public address'
 
-/** `allowPrivate`: `10.1.0.0/16`, `127.0.0.1:9000`, `10.1.0.0/16:9000`, `[::1]:80`. Without a port: 80 and 443. */
+/** `allowPrivate`: `10.1.0.0/16`, `127.0.0.1:9000`, `10.1.0.0/16:9000`, `[::1]:80`, `127.0.0.1:*`. Without a port: 80 and 443. */
 export function createJudge(allowPrivate: readonly string[]): Judge {
   const openings = allowPrivate.map(parseOpening)
 
-  const opensPort = ({ port }: Opening, asked: number) => (port === undefined ? WEB_PORTS.has(asked) : port === asked)
+  const opensPort = ({ port }: Opening, asked: number) =>
+    port === undefined ? WEB_PORTS.has(asked) : port === '*' || port === asked
 
   function mayDial({ tls, port }: Target, text: string): boolean {
     const address: Address | undefined = parseAddress(text)
@@ -121,7 +122,7 @@ export function toTarget(url: URL): Target {
 }
 
 function parseOpening(text: string): Opening {
-  const found = /^(?:\[([^\]]+)\]|([^:]+|[^/]+\/\d+)):(\d+)$/.exec(text)
+  const found = /^(?:\[([^\]]+)\]|([^:]+|[^/]+\/\d+)):(\d+|\*)$/.exec(text)
   const [, bracketed, plain, port] = found ?? []
-  return { range: range(bracketed ?? plain ?? text), port: port === undefined ? undefined : Number(port) }
+  return { range: range(bracketed ?? plain ?? text), port: port === undefined || port === '*' ? port : Number(port) }
 }

@@ -28,7 +28,10 @@ afterEach(() => {
 
 let runs = 0
 /** Starts a run whose model calls `remove`, then says what it was told. */
-async function start(rest: object = {}, calls = [{ name: 'files__remove', args: { path: 'a' } }]): Promise<string> {
+async function start(
+  rest: object = {},
+  calls: { name: string; args: object }[] = [{ name: 'files__remove', args: { path: 'a' } }],
+): Promise<string> {
   const marker = `[approval ${++runs}]`
   provider.when(marker, ...calls.map((call) => ({ toolCalls: [call] })), { text: 'Done.' })
   const { status, body } = await server.post('/v1beta/interactions', {

@@ -1,0 +1,27 @@
+/**
+ * What the public conformance suite runs as "the client", once a scenario: `… <server-url>`. It starts an interaction on a
+ * real Errand server (ERRAND_URL, ERRAND_KEY) whose model, scripted, uses every tool that it is offered; so what the
+ * suite judges is Errand's own client, behind its API, its engine and its guard.
+ */
+const url = process.argv.at(-1)!
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? ''
+const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}')
+
+const answer = await fetch(`${process.env.ERRAND_URL}/v1beta/interactions`, {
+  method: 'POST',
+  headers: { 'x-svc-api-key': process.env.ERRAND_KEY!, 'content-type': 'application/json' },
+  body: JSON.stringify({
+    instruction: `Conformance: ${scenario}`,
+    mcp: [{ name: 'suite', url, authentication: authentication() }],
+    policy: { maxTurnDuration: 25 },
+  }),
+})
+const body = (await answer.json()) as { status?: string }
+console.log(JSON.stringify(body, null, 1))
+process.exit(body.status === 'completed' ? 0 : 1)
+
+function authentication(): object | undefined {
+  if (!scenario.startsWith('auth/')) return undefined
+  const { client_id: clientId, client_secret: clientSecret } = context
+  return { type: 'oauth2', ...(clientId && { clientId }), ...(clientSecret && { clientSecret }) }
+}
