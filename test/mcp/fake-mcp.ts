@@ -103,11 +103,11 @@ export async function openFakeMcp(): Promise<FakeMcp> {
 
 const INFO = { name: 'fake', version: '1' }
 
-export function textResult(text: string): object {
+function textResult(text: string): object {
   return { content: [{ type: 'text', text }] }
 }
 
-export function sendResult(response: ServerResponse, id: unknown, result: object, headers: object = {}): void {
+function sendResult(response: ServerResponse, id: unknown, result: object, headers: object = {}): void {
   send(response, { jsonrpc: '2.0', id, result }, headers)
 }
 
