@@ -38,6 +38,8 @@ export interface Cell {
 
 export interface Driver {
   readonly name: string
+  /** Attacks of the self-test that it can't refuse on this host, and says so in `holds`. Any other one closes it. */
+  readonly concedes: readonly string[]
   /** Throws an Error whose message is a sentence for the operator. */
   launch(shape: CellShape): Promise<Cell>
   /** Removes what dead hosts have left behind: processes, cgroups. */

@@ -26,7 +26,7 @@ import { type Cgroups, type Group, NOTHING_COUNTED, openCgroups } from './cgroup
 import { bubblewrapArguments, LAUNCH_SCRIPT } from './command.ts'
 import { hasNode, isReachable, rootArguments } from './rootfs.ts'
 import { ARCHITECTURES, type Architecture, seccompProgram } from './seccomp.ts'
-import { createWritable } from './writable.ts'
+import { createWritable, type Writable } from './writable.ts'
 
 const MIB = 1024 * 1024
 /** Above what distributions and container runtimes give out, below 2^31; each host takes a thousand from here. */
@@ -100,9 +100,13 @@ export async function openBubblewrap({
 
   return {
     name: 'bubblewrap',
+    concedes: [
+      ...(writable.countsFiles ? [] : ['files without end']),
+      ...(writable.opensSettings ? ['writing to the settings of its own namespaces'] : []),
+    ],
     launch,
     sweep: () => cgroups.sweep(),
-    holds: (limits) => describe(limits, cgroups, drops, writable.countsFiles),
+    holds: (limits) => describe(limits, cgroups, drops, writable),
     async close() {
       await cgroups.close()
       rmSync(scratch, { recursive: true, force: true })
@@ -297,7 +301,7 @@ function countsProcessesByNamespace(): boolean {
   return major > 5 || (major === 5 && minor >= 14)
 }
 
-function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drops: boolean, countsFiles: boolean) {
+function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drops: boolean, writable: Writable) {
   const enforced = [
     'network: none (an empty network namespace)',
     'files: the root is read-only; nothing of the host but /usr or the configured tree is seen',
@@ -307,9 +311,13 @@ function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drop
   const notEnforced = [
     'kernel: shared with the host; for tenants hostile to each other use a machine each until gVisor or Kata can be chosen',
   ]
-  if (countsFiles) enforced.push(`number of files: ${limits.files} in the workspace, as many in /tmp`)
+  if (writable.countsFiles) enforced.push(`number of files: ${limits.files} in the workspace, as many in /tmp`)
   else
     notEnforced.push('number of files: bounded by memory alone, since nothing can be mounted here: run Errand as root')
+  if (writable.opensSettings)
+    notEnforced.push(
+      'settings of a sandbox’s own namespaces (the sizes of its message queues) can be changed inside: run Errand as root',
+    )
   const remedy = 'run Errand as root, or as a systemd service with Delegate=yes and DelegateSubgroup=main'
   const say = (controller: 'memory' | 'pids' | 'cpu', held: string, missing: string) =>
     controllers.has(controller)

@@ -17,6 +17,8 @@ const MIB = 1024 * 1024
 export interface Writable {
   /** Whether the number of files is bounded. */
   readonly countsFiles: boolean
+  /** Whether a cell can write the settings of its own namespaces: sizes of its message queues, highest process number. */
+  readonly opensSettings: boolean
   /** What stands before the command of a cell, and bubblewrap's arguments that make the places and show the mounts. */
   prepare(
     slot: number,
@@ -39,7 +41,11 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
   const isRoot = process.getuid?.() === 0
   const namespace = ['unshare', ...(isRoot ? [] : ['--user', '--map-root-user']), '--mount', '--']
   const sourceOf = (place: Place) => join(scratch, 'places', place.path.replaceAll('/', '-').slice(1))
+  const settings = join(scratch, 'proc-sys')
   const prefix = (table: string) => [...namespace, 'sh', '-c', MOUNT_SCRIPT, table]
+
+  /** /proc/sys belongs to who looks at it: a bound one shows a cell its own, and can be made read-only. */
+  let overlaid: typeof shown = [...shown, ['/proc/sys', settings]]
 
   function writeTable(slot: number, places: readonly Place[], more: typeof shown = []): string {
     const uid = uidOf?.(slot) ?? 0 // our own is 0 in the user namespace
@@ -48,7 +54,9 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
       const options = `nosuid,nodev,size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`
       return `errand ${escaped(sourceOf(place))} tmpfs ${options} 0 0\n`
     })
-    const binds = [...shown, ...more].map(([source, target]) => `${escaped(source)} ${escaped(target)} none bind 0 0\n`)
+    const binds = [...overlaid, ...more].map(
+      ([source, target]) => `${escaped(source)} ${escaped(target)} none bind 0 0\n`,
+    )
     const table = join(scratch, `mounts-${slot}`)
     writeFileSync(table, [...lines, ...binds].join(''))
     return table
@@ -56,15 +64,26 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
 
   const trial = placesOf({ workspaceMiB: 1, files: 1000 } as SandboxLimits)
   for (const place of trial) mkdirSync(sourceOf(place), { recursive: true })
-  const [command = '', ...rest] = [...prefix(writeTable(0, trial)), 'true']
-  const { status, stderr } = spawnSync(command, rest, { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } })
+  mkdirSync(settings, { recursive: true })
+  const attempt = () => {
+    const [command = '', ...rest] = [...prefix(writeTable(0, trial)), 'true']
+    return spawnSync(command, rest, { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, encoding: 'utf8' })
+  }
+  let { status, stderr } = attempt()
+  const opensSettings = status !== 0
+  if (opensSettings) {
+    overlaid = shown // what is mounted below it, binfmt_misc, may keep an ordinary user from it
+    ;({ status, stderr } = attempt())
+  }
   const countsFiles = status === 0
   if (!countsFiles && shown.length > 0) {
-    throw new Error(`The sandbox cannot mount what it needs, though it runs as root: ${String(stderr).trim()}`)
+    throw new Error(`The sandbox cannot mount what it needs, though it runs as root: ${stderr.trim()}`)
   }
+  const settingsArguments = opensSettings ? [] : ['--ro-bind', settings, '/proc/sys']
 
   return {
     countsFiles,
+    opensSettings,
     prepare(slot, limits, mounts) {
       const places = placesOf(limits)
       if (!countsFiles) return { before: [], arguments: [...places.flatMap(plainTmpfs), ...mounts.flatMap(readOnly)] }
@@ -74,7 +93,11 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
       const binds = uidOf ? mounts.map(({ source }, i) => [source, near[i]!.source] as const) : []
       return {
         before: prefix(writeTable(slot, places, binds)),
-        arguments: [...places.flatMap((place) => ['--bind', sourceOf(place), place.path]), ...near.flatMap(readOnly)],
+        arguments: [
+          ...settingsArguments,
+          ...places.flatMap((place) => ['--bind', sourceOf(place), place.path]),
+          ...near.flatMap(readOnly),
+        ],
       }
     },
   }

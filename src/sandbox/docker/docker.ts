@@ -68,6 +68,7 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
 
   return {
     name: 'docker',
+    concedes: [],
     launch,
     sweep,
     holds: (limits) => describe(limits, daemon, runtime ?? daemon.DefaultRuntime),

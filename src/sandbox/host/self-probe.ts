@@ -1,8 +1,8 @@
 /**
- * The attacks a driver makes on itself before it serves: one real sandbox, one script (probe.py), canaries that the host
- * opened for it. What was not refused closes the driver, in a sentence that names the attack.
+ * The attacks a driver makes on itself before it serves: a real sandbox, one script (probe.py), canaries that the host and
+ * a second sandbox opened for it. What was not refused closes the driver, in a sentence that names the attack.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
@@ -24,8 +24,8 @@ export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets
   const canaries = await Promise.all([listen({ host: '127.0.0.1', port: 0 }), listen({ path: `\0${abstract}` })])
   try {
     const { port } = canaries[0]!.address() as AddressInfo
-    const { attacks, inside } = await attack(driver, limits, { port, abstract, secrets })
-    const open = attacks.filter(({ refused }) => !refused)
+    const { attacks, inside } = await attack(driver, limits, { port, abstract, secrets, files: limits.files })
+    const open = attacks.filter(({ name, refused }) => !refused && !driver.concedes.includes(name))
     if (open.length > 0) {
       const named = open.map(({ name, detail }) => `${name} (${detail})`).join(', ')
       throw new Error(
@@ -38,23 +38,64 @@ export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets
   }
 }
 
+/** A second sandbox stands beside the one that attacks, with something of every kind that could be found from outside. */
 async function attack(driver: Driver, limits: SandboxLimits, targets: object): Promise<Findings> {
-  const cell = await driver.launch({ limits, profile: 'code', mounts: [] })
+  const cells = await Promise.allSettled([launch(driver, limits), launch(driver, limits)])
   try {
-    const runner = createRunner(cell)
-    await runner.ready
-    const script = `targets = ${JSON.stringify(JSON.stringify(targets))}\n${readFileSync(join(import.meta.dirname, 'probe.py'), 'utf8')}`
-    const request = { key: 'probe', language: 'python', timeoutMs: TIMEOUT_MS, outputBytes: 64 * 1024 } as const
-    const output: Uint8Array[] = []
-    await new Promise<void>((resolve) => {
-      createSteps(runner, limits, () => void cell.end()).run(request, Buffer.from(script), (reply, bytes) => {
-        if (reply.op === 'out') output.push(bytes!)
-        else if (reply.op === 'done') resolve()
-      })
+    const [neighbour, attacker] = cells.map((cell) => {
+      if (cell.status === 'rejected') throw cell.reason
+      return cell.value
     })
-    return readFindings(Buffer.concat(output).toString())
+    const name = `errand-canary-${randomBytes(8).toString('hex')}`
+    const key = randomInt(1, 2 ** 31)
+    const port = Number(await neighbour!.run(`name, key = '${name}', ${key}\n${NEIGHBOUR}`))
+    if (!Number.isInteger(port)) throw new Error("The sandbox's self-test could not begin: no step could be run in it.")
+    const told = JSON.stringify(JSON.stringify({ ...targets, neighbour: { name, port, key } }))
+    const script = readFileSync(join(import.meta.dirname, 'probe.py'), 'utf8')
+    return readFindings(await attacker!.run(`targets = ${told}\n${script}`))
   } finally {
+    await Promise.all(cells.map((cell) => cell.status === 'fulfilled' && cell.value.end()))
+  }
+}
+
+const NEIGHBOUR = `
+import ctypes, socket
+tcp, unix = socket.create_server(('127.0.0.1', 0)), socket.socket(socket.AF_UNIX)
+unix.bind('\\0' + name)
+unix.listen()
+ctypes.CDLL(None).shmget(key, 4096, 0o1666)
+for place in ('/workspace', '/tmp', '/dev/shm'):
+    with open(place + '/' + name, 'w') as file: file.write(name)
+print(tcp.getsockname()[1])
+`
+
+interface Trial {
+  /** Runs Python and says what it printed. */
+  run(code: string): Promise<string>
+  end(): Promise<void>
+}
+
+async function launch(driver: Driver, limits: SandboxLimits): Promise<Trial> {
+  const cell = await driver.launch({ limits, profile: 'code', mounts: [] })
+  const runner = createRunner(cell)
+  await runner.ready.catch(async (error) => {
     await cell.end()
+    throw error
+  })
+  const steps = createSteps(runner, limits, () => void cell.end())
+  return {
+    async run(code) {
+      const request = { key: code, language: 'python', timeoutMs: TIMEOUT_MS, outputBytes: 64 * 1024 } as const
+      const output: Uint8Array[] = []
+      await new Promise<void>((resolve) => {
+        steps.run(request, Buffer.from(code), (reply, bytes) => {
+          if (reply.op === 'out') output.push(bytes!)
+          else if (reply.op === 'done') resolve()
+        })
+      })
+      return Buffer.concat(output).toString()
+    },
+    end: () => cell.end(),
   }
 }
 

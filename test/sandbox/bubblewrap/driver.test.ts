@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
+import type { Cell, CellShape, Driver } from '../../../src/sandbox/driver.ts'
 import { probeDriver } from '../../../src/sandbox/host/self-probe.ts'
-import { LIMITS, openWorld, run } from '../fixture.ts'
+import { DRIVER, LIMITS, openWorld, run } from '../fixture.ts'
 
 test('each sandbox has a host uid of its own where the host is root', async () => {
   const world = await openWorld()
@@ -27,15 +28,55 @@ test('each sandbox has a host uid of its own where the host is root', async () =
   await world.close()
 })
 
-test('what is not refused closes the driver, in a sentence that names it', async () => {
-  const stateDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
-  const driver = await openBubblewrap({ stateDir, rootfs: undefined })
-  // /usr can be seen inside: told that it is a secret, the self-test must find it open.
-  await expect(probeDriver(driver, LIMITS, ['/usr'])).rejects.toThrow(
-    /^The bubblewrap sandbox does not hold on this host, so it is not used: not refused were seeing \/usr of the host/,
-  )
-  await driver.close()
-  rmSync(stateDir, { recursive: true })
+describe('a driver that lets an attack through is not used, and the sentence names the attack:', () => {
+  let stateDir: string
+  let driver: Driver
+  beforeAll(async () => {
+    stateDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+    driver = await openBubblewrap({ ...DRIVER, stateDir })
+  })
+  afterAll(async () => {
+    await driver.close()
+    rmSync(stateDir, { recursive: true })
+  })
+  /** The real driver, told to make its cells weaker than they were asked for. */
+  const weakened = (change: (shape: CellShape) => CellShape): Driver => {
+    return { ...driver, launch: (shape) => driver.launch(change(shape)) }
+  }
+  const NOT_USED = 'The bubblewrap sandbox does not hold on this host, so it is not used: not refused were '
+
+  test('a file of the host is shown', async () => {
+    const shown = weakened((shape) => ({ ...shape, mounts: [{ source: '/var', target: '/var' }] }))
+    await expect(probeDriver(shown, LIMITS, ['/etc/shadow', '/var'])).rejects.toThrow(
+      new RegExp(`^${NOT_USED}seeing /var of the host \\(seen\\)\\.$`),
+    )
+  })
+
+  test('namespaces can be made, as Chromium needs it', async () => {
+    const open = weakened((shape) => ({ ...shape, profile: 'browser' }))
+    await expect(probeDriver(open, LIMITS, [])).rejects.toThrow(`${NOT_USED}a new user namespace (unshare)`)
+  })
+
+  test('there may be more files than the limit says', async () => {
+    const wide = weakened((shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
+    await expect(probeDriver(wide, LIMITS, [])).rejects.toThrow(
+      `${NOT_USED}files without end (/workspace: ${2 * LIMITS.files}, /tmp: ${2 * LIMITS.files})`,
+    )
+  })
+
+  test('two sandboxes are one', async () => {
+    let first: Promise<Cell> | undefined
+    const shared = { ...driver, launch: (shape: CellShape) => (first ??= driver.launch(shape)) }
+    await expect(probeDriver(shared, LIMITS, [])).rejects.toThrow(
+      /another sandbox's loopback .*another sandbox's \/tmp/,
+    )
+  })
+
+  test('it only concedes what it says that it can not hold', async () => {
+    const wide = weakened((shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
+    const { probes } = await probeDriver({ ...wide, concedes: ['files without end'] }, LIMITS, [])
+    expect(probes.filter(({ refused }) => !refused).map(({ name }) => name)).toEqual(['files without end'])
+  })
 })
 
 test('a configured tree is the root, whole and read-only', async () => {
