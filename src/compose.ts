@@ -29,12 +29,14 @@ import type { Catalogue } from './models/port.ts'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
 import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
 import { createSearch } from './search/create-search.ts'
+import { openSkills } from './skills/open-skills.ts'
 import { createAgentStore } from './store/agents.ts'
 import { readQueue } from './store/claims.ts'
 import type { Database } from './store/port.ts'
 import { openSqlite } from './store/sqlite.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createMcp } from './tools/mcp/provider.ts'
+import { createSkillTools } from './tools/skill.ts'
 import { createSandboxTools } from './tools/tools.ts'
 import { createWebSearch } from './tools/web-search.ts'
 
@@ -100,10 +102,12 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
   ])
   const sandboxFacts = await sandboxes.facts()
   const egress = createEgress({ allowPrivate: config.egress.allowPrivate, log })
+  const skills = closers.add(await openSkillRoom(config, db, blobs, mode, log))
   const search = createSearch(config.search, env, egress)
   if (search.unavailable !== undefined) log.warn(`web_search is not offered: ${search.unavailable}`)
   const toolProviders = [
     createSandboxTools(),
+    createSkillTools(skills.shelf),
     createWebSearch(search.service),
     createMcp({
       servers: config.mcp,
@@ -128,6 +132,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
         vault,
         toolProviders,
         mcpServers: new Set(Object.keys(config.mcp)),
+        skills: { lookUp: skills.lookUp, mounts: skills.shelf.mounts },
         limits: config.limits,
         inside: sandboxFacts.inside,
         now: Date.now,
@@ -149,6 +154,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     engine,
     accounts,
     credentials,
+    skills,
     agents: createAgentStore({ db, defaultModel: catalogue.defaultName }),
     blobs,
     catalogue,
@@ -197,6 +203,25 @@ function openSandboxHost(config: Config, log: OpenOptions['log']): Promise<Sandb
   const { driver, rootfs, image, dockerHost, runtime, pool, maxOpen, ...limits } = config.sandbox
   const choice = { driver, rootfs, image, dockerHost, runtime }
   return openSandboxes({ ...choice, dataDir: config.dataDir, limits, pool, maxOpen, log })
+}
+
+function openSkillRoom(
+  { dataDir, skillsDir, limits }: Config,
+  db: Database,
+  blobs: Blobs,
+  mode: OpenOptions['mode'],
+  log: OpenOptions['log'],
+) {
+  return openSkills({
+    db,
+    blobs,
+    workDirectory: join(dataDir, 'skills-work'),
+    serverDirectory: skillsDir,
+    limits,
+    longestRunMs: (limits.maxTurnDuration.max + limits.queueWaitS) * 1_000,
+    stays: mode === 'serve',
+    log,
+  })
 }
 
 async function makeFirstKey(accounts: Accounts): Promise<string | undefined> {

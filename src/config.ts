@@ -76,6 +76,8 @@ export interface Config {
   readonly publicUrl: string | undefined
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly dataDir: string
+  /** The operator's skills. */
+  readonly skillsDir: string
   /** `postgres://…`; undefined: SQLite in the data dir. */
   readonly databaseUrl: string | undefined
   /** Where files are kept: by `blobsUrl`, or in the data dir. */
@@ -241,7 +243,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The parts of a Config that can be wholly unset have other shapes in the table. */
-interface Tree extends Omit<Config, 'tls' | 'metrics' | 'defaultModel' | 'blobs' | 'sandbox'> {
+interface Tree extends Omit<Config, 'skillsDir' | 'tls' | 'metrics' | 'defaultModel' | 'blobs' | 'sandbox'> {
   readonly sandbox: Config['sandbox'] & { readonly max?: Partial<SandboxLimits> }
   readonly blobsUrl?: string
   readonly tls?: { readonly cert: string; readonly key: string }
@@ -260,6 +262,7 @@ function build(values: Values): Config {
     sandbox,
     limits: { ...limits, sandbox: rangesOf(sandbox, max) },
     blobs: blobsOf(values),
+    skillsDir: (values.get('skillsDir') ?? join(rest.dataDir, 'skills')) as string,
     tls: tls && { certFile: tls.cert, keyFile: tls.key },
     metrics: { port: metrics?.port, key: metrics?.key },
     defaultModel: defaultModel ?? (names.includes('svc-3.5-flash') ? undefined : names[0]) ?? 'svc-3.5-flash',

@@ -37,6 +37,8 @@ export interface Client {
   readonly url: string
   /** One call; the answer's JSON. Throws Refused, Unreachable. */
   call(method: string, path: string, body?: JsonObject, headers?: Readonly<Record<string, string>>): Promise<JsonObject>
+  /** One call whose body is these bytes. Throws as `call` does. */
+  upload(method: string, path: string, body: Uint8Array, type: string): Promise<JsonObject>
   /** Starts an interaction and follows it. Throws as `call` does. */
   run(request: JsonObject, onBreak?: (message: string) => void): Promise<RunStream>
   /** A file by its signed link. */
@@ -102,6 +104,10 @@ export function createClient(url: string, key: string): Client {
     url: base,
     async call(method, path, body, headers = {}) {
       return (await (await send(path, request(method, body, headers))).json()) as JsonObject
+    },
+    async upload(method, path, body, type) {
+      const headers = { ...identity, 'Content-Type': type }
+      return (await (await send(path, { method, headers, body: new Uint8Array(body) })).json()) as JsonObject
     },
     async run(body, onBreak = () => {}) {
       const headers = { Accept: 'text/event-stream', 'Idempotency-Key': randomUUID() }

@@ -7,8 +7,9 @@ import { createKey, listKeys, revokeKey } from './keys.ts'
 import { run } from './run.ts'
 import { serve } from './serve.ts'
 import { getSettings, setSetting } from './settings.ts'
+import { addSkills, checkSkill, listSkills, removeSkill } from './skills.ts'
 import { checkConfig } from './start.ts'
-import { Exit, type Surroundings } from './surroundings.ts'
+import type { Surroundings } from './surroundings.ts'
 import { VERSION } from './version.ts'
 
 /** `done` is given the exit code of a command that ends otherwise than by success or by throwing Exit. */
@@ -25,6 +26,10 @@ export function createProgram(around: Surroundings, done: (code: number) => void
   addRun(program, around, done)
   addKeys(program.command('keys').description('API keys, on the data directory of this machine'), around)
   addAgents(program.command('agents').description('stored agents'), around)
+  addSkillCommands(
+    program.command('skills').description('skills: instructions, scripts and references for runs'),
+    around,
+  )
   addSettings(program.command('settings').description("the account's experimental settings"), around)
   addRest(program, around, done)
   return program
@@ -109,6 +114,26 @@ function addAgents(agents: Command, around: Surroundings): void {
   )
 }
 
+function addSkillCommands(skills: Command, around: Surroundings): void {
+  withServerOptions(
+    skills
+      .command('add')
+      .argument('<path...>')
+      .description("register skills: a skill's folder or its zip, several allowed"),
+  ).action((paths, options) => addSkills(around, paths, options))
+  withServerOptions(
+    skills.command('list').description('all that a run can name').option('--json', 'as JSON', false),
+  ).action((options) => listSkills(around, options))
+  withServerOptions(
+    skills.command('remove').argument('<name>').description('remove a skill, or one version of it: name@3'),
+  ).action((name, options) => removeSkill(around, name, options))
+  skills
+    .command('check')
+    .argument('<dir>')
+    .description("look at a skill's folder and tell every problem")
+    .action((dir) => checkSkill(around, dir))
+}
+
 function addSettings(settings: Command, around: Surroundings): void {
   const account = new Option('--account <id>', 'of this account; default: the first')
   settings
@@ -143,14 +168,6 @@ function addRest(program: Command, around: Surroundings, done: Done): void {
     .command('reference')
     .description('print docs/configuration.md')
     .action(() => around.out.write(configReference()))
-  program
-    .command('skills')
-    .description('skills (not in this version)')
-    .command('add')
-    .argument('<dir>')
-    .action(() => {
-      throw new Exit(2, 'This version has no skills yet: nothing was added. A run that names one gets a warning.')
-    })
 }
 
 function configOption(): Option {

@@ -157,6 +157,10 @@ export const SETTINGS: readonly Setting[] = [
     fallback: './data',
     doc: 'Where everything is kept; made where it is missing.',
   }),
+  filePath('skillsDir', {
+    must: 'the path of a directory',
+    doc: 'The operator’s skills: each folder in it with a `SKILL.md` is there for every project. Default: `skills` in `dataDir`. Looked at again every few seconds.',
+  }),
   address('databaseUrl', {
     must: 'an address like postgres://user@host/name',
     schemes: ['postgres', 'postgresql'],
@@ -309,6 +313,9 @@ export const SETTINGS: readonly Setting[] = [
   limit('systemInstructionChars', 1, '`systemInstruction`, characters.'),
   limit('tools', 0, 'Entries in `tools`.'),
   limit('skills', 0, 'Entries in `skills`.'),
+  limit('skillBytes', 1024, 'A skill: its zip, and its files unpacked, bytes.'),
+  limit('skillFiles', 1, 'Files of a skill.'),
+  limit('skillVersions', 1, 'Versions of skills that a project may keep, of all its skills together.'),
   limit('mcp', 0, 'Entries in `mcp`.'),
   limit('files', 0, 'Entries in `files`.'),
   limit('labels', 0, 'Labels of one object.'),

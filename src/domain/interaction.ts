@@ -5,6 +5,7 @@ import type { Stage, Status, StopReason, Warning } from './event.ts'
 import type { SandboxLimits } from './limits.ts'
 import type { RunMcpServer } from './mcp.ts'
 import type { Network } from './network.ts'
+import type { SkillPin } from './skill.ts'
 import type { Usage } from './usage.ts'
 
 /** A JSON Schema, checked to compile when it was accepted. */
@@ -64,7 +65,7 @@ export interface RunSpec {
   readonly systemInstruction?: string
   readonly model: string
   readonly tools: readonly ToolName[]
-  readonly skills: readonly string[]
+  readonly skills: readonly SkillPin[]
   readonly mcp: readonly RunMcpServer[]
   readonly network: Network
   readonly policy: Required<Omit<Policy, 'maxCost' | 'sandbox'>> &

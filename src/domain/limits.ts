@@ -56,6 +56,11 @@ export interface Limits {
   readonly labelKeyChars: number
   readonly labelValueChars: number
   readonly jsonDepth: number
+  /** A skill: its zip, and all its files unpacked. */
+  readonly skillBytes: number
+  readonly skillFiles: number
+  /** Versions of skills that a project may keep. */
+  readonly skillVersions: number
 }
 
 const MIB = 1024 * 1024
@@ -93,4 +98,7 @@ export const DEFAULT_LIMITS: Limits = {
   labelKeyChars: 64,
   labelValueChars: 512,
   jsonDepth: 64,
+  skillBytes: 30 * MIB,
+  skillFiles: 1_000,
+  skillVersions: 500,
 }

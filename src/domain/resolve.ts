@@ -1,9 +1,11 @@
 /** Agent + request → what the run runs with. An inline field replaces the agent's whole field; `policy` goes key by key. */
 import { type Agent, type AgentConfig, isToolName, type Policy, type ToolName } from './agent.ts'
+import { missingTools } from './allowed-tools.ts'
 import type { Warning } from './event.ts'
 import type { RunRequest, RunSpec, StoredFile } from './interaction.ts'
 import type { Limits, Range, SandboxLimits } from './limits.ts'
 import type { McpServer } from './mcp.ts'
+import { parseSkillRef, type SkillOffer, type SkillPin, skillRef } from './skill.ts'
 
 export interface Resolution {
   readonly spec: Omit<RunSpec, 'mcp'>
@@ -20,6 +22,13 @@ export interface Offer {
   readonly tools: ReadonlySet<ToolName>
   /** MCP servers that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
+  /** The skills there are, by what the run asks for (`skillsAskedFor`). */
+  readonly skills: ReadonlyMap<string, SkillOffer>
+}
+
+/** What must be looked up before a run is resolved. */
+export function skillsAskedFor(request: Pick<RunRequest, 'settings'>, agent: Agent | undefined): readonly string[] {
+  return request.settings.skills ?? agent?.config.skills ?? []
 }
 
 export function resolve(
@@ -31,6 +40,7 @@ export function resolve(
   const base: AgentConfig = agent?.config ?? {}
   const inline = request.settings
   const warnings: Warning[] = []
+  const tools = resolveTools(inline.tools ?? base.tools ?? [], offer, warnings)
   return {
     spec: {
       instruction: request.instruction,
@@ -38,8 +48,8 @@ export function resolve(
       agentVersion: agent?.version,
       systemInstruction: inline.systemInstruction ?? base.systemInstruction,
       model: inline.model ?? base.model ?? offer.defaultModel,
-      tools: resolveTools(inline.tools ?? base.tools ?? [], offer, warnings),
-      skills: resolveSkills(inline.skills ?? base.skills ?? [], warnings),
+      tools,
+      skills: resolveSkills(skillsAskedFor(request, agent), tools, offer, warnings),
       network: inline.network ?? base.network ?? 'disabled',
       policy: resolvePolicy(base.policy, inline.policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
@@ -100,16 +110,44 @@ function resolveTools(names: readonly string[], offer: Offer, warnings: Warning[
   return [...enabled]
 }
 
-/** Skills are not served yet: each that is named is told, none is dropped in silence. */
-function resolveSkills(names: readonly string[], warnings: Warning[]): string[] {
-  names.forEach((name, i) => {
-    warnings.push({
-      code: 'unknown_skill',
-      param: `skills[${i}]`,
-      message: `No skill ${quote(name)} is registered; it was ignored.`,
-    })
+/** Pinned to their versions. The tools that a skill counts on are the caller's to enable; what is missing is told. */
+function resolveSkills(
+  refs: readonly string[],
+  tools: readonly ToolName[],
+  offer: Offer,
+  warnings: Warning[],
+): SkillPin[] {
+  const pins = new Map<string, SkillPin>()
+  refs.forEach((ref, i) => {
+    const warn = (code: string, message: string) => warnings.push({ code, param: `skills[${i}]`, message })
+    const found = offer.skills.get(ref)
+    if (!found) {
+      warn('unknown_skill', unknownSkill(ref))
+      return
+    }
+    const { allowedTools, ...pin } = found
+    const other = pins.get(pin.name)
+    if (other) {
+      if (other.version !== pin.version) {
+        warn('skill_repeated', `${skillRef(other)} is enabled already; ${quote(ref)} was ignored.`)
+      }
+      return
+    }
+    pins.set(pin.name, pin)
+    const missing = missingTools(allowedTools, new Set(tools))
+    if (missing.length > 0) {
+      const names = missing.slice(0, 10).join(', ')
+      warn('skill_tool_missing', `The skill ${pin.name} counts on ${names}, and no tool that can do it is enabled.`)
+    }
   })
-  return []
+  return [...pins.values()]
+}
+
+function unknownSkill(ref: string): string {
+  const asked = parseSkillRef(ref)
+  return asked?.version === undefined
+    ? `No skill ${quote(ref)} is registered; it was ignored.`
+    : `No skill ${quote(asked.name)} with a version ${asked.version} is registered; it was ignored.`
 }
 
 /** One without an address is the operator's of that name. */

@@ -9,6 +9,7 @@ import type { Usage } from '../domain/usage.ts'
 import type { Egress } from '../egress/port.ts'
 import type { Catalogue } from '../models/port.ts'
 import type { Sandboxes } from '../sandbox/port.ts'
+import type { SkillShelf, Skills } from '../skills/port.ts'
 import type { Database } from '../store/port.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ToolProvider } from '../tools/port.ts'
@@ -29,6 +30,7 @@ export interface EngineParts {
   readonly toolProviders: readonly ToolProvider[]
   /** MCP servers that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
+  readonly skills: Pick<Skills, 'lookUp'> & Pick<SkillShelf, 'mounts'>
   readonly limits: Limits
   /** What code finds in a sandbox, for the model. */
   readonly inside: string

@@ -7,7 +7,6 @@
  * `completed` finds the files there and no process left.
  */
 import type { RunSpec } from '../domain/interaction.ts'
-import type { SandboxLimits } from '../domain/limits.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
 import { readEvents } from '../store/events.ts'
@@ -94,16 +93,7 @@ async function execute(
     if (past.restored.stage === 'queued') recorder.append({ type: 'stage', stage: 'working' })
     const meter = startMeter(parts, claim, spec, past.turns, past.restored.finishedToolCalls)
     onMeter(meter)
-    workspace = openWorkspace(
-      parts,
-      claim,
-      spec.policy.sandbox,
-      recorder,
-      meter,
-      past.restored.sandbox,
-      remainingMs,
-      signal,
-    )
+    workspace = openWorkspace(parts, claim, spec, recorder, meter, past.restored.sandbox, remainingMs, signal)
     const outcome =
       past.problem ??
       (await work({ parts, claim, spec, recorder, meter, workspace, restored: past.restored, remainingMs, signal }))
@@ -162,7 +152,7 @@ function startMeter(
 function openWorkspace(
   parts: EngineParts,
   claim: Claim,
-  limits: SandboxLimits,
+  spec: RunSpec,
   recorder: Recorder,
   meter: Meter,
   inherited: Inheritance,
@@ -173,7 +163,8 @@ function openWorkspace(
     ...parts,
     interactionId: claim.id,
     epoch: claim.epoch,
-    limits,
+    limits: spec.policy.sandbox,
+    mounts: () => parts.skills.mounts(spec),
     maxOutputBytes: parts.limits.outputFilesBytes,
     remainingMs,
     signal,

@@ -5,7 +5,8 @@ import { ErrandError } from '../domain/errors.ts'
 import type { RunEvent, Warning } from '../domain/event.ts'
 import { newId } from '../domain/ids.ts'
 import type { RunRequest, RunSpec } from '../domain/interaction.ts'
-import { resolve } from '../domain/resolve.ts'
+import { resolve, skillsAskedFor } from '../domain/resolve.ts'
+import type { SkillOffers } from '../skills/port.ts'
 import { agentConfigAt } from '../store/agents.ts'
 import { numberEvents } from '../store/events.ts'
 import { findByIdempotencyKey } from '../store/idempotency.ts'
@@ -36,7 +37,8 @@ export async function submitRun(
   const agent = await findAgent(parts, projectId, request)
   await checkPrevious(parts, projectId, request.previousInteractionId)
   const id = newId('int', parts.now())
-  const resolution = resolveRequest(parts, request, agent)
+  const skills = await parts.skills.lookUp(projectId, skillsAskedFor(request, agent))
+  const resolution = resolveRequest(parts, request, agent, skills)
   const { mcp, warnings: unmet } = await acceptServers(parts, projectId, id, resolution.mcp)
   const warnings = [...resolution.warnings, ...unmet]
   if (options.strict) refuseUnmet(warnings)
@@ -127,10 +129,10 @@ async function checkPrevious({ db }: EngineParts, projectId: string, id: string 
   }
 }
 
-function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | undefined) {
+function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | undefined, skills: SkillOffers) {
   const { catalogue, toolProviders, mcpServers } = parts
   const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
-  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools, mcpServers }
+  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools, mcpServers, skills }
   const { spec, mcp, warnings } = resolve(request, agent, [], offer)
   const entry = catalogue.get(spec.model)
   if (!entry) {

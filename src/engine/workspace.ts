@@ -4,7 +4,14 @@
  */
 import type { Blobs } from '../blobs/port.ts'
 import type { StoredFile } from '../domain/interaction.ts'
-import { type Sandbox, SandboxError, type Sandboxes, type SandboxLimits, type SandboxSpec } from '../sandbox/port.ts'
+import {
+  type Mount,
+  type Sandbox,
+  SandboxError,
+  type Sandboxes,
+  type SandboxLimits,
+  type SandboxSpec,
+} from '../sandbox/port.ts'
 import type { Companion } from '../tools/port.ts'
 import { aborted, collectOutputs, type Outputs } from './outputs.ts'
 import type { Inheritance } from './restore.ts'
@@ -20,6 +27,8 @@ export interface WorkspaceOptions {
   readonly interactionId: string
   readonly epoch: number
   readonly limits: SandboxLimits
+  /** What the main sandbox shows of this machine. */
+  readonly mounts: () => Promise<readonly Mount[]>
   readonly maxOutputBytes: number
   readonly remainingMs: () => number
   readonly signal: AbortSignal
@@ -63,7 +72,7 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     options.onProvision('started')
     // Files may be missing in one whose making was interrupted; nothing ran in it.
     if (inherited === 'unfinished') await sandboxes.destroy(interactionId)
-    const sandbox = await sandboxes.open(spec(), signal)
+    const sandbox = await sandboxes.open({ ...spec(), mounts: await options.mounts() }, signal)
     if (inherited === 'ready' && sandbox.fresh) lost = true
     inherited = 'none'
     if (sandbox.fresh) await putFiles(options, sandbox, inputFiles)

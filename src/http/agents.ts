@@ -48,7 +48,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
       checkModel(edge.catalogue, config.model)
       const agent = await agents.create(request.caller.projectId, { id, config: withModel(config, edge) })
       reply.header('Location', `${AGENTS}/${agent.id}`)
-      return sendAgent(request, reply, agent, [...warnings, ...unused(agent, edge)])
+      return sendAgent(request, reply, agent, [...warnings, ...(await unused(agent, request, edge))])
     },
   )
 
@@ -124,7 +124,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
         checkIfMatch(request.headers['if-match'], current)
         return withModel(checkLabelCount(patchConfig(current.config, patch), edge), edge)
       })
-      return sendAgent(request, reply, agent, [...warnings, ...unused(agent, edge)])
+      return sendAgent(request, reply, agent, [...warnings, ...(await unused(agent, request, edge))])
     },
   )
 
@@ -211,8 +211,8 @@ function sendAgent(request: FastifyRequest, reply: FastifyReply, agent: Agent, w
   return request.codec.encodeAgent(agent, warnings)
 }
 
-function unused({ config }: Agent, { catalogue, limits, mcpServers }: Edge): readonly Warning[] {
-  return passedOver(config, catalogue.defaultName, limits, mcpServers)
+function unused({ config }: Agent, { caller }: FastifyRequest, edge: Edge): Promise<readonly Warning[]> {
+  return passedOver(config, caller.projectId, edge)
 }
 
 /** The model is written down when it is not said, so that a new default does not change agents there are. */

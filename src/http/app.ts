@@ -24,11 +24,12 @@ import { registerOpenApi } from './openapi.ts'
 import { pathOf } from './path.ts'
 import { answerProblem } from './problems.ts'
 import { continueLate, serverOptions } from './server-options.ts'
+import { skillRoutes } from './skills.ts'
 import { createRevision20260520 } from './wire/2026-05-20.ts'
 import type { Codec } from './wire/codec.ts'
 
 export interface AppDeps
-  extends Pick<Edge, 'engine' | 'agents' | 'credentials' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits'> {
+  extends Pick<Edge, 'engine' | 'agents' | 'credentials' | 'skills' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits'> {
   readonly config: Config
   readonly accounts: Accounts
   readonly log: FastifyBaseLogger
@@ -77,6 +78,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     interactionRoutes(app, edge)
     approvalRoutes(app, edge)
     credentialRoutes(app, edge)
+    skillRoutes(app, edge)
     fileRoutes(app, edge)
     healthRoutes(app, edge)
     docsRoutes(app, edge, deps.config.publicUrl)

@@ -5,6 +5,7 @@ import type { Blobs } from '../blobs/port.ts'
 import type { Limits } from '../domain/limits.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Catalogue } from '../models/port.ts'
+import type { Skills } from '../skills/port.ts'
 import type { AgentStore } from '../store/agents-port.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Signer } from './signed-urls.ts'
@@ -14,6 +15,7 @@ export interface Edge {
   readonly engine: Engine
   readonly agents: AgentStore
   readonly credentials: Credentials
+  readonly skills: Skills
   readonly blobs: Blobs
   readonly catalogue: Catalogue
   readonly signer: Signer

@@ -9,6 +9,7 @@ import type { Limits } from '../domain/limits.ts'
 import { declaredLength, tooLarge } from './json-body.ts'
 import { pathOf } from './path.ts'
 import type { Quota, RateLimits } from './rate-limits.ts'
+import { UPLOAD_TYPES } from './upload-body.ts'
 import type { Codec } from './wire/codec.ts'
 
 /** What a route tells the gate. */
@@ -19,6 +20,8 @@ export interface RouteAccess {
   readonly creates?: boolean
   /** Takes a JSON body; `optional`: or none. */
   readonly json?: boolean | 'optional'
+  /** Takes a zip, or a form with one. */
+  readonly upload?: boolean
   /** Stands for the methods that the address does not have; these are those it has. */
   readonly allow?: string
 }
@@ -40,7 +43,7 @@ export interface GateParts {
   readonly rateLimits: RateLimits
   /** Newest last. */
   readonly codecs: readonly Codec[]
-  readonly limits: Pick<Limits, 'bodyBytes'>
+  readonly limits: Pick<Limits, 'bodyBytes' | 'skillBytes'>
 }
 
 const KEY_HEADER = 'x-svc-api-key'
@@ -64,7 +67,7 @@ export function createGate(parts: GateParts): Gate {
     }
     checkAddress(request, reply, access)
     checkMediaType(request, access)
-    checkDeclaredSize(request, access, parts.limits.bodyBytes)
+    checkDeclaredSize(request, access, parts.limits)
   }
 }
 
@@ -134,8 +137,8 @@ function checkAddress(request: FastifyRequest, reply: FastifyReply, { allow }: R
   throw new ErrandError('method_not_allowed', `${request.method} is not possible here. What is: ${allow}.`)
 }
 
-function checkMediaType(request: FastifyRequest, { json }: RouteAccess): void {
-  if (!json || (json === 'optional' && declaredLength(request.raw) === 0)) {
+function checkMediaType(request: FastifyRequest, { json, upload }: RouteAccess): void {
+  if ((!json && !upload) || (json === 'optional' && declaredLength(request.raw) === 0)) {
     // Fastify would refuse one that it can't read, on routes where it says nothing.
     delete request.raw.headers['content-type']
     return
@@ -148,13 +151,24 @@ function checkMediaType(request: FastifyRequest, { json }: RouteAccess): void {
   if (encoding !== undefined && encoding !== 'identity') {
     throw new ErrandError('unsupported_media_type', 'Send the body as it is, without a Content-Encoding.')
   }
+  if (upload) {
+    if (UPLOAD_TYPES.some((each) => each === type)) return
+    throw new ErrandError(
+      'unsupported_media_type',
+      'Send the zip with Content-Type: application/zip, or as the field `file` of a multipart/form-data body.',
+    )
+  }
   const known = type === 'application/json' || (type === 'application/merge-patch+json' && request.method === 'PATCH')
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length)
   if (known && (charset === undefined || /^"?utf-?8"?$/.test(charset))) return
   throw new ErrandError('unsupported_media_type', 'Send the body as JSON, with Content-Type: application/json.')
 }
 
-function checkDeclaredSize(request: FastifyRequest, { json }: RouteAccess, bodyBytes: number): void {
-  const limit = json ? bodyBytes : USELESS_BODY_BYTES
+function checkDeclaredSize(
+  request: FastifyRequest,
+  { json, upload }: RouteAccess,
+  { bodyBytes, skillBytes }: GateParts['limits'],
+): void {
+  const limit = json ? bodyBytes : upload ? skillBytes : USELESS_BODY_BYTES
   if ((declaredLength(request.raw) ?? 0) > limit) throw tooLarge(limit)
 }

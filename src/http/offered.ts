@@ -1,9 +1,9 @@
 /** What a request names, held against what this server has. */
 import { type AgentConfig, TOOL_NAMES } from '../domain/agent.ts'
 import type { Warning } from '../domain/event.ts'
-import type { Limits } from '../domain/limits.ts'
 import { resolve } from '../domain/resolve.ts'
 import type { Catalogue } from '../models/port.ts'
+import type { Edge } from './edge.ts'
 import { wrongField } from './fields.ts'
 
 /** Throws ErrandError `invalid_request` with param `model` and the names there are. */
@@ -13,12 +13,11 @@ export function checkModel(catalogue: Catalogue, model: string | undefined): voi
 }
 
 /** What a run of this configuration would pass over, told when it is stored: by the very code that resolves a run. */
-export function passedOver(
+export async function passedOver(
   config: AgentConfig,
-  defaultModel: string,
-  limits: Limits,
-  mcpServers: ReadonlySet<string>,
-): readonly Warning[] {
+  projectId: string,
+  { catalogue, limits, mcpServers, skills }: Pick<Edge, 'catalogue' | 'limits' | 'mcpServers' | 'skills'>,
+): Promise<readonly Warning[]> {
   const run = {
     instruction: '',
     settings: config,
@@ -27,5 +26,12 @@ export function passedOver(
     onDisconnect: 'continue',
     warnings: [],
   } as const
-  return resolve(run, undefined, [], { defaultModel, limits, tools: new Set(TOOL_NAMES), mcpServers }).warnings
+  const offer = {
+    defaultModel: catalogue.defaultName,
+    limits,
+    tools: new Set(TOOL_NAMES),
+    mcpServers,
+    skills: await skills.lookUp(projectId, config.skills ?? []),
+  }
+  return resolve(run, undefined, [], offer).warnings
 }

@@ -25,6 +25,7 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: string | 
         { name: 'Interactions', description: 'Running agents.' },
         { name: 'Agents', description: 'Stored configurations.' },
         { name: 'Credentials', description: 'Secrets that runs sign in with; written, never read back.' },
+        { name: 'Skills', description: 'Instructions, scripts and references that runs can be given by name.' },
         { name: 'Files', description: 'What agents produced.' },
         { name: 'Server', description: 'About this server.' },
       ],
@@ -45,7 +46,10 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: string | 
 function finish(document: JsonObject): JsonObject {
   nameWildcards(document.paths as Record<string, JsonObject>)
   for (const operations of Object.values(document.paths as Record<string, JsonObject>)) {
-    for (const operation of Object.values(operations) as JsonObject[]) addHeaders(operation)
+    for (const operation of Object.values(operations) as JsonObject[]) {
+      addHeaders(operation)
+      showZipAsBytes(operation)
+    }
   }
   const schemas: JsonObject = {}
   document.paths = hoist(document.paths as Json, schemas)
@@ -53,6 +57,12 @@ function finish(document: JsonObject): JsonObject {
   components.schemas = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
   components.headers = HEADERS
   return document
+}
+
+/** A zip that is sent as it is has no fields. */
+function showZipAsBytes({ requestBody }: JsonObject): void {
+  const content = (requestBody as { content?: JsonObject } | undefined)?.content
+  if (content?.['application/zip']) content['application/zip'] = { schema: { type: 'string', format: 'binary' } }
 }
 
 /** Moves every schema with a title to the components, and leaves a reference. Schemas of one title are one schema. */
@@ -133,7 +143,7 @@ function ownHeaders(operationId: string): string[] {
   if (/^createInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
   if (/^streamInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
   if (/^(get|list|cancel|approve)Interaction/.test(operationId)) return ['Preference-Applied']
-  if (operationId === 'createCredential') return ['Location']
+  if (operationId === 'createCredential' || operationId === 'uploadSkill') return ['Location']
   if (operationId === 'createAgent') return ['Location', 'ETag', 'Preference-Applied']
   if (/^(get|update)Agent/.test(operationId)) return ['ETag']
   return []

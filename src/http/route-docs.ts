@@ -19,7 +19,7 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   conflict: 'The id is taken, or the state does not allow it.',
   precondition_failed: '`If-Match` is stale.',
   payload_too_large: 'The body or the files in it are too large.',
-  unsupported_media_type: 'The body is not declared as `application/json`.',
+  unsupported_media_type: 'The body is not declared as `application/json`, or an upload as a zip or a form.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with another body.',
   rate_limited: 'Too many calls; wait `Retry-After` seconds.',
   internal: 'A fault of the server. Try again after `Retry-After` seconds.',

@@ -20,6 +20,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0003-credentials', statements: credentials },
   { name: '0004-result-media', statements: resultMedia },
   { name: '0005-approvals', statements: approvals },
+  { name: '0006-skills', statements: skills },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -251,5 +252,38 @@ function approvals({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
       .addColumn('key_id', text, (c) => c.notNull())
       .addColumn('at', 'bigint', (c) => c.notNull())
       .addPrimaryKeyConstraint('approvals_pk', ['interaction_id', 'step']),
+  ].map((statement) => statement.compile())
+}
+
+/** Skills by name, their versions, and the contents that versions share. */
+function skills({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  return [
+    schema
+      .createTable('skills')
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('name', text, (c) => c.notNull())
+      .addColumn('newest', integer, (c) => c.notNull())
+      .addColumn('last_version', integer, (c) => c.notNull())
+      .addColumn('created_at', 'bigint', (c) => c.notNull())
+      .addPrimaryKeyConstraint('skills_pk', ['project_id', 'name']),
+    schema
+      .createTable('skill_versions')
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('name', text, (c) => c.notNull())
+      .addColumn('version', integer, (c) => c.notNull())
+      .addColumn('digest', text, (c) => c.notNull())
+      .addColumn('created_at', 'bigint', (c) => c.notNull())
+      .addPrimaryKeyConstraint('skill_versions_pk', ['project_id', 'name', 'version']),
+    schema.createIndex('skill_versions_by_digest').on('skill_versions').columns(['digest']),
+    schema
+      .createTable('skill_contents')
+      .addColumn('digest', text, (c) => c.primaryKey())
+      .addColumn('blob', text, (c) => c.notNull().unique())
+      .addColumn('meta', text, (c) => c.notNull())
+      .addColumn('files', text, (c) => c.notNull())
+      .addColumn('size', 'bigint', (c) => c.notNull())
+      .addColumn('file_count', integer, (c) => c.notNull())
+      .addColumn('released_at', 'bigint'),
   ].map((statement) => statement.compile())
 }

@@ -167,6 +167,40 @@ export interface CredentialsTable {
   last_used_at: number | null
 }
 
+/** A name that an owner gave skills; the owner '' is the server. */
+export interface SkillsTable {
+  project_id: string
+  name: string
+  /** 0: no version is left. */
+  newest: number
+  /** Numbers are never given out twice. */
+  last_version: number
+  created_at: number
+}
+
+export interface SkillVersionsTable {
+  project_id: string
+  name: string
+  version: number
+  digest: string
+  created_at: number
+}
+
+/** What versions hold, one row for the same content wherever it came from. */
+export interface SkillContentsTable {
+  digest: string
+  /** The owner of its bytes in the file store. */
+  blob: string
+  /** JSON: what the front matter says. */
+  meta: string
+  /** JSON: the files in the order of their bytes. */
+  files: string
+  size: number
+  file_count: number
+  /** Since when no version names it; null while one does. */
+  released_at: number | null
+}
+
 export interface Tables {
   accounts: AccountsTable
   settings: SettingsTable
@@ -184,4 +218,7 @@ export interface Tables {
   credentials: CredentialsTable
   approvals: ApprovalsTable
   result_media: ResultMediaTable
+  skills: SkillsTable
+  skill_versions: SkillVersionsTable
+  skill_contents: SkillContentsTable
 }

@@ -75,12 +75,6 @@ describe('usage', () => {
       expect(code).toBe(2)
     }
   })
-
-  test('skills add says that this version has none', async () => {
-    const { code, stderr } = await alone(['skills', 'add', 'x'])
-    expect(stderr).toContain('This version has no skills yet')
-    expect(code).toBe(2)
-  })
 })
 
 describe('what keeps a server from starting is a sentence', () => {

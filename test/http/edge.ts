@@ -12,6 +12,7 @@ import { pino } from 'pino'
 import type { Accounts, Caller } from '../../src/accounts/accounts.ts'
 import { createCredentials } from '../../src/accounts/create-credentials.ts'
 import { createVault } from '../../src/accounts/vault.ts'
+import { openDiskBlobs } from '../../src/blobs/disk.ts'
 import type { Config } from '../../src/config.ts'
 import { ErrandError } from '../../src/domain/errors.ts'
 import { decodeEvent, encodeEvent, type RunEvent, type StoredEvent } from '../../src/domain/event.ts'
@@ -25,6 +26,7 @@ import { type AppDeps, createApp } from '../../src/http/app.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { createSigner } from '../../src/http/signed-urls.ts'
 import type { Codec } from '../../src/http/wire/codec.ts'
+import { openSkills } from '../../src/skills/open-skills.ts'
 import { createAgentStore } from '../../src/store/agents.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 
@@ -256,12 +258,23 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
   const db = await openSqlite(join(dir, 'errand.db'))
   const blobs = new Map<string, string>()
   const names = ['svc-3.5-flash', 'svc-3.1-pro']
+  const skills = await openSkills({
+    db,
+    blobs: await openDiskBlobs(join(dir, 'blobs')),
+    workDirectory: join(dir, 'skills-work'),
+    serverDirectory: join(dir, 'skills'),
+    limits,
+    longestRunMs: 0,
+    stays: false,
+    log: pino({ level: 'silent' }),
+  })
   const app = await createApp({
     config: { limits, publicUrl: 'https://errand.example', tls: undefined, metrics: {}, mcp: {} } as Config,
     engine,
     accounts: ACCOUNTS,
     credentials: createCredentials({ db, vault: createVault('secret') }),
     agents: createAgentStore({ db, defaultModel: 'svc-3.5-flash' }),
+    skills,
     blobs: {
       put: async () => {},
       get: async () => undefined,

@@ -180,7 +180,11 @@ export const interaction = z
         systemInstruction: z.string().optional(),
         model: z.string(),
         tools: z.array(z.string()),
-        skills: z.array(z.string()),
+        skills: z.array(z.string()).meta({ description: 'With their versions: `pdf@3`.' }),
+        skillDigests: z
+          .record(z.string(), z.string())
+          .optional()
+          .meta({ description: 'Of the content of each, by its entry in `skills`.' }),
         mcp: z.array(mcpServer),
         policy,
         network,

@@ -155,7 +155,11 @@ function settingFields(limits: Limits) {
       .array(text(MAX_NAME_CHARS).min(1))
       .max(limits.skills)
       .nullish()
-      .meta({ description: 'Names of registered skills. An unknown one is ignored and told in `warnings`.' }),
+      .meta({
+        description:
+          'Names of registered skills: `pdf` (its newest version) or `pdf@3`. An unknown one is ignored and told in `warnings`.',
+        examples: [['pdf', 'house-style@3']],
+      }),
     mcp: z.array(mcpServer()).max(limits.mcp).nullish().meta({
       description:
         'MCP servers whose tools the agent may use, as `server__tool`. One that can’t be used is told in `warnings`, and the run goes on without it.',

@@ -19,6 +19,14 @@ import { credentialSchemas, decodeCredentialPatch, decodeNewCredential, encodeCr
 import { decodeFiles } from './input-files.ts'
 import { decodeResponseFormat } from './response-format.ts'
 import { type SentAuthentication, toSecret } from './secrets.ts'
+import {
+  encodeAddedSkill,
+  encodePins,
+  encodeSkill,
+  encodeSkillList,
+  encodeSkillVersions,
+  skillSchemas,
+} from './skills.ts'
 
 /** What an answer has and a request can't set; sent back, it is told as such. */
 const AGENT_READ_ONLY = new Set(['id', 'agentId', 'version', 'createTime', 'updateTime', 'etag', 'warnings'])
@@ -38,6 +46,7 @@ export function createRevision20260520(limits: Limits): Codec {
       eventStream,
       approval,
       ...credentialSchemas,
+      ...skillSchemas,
     },
 
     decodeNewAgent(body) {
@@ -95,6 +104,10 @@ export function createRevision20260520(limits: Limits): Codec {
       interactions: items.map((item) => encodeSummary(item.interaction, item.usage, form)),
       nextPageToken,
     }),
+    encodeSkill,
+    encodeAddedSkill,
+    encodeSkillList,
+    encodeSkillVersions,
     encodeEvent,
     decodeApproval,
     decodeNewCredential,
@@ -261,7 +274,7 @@ function encodeStory(interaction: Interaction, story: Story, { form, fileUrl }: 
             args: form === 'short' ? JSON.stringify(call.args) : call.args,
           }))
         : undefined,
-    resolved: { systemInstruction, model, tools, skills, mcp: mcp.map(withoutSecret), policy, network },
+    resolved: { systemInstruction, model, tools, ...encodePins(skills), mcp: mcp.map(withoutSecret), policy, network },
   }
 }
 

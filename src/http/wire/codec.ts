@@ -10,9 +10,11 @@ import type { Agent, AgentConfig, AgentPatch } from '../../domain/agent.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { StoredEvent, Warning } from '../../domain/event.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../domain/interaction.ts'
+import type { Skill } from '../../domain/skill.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { Verdict } from '../../engine/approval.ts'
 import type { InteractionView } from '../../engine/engine.ts'
+import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
 import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
 
 /** `short`: usage with two fields, arguments of tool calls as JSON text (spec.md 2.5). */
@@ -65,6 +67,9 @@ export interface CodecSchemas {
   readonly credentialPatch: z.ZodType
   readonly credential: z.ZodType
   readonly credentialList: z.ZodType
+  readonly skill: z.ZodType
+  readonly skillList: z.ZodType
+  readonly skillVersions: z.ZodType
 }
 
 export interface Codec {
@@ -89,6 +94,10 @@ export interface Codec {
   decodeCredentialPatch(body: unknown): CredentialPatchRequest
   encodeCredential(credential: Credential, warnings?: readonly Warning[]): Body
   encodeCredentialList(credentials: readonly Credential[], nextPageToken: string | undefined): Body
+  encodeSkill(details: SkillDetails): Body
+  encodeAddedSkill(added: AddedSkill): Body
+  encodeSkillList(skills: readonly Skill[], nextPageToken: string | undefined): Body
+  encodeSkillVersions(skills: readonly Skill[], nextPageToken: string | undefined): Body
   /** Undefined where this revision has no such event. The first revision gives the stored event back untouched. */
   encodeEvent(event: StoredEvent, form: Form): Frame | undefined
 }

@@ -1,0 +1,106 @@
+/**
+ * `errand skills`: a project's skills over HTTP, and `check`, which looks at a folder and needs no server. A folder is
+ * checked before it is sent, so that every problem is told with its path.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { DEFAULT_LIMITS } from '../domain/limits.ts'
+import { type Folder, readFolder } from '../skills/folder.ts'
+import type { Client, JsonObject } from './client.ts'
+import { type ServerOptions, withClient } from './connect.ts'
+import { Exit, printable, type Surroundings } from './surroundings.ts'
+import { table } from './table.ts'
+
+const COLLECTION = '/v1beta/skills'
+const at = (ref: string) => `${COLLECTION}/${encodeURIComponent(ref)}`
+
+/** Each path is a folder or a zip; one that can't be used stops before any is sent. */
+export async function addSkills(around: Surroundings, paths: readonly string[], options: ServerOptions): Promise<void> {
+  const zips: { readonly path: string; readonly bytes: Uint8Array }[] = []
+  for (const path of paths) zips.push({ path, bytes: await zipOf(around, path) })
+  await withClient(around, options, async (client) => {
+    for (const { path, bytes } of zips) {
+      const skill = await client.upload('POST', COLLECTION, bytes, 'application/zip')
+      for (const { message } of (skill.warnings ?? []) as { message: string }[]) {
+        around.err.write(`warning: ${printable(join(path, message))}\n`)
+      }
+      around.out.write(`${printable(`${skill.name}@${skill.version}`)}\n`)
+    }
+  })
+}
+
+export async function listSkills(
+  around: Surroundings,
+  options: ServerOptions & { readonly json: boolean },
+): Promise<void> {
+  const skills = await withClient(around, options, allSkills)
+  if (options.json) return void around.out.write(`${JSON.stringify(skills, null, 2)}\n`)
+  const rows = skills.map(({ name, version, source, updateTime, description }) =>
+    [name, version, source, updateTime, firstWords(String(description))].map((cell) => printable(String(cell ?? '-'))),
+  )
+  around.out.write(table(['NAME', 'VERSION', 'SOURCE', 'UPDATED', 'DESCRIPTION'], rows))
+}
+
+export async function removeSkill(around: Surroundings, ref: string, options: ServerOptions): Promise<void> {
+  await withClient(around, options, (client) => client.call('DELETE', at(ref)))
+  around.err.write(`${ref} is removed.\n`)
+}
+
+/** Throws Exit where it is no skill. */
+export async function checkSkill(around: Surroundings, path: string): Promise<void> {
+  const folder = await readSkill(around, path)
+  for (const { severity, message } of folder.problems) around.out.write(`${severity}: ${printable(message)}\n`)
+  if (!folder.skill) throw new Exit(1, `${printable(path)} can't be used as it is.`)
+  const { name, meta } = folder.skill
+  around.out.write(
+    `${name} is good: ${folder.files.length} ${folder.files.length === 1 ? 'file' : 'files'}, a description of ${meta.description.length} characters.\n`,
+  )
+}
+
+async function readSkill(around: Surroundings, path: string): Promise<Folder> {
+  const place = resolve(around.cwd, path)
+  return readFolder(place, DEFAULT_LIMITS, basename(place)).catch((error: NodeJS.ErrnoException) => {
+    throw new Exit(2, `${path} can't be read (${error.code ?? error.message}).`)
+  })
+}
+
+async function zipOf(around: Surroundings, path: string): Promise<Uint8Array> {
+  const place = resolve(around.cwd, path)
+  const found = await stat(place).catch(() => undefined)
+  if (!found) throw new Exit(2, `${path} is not there. Give a skill's folder, or a zip of one.`)
+  if (!found.isDirectory()) return readFile(place)
+  const folder = await readSkill(around, path)
+  const errors = folder.problems.filter(({ severity }) => severity === 'error')
+  if (!folder.skill) throw new Exit(1, errors.map(({ message }) => printable(message)).join('\n'))
+  return zipFolder(folder)
+}
+
+/** Under its own name, so that the server can hold it against the skill's. */
+async function zipFolder({ directory, files }: Folder): Promise<Uint8Array> {
+  const { ZipFile } = await import('yazl')
+  const zip = new ZipFile()
+  for (const { path, executable } of files) {
+    zip.addFile(join(directory, path), `${basename(directory)}/${path}`, { mode: executable ? 0o100_755 : 0o100_644 })
+  }
+  zip.end()
+  const chunks: Buffer[] = []
+  for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+async function allSkills(client: Client): Promise<JsonObject[]> {
+  const skills: JsonObject[] = []
+  let token: unknown
+  do {
+    const query = new URLSearchParams({ pageSize: '100', ...(token ? { pageToken: String(token) } : {}) })
+    const page = await client.call('GET', `${COLLECTION}?${query}`)
+    skills.push(...(page.skills as JsonObject[]))
+    token = page.nextPageToken
+  } while (token)
+  return skills
+}
+
+function firstWords(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  return line.length > 60 ? `${line.slice(0, 59)}…` : line
+}

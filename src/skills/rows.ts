@@ -1,0 +1,273 @@
+/** The registry's SQL: names, their versions, and the contents that versions share. One operation a function. */
+import type { Skill, SkillFile, SkillMeta } from '../domain/skill.ts'
+import type { Database, Statement } from '../store/port.ts'
+import type { SkillContentsTable } from '../store/tables.ts'
+import type { SkillPage } from './port.ts'
+
+/** The owner of the operator's skills: no project has this id. */
+export const SERVER = ''
+
+/** A name that an owner has used. `newest` is 0 where no version of it is left. */
+export interface NameRow {
+  readonly newest: number
+  readonly lastVersion: number
+  readonly createdAt: number
+}
+
+export interface Page {
+  readonly pageSize: number
+  readonly after?: string
+}
+
+export async function findName(db: Database, owner: string, name: string): Promise<NameRow | undefined> {
+  const row = await db.query
+    .selectFrom('skills')
+    .select(['newest', 'last_version', 'created_at'])
+    .where('project_id', '=', owner)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return row && { newest: Number(row.newest), lastVersion: Number(row.last_version), createdAt: Number(row.created_at) }
+}
+
+/** The names that the owner has a version of. */
+export async function findNames(db: Database, owner: string): Promise<string[]> {
+  const rows = await db.query
+    .selectFrom('skills')
+    .select('name')
+    .where('project_id', '=', owner)
+    .where('newest', '>', 0)
+    .execute()
+  return rows.map(({ name }) => name)
+}
+
+/** Makes a name's newest version, and the name where it is new; touches one row where nobody came first. */
+export function nameStatement(
+  db: Database,
+  owner: string,
+  name: string,
+  before: NameRow | undefined,
+  next: { readonly newest: number; readonly lastVersion: number; readonly createdAt: number },
+): Statement {
+  const values = { newest: next.newest, last_version: next.lastVersion, created_at: next.createdAt }
+  const query = before
+    ? db.query
+        .updateTable('skills')
+        .set(values)
+        .where('project_id', '=', owner)
+        .where('name', '=', name)
+        .where('newest', '=', before.newest)
+        .where('last_version', '=', before.lastVersion)
+        .compile()
+    : db.query
+        .insertInto('skills')
+        .values({ project_id: owner, name, ...values })
+        .compile()
+  return { query, rows: 1 }
+}
+
+export async function countVersions(db: Database, owner: string): Promise<number> {
+  const { count } = await db.query
+    .selectFrom('skill_versions')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('project_id', '=', owner)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Newest first. */
+export async function versionNumbers(db: Database, owner: string, name: string): Promise<number[]> {
+  const rows = await db.query
+    .selectFrom('skill_versions')
+    .select('version')
+    .where('project_id', '=', owner)
+    .where('name', '=', name)
+    .orderBy('version', 'desc')
+    .execute()
+  return rows.map(({ version }) => Number(version))
+}
+
+export function insertVersion(
+  db: Database,
+  row: { owner: string; name: string; version: number; digest: string; at: number },
+): Statement {
+  const { owner, name, version, digest, at } = row
+  const values = { project_id: owner, name, version, digest, created_at: at }
+  return { query: db.query.insertInto('skill_versions').values(values).compile() }
+}
+
+/** Without a version, all of them; touches `rows` rows or undoes the write. */
+export function deleteVersions(
+  db: Database,
+  owner: string,
+  name: string,
+  version: number | undefined,
+  rows: number,
+): Statement {
+  let query = db.query.deleteFrom('skill_versions').where('project_id', '=', owner).where('name', '=', name)
+  if (version !== undefined) query = query.where('version', '=', version)
+  return { query: query.compile(), rows }
+}
+
+/** Without a version, the newest. */
+export async function findVersion(
+  db: Database,
+  owner: string,
+  name: string,
+  version?: number,
+): Promise<Skill | undefined> {
+  const rows = versionRows(db, [owner]).where('v.name', '=', name)
+  const row = await (version === undefined
+    ? rows.whereRef('v.version', '=', 's.newest')
+    : rows.where('v.version', '=', version)
+  ).executeTakeFirst()
+  return row && toSkill(row)
+}
+
+export async function listVersions(db: Database, owner: string, name: string, page: Page): Promise<SkillPage> {
+  let rows = versionRows(db, [owner]).where('v.name', '=', name)
+  if (page.after !== undefined && /^\d{1,9}$/.test(page.after)) rows = rows.where('v.version', '<', Number(page.after))
+  const found = await rows
+    .orderBy('v.version', 'desc')
+    .limit(page.pageSize + 1)
+    .execute()
+  return pageOf(found.map(toSkill), page.pageSize, ({ version }) => `${version}`)
+}
+
+/** The newest versions of what a project sees, by (created_at, name): its own, and the operator's that it has none of. */
+export async function listSkills(
+  db: Database,
+  projectId: string,
+  { order, pageSize, after }: Page & { readonly order: 'asc' | 'desc' },
+): Promise<SkillPage> {
+  let rows = versionRows(db, [projectId, SERVER])
+    .whereRef('v.version', '=', 's.newest')
+    .where((eb) => {
+      const own = eb
+        .selectFrom('skills as own')
+        .select('own.name')
+        .where('own.project_id', '=', projectId)
+        .whereRef('own.name', '=', 'v.name')
+        .where('own.newest', '>', 0)
+      return eb.or([eb('v.project_id', '=', projectId), eb.not(eb.exists(own))])
+    })
+  const [, time, name] = /^(\d{1,15})\.(.*)$/.exec(after ?? '') ?? []
+  if (time !== undefined && name !== undefined) {
+    const [beyond, createdAt] = [order === 'asc' ? '>' : '<', Number(time)] as const
+    rows = rows.where((eb) =>
+      eb.or([
+        eb('s.created_at', beyond, createdAt),
+        eb.and([eb('s.created_at', '=', createdAt), eb('v.name', beyond, name)]),
+      ]),
+    )
+  }
+  const found = await rows
+    .orderBy('s.created_at', order)
+    .orderBy('v.name', order)
+    .limit(pageSize + 1)
+    .execute()
+  return pageOf(found.map(toSkill), pageSize, ({ createdAt, name: last }) => `${createdAt}.${last}`)
+}
+
+export async function findContent(db: Database, digest: string): Promise<Content | undefined> {
+  const row = await db.query.selectFrom('skill_contents').selectAll().where('digest', '=', digest).executeTakeFirst()
+  return (
+    row && {
+      blob: row.blob,
+      meta: JSON.parse(row.meta) as SkillMeta,
+      files: JSON.parse(row.files) as SkillFile[],
+    }
+  )
+}
+
+export interface Content {
+  /** The owner of its blob in the blob store. */
+  readonly blob: string
+  readonly meta: SkillMeta
+  readonly files: readonly SkillFile[]
+}
+
+export function insertContent(db: Database, digest: string, { blob, meta, files }: Content): Statement {
+  const values: SkillContentsTable = {
+    digest,
+    blob,
+    meta: JSON.stringify(meta),
+    files: JSON.stringify(files),
+    size: files.reduce((sum, file) => sum + file.size, 0),
+    file_count: files.length,
+    released_at: null,
+  }
+  return { query: db.query.insertInto('skill_contents').values(values).compile() }
+}
+
+/** Keeps a content that is there; touches no row where it was removed meanwhile. */
+export function holdContent(db: Database, digest: string): Statement {
+  const query = db.query.updateTable('skill_contents').set({ released_at: null }).where('digest', '=', digest).compile()
+  return { query, rows: 1 }
+}
+
+/** Notes when contents were last wanted: those that no version names any more. */
+export async function releaseContents(db: Database, now: number): Promise<void> {
+  const query = db.query
+    .updateTable('skill_contents')
+    .set({ released_at: now })
+    .where('released_at', 'is', null)
+    .where('digest', 'not in', (eb) => eb.selectFrom('skill_versions').select('digest'))
+    .compile()
+  await db.write([{ query }])
+}
+
+export async function releasedContents(db: Database, before: number): Promise<{ digest: string; blob: string }[]> {
+  return db.query
+    .selectFrom('skill_contents')
+    .select(['digest', 'blob'])
+    .where('released_at', '<', before)
+    .limit(100)
+    .execute()
+}
+
+/** False where somebody wants it again. */
+export async function deleteContent(db: Database, digest: string): Promise<boolean> {
+  const query = db.query
+    .deleteFrom('skill_contents')
+    .where('digest', '=', digest)
+    .where('released_at', 'is not', null)
+    .where('digest', 'not in', (eb) => eb.selectFrom('skill_versions').select('digest'))
+    .compile()
+  return (await db.write([{ query, rows: 1 }])).ok
+}
+
+export async function isKnownBlob(db: Database, blob: string): Promise<boolean> {
+  const row = await db.query.selectFrom('skill_contents').select('blob').where('blob', '=', blob).executeTakeFirst()
+  return row !== undefined
+}
+
+function versionRows(db: Database, owners: readonly string[]) {
+  return db.query
+    .selectFrom('skill_versions as v')
+    .innerJoin('skill_contents as c', 'c.digest', 'v.digest')
+    .innerJoin('skills as s', (join) => join.onRef('s.project_id', '=', 'v.project_id').onRef('s.name', '=', 'v.name'))
+    .select(['v.project_id', 'v.name', 'v.version', 'v.digest', 'v.created_at as updated_at'])
+    .select(['c.meta', 'c.size', 'c.file_count', 's.created_at'])
+    .where('v.project_id', 'in', owners)
+}
+
+type VersionRow = Awaited<ReturnType<ReturnType<typeof versionRows>['executeTakeFirstOrThrow']>>
+
+function toSkill(row: VersionRow): Skill {
+  return {
+    name: row.name,
+    version: Number(row.version),
+    digest: row.digest,
+    origin: row.project_id === SERVER ? 'server' : 'project',
+    meta: JSON.parse(row.meta) as SkillMeta,
+    size: Number(row.size),
+    fileCount: Number(row.file_count),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+  }
+}
+
+function pageOf(found: Skill[], pageSize: number, position: (skill: Skill) => string): SkillPage {
+  const skills = found.slice(0, pageSize)
+  return { skills, next: found.length > skills.length ? position(skills.at(-1)!) : undefined }
+}

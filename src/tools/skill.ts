@@ -1,0 +1,161 @@
+/**
+ * `skill`: the instructions of an enabled skill, or one of its files, when the model asks for them. Names and descriptions
+ * stand in the system prompt; nothing else of a skill is there before the model wants it. What a skill names in
+ * `allowed-tools` is told in our words: it enables nothing, and loosens nothing that the caller asked for.
+ */
+import { z } from 'zod'
+import type { ToolName } from '../domain/agent.ts'
+import { toolsFor } from '../domain/allowed-tools.ts'
+import type { RunSpec } from '../domain/interaction.ts'
+import type { SkillPin } from '../domain/skill.ts'
+import { placeInside, type SkillContent, type SkillShelf } from '../skills/port.ts'
+import { toolArguments } from './arguments.ts'
+import { fileKind } from './file-kind.ts'
+import { pathArgument } from './path-argument.ts'
+import { presentPicture } from './picture.ts'
+import type { Tool, ToolContext, ToolOutcome, ToolProvider } from './port.ts'
+import { linesOf } from './text-lines.ts'
+
+/** A skill's files that are named with its instructions. */
+const FILES_NAMED = 100
+const IN_SANDBOX: readonly ToolName[] = ['code_execution', 'file_read', 'file_write']
+const DESCRIPTION =
+  'Gives the instructions of a skill; with `path`, a file of it. Call it before a task that a skill is for, and follow what it says.'
+
+interface Enabled {
+  readonly pin: SkillPin
+  readonly content: SkillContent
+}
+
+export function createSkillTools(shelf: SkillShelf): ToolProvider {
+  return {
+    offers: [],
+    async open({ spec, warn }) {
+      const skills = new Map<string, Enabled>()
+      for (const [i, pin] of spec.skills.entries()) {
+        const content = await shelf.content(pin)
+        if (content) skills.set(pin.name, { pin, content })
+        else warn({ code: 'skill_unavailable', param: `skills[${i}]`, message: `The skill ${pin.name} is gone.` })
+      }
+      if (skills.size === 0) return undefined
+      const tool = createSkillTool(skills, spec.tools)
+      return { tools: () => [tool], about: about(skills, spec), async close() {} }
+    },
+  }
+}
+
+function hasSandbox(tools: readonly ToolName[]): boolean {
+  return tools.some((name) => IN_SANDBOX.includes(name))
+}
+
+function about(skills: ReadonlyMap<string, Enabled>, { tools }: RunSpec): string {
+  const list = [...skills].map(
+    ([name, { content }]) => `- ${name}: ${content.meta.description.replaceAll(/\s+/g, ' ')}`,
+  )
+  const where = hasSandbox(tools) ? ` Each lies in the sandbox too, read-only: ${placeInside('NAME')}/.` : ''
+  return [
+    `Skills are instructions, written beforehand, for certain tasks. Where a task is what a skill is for, call \`skill\` with its name before anything else, and follow what it says.${where}`,
+    ...list,
+  ].join('\n')
+}
+
+function createSkillTool(skills: ReadonlyMap<string, Enabled>, tools: readonly ToolName[]): Tool {
+  const names = [...skills.keys()]
+  const line = z.int('must be a whole number').min(1, 'must be 1 or more')
+  const args = toolArguments(
+    'skill',
+    z.object({
+      name: z.enum(names, `must be one of ${names.join(', ')}`).describe('Which skill.'),
+      path: pathArgument('A file of the skill, relative to its folder. Without it, its instructions.').optional(),
+      startLine: line.optional().describe('First line to give, from 1. Default: the first.'),
+      endLine: line.optional().describe('Last line to give, inclusive. Default: as many as fit.'),
+    }),
+  )
+  return {
+    definition: { name: 'skill', description: DESCRIPTION, parameters: args.parameters },
+    keyed: false,
+    async run(given, context) {
+      const checked = args.check(given)
+      if (!checked.ok) return { output: checked.message }
+      const { name, path = '', startLine = 1, endLine } = checked.value
+      const enabled = skills.get(name)!
+      const range = { startLine, endLine }
+      const wanted = insideSkill(path, name)
+      return wanted === '' || wanted === 'SKILL.md'
+        ? instruct(enabled, tools, range, context)
+        : showFile(enabled, wanted, range, context)
+    },
+  }
+}
+
+interface Range {
+  readonly startLine: number
+  readonly endLine: number | undefined
+}
+
+/** As models write it: `./scripts/x.py`, `/skills/pdf/scripts/x.py`. */
+function insideSkill(path: string, name: string): string {
+  return path.replace(`${placeInside(name)}/`, '').replace(/^(\.?\/)+/, '')
+}
+
+async function instruct(
+  { pin, content }: Enabled,
+  tools: readonly ToolName[],
+  range: Range,
+  { outputBytes }: ToolContext,
+): Promise<ToolOutcome> {
+  const text = await content.instructions()
+  const head = `Skill ${pin.name}, version ${pin.version}. ${whereabouts(pin, tools)}`
+  const notes = [head, needs(content, tools), fileList(content)].filter((note) => note !== '').join('\n')
+  const room = Math.max(1024, outputBytes - Buffer.byteLength(notes))
+  const lines = linesOf('SKILL.md', Buffer.byteLength(text), { text, encoding: 'utf-8' }, range, room)
+  return { output: `${notes}\n${lines}` }
+}
+
+function whereabouts({ name }: SkillPin, tools: readonly ToolName[]): string {
+  if (!hasSandbox(tools))
+    return 'No sandbox is enabled: its files can be read by `skill` with `path`, and nothing can be run.'
+  return `Its folder is ${placeInside(name)} in the sandbox: the paths below are relative to it. It is read-only; write to /workspace.`
+}
+
+/** What it asks of its surroundings, and which of our tools stand for those that it names. */
+function needs({ meta }: SkillContent, tools: readonly ToolName[]): string {
+  const said = meta.compatibility === undefined ? [] : [`It is made for: ${meta.compatibility}`]
+  const ours = meta.allowedTools.flatMap((entry) => {
+    const tool = toolsFor(entry)?.find((name) => tools.includes(name))
+    return tool === undefined || tool === entry ? [] : [`${entry} is ${tool}`]
+  })
+  if (ours.length > 0) said.push(`The tools that it names are called otherwise here: ${ours.join(', ')}.`)
+  return said.join('\n')
+}
+
+function fileList({ files }: SkillContent): string {
+  const others = files.filter(({ path }) => path.toLowerCase() !== 'skill.md')
+  if (others.length === 0) return ''
+  const named = others.slice(0, FILES_NAMED).map(({ path, size }) => `- ${path} (${size} bytes)`)
+  const more = others.length > named.length ? [`- and ${others.length - named.length} more`] : []
+  return ['Its files:', ...named, ...more].join('\n')
+}
+
+async function showFile(
+  { pin, content }: Enabled,
+  path: string,
+  range: Range,
+  context: ToolContext,
+): Promise<ToolOutcome> {
+  const bytes = await content.read(path)
+  if (bytes) return present(`${placeInside(pin.name)}/${path}`, bytes, range, context)
+  return {
+    output: `The skill ${pin.name} has no file \`${path.slice(0, 200)}\`. ${fileList(content) || 'It has no other files.'}`,
+  }
+}
+
+async function present(place: string, bytes: Uint8Array, range: Range, context: ToolContext): Promise<ToolOutcome> {
+  const kind = fileKind(bytes)
+  if (kind.kind === 'text') return { output: linesOf(place, bytes.length, kind, range, context.outputBytes) }
+  if (kind.kind === 'image') return presentPicture(place, bytes, kind.mimeType, context)
+  const what = kind.kind === 'pdf' ? 'a PDF' : `a binary file (${kind.name})`
+  return {
+    output: `\`${place}\` is ${what} of ${bytes.length} bytes and was not shown. Where a sandbox is enabled, use it there.`,
+  }
+}
