@@ -11,7 +11,7 @@ const TOKEN = 'operators-mcp-t0ken-91bc'
 const MODULES = dirname(
   dirname(dirname(createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/package.json'))),
 )
-const MAIN = join('/opt/mcp', '@modelcontextprotocol/server-everything/dist/index.js')
+const MAIN = join('/opt/mcp/node_modules', '@modelcontextprotocol/server-everything/dist/index.js')
 
 let provider: FakeProvider
 let remote: FakeMcp
@@ -20,7 +20,7 @@ beforeAll(async () => {
   ;[provider, remote] = await Promise.all([openFakeProvider(), openFakeMcp()])
   const everything = {
     command: ['node', MAIN, 'stdio'],
-    mounts: [{ source: MODULES, target: '/opt/mcp' }],
+    mounts: [{ source: MODULES, target: '/opt/mcp/node_modules' }],
     env: { PLAIN: 'as written' },
     envFrom: ['NOTES_TOKEN', 'NOT_SET'],
     limits: { memoryMiB: 512 },
@@ -34,7 +34,7 @@ beforeAll(async () => {
         every: everything,
         narrow: { ...everything, allowedTools: ['echo', 'get-sum'], requireApproval: ['get-sum'] },
         broken: { command: ['no-such-program'] },
-        mute: { command: ['sleep', '1000'] },
+        failing: { command: ['bash', '-c', 'echo the disk is on fire >&2; exit 3'] },
         remote: { url: remote.url, authentication: { type: 'bearer', tokenEnv: 'REMOTE_TOKEN' } },
         unset: { url: remote.url, authentication: { type: 'bearer', tokenEnv: 'NEVER_SET' } },
       },
@@ -97,10 +97,11 @@ describe('a command', () => {
     expect((await server.post(`${path}:cancel`)).body.status).toBe('cancelled')
   })
 
-  it('that is not there, or says nothing, is a warning', async () => {
-    const { body } = await run([{ name: 'broken' }, { name: 'mute' }])
+  it('that is not there, or fails, is a warning, with what it said', async () => {
+    const { body } = await run([{ name: 'broken' }, { name: 'failing' }])
     expect(body.status).toBe('completed')
     expect(body.warnings.map(({ code }: { code: string }) => code)).toEqual(['mcp_unavailable', 'mcp_unavailable'])
+    expect(body.warnings[1].message).toContain('the disk is on fire')
   })
 })
 

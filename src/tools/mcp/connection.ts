@@ -24,7 +24,7 @@ import {
 } from '@modelcontextprotocol/client'
 
 const CLIENT = { name: 'errand', version: '1.0.0' }
-const CONNECT_MS = 20_000
+const CONNECT_MS = 15_000
 /** A server that does not know the newer protocol's first question has so long to say so. */
 const PROBE_MS = 5_000
 const LIST_MS = 20_000
@@ -34,6 +34,12 @@ const MAX_PAGES = 64
 /** Before the filter; more are not looked at. */
 const MAX_LISTED = 5_000
 const MAX_RELISTS = 50
+
+const ASK_AGAIN = new Set<string>([
+  SdkErrorCode.RequestTimeout,
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.EraNegotiationFailed,
+])
 
 export interface CallLimits {
   readonly signal: AbortSignal
@@ -66,6 +72,16 @@ export interface Connection {
 export interface Line {
   readonly transport: Transport
   goodbye?(): Promise<void>
+  /** What a program wrote beside the protocol, the end of it: why it does not start often stands there. */
+  said?(): string
+}
+
+/** A program that did not come to speak the protocol, with what it said instead. */
+export class ProgramFailed extends Error {
+  constructor(said: string, cause: unknown) {
+    super(said, { cause })
+    this.name = 'ProgramFailed'
+  }
 }
 
 /** `dial` is called anew where the server forgot the session. Rejects where there is no connection to be had. */
@@ -81,8 +97,9 @@ export async function connect(dial: () => Line, signal: AbortSignal): Promise<Co
     try {
       return await handshake(dial(), 'auto')
     } catch (error) {
-      // Some servers leave a question that they don't know without an answer.
-      if (!(error instanceof SdkError) || error.code !== SdkErrorCode.RequestTimeout || signal.aborted) throw error
+      // Some servers leave a question that they don't know without an answer; some programs end at it.
+      const cause = error instanceof ProgramFailed ? error.cause : error
+      if (!(cause instanceof SdkError) || !ASK_AGAIN.has(cause.code) || signal.aborted) throw error
       return handshake(dial(), 'legacy')
     }
   }
@@ -103,7 +120,8 @@ export async function connect(dial: () => Line, signal: AbortSignal): Promise<Co
       await client.connect(line.transport, { timeout: CONNECT_MS, maxTotalTimeout: CONNECT_MS, signal })
     } catch (error) {
       await client.close().catch(() => {})
-      throw error
+      const said = line.said?.().trim()
+      throw said ? new ProgramFailed(said, error) : error
     }
     return { client, line }
   }

@@ -2,6 +2,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
 import { EgressError } from '../../egress/port.ts'
 import { SandboxError } from '../../sandbox/port.ts'
+import { ProgramFailed } from './connection.ts'
 import { SignInRefused } from './sign-in.ts'
 
 const MAX_SAID_CHARS = 1_000
@@ -24,6 +25,7 @@ function explainOne(error: Error, timeoutMs: number): Failure | undefined {
   if (error instanceof SignInRefused) return known(error.message)
   if (error instanceof UnauthorizedError) return known('The server refused the sign-in.')
   if (error instanceof EgressError) return { sentence: error.message, unknown: error.code !== 'refused' }
+  if (error instanceof ProgramFailed) return known(`The program said: ${quote(error.message)}`)
   if (error instanceof SandboxError) return known(error.message)
   if (error instanceof SdkHttpError) return explainStatus(error)
   if (error instanceof ProtocolError) {

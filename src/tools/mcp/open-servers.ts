@@ -16,7 +16,7 @@ import { type ServerRules, showTools } from './server-tools.ts'
 import { type Key, type SignIn, SignInRefused, signInWith } from './sign-in.ts'
 
 const MAX_INSTRUCTIONS_BYTES = 4_096
-const CONNECT_MS = 20_000
+const CONNECT_MS = 15_000
 /** Of one answer, also of a stream of events that stays open: the library reads an answer whole. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 /** A call may be silent for long, and has a time of its own. */

@@ -7,6 +7,8 @@ import type { RunScope } from '../port.ts'
 import type { Line } from './connection.ts'
 import { createStdioTransport } from './stdio.ts'
 
+const MAX_STDERR_CHARS = 1_000
+
 type Program = Extract<McpServerConfig, { command: readonly string[] }>
 
 export async function createProgramLine(
@@ -20,9 +22,12 @@ export async function createProgramLine(
   )
   run.conceal(Object.values(secrets))
   const sandbox = await run.openCompanion({ name: `mcp-${name}`, mounts, limits })
-  return () => ({
-    transport: createStdioTransport(() =>
-      sandbox.spawn({ argv: command, env: { ...env, ...secrets }, pipes: 'stdio' }),
-    ),
-  })
+  return () => {
+    let stderr = ''
+    const start = () =>
+      sandbox.spawn({ argv: command, env: { ...env, ...secrets }, pipes: 'stdio' }, (text) => {
+        stderr = (stderr + text).slice(-MAX_STDERR_CHARS)
+      })
+    return { transport: createStdioTransport(start), said: () => stderr }
+  }
 }
