@@ -14,6 +14,7 @@ import { createBuckets } from './buckets/create-buckets.ts'
 import type { Config } from './config.ts'
 import type { ToolName } from './domain/agent.ts'
 import { newId } from './domain/ids.ts'
+import { readAuthorities } from './egress/authorities.ts'
 import { createEgress } from './egress/create-egress.ts'
 import { createLibraryFetch } from './egress/library-fetch.ts'
 import type { Engine } from './engine/engine.ts'
@@ -101,7 +102,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     openSandboxHost(config, log).then(closers.add),
   ])
   const sandboxFacts = await sandboxes.facts()
-  const egress = createEgress({ allowPrivate: config.egress.allowPrivate, log })
+  const egress = createEgress({ ...config.egress, authorities: readAuthorities(config.egress.caFile), log })
   const skills = closers.add(await openSkillRoom(config, db, blobs, mode, log))
   const search = createSearch(config.search, env, egress)
   if (search.unavailable !== undefined) log.warn(`web_search is not offered: ${search.unavailable}`)

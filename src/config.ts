@@ -11,6 +11,7 @@ import type { PROVIDERS } from './config/settings.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from './domain/limits.ts'
 import type { RequireApproval } from './domain/mcp.ts'
+import type { Network } from './domain/network.ts'
 import type { Price } from './domain/usage.ts'
 
 export type ProviderName = (typeof PROVIDERS)[number]
@@ -106,6 +107,9 @@ export interface Config {
     readonly dockerHost: string
     /** A runtime of that Docker, or `auto`. */
     readonly runtime: string
+    /** The most that runs may ask for. */
+    readonly network: Network
+    readonly networkBytes: number
   }
   readonly limits: Limits
   /** Empty: known environment keys, then local model servers, then the demo model. In the order of the file. */
@@ -124,6 +128,8 @@ export interface Config {
   readonly egress: {
     /** `10.1.0.0/16`, `127.0.0.1:9000`: private addresses that runs may reach all the same. */
     readonly allowPrivate: readonly string[]
+    /** PEM certificates of authorities to trust beside the usual ones. */
+    readonly caFile: string | undefined
   }
   /** Buckets that callers may name files in. */
   readonly files: BucketSettings
@@ -260,7 +266,12 @@ function build(values: Values): Config {
   return {
     ...rest,
     sandbox,
-    limits: { ...limits, sandbox: rangesOf(sandbox, max) },
+    limits: {
+      ...limits,
+      sandbox: rangesOf(sandbox, max),
+      network: sandbox.network,
+      networkBytes: sandbox.networkBytes,
+    },
     blobs: blobsOf(values),
     skillsDir: (values.get('skillsDir') ?? join(rest.dataDir, 'skills')) as string,
     tls: tls && { certFile: tls.cert, keyFile: tls.key },

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import * as z from 'zod'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
+import { readHostRule } from '../domain/network.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { address, choice, filePath, fraction, list, type Setting, section, text, toggle, whole } from './setting.ts'
 
@@ -76,6 +77,15 @@ function isPrivateRange(value: string): boolean {
   if (withPort) return isIP(withPort[1] ?? withPort[2]!) !== 0 && (withPort[3] === '*' || Number(withPort[3]) <= 65535)
   return isIP(value) !== 0
 }
+
+const hostRule = z.string().transform((text, context) => {
+  const read = readHostRule(text)
+  if (typeof read !== 'string') return read.rule
+  context.addIssue({ code: 'custom', message: `has ${JSON.stringify(text)}, which ${read}` })
+  return z.NEVER
+})
+
+const networkCeiling = z.union([z.enum(['disabled', 'public']), z.array(hostRule).transform((allow) => ({ allow }))])
 
 type PlainLimit = { [K in keyof Limits]: Limits[K] extends number ? K : never }[keyof Limits]
 type RangeLimit = { [K in keyof Limits]: Limits[K] extends Range ? K : never }[keyof Limits]
@@ -259,6 +269,19 @@ export const SETTINGS: readonly Setting[] = [
     fallback: 'auto',
     doc: 'docker: which of the daemon’s runtimes. `auto` takes gVisor’s `runsc` where the daemon has it (a kernel of its own for each sandbox), else the daemon’s default.',
   }),
+  section('sandbox.network', {
+    must: '`disabled`, `public`, or a list of hosts like api.example.com, *.example.com, example.com:8443',
+    schema: networkCeiling,
+    parse: (value) =>
+      value === 'disabled' || value === 'public' ? value : value.split(',').map((rule) => rule.trim()),
+    fallback: 'public',
+    doc: 'The most that a run may ask for as its `network`; by itself a run has none. Whatever it is, addresses that are not public stay closed.',
+  }),
+  whole('sandbox.networkBytes', {
+    min: 0,
+    fallback: DEFAULT_LIMITS.networkBytes,
+    doc: 'What the sandboxes of one run may carry over their network, both ways together, bytes.',
+  }),
   section('mcp', {
     must: 'a map from names to MCP servers',
     schema: mcpServers,
@@ -285,7 +308,11 @@ export const SETTINGS: readonly Setting[] = [
   list('egress.allowPrivate', {
     must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',
     item: isPrivateRange,
-    doc: 'Private addresses that runs may reach all the same, by http too: for files by URL. Without a port, 80 and 443; `10.1.0.0/16:9000` opens another, `:*` all.',
+    doc: 'Private addresses that runs may reach all the same, by http too: by files by URL, and by sandboxes whose `network` allows a host there. Without a port, 80 and 443; `10.1.0.0/16:9000` opens another, `:*` all.',
+  }),
+  filePath('egress.caFile', {
+    must: 'the path of a PEM file',
+    doc: 'Certificates of authorities to trust beside the usual ones, where hosts of your own are signed by one: for connections of runs, and inside sandboxes.',
   }),
   ...bucketSettings,
   whole('metrics.port', { min: 0, max: 65_535, doc: 'A port of its own for `GET /metrics`, on `host`.' }),

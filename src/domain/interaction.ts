@@ -68,6 +68,8 @@ export interface RunSpec {
   readonly skills: readonly SkillPin[]
   readonly mcp: readonly RunMcpServer[]
   readonly network: Network
+  /** The browser's, where nobody chose a network; else it is the sandbox's. */
+  readonly browserNetwork?: Network
   readonly policy: Required<Omit<Policy, 'maxCost' | 'sandbox'>> &
     Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }
   readonly responseFormat?: JsonSchema

@@ -1,5 +1,7 @@
 /** The limits of contract.md ("Limits"), with their defaults; the operator may change each. */
 
+import type { Network } from './network.ts'
+
 export interface Range {
   readonly default: number
   readonly min: number
@@ -44,6 +46,10 @@ export interface Limits {
   /** Seconds of one tool call. */
   readonly maxToolDuration: Range
   readonly sandbox: Readonly<Record<keyof SandboxLimits, Range>>
+  /** The most that a run's sandboxes may reach. */
+  readonly network: Network
+  /** What a run's sandboxes may carry over it, both ways together, bytes. */
+  readonly networkBytes: number
   /** Model calls in one run: a stop for a model that never ends. */
   readonly maxModelCalls: number
   readonly instructionChars: number
@@ -87,6 +93,8 @@ export const DEFAULT_LIMITS: Limits = {
     files: { default: 50_000, min: 100, max: 50_000 },
     outputBytes: { default: 65_536, min: 1_024, max: 65_536 },
   },
+  network: 'public',
+  networkBytes: 1024 * MIB,
   maxModelCalls: 500,
   instructionChars: 200_000,
   systemInstructionChars: 100_000,

@@ -32,9 +32,22 @@ interface HostRule {
   readonly port: number | undefined
 }
 
+/** Which of a network's rules stand for a place: one that names its port, one that names the host alone, or none. */
+export type Verdict = 'port' | 'host' | 'none'
+
 const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
 const HOST = new RegExp(`^(?=.{1,253}$)${LABEL}(\\.${LABEL})*$`)
 const WEB_PORTS: readonly number[] = [80, 443]
+
+/** The URL standard takes a host that ends in a number for an address. */
+const NUMERIC = /(^|\.)(\d+|0x[0-9a-f]*)$/
+
+/** The rule as it is kept, or what is wrong with it, in words that follow its name. */
+export function readHostRule(text: string): { readonly rule: string } | string {
+  const rule = parseHostRule(text)
+  if (typeof rule === 'string') return rule
+  return { rule: `${rule.below ? '*.' : ''}${rule.host}${rule.port === undefined ? '' : `:${rule.port}`}` }
+}
 
 /** The rule, or what is wrong with it, in words that follow its name. */
 function parseHostRule(text: string): HostRule | string {
@@ -43,6 +56,7 @@ function parseHostRule(text: string): HostRule | string {
   if (!HOST.test(host)) {
     return 'must be a host like "api.example.com", "*.example.com" or "api.example.com:8443" (letters, digits, dots, hyphens; write other names in punycode)'
   }
+  if (NUMERIC.test(host)) return 'must be a name: addresses can’t be listed'
   if (star && !host.includes('.')) return 'must not open a whole top-level domain'
   if (digits !== undefined && (Number(digits) < 1 || Number(digits) > 65_535)) return 'must name a port from 1 to 65535'
   return { host, below: star !== '', port: digits === undefined ? undefined : Number(digits) }
@@ -53,10 +67,40 @@ function rulesOf({ allow }: NetworkRules): HostRule[] {
   return allow.map(parseHostRule).filter((rule) => typeof rule !== 'string')
 }
 
-export function allows(network: Network, host: string, port: number): boolean {
-  if (network === 'disabled') return false
-  if (network === 'public') return WEB_PORTS.includes(port)
-  return rulesOf(network).some((rule) => matchesHost(rule, host) && matchesPort(rule, port))
+/** How far a network opens a place; the host in lower case and without its final dot. */
+export function verdictOf(network: Network, host: string, port: number): Verdict {
+  if (network === 'disabled') return 'none'
+  if (network === 'public') return 'host'
+  const found = rulesOf(network).filter((rule) => matchesHost(rule, host))
+  if (found.some((rule) => rule.port === port)) return 'port'
+  return found.some((rule) => rule.port === undefined) ? 'host' : 'none'
+}
+
+/** Whether the rules of `network` reach as far as this one. */
+export function isAllowed(network: NetworkRules, text: string): boolean {
+  const rule = parseHostRule(text)
+  return typeof rule !== 'string' && rulesOf(network).some((wider) => covers(wider, rule))
+}
+
+/** Of a network, what the ceiling leaves. */
+export function withinCeiling(asked: Network, ceiling: Network): Network {
+  if (beyondCeiling(asked, ceiling) === undefined) return asked
+  if (ceiling === 'disabled' || ceiling === 'public' || asked === 'disabled') return 'disabled'
+  if (asked === 'public') return ceiling
+  return { ...asked, allow: asked.allow.filter((rule) => isAllowed(ceiling, rule)) }
+}
+
+/** For people and models. */
+export function describeNetwork(network: Network): string {
+  if (network === 'disabled') return 'There is no network.'
+  const how = 'by HTTP and HTTPS through the proxy that HTTP_PROXY and HTTPS_PROXY name'
+  if (network === 'public')
+    return `The public internet can be reached ${how}, at ports 80 and 443; there is no other network.`
+  const hosts = network.allow.join(', ') || 'none'
+  const signed = (network.inject ?? []).map(({ host }) => host)
+  const inject =
+    signed.length === 0 ? '' : ` Requests to ${signed.join(', ')} are signed in on the way: no key is needed.`
+  return `These hosts can be reached ${how}: ${hosts}. There is no other network.${inject}`
 }
 
 function matchesHost({ host, below }: HostRule, asked: string): boolean {

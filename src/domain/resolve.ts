@@ -5,6 +5,7 @@ import type { Warning } from './event.ts'
 import type { RunRequest, RunSpec, StoredFile } from './interaction.ts'
 import type { Limits, Range, SandboxLimits } from './limits.ts'
 import type { McpServer } from './mcp.ts'
+import { beyondCeiling, type Network, withinCeiling } from './network.ts'
 import { parseSkillRef, type SkillOffer, type SkillPin, skillRef } from './skill.ts'
 
 export interface Resolution {
@@ -50,7 +51,7 @@ export function resolve(
       model: inline.model ?? base.model ?? offer.defaultModel,
       tools,
       skills: resolveSkills(skillsAskedFor(request, agent), tools, offer, warnings),
-      network: inline.network ?? base.network ?? 'disabled',
+      ...resolveNetwork(inline.network ?? base.network, offer.limits, warnings),
       policy: resolvePolicy(base.policy, inline.policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
       previousInteractionId: request.previousInteractionId,
@@ -63,6 +64,21 @@ export function resolve(
 }
 
 /** A stored agent may ask for more than the operator allows by now: it gets what there is, and is told. */
+function resolveNetwork(
+  asked: Network | undefined,
+  { network: ceiling }: Limits,
+  warnings: Warning[],
+): Pick<RunSpec, 'network' | 'browserNetwork'> {
+  // A browser without a network is of no use: where nobody said anything, it may see what is public.
+  if (asked === undefined) return { network: 'disabled', browserNetwork: withinCeiling('public', ceiling) }
+  const beyond = beyondCeiling(asked, ceiling)
+  if (beyond === undefined) return { network: asked }
+  const message = `The agent’s network ${beyond}; the run goes on with what is allowed.`
+  warnings.push({ code: 'network_out_of_range', param: 'network', message })
+  return { network: withinCeiling(asked, ceiling) }
+}
+
+/** As for the network. */
 function resolvePolicy(base: Policy = {}, inline: Policy = {}, limits: Limits, warnings: Warning[]): RunSpec['policy'] {
   const asked = { ...base, ...inline }
   const within = (param: string, value: number | undefined, { default: usual, min, max }: Range) => {

@@ -9,17 +9,21 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
 import type { Log } from '../telemetry/log.ts'
-import { type Dial, dialTcp, openSocket } from './dial.ts'
+import { trustBundle, trustedWith } from './authorities.ts'
+import { type Dial, dialTcp } from './dial.ts'
 import { createJudge, type Target, toTarget } from './judge.ts'
 import { type Patience, startPatience } from './patience.ts'
 import { type Egress, EgressError, type Fetched, type FetchOptions } from './port.ts'
-import { createSandboxProxy } from './proxy.ts'
+import { createProxy } from './proxy.ts'
+import { codeOf, createReach, unreachable } from './reach.ts'
 import { type Resolve, resolveByDns } from './resolve.ts'
 
 export interface EgressParts {
   /** `10.1.0.0/16`, `127.0.0.1:9000`: the operator's `egress.allowPrivate`. */
   readonly allowPrivate: readonly string[]
   readonly log: Log
+  /** PEM certificates of authorities to trust beside Node's own. */
+  readonly authorities?: string | undefined
   readonly resolve?: Resolve
   readonly dial?: Dial
   /** Without a byte, milliseconds. */
@@ -39,69 +43,15 @@ interface Hop {
 export function createEgress(parts: EgressParts): Egress {
   const { allowPrivate, log, resolve = resolveByDns, dial = dialTcp, idleMs = IDLE_MS } = parts
   const judge = createJudge(allowPrivate)
-  const { judgeUrl, mayDial } = judge
+  const { judgeUrl } = judge
+  const reach = createReach({ judge, resolve, dial, trusted: trustedWith(parts.authorities), log })
 
-  async function addressesOf(target: Target, patience: Patience): Promise<readonly string[]> {
-    if (target.address !== undefined) return [target.address]
-    const found = await patience.await(resolve(target.host)).catch((error) => {
+  async function visit(target: Target, sent: Sent, options: FetchOptions, patience: Patience): Promise<Hop> {
+    const socket = await reach(target, options.onConnect, patience)
+    return request(target, socket, sent, patience).catch((error) => {
       patience.signal.throwIfAborted()
-      throw new EgressError('unreachable', `No address was found for ${target.host}.`, error)
+      throw unreachable(target.host, error)
     })
-    if (found.length === 0) throw new EgressError('unreachable', `No address was found for ${target.host}.`)
-    return found
-  }
-
-  /** The addresses of a target, once each of them was judged and whoever counts contacts was told. */
-  async function clearedAddresses(
-    target: Target,
-    mayConnect: (address: string) => boolean,
-    onConnect: FetchOptions['onConnect'],
-    patience: Patience,
-  ): Promise<readonly string[]> {
-    const { host, port } = target
-    const addresses = await addressesOf(target, patience)
-    const allowed = addresses.every(mayConnect)
-    await onConnect?.({ host, port, outcome: allowed ? 'dialled' : 'refused' })
-    if (!allowed) {
-      log.warn({ host, port }, 'refused to connect to an address that is not public')
-      throw new EgressError('refused', `${host} is not a public address.`)
-    }
-    log.debug({ host, port }, 'connecting')
-    return addresses
-  }
-
-  async function visit(
-    target: Target,
-    sent: Sent,
-    trusted: boolean,
-    options: FetchOptions,
-    patience: Patience,
-  ): Promise<Hop> {
-    const mayConnect = (address: string) => trusted || mayDial(target, address)
-    const addresses = await clearedAddresses(target, mayConnect, options.onConnect, patience)
-    const opening = openSocket(dial, target, addresses, patience.signal)
-    try {
-      return await request(target, await patience.await(opening), sent, patience)
-    } catch (error) {
-      opening.then((socket) => socket.destroy()).catch(() => {})
-      patience.signal.throwIfAborted()
-      throw new EgressError('unreachable', `${target.host} can't be reached${codeOf(error)}.`, error)
-    }
-  }
-
-  /** For a sandbox's proxy: the connection alone. */
-  async function dialFor(target: Target, onConnect: FetchOptions['onConnect'], signal: AbortSignal): Promise<Socket> {
-    const patience = startPatience(signal, Number.POSITIVE_INFINITY, idleMs)
-    try {
-      const mayConnect = (address: string) => judge.mayTunnel(target, address)
-      const addresses = await clearedAddresses(target, mayConnect, onConnect, patience)
-      return await openSocket(dial, target, addresses, patience.signal)
-    } catch (error) {
-      if (error instanceof EgressError) throw error
-      throw new EgressError('unreachable', `${target.host} can't be reached${codeOf(error)}.`, error)
-    } finally {
-      patience.stop()
-    }
   }
 
   async function follow(url: string, options: FetchOptions, patience: Patience): Promise<Hop & { host: string }> {
@@ -109,9 +59,9 @@ export function createEgress(parts: EgressParts): Egress {
     let sent: Sent = { method, headers, body }
     for (let at = url, redirects = 0; ; redirects++) {
       const trusted = options.trusted === true && redirects === 0
-      const target = trusted ? toTarget(new URL(at)) : judgeUrl(at)
+      const target = trusted ? { ...toTarget(new URL(at)), trusted } : judgeUrl(at)
       if (typeof target === 'string') throw refused(target, redirects)
-      const hop = await visit(target, sent, trusted, options, patience)
+      const hop = await visit(target, sent, options, patience)
       const next = redirect === 'manual' ? undefined : redirectOf(hop.answer, target.url)
       if (!next) return { ...hop, host: target.host }
       hop.close()
@@ -135,7 +85,8 @@ export function createEgress(parts: EgressParts): Egress {
       const judged = judgeUrl(url)
       return typeof judged === 'string' ? judged : undefined
     },
-    openProxy: (terms) => createSandboxProxy({ ...judge, dial: dialFor, log }, terms),
+    trusted: () => trustBundle(parts.authorities),
+    openProxy: (terms) => createProxy({ judge, reach, log }, terms),
     async fetch(url, options) {
       const patience = startPatience(options.signal, options.timeoutMs, options.idleMs ?? idleMs)
       try {
@@ -251,9 +202,4 @@ function refused(fault: string, redirects: number): EgressError {
 
 function tooLarge(maxBytes: number): EgressError {
   return new EgressError('too_large', `It is larger than ${maxBytes.toLocaleString('en-US')} bytes.`)
-}
-
-function codeOf(error: unknown): string {
-  const { code } = error as { code?: unknown }
-  return typeof code === 'string' ? ` (${code})` : ''
 }

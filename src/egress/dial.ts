@@ -1,19 +1,25 @@
 /** Connections to addresses that were judged: what is dialled is the address, never the name again. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Target } from './judge.ts'
+import type { Place } from './judge.ts'
 
 /** Resolves when connected. Rejects with the system's error, or the signal's reason. */
 export type Dial = (address: string, port: number, signal: AbortSignal) => Promise<Socket>
+
+export interface Dialling {
+  readonly dial: Dial
+  /** Certificates of authorities that are trusted, PEM; undefined: those that Node trusts. */
+  readonly trusted: readonly string[] | undefined
+}
 
 /** A host with several addresses gets no more than this much time for each, milliseconds. */
 const CONNECT_MS = 10_000
 const MAX_ADDRESSES = 8
 
-/** The first of the addresses that answers, with TLS for the target's name on it where that is asked for. */
+/** The first of the addresses that answers, with TLS for the place's name on it where that is asked for. */
 export async function openSocket(
-  dial: Dial,
-  target: Target,
+  { dial, trusted }: Dialling,
+  place: Place,
   addresses: readonly string[],
   signal: AbortSignal,
 ): Promise<Socket> {
@@ -21,8 +27,8 @@ export async function openSocket(
   for (const address of addresses.slice(0, MAX_ADDRESSES)) {
     try {
       const within = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
-      const socket = await dial(address, target.port, within)
-      return target.tls ? await secure(socket, target, signal) : socket
+      const socket = await dial(address, place.port, within)
+      return place.tls ? await secure(socket, place, trusted, signal) : socket
     } catch (error) {
       signal.throwIfAborted()
       failure = error
@@ -35,10 +41,16 @@ export const dialTcp: Dial = (address, port, signal) => {
   return settled(connect({ host: address, port }), 'connect', signal)
 }
 
-function secure(socket: Socket, { host, address }: Target, signal: AbortSignal): Promise<Socket> {
+function secure(
+  socket: Socket,
+  { host, address }: Place,
+  trusted: Dialling['trusted'],
+  signal: AbortSignal,
+): Promise<Socket> {
   // An address has no name to ask for by SNI: its certificate must have the address itself.
   const servername = address === host ? undefined : host
-  const options = { socket, host, servername, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] }
+  const ca = trusted === undefined ? undefined : [...trusted]
+  const options = { socket, host, servername, ca, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] }
   return settled(connectTls(options), 'secureConnect', signal)
 }
 

@@ -1,27 +1,34 @@
 /** What may be dialled: by the URL alone, then by the addresses that its host has. */
 import { type Address, contains, isGlobal, parseAddress, type Range, range } from './address.ts'
 
-export interface Target {
-  readonly url: URL
+/** A host and a port, before its addresses are known. */
+export interface Place {
   /** Without brackets and final dot. */
   readonly host: string
   readonly port: number
   readonly tls: boolean
   /** Where no name service needs to be asked. */
   readonly address: string | undefined
+  /** Whether it may be dialled at a public address. */
+  readonly publicly: boolean
+  /** The operator's own: it may be dialled wherever it is. */
+  readonly trusted?: boolean
+}
+
+export interface Target extends Place {
+  readonly url: URL
 }
 
 export interface Judge {
   /** The target, or what is wrong with it, in words that follow its name. */
   judgeUrl(text: string): Target | string
-  /** Whether this target may be dialled at this address, which its host was found to have. */
-  mayDial(target: Target, address: string): boolean
-  /** For programs in a sandbox, whose hosts and ports are a rule's to allow: the host of an authority, or what is wrong with it. */
-  judgeHost(host: string, port: number, tls: boolean): Target | string
-  /** Whether a sandbox's connection may be dialled at this address. */
-  mayTunnel(target: Target, address: string): boolean
-  /** Whether the operator opened this very address and port. */
-  isOpened(target: Target): boolean
+  /**
+   * Where a sandbox may go by its own rules: the host as the URL standard writes it, and whether a rule names that very
+   * port. The place, or what is wrong with it, in words that follow its name.
+   */
+  judgePlace(hostname: string, port: number, portNamed: boolean): Place | string
+  /** Whether this place may be dialled at this address, which its host was found to have. */
+  mayDial(place: Place, address: string): boolean
 }
 
 interface Opening {
@@ -42,10 +49,25 @@ export function createJudge(allowPrivate: readonly string[]): Judge {
   const opensPort = ({ port }: Opening, asked: number) =>
     port === undefined ? WEB_PORTS.has(asked) : port === '*' || port === asked
 
-  function mayDial({ tls, port }: Target, text: string): boolean {
+  function mayDial({ publicly, trusted = false, port }: Place, text: string): boolean {
     const address: Address | undefined = parseAddress(text)
     if (!address) return false
-    return isOpen(port, text) || (tls && WEB_PORTS.has(port) && isGlobal(address))
+    if (trusted) return true
+    if (openings.some((opening) => opensPort(opening, port) && contains(opening.range, address))) return true
+    return publicly && isGlobal(address)
+  }
+
+  function judgePlace(hostname: string, port: number, portNamed: boolean): Place | string {
+    const place = { ...placeOf(hostname, port), tls: false, publicly: portNamed || WEB_PORTS.has(port) }
+    const { host, address } = place
+    if (address !== undefined) {
+      // No address is public here: hosts are reached by name, or opened by the operator.
+      if (mayDial({ ...place, publicly: false }, address)) return place
+      return address === host ? 'is an address: hosts are reached by name' : NOT_PUBLIC
+    }
+    if (!HOST_NAME.test(host)) return 'is no host name of letters, digits, dots and hyphens'
+    if (place.publicly || openings.some((opening) => opensPort(opening, port))) return place
+    return `has its ports 80 and 443 open, not ${port}`
   }
 
   function judgeUrl(text: string): Target | string {
@@ -67,33 +89,7 @@ export function createJudge(allowPrivate: readonly string[]): Judge {
     return target
   }
 
-  function isOpen(port: number, text: string): boolean {
-    const address = parseAddress(text)
-    return (
-      address !== undefined && openings.some((opening) => opensPort(opening, port) && contains(opening.range, address))
-    )
-  }
-
-  return {
-    judgeUrl,
-    mayDial,
-    judgeHost(host, port, tls) {
-      // Before any parser makes something else of it: no brackets, user names, control characters.
-      if (!/^[a-z0-9.-]{1,254}$/i.test(host)) return 'must be a host name of letters, digits, dots and hyphens'
-      const address = `${tls ? 'https' : 'http'}://${host}:${port}`
-      if (!URL.canParse(address)) return 'is not a valid host'
-      const target = toTarget(new URL(address))
-      if (target.address !== undefined) {
-        return isOpen(port, target.address) ? target : 'must be a host name, not an address'
-      }
-      return HOST_NAME.test(target.host) ? target : 'is not a valid host name'
-    },
-    mayTunnel({ port }, text) {
-      const address = parseAddress(text)
-      return address !== undefined && (isGlobal(address) || isOpen(port, text))
-    },
-    isOpened: ({ address, port }) => address !== undefined && isOpen(port, address),
-  }
+  return { judgeUrl, judgePlace, mayDial }
 }
 
 const WRONG_PORT = 'must not name another port than 443 or 80'
@@ -108,17 +104,17 @@ function faultOfPlace(tls: boolean, address: string): string {
 }
 
 export function toTarget(url: URL): Target {
-  const bare = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const tls = url.protocol === 'https:'
+  const place = placeOf(url.hostname, url.port === '' ? (tls ? 443 : 80) : Number(url.port))
+  return { url, ...place, tls, publicly: tls && WEB_PORTS.has(place.port) }
+}
+
+/** `hostname` as the URL standard writes it. */
+export function placeOf(hostname: string, port: number): Pick<Place, 'host' | 'port' | 'address'> {
+  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   // RFC 6761: these names are this machine, whatever a name service says.
-  const local = bare === 'localhost' || bare.endsWith('.localhost')
-  return {
-    url,
-    host: bare,
-    port: url.port === '' ? (tls ? 443 : 80) : Number(url.port),
-    tls,
-    address: local ? '127.0.0.1' : parseAddress(bare) && bare,
-  }
+  const local = host === 'localhost' || host.endsWith('.localhost')
+  return { host, port, address: local ? '127.0.0.1' : parseAddress(host) && host }
 }
 
 function parseOpening(text: string): Opening {

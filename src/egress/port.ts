@@ -3,7 +3,6 @@
  * addresses and what the operator opened (`egress.allowPrivate`), nothing else, whatever name, spelling or redirect leads
  * there.
  */
-
 import type { Duplex } from 'node:stream'
 import type { Network } from '../domain/network.ts'
 
@@ -12,7 +11,8 @@ export interface Contact {
   /** A name, or an address as the URL had it. */
   readonly host: string
   readonly port: number
-  readonly outcome: 'dialled' | 'refused'
+  /** `unresolved`: it was looked up, and has no address. */
+  readonly outcome: 'dialled' | 'refused' | 'unresolved'
 }
 
 export interface FetchOptions {
@@ -46,28 +46,40 @@ export interface Fetched {
   close(): void
 }
 
+/** Bytes that may still pass, both ways together; shared by all that has it. */
+export interface Budget {
+  bytes: number
+  /** What is said when they are spent. */
+  readonly spent: string
+}
+
+export interface SandboxProxyTerms {
+  readonly network: Network
+  readonly budget: Budget
+  /** Awaited before a host is dialled, and for each that is refused; what it throws refuses the connection. */
+  readonly onConnect: (contact: Contact) => void | Promise<void>
+  /** Without a byte either way, milliseconds. Default 120,000. */
+  readonly idleMs?: number
+}
+
+/** An HTTP proxy for the programs of a sandbox: CONNECT and plain HTTP, to what the network allows and the guard dials. */
+export interface SandboxProxy {
+  /** Takes a connection that was made inside: `sandbox.listen(3128, proxy.handle)`. */
+  handle(connection: Duplex): void
+  /** Why a host was refused last, in a sentence; undefined where it was not. */
+  refusalOf(host: string): string | undefined
+  /** Ends all that goes through it. Idempotent. */
+  close(): void
+}
+
 export interface Egress {
   /** What the address itself shows to be refused, in words that follow its name ("must …"); undefined where nothing does. */
   faultOf(url: string): string | undefined
   /** Throws EgressError; the signal's reason where that aborts. */
   fetch(url: string, options: FetchOptions): Promise<Fetched>
-  /** For the programs of one sandbox. */
   openProxy(terms: SandboxProxyTerms): SandboxProxy
-}
-
-export interface SandboxProxyTerms {
-  readonly network: Network
-  /** Awaited before a host is dialled, and for each that is refused. */
-  readonly onConnect: (contact: Contact) => Promise<void>
-  /** In both directions together. */
-  readonly maxBytes: number
-}
-
-export interface SandboxProxy {
-  /** Takes a connection that was made inside. */
-  handle(connection: Duplex): void
-  /** Ends all that goes through it. Idempotent. */
-  close(): void
+  /** Certificates of the authorities that it trusts, PEM: what clients behind a proxy are to trust. */
+  trusted(): string
 }
 
 /** What holds for every request of a library that is handed a `fetch`. */

@@ -1,200 +1,172 @@
 /**
- * The proxy of one sandbox: its programs' only way out. Fed with connections that were made inside; speaks CONNECT and
- * plain HTTP by absolute address, nothing else.
+ * The proxy of a sandbox: its programs' only way out. It never listens: connections made inside arrive as streams, and
+ * speak CONNECT, or plain HTTP with whole addresses; nothing else is understood.
  *
- *   authority → named host → allowed by the run's rules → resolved, once → every address judged → told → that address dialled
+ *   named host → allowed by the run's rules → the way of every connection of the guard (reach.ts)
  *
- * A host that is not allowed is never looked up: a name can carry what must not leave. What is spoken inside a tunnel is
- * not looked at, so an allowed host that fronts for others opens those too.
+ * A host that is not allowed is never looked up: a name can carry what must not leave. What goes through a tunnel is not
+ * looked into: that it is TLS, and for the host that was asked for, is not checked, so an allowed host that fronts for
+ * others opens those too.
  */
-import {
-  type ClientRequest,
-  createServer,
-  type IncomingMessage,
-  request,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
-import type { Socket } from 'node:net'
-import { type Duplex, pipeline, Transform } from 'node:stream'
-import { allows, type Network } from '../domain/network.ts'
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Network, verdictOf } from '../domain/network.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Target } from './judge.ts'
-import type { Contact, SandboxProxy, SandboxProxyTerms } from './port.ts'
+import { createCarrier } from './carrier.ts'
+import { type Judge, type Place, placeOf } from './judge.ts'
+import { startPatience } from './patience.ts'
+import { EgressError, type SandboxProxy, type SandboxProxyTerms } from './port.ts'
+import { endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-words.ts'
+import type { Reach } from './reach.ts'
 
-/** What the guard does for its proxies. */
-export interface ProxyParts {
-  judgeHost(host: string, port: number, tls: boolean): Target | string
-  isOpened(target: Target): boolean
-  /** Resolves and judges, tells, dials. Rejects with EgressError. */
-  dial(target: Target, onConnect: (contact: Contact) => Promise<void>, signal: AbortSignal): Promise<Socket>
+/** Under way at once. */
+const MAX_CONNECTIONS = 128
+const CONNECT_MS = 30_000
+const IDLE_MS = 120_000
+const MAX_HEADER_BYTES = 64 * 1024
+/** Refusals remembered for whoever asks for the reason. */
+const MAX_REMEMBERED = 200
+
+interface ProxyParts {
+  readonly judge: Judge
+  readonly reach: Reach
   readonly log: Log
 }
 
-const IDLE_MS = 300_000
-const DIAL_MS = 30_000
-const MAX_CONNECTIONS = 256
-const HOP_BY_HOP = [
-  ...['connection', 'proxy-connection', 'keep-alive', 'proxy-authorization', 'proxy-authenticate'],
-  ...['te', 'trailer', 'upgrade', 'host'],
-]
-
-export function createSandboxProxy(parts: ProxyParts, terms: SandboxProxyTerms): SandboxProxy {
+export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxProxyTerms): SandboxProxy {
+  const { network, onConnect, budget } = terms
   const closing = new AbortController()
-  const open = new Set<Duplex>()
-  let bytes = 0
+  const connections = new Set<Duplex>()
+  const refusals = new Map<string, string>()
+  const carry = createCarrier(budget, terms.idleMs ?? IDLE_MS)
 
-  /** The target, or the reason why not. */
-  async function authorize(host: string, port: number, tls: boolean): Promise<Target | string> {
-    const target = parts.judgeHost(host, port, tls)
-    if (typeof target === 'string') return `${printable(host)} ${target}`
-    const byRule = allows(terms.network, target.host, port)
-    if (byRule || (terms.network === 'public' && parts.isOpened(target))) {
-      return bytes < terms.maxBytes ? target : `this run has used its ${terms.maxBytes} bytes of network`
-    }
-    await terms.onConnect({ host: target.host, port, outcome: 'refused' })
-    return `${target.host}:${port} is not allowed for this run; ${describe(terms.network)}`
+  function remember(host: string, sentence: string): void {
+    if (refusals.size >= MAX_REMEMBERED) refusals.delete(refusals.keys().next().value!)
+    refusals.set(host, sentence)
   }
 
-  /** Counts what goes through, and ends the connection that goes over. */
-  function counted(): Transform {
-    return new Transform({
-      transform(chunk: Buffer, _encoding, callback) {
-        bytes += chunk.length
-        callback(bytes > terms.maxBytes ? new Error('The run has used its bytes of network.') : null, chunk)
-      },
-    })
-  }
-
-  function hold(stream: Duplex): void {
-    open.add(stream)
-    stream.once('close', () => open.delete(stream))
-    stream.on('error', () => {}) // `close` follows
-  }
-
-  async function dial(target: Target): Promise<Socket> {
-    const socket = await parts.dial(
-      target,
-      terms.onConnect,
-      AbortSignal.any([closing.signal, AbortSignal.timeout(DIAL_MS)]),
+  /** Throws Refusal. */
+  async function admit(hostname: string, port: number): Promise<Place> {
+    const { host } = placeOf(hostname, port)
+    const verdict = verdictOf(network, host, port)
+    const judged = verdict === 'none' ? undefined : judge.judgePlace(hostname, port, verdict === 'port')
+    if (judged !== undefined && typeof judged !== 'string') return judged
+    await onConnect({ host, port, outcome: 'refused' })
+    throw new Refusal(
+      403,
+      judged ? `${host} ${judged}.` : `${host}:${port} is not allowed for this run; ${says(network)}.`,
     )
-    hold(socket)
-    socket.setTimeout(IDLE_MS, () => socket.destroy())
-    return socket
   }
 
-  async function connect(asked: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
-    const [, host = '', digits = ''] = /^([^:]*):(\d{1,5})$/.exec(asked.url ?? '') ?? []
-    const target = await authorize(host, Number(digits), true)
-    if (typeof target === 'string') return refuse(client, target)
-    let upstream: Socket
+  /** A connection to the place, which ends with whoever it is for. Throws Refusal. */
+  async function dial(place: Place, client: Duplex | ServerResponse): Promise<Duplex> {
+    if (budget.bytes <= 0) throw new Refusal(403, budget.spent)
+    const gone = new AbortController()
+    const leave = () => gone.abort()
+    client.once('close', leave)
+    if (client.destroyed) leave()
+    const patience = startPatience(AbortSignal.any([closing.signal, gone.signal]), CONNECT_MS, CONNECT_MS)
     try {
-      upstream = await dial({ ...target, tls: false })
+      const socket = await reach(place, onConnect, patience)
+      gone.signal.addEventListener('abort', () => socket.destroy())
+      if (gone.signal.aborted) socket.destroy()
+      return socket
     } catch (error) {
-      return refuse(client, (error as Error).message, '502 Bad Gateway')
+      if (error instanceof EgressError) throw new Refusal(error.code === 'refused' ? 403 : 502, error.message)
+      throw error
+    } finally {
+      patience.stop()
     }
+  }
+
+  async function tunnel(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
+    const { hostname, port } = readAuthority(request.url)
+    const upstream = await attempt(hostname, async () => dial(await admit(hostname, port), client))
     client.write('HTTP/1.1 200 Connection established\r\n\r\n')
     if (head.length > 0) client.unshift(head)
-    pipeline(client, counted(), upstream, ignore)
-    pipeline(upstream, counted(), client, ignore)
+    await carry.both(client, upstream)
   }
 
-  async function forward(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const url = URL.canParse(asked.url ?? '') ? new URL(asked.url!) : undefined
-    if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '') {
-      return sayNo(answer, 400, 'This is a proxy: send an http:// address, or CONNECT for https.')
-    }
-    const named = /^http:\/\/([^/?#:]*)/i.exec(asked.url!)?.[1] ?? ''
-    const target = await authorize(named, Number(url.port || 80), false)
-    if (typeof target === 'string') return sayNo(answer, 403, target)
-    let socket: Socket
+  async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = readProxied(request)
+    const port = url.port === '' ? 80 : Number(url.port)
+    const upstream = await attempt(url.hostname, async () => dial(await admit(url.hostname, port), response))
+    await exchange(request, response, upstream, url)
+  }
+
+  async function attempt(hostname: string, dialled: () => Promise<Duplex>): Promise<Duplex> {
     try {
-      socket = await dial(target)
+      const upstream = await dialled()
+      refusals.delete(hostname)
+      return upstream
     } catch (error) {
-      return sayNo(answer, 502, (error as Error).message)
+      if (error instanceof Refusal) remember(hostname, error.message)
+      throw error
     }
-    relay(asked, answer, onward(asked, url, socket))
   }
 
-  function relay(asked: IncomingMessage, answer: ServerResponse, sent: ClientRequest): void {
-    sent.once('response', (received) => {
-      answer.writeHead(received.statusCode ?? 502, received.statusMessage, endToEnd(received.rawHeaders))
-      pipeline(received, counted(), answer, ignore)
+  /** Hands the request on, once, and the answer back. */
+  async function exchange(request: IncomingMessage, response: ServerResponse, upstream: Duplex, url: URL) {
+    const { host, pathname, search } = url
+    const chunked = request.headers['transfer-encoding'] !== undefined
+    // RFC 9112, 3.2.2: the host is the address's, whatever the field said.
+    const own = { host, ...(chunked && { 'transfer-encoding': 'chunked' }), connection: 'close' }
+    const onward = send({
+      createConnection: () => upstream,
+      method: request.method,
+      path: pathname + search,
+      setHost: false,
+      headers: endToEnd(request.rawHeaders, own),
+      maxHeaderSize: MAX_HEADER_BYTES,
     })
-    sent.once('error', (error: NodeJS.ErrnoException) => {
-      if (answer.headersSent) answer.destroy()
-      else sayNo(answer, 502, `The host broke the connection off${error.code ? ` (${error.code})` : ''}.`)
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      onward.once('response', resolve)
+      onward.once('error', reject)
     })
-    pipeline(asked, counted(), sent, ignore)
+    // The answer may come before the whole request was taken: then this fails, and nobody minds.
+    pipeline(request, carry.meter(), onward).catch(() => onward.destroy())
+    const answer = await answered
+    response.writeHead(answer.statusCode!, answer.statusMessage, endToEnd(answer.rawHeaders, {}))
+    await pipeline(answer, carry.meter(), response)
   }
 
-  const server: Server = createServer({ keepAliveTimeout: IDLE_MS, requestTimeout: 0 }, (asked, answer) => {
-    forward(asked, answer).catch((error) => fail(error, () => sayNo(answer, 500, 'The proxy failed.')))
-  })
-  server.on('connect', (asked: IncomingMessage, client: Duplex, head: Buffer) => {
-    connect(asked, client, head).catch((error) => fail(error, () => client.destroy()))
-  })
-  server.on('upgrade', (_: IncomingMessage, client: Duplex) => refuse(client, 'use CONNECT for WebSockets'))
-  server.on('clientError', (_: Error, client: Duplex) => client.destroy())
-
-  function fail(error: unknown, answer: () => void): void {
-    parts.log.error({ err: error }, 'the proxy of a sandbox failed')
-    answer()
+  function reasonOf(error: unknown): Refusal {
+    if (error instanceof Refusal) return error
+    if (!closing.signal.aborted) log.debug({ err: error }, 'a connection of a sandbox broke off')
+    return new Refusal(502, 'The connection broke off.')
   }
+
+  // None of its timers runs where nothing listens: the carrier's is the one that counts.
+  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES })
+  server.on('request', (request, response) => {
+    forward(request, response).catch((error) => refuse(response, reasonOf(error)))
+  })
+  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => {
+    tunnel(request, client, head).catch((error) => refuseTunnel(client, reasonOf(error)))
+  })
+  server.on('clientError', (_, client) => {
+    refuseTunnel(client, new Refusal(400, 'this is an HTTP proxy, and that was no request to one.'))
+  })
 
   return {
     handle(connection) {
-      if (closing.signal.aborted || open.size >= 2 * MAX_CONNECTIONS) return void connection.destroy()
-      hold(connection)
+      connection.on('error', () => {}) // `close` follows
+      if (closing.signal.aborted || connections.size >= MAX_CONNECTIONS) return void connection.destroy()
+      connections.add(connection)
+      connection.once('close', () => connections.delete(connection))
+      carry.watch(connection)
       server.emit('connection', connection)
     },
+    refusalOf: (host) => refusals.get(host),
     close() {
       closing.abort()
-      for (const stream of open) stream.destroy()
+      for (const connection of connections) connection.destroy()
     },
   }
 }
 
-function onward(asked: IncomingMessage, url: URL, socket: Socket): ClientRequest {
-  return request({
-    method: asked.method,
-    path: url.pathname + url.search,
-    headers: [...endToEnd(asked.rawHeaders), 'Host', url.host, 'Connection', 'close'],
-    createConnection: () => socket,
-  })
-}
-
-/** Header lines as they came, but for those that speak of one connection alone (RFC 9110, 7.6.1), and Host. */
-function endToEnd(raw: readonly string[]): string[] {
-  const pairs = raw.flatMap((name, i) => (i % 2 === 0 ? [[name, raw[i + 1]!] as const] : []))
-  const named = pairs
-    .filter(([name]) => name.toLowerCase() === 'connection')
-    .flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/))
-  const dropped = new Set([...HOP_BY_HOP, ...named])
-  return pairs.filter(([name]) => !dropped.has(name.toLowerCase())).flat()
-}
-
-function describe(network: Network): string {
+function says(network: Network): string {
   if (network === 'disabled') return 'it has no network'
   return network === 'public' ? 'ports 80 and 443 are' : `what is: ${network.allow.join(', ') || 'nothing'}`
 }
-
-function sayNo(answer: ServerResponse, status: number, reason: string): void {
-  if (answer.headersSent) return void answer.destroy()
-  answer.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'x-errand-proxy': 'refused' })
-  answer.end(`Refused by the egress guard: ${reason}\n`)
-}
-
-function refuse(client: Duplex, reason: string, status = '403 Forbidden'): void {
-  const body = `Refused by the egress guard: ${reason}\n`
-  client.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
-}
-
-/** What a program wrote for a host, for a sentence. */
-function printable(host: string): string {
-  return JSON.stringify(host.slice(0, 100))
-}
-
-function ignore(): void {} // both ends are destroyed by pipeline: there is nobody to tell

@@ -3,6 +3,7 @@ import type { Status, StoredEvent } from '../domain/event.ts'
 import type { Story } from '../domain/fold.ts'
 import type { Interaction, RunRequest } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
+import type { AuditPage } from '../store/audit.ts'
 import type { Verdict } from './approval.ts'
 
 export interface SubmitOptions {
@@ -61,6 +62,12 @@ export interface Engine {
     readonly interactions: readonly { interaction: Interaction; usage: Usage }[]
     readonly next: string | undefined
   }>
+  /** Its audit, oldest first. Undefined where the project has none by that id. */
+  audit(
+    projectId: string,
+    interactionId: string,
+    query: { readonly pageSize: number; readonly after?: string },
+  ): Promise<AuditPage | undefined>
   /**
    * Ends a running interaction; resolves when its sandbox is dead. Again: the same. Throws ErrandError `not_found`,
    * `conflict` (already completed or failed).

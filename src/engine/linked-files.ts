@@ -7,10 +7,9 @@ import { isBucketAddress, type SignedAddress } from '../buckets/port.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { Stage } from '../domain/event.ts'
 import type { LinkedFile, RunRequest, RunSpec, StoredFile } from '../domain/interaction.ts'
-import { EgressError, type Fetched } from '../egress/port.ts'
+import { EgressError, type Fetched, type FetchOptions } from '../egress/port.ts'
 import type { Claim } from '../store/claims.ts'
 import { fetchedFilesStatement } from '../store/fetched-files.ts'
-import { createAuditor } from './auditor.ts'
 import type { EngineParts } from './parts.ts'
 import type { Recorder } from './recorder.ts'
 import { storeFile } from './store-file.ts'
@@ -20,7 +19,7 @@ const AT_ONCE = 4
 const FETCH_MS = 600_000
 const MIB = 1024 * 1024
 
-type Run = Pick<Claim, 'id' | 'projectId'>
+type Run = Pick<Claim, 'id' | 'projectId'> & Required<Pick<FetchOptions, 'onConnect'>>
 type Linked = NonNullable<RunSpec['linkedFiles']>[number]
 
 /** Throws ErrandError `invalid_request` for an address that shows by itself that it is refused. */
@@ -106,7 +105,7 @@ async function fetchOne(
       trusted,
       maxBytes: limits.fileBytes,
       timeoutMs: FETCH_MS,
-      onConnect: createAuditor(parts, run.id)('file'),
+      onConnect: run.onConnect,
     })
     if (answer.status !== 200) throw unavailable(file, `The answer was ${answer.status} instead of 200.`)
     return await storeFile(blobs, file.blob, file.name, within(room, file, answer.body), file.mimeType)

@@ -5,6 +5,7 @@ import { decodeEvent } from '../domain/event.ts'
 import { createStoryFold, type Story } from '../domain/fold.ts'
 import type { Interaction } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
+import { listAudit } from '../store/audit.ts'
 import { readEvents } from '../store/events.ts'
 import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
 import { readTurns } from '../store/turns.ts'
@@ -129,6 +130,9 @@ export function openEngine({
         page.map(async (interaction) => ({ interaction, usage: await usageOf(interaction) })),
       )
       return { interactions, next: found.length > page.length ? page.at(-1)!.id : undefined }
+    },
+    async audit(projectId, id, query) {
+      return (await findInteraction(db, id, projectId)) && listAudit(db, id, query)
     },
     cancel,
     async approve(projectId, id, verdict, keyId) {

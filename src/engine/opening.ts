@@ -1,6 +1,7 @@
 /** What the model is told before it speaks: the standing instruction, where it is, the earlier conversation, the instruction. */
 import type { RunSpec } from '../domain/interaction.ts'
 import { type Message, userText } from '../domain/message.ts'
+import { describeNetwork } from '../domain/network.ts'
 import { readEvents } from '../store/events.ts'
 import { findInteraction } from '../store/interactions.ts'
 import type { Database } from '../store/port.ts'
@@ -13,14 +14,14 @@ const ALL_EVENTS = 1_000_000
 
 /** `about`: what the run's tools have to say beforehand. */
 export function systemPrompt(spec: RunSpec, inside: string, about: readonly string[]): string | undefined {
-  const parts = [spec.systemInstruction, spec.tools.length > 0 ? surroundings(inside) : undefined, ...about]
+  const parts = [spec.systemInstruction, spec.tools.length > 0 ? surroundings(spec, inside) : undefined, ...about]
   return parts.filter((part) => part !== undefined && part !== '').join('\n\n') || undefined
 }
 
-function surroundings(inside: string): string {
+function surroundings({ network }: RunSpec, inside: string): string {
   return [
     'You work in a temporary, isolated Linux sandbox that belongs to this task alone and is thrown away at its end.',
-    `The working directory is /workspace. Inside: ${inside}. There is no network.`,
+    `The working directory is /workspace. Inside: ${inside}. ${describeNetwork(network)}`,
     'Files that you write to /workspace/outputs/ are given to the caller.',
   ].join('\n')
 }

@@ -11,8 +11,10 @@ import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
 import { readEvents } from '../store/events.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
+import { createAuditor } from './auditor.ts'
 import { readMedia } from './media.ts'
 import { createMeter, type Meter } from './meter.ts'
+import { createRunNetwork, type RunNetwork } from './network.ts'
 import { failure, type Outcome } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
 import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
@@ -88,18 +90,36 @@ async function execute(
       abort.abort(new Stop('lost'))
     },
   })
+  const auditor = createAuditor(parts, claim.id)
+  const network = createRunNetwork(parts, spec, auditor)
   let workspace: Workspace | undefined
   try {
     if (past.restored.stage === 'queued') recorder.append({ type: 'stage', stage: 'working' })
     const meter = startMeter(parts, claim, spec, past.turns, past.restored.finishedToolCalls)
     onMeter(meter)
-    workspace = openWorkspace(parts, claim, spec, recorder, meter, past.restored.sandbox, remainingMs, signal)
+    const { restored } = past
+    workspace = openWorkspace(parts, claim, spec, recorder, meter, restored.sandbox, network, remainingMs, signal)
     const outcome =
       past.problem ??
-      (await work({ parts, claim, spec, recorder, meter, workspace, restored: past.restored, remainingMs, signal }))
+      (await work({
+        parts,
+        claim,
+        spec,
+        recorder,
+        meter,
+        workspace,
+        audit: auditor.audit,
+        network,
+        restored,
+        remainingMs,
+        signal,
+      }))
+    network.close()
+    await auditor.settle()
     if (outcome) await settle(parts, claim, recorder, meter, workspace, outcome)
   } finally {
     clearTimeout(timer)
+    network.close()
     // At shutdown the sandbox is left for whoever goes on; a lost one belongs to somebody else already.
     const cause = stopCause(signal)
     if (cause !== 'shutdown' && cause !== 'lost') await workspace?.destroy()
@@ -156,6 +176,7 @@ function openWorkspace(
   recorder: Recorder,
   meter: Meter,
   inherited: Inheritance,
+  { connect }: RunNetwork,
   remainingMs: () => number,
   signal: AbortSignal,
 ): Workspace {
@@ -169,6 +190,7 @@ function openWorkspace(
     remainingMs,
     signal,
     inherited,
+    connect,
     onProvision(state) {
       recorder.append({ type: 'stage', stage: state === 'started' ? 'provisioning' : 'working' })
       if (state === 'ready') meter.startSandbox()

@@ -6,11 +6,12 @@ import type { Model, ModelDescription } from '../models/port.ts'
 import { SandboxError } from '../sandbox/port.ts'
 import type { Claim } from '../store/claims.ts'
 import type { RunScope } from '../tools/port.ts'
-import { createAuditor } from './auditor.ts'
+import type { Auditor } from './auditor.ts'
 import { fetchLinkedFiles } from './linked-files.ts'
 import { runLoop } from './loop.ts'
 import { keepMedia } from './media.ts'
 import type { Meter } from './meter.ts'
+import type { RunNetwork } from './network.ts'
 import { openingMessages, systemPrompt } from './opening.ts'
 import { failure, type Outcome } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
@@ -30,6 +31,8 @@ export interface Work {
   readonly recorder: Recorder
   readonly meter: Meter
   readonly workspace: Workspace
+  readonly audit: Auditor['audit']
+  readonly network: RunNetwork
   readonly restored: Restored
   readonly remainingMs: () => number
   readonly signal: AbortSignal
@@ -46,7 +49,8 @@ export async function work(run: Work): Promise<Outcome | undefined> {
   let toolbox: Toolbox | undefined
   try {
     const model: Model = await entry.open()
-    const spec = await fetchLinkedFiles(parts, claim, accepted, recorder, restored.stage, signal)
+    const files = { ...claim, onConnect: run.audit('file') }
+    const spec = await fetchLinkedFiles(parts, files, accepted, recorder, restored.stage, signal)
     const opening = await openingMessages(parts.db, spec)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry, redactor), redactor)
@@ -88,7 +92,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
 }
 
 function scopeOf(
-  { parts, claim, recorder, workspace, remainingMs, signal }: Work,
+  { parts, claim, recorder, workspace, audit, network, remainingMs, signal }: Work,
   spec: RunSpec,
   { vision, documents }: ModelDescription,
   redactor: Redactor,
@@ -103,7 +107,8 @@ function scopeOf(
     documents,
     openSandbox: () => workspace.open(spec.inputFiles),
     openCompanion: workspace.openCompanion,
-    audit: createAuditor(parts, claim.id),
+    openProxy: network.openProxy,
+    audit,
     conceal: redactor.conceal,
     warn: ({ message, ...warning }) =>
       recorder.append({ type: 'warning', ...warning, message: redactor.redact(message) }),

@@ -34,6 +34,8 @@ export interface WorkspaceOptions {
   readonly signal: AbortSignal
   /** What an earlier worker left. */
   readonly inherited: Inheritance
+  /** Called with the main sandbox before anything runs in it: made now, or taken up. */
+  readonly connect: (sandbox: Sandbox) => Promise<void>
   /** Called when a sandbox is about to be made, and when it is ready. */
   readonly onProvision: (state: 'started' | 'ready') => void
 }
@@ -75,6 +77,7 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     const sandbox = await sandboxes.open({ ...spec(), mounts: await options.mounts() }, signal)
     if (inherited === 'ready' && sandbox.fresh) lost = true
     inherited = 'none'
+    await options.connect(sandbox)
     if (sandbox.fresh) await putFiles(options, sandbox, inputFiles)
     options.onProvision('ready')
     return sandbox

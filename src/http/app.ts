@@ -9,6 +9,7 @@ import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
+import { auditRoutes } from './audit.ts'
 import { credentialRoutes } from './credentials.ts'
 import { docsRoutes } from './docs.ts'
 import type { Edge } from './edge.ts'
@@ -77,6 +78,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     agentRoutes(app, edge)
     interactionRoutes(app, edge)
     approvalRoutes(app, edge)
+    auditRoutes(app, edge)
     credentialRoutes(app, edge)
     skillRoutes(app, edge)
     fileRoutes(app, edge)

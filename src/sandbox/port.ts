@@ -133,6 +133,8 @@ export interface Sandbox {
   openFile(path: string, maxBytes: number): AsyncIterable<Uint8Array>
   /** Regular files and directories below `path`, sorted, at most `maxEntries`; symlinks are listed as `other`, never followed. */
   list(path: string, options: { readonly recursive: boolean; readonly maxEntries: number }): Promise<Entry[]>
+  /** Variables on top of the sandbox's own environment, for sessions and programs that start from now on. */
+  setEnvironment(variables: Readonly<Record<string, string>>): Promise<void>
   /** Starts a program. A failure to start shows as its exit: 127 where there is no such program. `onStderr` hears its first 256 KiB. */
   spawn(request: SpawnRequest, onStderr?: (text: string) => void): SandboxProcess
   /**

@@ -4,6 +4,7 @@
  *
  *     exec   → out…, live… → done    kill ends it            write → chunk (each acked) → commit | abort → done
  *     list   → done                 lease → (nothing)        read  → chunk (each acked) → done;  abort → done
+ *     env    → done
  *     spawn  → its stream, err… → done     kill ends it      listen → listening → accept… with a stream each;  abort → done
  *
  * A stream is chunks both ways, each acked, with `commit` (from outside) and `fin` (from inside) at the end of a direction
@@ -30,6 +31,7 @@ export type SandboxRequest =
   | { op: 'list'; id: number; path: string; recursive: boolean; maxEntries: number }
   | { op: 'spawn'; id: number; argv: readonly string[]; env: object; cwd?: string; pipes: 'stdio' | 'fd34' }
   | { op: 'listen'; id: number; port: number }
+  | { op: 'env'; id: number; variables: Readonly<Record<string, string>> }
   | { op: 'chunk' | 'ack' | 'commit' | 'abort'; id: number; conn?: number }
   | { op: 'lease'; id: number; ms: number }
 

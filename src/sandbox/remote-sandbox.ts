@@ -1,4 +1,4 @@
-/** A sandbox as the engine sees it: the port's five verbs, spoken to the host over one connection. */
+/** A sandbox as the engine sees it: the port's verbs, spoken to the host over one connection. */
 import type { Connection } from './connection.ts'
 import { type ExecResult, type Sandbox, SandboxError } from './port.ts'
 import { type Address, CHUNK_BYTES, CHUNK_WINDOW, MAX_CODE_BYTES } from './protocol.ts'
@@ -14,6 +14,9 @@ export function createRemoteSandbox(connection: Connection, address: Address, fr
     async list(path, { recursive, maxEntries }) {
       const { entries = [] } = await connection.start({ op: 'list', ...address, path, recursive, maxEntries }).done
       return entries
+    },
+    async setEnvironment(variables) {
+      await connection.start({ op: 'env', ...address, variables }).done
     },
     spawn: (request, onStderr) => spawn(connection, address, request, onStderr),
     listen: (port, onConnection) => listen(connection, address, port, onConnection),

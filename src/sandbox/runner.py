@@ -1589,6 +1589,9 @@ def handle(header, payload):
                 break
     elif op == 'list':
         list_entries(header)
+    elif op == 'env':
+        os.environ.update(header['variables'])  # what is forked from now on has them
+        loop.send({'id': key, 'op': 'done'})
     elif op == 'lease':
         loop.at('deadline', time.monotonic() + header['ms'] / 1000, lambda: os._exit(0))
     elif not transfer:

@@ -21,6 +21,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0004-result-media', statements: resultMedia },
   { name: '0005-approvals', statements: approvals },
   { name: '0006-skills', statements: skills },
+  { name: '0007-audit-pages', statements: auditPages },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -285,5 +286,14 @@ function skills({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
       .addColumn('size', 'bigint', (c) => c.notNull())
       .addColumn('file_count', integer, (c) => c.notNull())
       .addColumn('released_at', 'bigint'),
+  ].map((statement) => statement.compile())
+}
+
+/** Entries of the audit are paged, and may stand for several contacts. */
+function auditPages({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  return [
+    schema.alterTable('audit').addColumn('id', text, (c) => c.notNull().defaultTo('')),
+    schema.alterTable('audit').addColumn('count', integer, (c) => c.notNull().defaultTo(1)),
   ].map((statement) => statement.compile())
 }

@@ -131,11 +131,15 @@ export interface ResultMediaTable {
 /** Hosts outside that were turned to on a run's behalf. */
 export interface AuditTable {
   interaction_id: string
+  /** Empty in rows of before there were any. */
+  id: string
   at: number
   kind: string
   host: string
   port: number
   outcome: string
+  /** Contacts that the row stands for. */
+  count: number
 }
 
 /** What people decided about tool calls that wait for approval. */

@@ -3,6 +3,7 @@
  * the model has to act on it; only a sandbox that can't be had is thrown.
  */
 import { z } from 'zod'
+import { describeNetwork, type Network } from '../domain/network.ts'
 import type { ExecResult, Language, LimitHit } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
 import { cutMiddle } from './cut.ts'
@@ -34,11 +35,16 @@ const ARGUMENTS = toolArguments(
 const DESCRIPTION = `Runs code in an isolated Linux sandbox and returns what it printed (stdout and stderr).
 Each language keeps one session: variables, imports and functions of earlier calls are still there. In Python the value of the last expression is shown.
 The working directory holds the input files. Files saved under outputs/ are returned to the caller, and matplotlib figures by themselves; nothing else outlives the run.
-There is no network: packages can't be installed; use what is there, above all the standard library.`
+`
 
-export function createCodeExecution(): Tool {
+const WITHOUT_NETWORK =
+  "There is no network: packages can't be installed; use what is there, above all the standard library."
+
+/** `network`: what programs inside can reach. */
+export function createCodeExecution(network: Network = 'disabled'): Tool {
+  const description = DESCRIPTION + (network === 'disabled' ? WITHOUT_NETWORK : describeNetwork(network))
   return {
-    definition: { name: 'code_execution', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
+    definition: { name: 'code_execution', description, parameters: ARGUMENTS.parameters },
     keyed: true,
     async run(args, context) {
       const checked = ARGUMENTS.check(args)

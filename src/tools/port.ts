@@ -8,7 +8,8 @@ import type { ContactKind } from '../domain/contact.ts'
 import type { Warning } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { MediaPart } from '../domain/message.ts'
-import type { Contact } from '../egress/port.ts'
+import type { Network } from '../domain/network.ts'
+import type { Contact, SandboxProxy } from '../egress/port.ts'
 import type { ToolDefinition } from '../models/port.ts'
 import type { Sandbox, SandboxSpec } from '../sandbox/port.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -74,6 +75,8 @@ export interface RunScope {
   openSandbox(): Promise<Sandbox>
   /** A sandbox beside it, by its name: made now, or the one that still lives. Gone with the run at the latest. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
+  /** A proxy for the programs of a companion: `sandbox.listen(3128, proxy.handle)`. It ends with the run at the latest. */
+  openProxy(kind: ContactKind, network: Network): SandboxProxy
   /** What to hand to the guard as `onConnect`: each host that is turned to stands in the run's audit before it is dialled. */
   audit(kind: ContactKind): (contact: Contact) => Promise<void>
   /** From now on these texts are not shown: not in what tools answer, not in warnings, not to the model. */

@@ -82,12 +82,12 @@ log: debug
 workerSlots: 7
 defaultModel: m
 models: {m: {provider: demo}}
-sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, files: 200, outputBytes: 4096, max: {memoryMiB: 200, cpus: 2, pids: 21, workspaceMiB: 31, files: 201, outputBytes: 4097}, pool: 1, maxOpen: 2, rootfs: /r}
+sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, files: 200, outputBytes: 4096, max: {memoryMiB: 200, cpus: 2, pids: 21, workspaceMiB: 31, files: 201, outputBytes: 4097}, pool: 1, maxOpen: 2, rootfs: /r, network: [API.Example.com, '*.example.org.:8443'], networkBytes: 5000}
 files:
   s3: {allow: [a-bucket/in], region: eu-1, endpoint: 'https://s3.example', accessKeyIdEnv: A, secretAccessKeyEnv: B, pathStyle: off}
   gs: {allow: {'*': [a-bucket]}, endpoint: 'https://gs.example', accessKeyIdEnv: C, secretAccessKeyEnv: D, credentialsFile: g.json}
 search: {provider: searxng, baseUrl: 'http://127.0.0.1:8888/', apiKeyEnv: K}
-egress: {allowPrivate: ['10.1.0.0/16', '127.0.0.1:9000']}
+egress: {allowPrivate: ['10.1.0.0/16', '127.0.0.1:9000'], caFile: ca.pem}
 metrics: {port: 9, key: 0123456789abcdef}
 limits:
 ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
@@ -111,6 +111,9 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
     expect(config.sandbox).toMatchObject({ driver: 'docker', cpus: 0.5, rootfs: '/r' })
     expect(config.search).toEqual({ provider: 'searxng', baseUrl: 'http://127.0.0.1:8888', apiKeyEnv: 'K' })
     expect(config.egress.allowPrivate).toEqual(['10.1.0.0/16', '127.0.0.1:9000'])
+    expect(config.egress.caFile).toBe(join(cwd, 'ca.pem'))
+    expect(config.limits.network).toEqual({ allow: ['api.example.com', '*.example.org:8443'] })
+    expect(config.limits.networkBytes).toBe(5000)
     expect(config.limits.sandbox.memoryMiB).toEqual({ default: 100, min: 64, max: 200 })
     expect(config.limits).toMatchObject({ jsonDepth: 4242, maxTurnDuration: { default: 3, min: 2, max: 4 } })
     for (const { path } of SETTINGS) {

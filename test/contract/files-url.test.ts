@@ -7,9 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { auditOf } from '../../src/store/audit.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { auditOf } from '../support/audit.ts'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
 import { bash, scripted, toolRunner } from '../support/tool-run.ts'
 import { checkEnded, ended } from './invariants.ts'
@@ -66,15 +65,6 @@ function serve(bytes: string | Uint8Array, path = `/${pages.size}`): string {
   return origin + path
 }
 
-async function audit(id: string): Promise<object[]> {
-  const db = await openSqlite(join(server.dataDir, 'errand.db'))
-  try {
-    return (await auditOf(db, id)).map(({ at, ...entry }) => entry)
-  } finally {
-    await db.close()
-  }
-}
-
 /** A run that could not have its file; no model was asked. */
 async function unavailable(url: string): Promise<{ answer: Answer; message: string }> {
   const before = provider.requests.length
@@ -118,13 +108,17 @@ describe('a file by URL', () => {
     expect(outputs[0]).toContain('arrived')
     // Only 127.0.0.1 with this port is open; localhost is that address.
     const port = Number(new URL(origin).port)
-    const entry = { kind: 'file', port, outcome: 'dialled' }
-    expect(await audit(body.interactionId)).toEqual([
+    const entry = { kind: 'file', port, outcome: 'dialled', count: 1 }
+    expect(await auditOf(server, body.interactionId)).toEqual([
       { ...entry, host: '127.0.0.1' },
       { ...entry, host: 'localhost' },
     ])
     expect((await server.request('DELETE', `${PATH}/${body.interactionId}`)).status).toBe(200)
-    expect(await audit(body.interactionId)).toEqual([])
+    expect((await server.get(`${PATH}/${body.interactionId}/audit`)).status).toBe(404)
+    const db = new DatabaseSync(join(server.dataDir, 'errand.db'), { readOnly: true })
+    const left = db.prepare('select count(*) as rows from audit where interaction_id = ?').get(body.interactionId)
+    db.close()
+    expect(left).toEqual({ rows: 0 })
   })
 
   it('is told in stages, and its address is shown and kept nowhere', async () => {

@@ -2,9 +2,8 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { auditOf } from '../../src/store/audit.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { auditOf } from '../support/audit.ts'
 import { openSearchService, SEARXNG_ANSWER, type SearchService } from '../support/search-service.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { toolRunner } from '../support/tool-run.ts'
@@ -39,15 +38,6 @@ const run = toolRunner(
 const search = (args: object) => ({ name: 'web_search', args })
 const TOOLS = { tools: ['web_search'] }
 
-async function audit(id: string): Promise<object[]> {
-  const db = await openSqlite(join(server.dataDir, 'errand.db'))
-  try {
-    return (await auditOf(db, id)).map(({ at, ...entry }) => entry)
-  } finally {
-    await db.close()
-  }
-}
-
 describe('a run that searches', () => {
   it('gives the model a clear list, and has the service in its audit', async () => {
     service.answer({ body: SEARXNG_ANSWER })
@@ -65,8 +55,8 @@ describe('a run that searches', () => {
     expect(body.executionTrace[0]).toMatchObject({ type: 'tool_call', name: 'web_search', args: { query: 'otters' } })
     expect(provider.requests.at(-1)!.body.messages.at(-1)!.content).toBe(outputs[0])
     expect(body.usage).toMatchObject({ tool_calls: 1, sandbox_ms: 0 })
-    expect(await audit(body.interactionId)).toEqual([
-      { kind: 'search', host: '127.0.0.1', port: service.port, outcome: 'dialled' },
+    expect(await auditOf(server, body.interactionId)).toEqual([
+      { kind: 'search', host: '127.0.0.1', port: service.port, outcome: 'dialled', count: 1 },
     ])
   })
 

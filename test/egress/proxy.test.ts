@@ -39,7 +39,8 @@ async function openProxy(
       return ['127.0.0.1']
     },
   })
-  const proxy = egress.openProxy({ network, maxBytes, onConnect: async (contact) => void contacts.push(contact) })
+  const budget = { bytes: maxBytes, spent: 'this run has used its bytes of network.' }
+  const proxy = egress.openProxy({ network, budget, onConnect: async (contact) => void contacts.push(contact) })
   const server: Server = createServer((socket) => proxy.handle(socket)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   closers.push(() => server.close(), proxy.close)
@@ -136,14 +137,14 @@ it('says what is allowed where something is not', async () => {
   const world = await openProxy({ allow: ['example.com'] }, [])
   const { status, body } = await ask(world, 'http://other.com/')
   expect(status).toBe(403)
-  expect(body).toBe('Refused by the egress guard: other.com:80 is not allowed for this run; what is: example.com\n')
+  expect(body).toBe('Refused by the egress guard: other.com:80 is not allowed for this run; what is: example.com.\n')
 })
 
 it('ends what goes over the bytes of the run, in whatever direction', async () => {
   const site = await serve((_, answer) => answer.end(Buffer.alloc(100_000)))
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port], 50_000)
   await expect(ask(world, `http://example.com:${site.port}/`)).rejects.toThrow()
-  expect((await ask(world, `http://example.com:${site.port}/`)).body).toContain('has used its 50000 bytes')
+  expect((await ask(world, `http://example.com:${site.port}/`)).body).toContain('has used its bytes')
 })
 
 it('headers that are the proxy’s alone don’t go on', async () => {

@@ -157,6 +157,9 @@ export function createScriptedEngine(): ScriptedEngine {
       const story = fold.story()
       return { interaction: toInteraction(run, story.end?.status, story.error), story, usage: USAGE }
     },
+    async audit(projectId, id) {
+      return find(projectId, id) && { entries: [], next: undefined }
+    },
     async list(projectId, { pageSize, after, order }) {
       const own = runs.filter((run) => run.projectId === projectId)
       if (order === 'desc') own.reverse()

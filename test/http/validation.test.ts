@@ -4,7 +4,9 @@ import { type Edge, openEdge } from './edge.ts'
 
 let edge: Edge
 beforeAll(async () => {
-  edge = await openEdge({ limits: { inlineFilesBytes: 100, labels: 2, files: 3, tools: 4 } })
+  edge = await openEdge({
+    limits: { network: { allow: ['*.up.com'] }, inlineFilesBytes: 100, labels: 2, files: 3, tools: 4 },
+  })
 })
 afterAll(() => edge.close())
 
@@ -44,8 +46,42 @@ test.each<[object, string | undefined, string]>([
   [{ labels: { a: 1 } }, 'labels.a', 'must be a string'],
   [{ labels: { a: 'x'.repeat(513) } }, 'labels.a', 'at most 512'],
   [{ labels: { ['k'.repeat(65)]: '' } }, `labels.${'k'.repeat(65)}`, 'longer than 64'],
-  [{ network: 'public' }, 'network', 'allows no network to sandboxes'],
-  [{ network: { allow: ['example.com'] } }, 'network', 'allows no network to sandboxes'],
+  [
+    { network: 'public' },
+    'network',
+    'must be "disabled" or an allow-list: the operator of this server allows *.up.com',
+  ],
+  [{ network: { allow: ['example.com'] } }, 'network', 'asks for example.com, but the operator of this server allows'],
+  [{ network: { allow: ['a.up.com', 'up.com'] } }, 'network', 'asks for up.com, but'],
+  [{ network: { allow: ['a.up.com:8443'] } }, 'network', 'asks for a.up.com:8443, but'],
+  [{ network: { allow: ['*.notup.com'] } }, 'network', 'asks for *.notup.com, but'],
+  [{ network: { allow: ['http://a.up.com'] } }, 'network.allow[0]', 'must be a host'],
+  [{ network: { allow: ['a.up.com', '127.0.0.1'] } }, 'network.allow[1]', 'must be a name'],
+  [{ network: { allow: ['0x7f.1'] } }, 'network.allow[0]', 'must be a name'],
+  [{ network: { allow: ['[::1]:80'] } }, 'network.allow[0]', 'must be a host'],
+  [{ network: { allow: ['*.com'] } }, 'network.allow[0]', 'top-level domain'],
+  [{ network: { allow: ['a.*.com'] } }, 'network.allow[0]', 'must be a host'],
+  [{ network: { allow: ['*'] } }, 'network.allow[0]', 'must be a host'],
+  [{ network: { allow: ['a.up.com\u0000'] } }, 'network.allow[0]', 'must be a host'],
+  [{ network: { allow: ['a.up.com\n'] } }, 'network.allow[0]', 'must be a host'],
+  [{ network: { allow: ['münchen.up.com'] } }, 'network.allow[0]', 'punycode'],
+  [{ network: { allow: ['a.up.com:0'] } }, 'network.allow[0]', 'port from 1'],
+  [{ network: { allow: ['a.up.com:65536'] } }, 'network.allow[0]', 'port from 1'],
+  [
+    { network: { allow: ['a.up.com'], inject: [{ host: 'b.up.com', credentialId: 'c' }] } },
+    'network.inject[0].host',
+    'must be among the hosts',
+  ],
+  [
+    { network: { allow: ['*.up.com'], inject: [{ host: '*.up.com', credentialId: 'c' }] } },
+    'network.inject[0].host',
+    'must be one host',
+  ],
+  [
+    { network: { allow: ['a.up.com'], inject: [{ host: 'a.up.com', header: 'Host', credentialId: 'c' }] } },
+    'network.inject[0].header',
+    'HTTP itself needs',
+  ],
   [{ network: 'open' }, 'network', '"disabled", "public"'],
   [{ webhook: { url: 'https://example.com' } }, 'webhook', 'not available in this version'],
   [{ mcp: [{}] }, 'mcp[0].name', 'is required'],

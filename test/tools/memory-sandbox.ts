@@ -64,6 +64,7 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
       exited: Promise.resolve({ kind: 'exit', code: 127 }),
       kill() {},
     }),
+    async setEnvironment() {},
     async listen() {
       throw new SandboxError('unavailable', 'nothing is run here')
     },

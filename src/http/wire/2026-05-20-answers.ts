@@ -48,7 +48,22 @@ const mcpServer = z
   })
   .meta({ title: 'McpServerAnswer', description: 'An MCP server, without secrets.' })
 
-const network = z.union([z.enum(['disabled', 'public']), z.object({ allow: z.array(z.string()) })])
+const network = z.union([
+  z.enum(['disabled', 'public']),
+  z.object({
+    allow: z.array(z.string()),
+    inject: z
+      .array(
+        z.object({
+          host: z.string(),
+          header: z.string(),
+          credentialId: z.string(),
+          format: z.string().optional(),
+        }),
+      )
+      .optional(),
+  }),
+])
 const labels = z.record(z.string(), z.string())
 const nextPageToken = z.string().optional().meta({ description: 'For the next page; absent on the last one.' })
 

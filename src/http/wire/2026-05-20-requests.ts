@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { TOOL_NAMES } from '../../domain/agent.ts'
 import type { Limits, Range, SandboxLimits } from '../../domain/limits.ts'
+import { networkSchema } from './network.ts'
 import { authentication } from './secrets.ts'
 
 const MAX_NAME_CHARS = 128
@@ -164,15 +165,7 @@ function settingFields(limits: Limits) {
       description:
         'MCP servers whose tools the agent may use, as `server__tool`. One that can’t be used is told in `warnings`, and the run goes on without it.',
     }),
-    network: z
-      .union([z.enum(['disabled', 'public']), z.object({ allow: z.array(text(MAX_NAME_CHARS).min(1)).max(100) })], {
-        error: 'must be "disabled", "public", or {"allow": ["host", "*.host"]}',
-      })
-      .nullish()
-      .meta({
-        description:
-          'What the sandbox may reach. This server’s operator allows `"disabled"` alone, which is the default.',
-      }),
+    network: networkSchema(limits.network).nullish(),
     policy: policy(limits)
       .nullish()
       .meta({ description: 'Limits of a run: time, output tokens, cost, what its sandbox may use.' }),

@@ -8,15 +8,16 @@ import type { Story, TraceStep } from '../../domain/fold.ts'
 import type { Interaction } from '../../domain/interaction.ts'
 import type { Limits, SandboxLimits } from '../../domain/limits.ts'
 import type { Authentication, McpServer, RequireApproval, RunMcpServer } from '../../domain/mcp.ts'
-import { beyondCeiling } from '../../domain/network.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { check, unknownFields, wrongField } from '../fields.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
 import { createRequestSchemas } from './2026-05-20-requests.ts'
 import { approval, decodeApproval } from './approvals.ts'
+import { audit, encodeAudit } from './audit.ts'
 import type { Body, Codec, Form, Presentation } from './codec.ts'
 import { credentialSchemas, decodeCredentialPatch, decodeNewCredential, encodeCredential } from './credentials.ts'
 import { decodeFiles } from './input-files.ts'
+import { decodeNetwork, type SentNetwork } from './network.ts'
 import { decodeResponseFormat } from './response-format.ts'
 import { type SentAuthentication, toSecret } from './secrets.ts'
 import {
@@ -45,6 +46,7 @@ export function createRevision20260520(limits: Limits): Codec {
       interactionList,
       eventStream,
       approval,
+      audit,
       ...credentialSchemas,
       ...skillSchemas,
     },
@@ -54,7 +56,7 @@ export function createRevision20260520(limits: Limits): Codec {
       refuseStoredSecrets(fields.mcp)
       return {
         id,
-        config: toSettings(fields),
+        config: toSettings(fields, limits),
         warnings: unknownFields(requests.newAgent, body, AGENT_READ_ONLY),
       }
     },
@@ -63,7 +65,7 @@ export function createRevision20260520(limits: Limits): Codec {
       const fields = check(requests.agentPatch, body)
       refuseStoredSecrets(fields.mcp)
       return {
-        patch: toSettings(fields, (entries) => entries),
+        patch: toSettings(fields, limits, (entries) => entries),
         warnings: unknownFields(requests.agentPatch, body, AGENT_READ_ONLY),
       }
     },
@@ -80,7 +82,7 @@ export function createRevision20260520(limits: Limits): Codec {
           instruction: fields.instruction,
           agentId: fields.agentId,
           agentVersion: fields.agentVersion,
-          settings: toSettings({ systemInstruction, model, tools, skills, mcp, network, policy }),
+          settings: toSettings({ systemInstruction, model, tools, skills, mcp, network, policy }, limits),
           labels: withoutNulls(fields.labels ?? {}),
           files: decodeFiles(fields.files ?? [], limits.inlineFilesBytes),
           responseFormat: fields.responseFormat && decodeResponseFormat(fields.responseFormat),
@@ -110,6 +112,7 @@ export function createRevision20260520(limits: Limits): Codec {
     encodeSkillVersions,
     encodeEvent,
     decodeApproval,
+    encodeAudit,
     decodeNewCredential,
     decodeCredentialPatch,
     encodeCredential,
@@ -123,9 +126,9 @@ export function createRevision20260520(limits: Limits): Codec {
 /** The fields as the domain has them: lists of MCP servers in one form, `network` checked against what is allowed. */
 function toSettings<F extends SentSettings>(
   fields: F,
+  { network: ceiling }: Limits,
   policyOf: (sent: object) => object = withoutNullsBelow,
 ): AgentConfig {
-  refuseNetwork(fields.network)
   const settings: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(fields)) if (value !== undefined) settings[key] = value
   for (const key of ['policy', 'labels']) if (settings[key]) settings[key] = policyOf(settings[key] as object)
@@ -133,6 +136,7 @@ function toSettings<F extends SentSettings>(
     refuseSameNames(fields.mcp)
     settings.mcp = fields.mcp.map(toMcpServer)
   }
+  if (fields.network) settings.network = decodeNetwork(fields.network, ceiling)
   return settings as AgentConfig
 }
 
@@ -148,14 +152,8 @@ type Nullable<T> = { readonly [K in keyof T]?: T[K] | null }
 
 interface SentSettings {
   readonly mcp?: readonly SentMcpServer[] | null
-  readonly network?: AgentConfig['network'] | null
+  readonly network?: SentNetwork | null
   readonly policy?: Nullable<Omit<Policy, 'sandbox'> & { readonly sandbox?: Nullable<SandboxLimits> | null }> | null
-}
-
-function refuseNetwork(network: AgentConfig['network'] | null): void {
-  if (network === undefined || network === null) return
-  const beyond = beyondCeiling(network, 'disabled')
-  if (beyond !== undefined) throw wrongField('network', beyond)
 }
 
 function toMcpServer(sent: SentMcpServer, i: number): McpServer {

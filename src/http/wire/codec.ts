@@ -15,6 +15,7 @@ import type { Usage } from '../../domain/usage.ts'
 import type { Verdict } from '../../engine/approval.ts'
 import type { InteractionView } from '../../engine/engine.ts'
 import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
+import type { AuditEntry } from '../../store/audit.ts'
 import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
 
 /** `short`: usage with two fields, arguments of tool calls as JSON text (spec.md 2.5). */
@@ -63,6 +64,7 @@ export interface CodecSchemas {
   readonly interactionList: z.ZodType
   readonly eventStream: z.ZodType
   readonly approval: z.ZodType
+  readonly audit: z.ZodType
   readonly newCredential: z.ZodType
   readonly credentialPatch: z.ZodType
   readonly credential: z.ZodType
@@ -90,6 +92,7 @@ export interface Codec {
   ): Body
   /** Undefined where there was no body. */
   decodeApproval(body: unknown): Verdict
+  encodeAudit(entries: readonly AuditEntry[], nextPageToken: string | undefined): Body
   decodeNewCredential(body: unknown): NewCredentialRequest
   decodeCredentialPatch(body: unknown): CredentialPatchRequest
   encodeCredential(credential: Credential, warnings?: readonly Warning[]): Body

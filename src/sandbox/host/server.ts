@@ -26,7 +26,7 @@ interface Going {
   drop(): void
 }
 
-const HANDED_ON = ['exec', 'read', 'write', 'list', 'spawn', 'listen'] as const
+const HANDED_ON = ['exec', 'read', 'write', 'list', 'spawn', 'listen', 'env'] as const
 type HandedOn = (typeof HANDED_ON)[number]
 
 function isHandedOn(request: HostRequest): request is HostRequest & { op: HandedOn } {

@@ -1,0 +1,71 @@
+/** What is said at the proxy: how a request is read, which of its header fields go on, how a refusal is told. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+
+/** A sentence for whoever runs the client inside, model or person. */
+export class Refusal extends Error {
+  readonly status: 400 | 403 | 502
+  constructor(status: Refusal['status'], sentence: string) {
+    super(sentence)
+    this.status = status
+  }
+}
+
+/** RFC 9110, 7.6.1, and what is said to a proxy alone. */
+const HOP_BY_HOP = [
+  ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'proxy-authenticate', 'te', 'trailer'],
+  ...['transfer-encoding', 'upgrade', 'expect'],
+]
+const AMBIGUOUS = /[\u0000-\u0020\u007f-\uffff\\]/
+/** A refused client that does not close is closed. */
+const LINGER_MS = 1_000
+
+/** The target of a CONNECT; the host as the URL standard writes it. Throws Refusal. */
+export function readAuthority(text = ''): { readonly hostname: string; readonly port: number } {
+  const [, host = '', port] = /^([A-Za-z0-9.-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\]):(\d{1,5})$/.exec(text) ?? []
+  const address = `http://${host}/`
+  if (host === '' || Number(port) < 1 || Number(port) > 65_535 || !URL.canParse(address)) {
+    throw new Refusal(400, 'CONNECT needs a host name and a port, such as example.com:443.')
+  }
+  return { hostname: new URL(address).hostname, port: Number(port) }
+}
+
+/** The address of a request in absolute form. Throws Refusal. */
+export function readProxied({ url: text = '' }: IncomingMessage): URL {
+  if (/^https:/i.test(text)) throw new Refusal(400, 'https goes through the proxy by CONNECT.')
+  if (!/^http:\/\/[^/]/i.test(text) || AMBIGUOUS.test(text) || !URL.canParse(text)) {
+    throw new Refusal(400, 'this is a proxy: send a whole http:// address, or CONNECT for https.')
+  }
+  const url = new URL(text)
+  if (url.username === '' && url.password === '') return url
+  throw new Refusal(400, 'the address must not contain a user name or password.')
+}
+
+/** Header fields, name and value in turn, without those that are for this hop alone; `own` replaces what was sent. */
+export function endToEnd(raw: readonly string[], own: Readonly<Record<string, string>>): string[] {
+  const fields = raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1]!] as const] : []))
+  const named = fields.flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []))
+  const dropped = new Set([...HOP_BY_HOP, ...named, ...Object.keys(own)].map((name) => name.trim().toLowerCase()))
+  return [...fields.filter(([name]) => !dropped.has(name.toLowerCase())).flat(), ...Object.entries(own).flat()]
+}
+
+export function refuse(response: ServerResponse, { status, message }: Refusal): void {
+  if (response.headersSent || response.destroyed) return void response.destroy()
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' })
+  response.end(`${said(status, message)}\n`)
+}
+
+/** Clients show the reason of a CONNECT that failed, seldom its body: the sentence stands in both. */
+export function refuseTunnel(client: Duplex, { status, message }: Refusal): void {
+  if (client.destroyed || !client.writable) return void client.destroy()
+  const sentence = said(status, message)
+  const body = `${sentence}\n`
+  const fields = `Content-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close`
+  client.end(`HTTP/1.1 ${status} ${sentence.replace(/[^\x20-\x7e]/g, '?')}\r\n${fields}\r\n\r\n${body}`)
+  client.resume()
+  setTimeout(() => client.destroy(), LINGER_MS).unref()
+}
+
+function said(status: Refusal['status'], message: string): string {
+  return `${status === 502 ? 'The egress guard' : 'Refused by the egress guard'}: ${message}`
+}

@@ -1,0 +1,97 @@
+/**
+ * The network of a run's sandboxes. The guard's proxy stands outside; inside, the runner listens in its place and the
+ * environment names it. There is nothing else: no resolver, no route. Each worker opens it anew on the sandbox that it
+ * makes or takes up.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ContactKind } from '../domain/contact.ts'
+import type { RunSpec } from '../domain/interaction.ts'
+import type { Network } from '../domain/network.ts'
+import type { Budget, SandboxProxy } from '../egress/port.ts'
+import { type Sandbox, SandboxError } from '../sandbox/port.ts'
+import type { Auditor } from './auditor.ts'
+import type { EngineParts } from './parts.ts'
+
+const PORT = 3128
+/** Not of a kind that code lists or clears by the way; it may do with it what it likes, the trust is its own. */
+const TRUSTED = '/tmp/.errand/trusted.pem'
+/** The listener of a worker that died goes with its connection: in a moment. */
+const LISTEN_TRIES = 50
+const LISTEN_RETRY_MS = 100
+
+export interface RunNetwork {
+  /** Gives the sandbox that code runs in what the run's network allows. Throws SandboxError. */
+  connect(sandbox: Sandbox): Promise<void>
+  /** A proxy for another sandbox of the run; all of them share the run's bytes. */
+  openProxy(kind: ContactKind, network: Network): SandboxProxy
+  /** Ends every connection. Idempotent. */
+  close(): void
+}
+
+export function createRunNetwork(
+  { egress, limits }: Pick<EngineParts, 'egress' | 'limits'>,
+  { network }: RunSpec,
+  { audit }: Auditor,
+): RunNetwork {
+  const proxies = new Set<SandboxProxy>()
+  const bytes = limits.networkBytes
+  const budget: Budget = {
+    bytes,
+    spent: `this run has used the ${bytes.toLocaleString('en-US')} bytes of its network.`,
+  }
+  let main: SandboxProxy | undefined
+
+  function openProxy(kind: ContactKind, allowed: Network): SandboxProxy {
+    const proxy = egress.openProxy({ network: allowed, budget, onConnect: audit(kind) })
+    proxies.add(proxy)
+    return proxy
+  }
+
+  return {
+    openProxy,
+    async connect(sandbox) {
+      if (network === 'disabled') return
+      main ??= openProxy('sandbox', network)
+      await sandbox.writeFile(TRUSTED, Buffer.from(egress.trusted()), 'write')
+      await sandbox.setEnvironment(ENVIRONMENT)
+      await listen(sandbox, main)
+    },
+    close() {
+      for (const proxy of proxies) proxy.close()
+    },
+  }
+}
+
+async function listen(sandbox: Sandbox, { handle }: SandboxProxy): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await sandbox.listen(PORT, handle)
+      return
+    } catch (error) {
+      if (!(error instanceof SandboxError && error.code === 'unavailable') || tries === LISTEN_TRIES) throw error
+      await sleep(LISTEN_RETRY_MS)
+    }
+  }
+}
+
+const PROXY = `http://127.0.0.1:${PORT}`
+const LOCAL = 'localhost,127.0.0.1,::1'
+
+/** What common clients read: curl, git, pip, requests, Node's fetch. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  HTTP_PROXY: PROXY,
+  http_proxy: PROXY,
+  HTTPS_PROXY: PROXY,
+  https_proxy: PROXY,
+  ALL_PROXY: PROXY,
+  all_proxy: PROXY,
+  NO_PROXY: LOCAL,
+  no_proxy: LOCAL,
+  NODE_USE_ENV_PROXY: '1',
+  SSL_CERT_FILE: TRUSTED,
+  REQUESTS_CA_BUNDLE: TRUSTED,
+  CURL_CA_BUNDLE: TRUSTED,
+  GIT_SSL_CAINFO: TRUSTED,
+  PIP_CERT: TRUSTED,
+  NODE_EXTRA_CA_CERTS: TRUSTED,
+}
