@@ -20,6 +20,8 @@ export interface Setting {
   readonly secret: boolean
   /** A path: relative ones are resolved where they were written. */
   readonly isPath: boolean
+  /** A path that may be something else by its form: then it is one only where something stands there. */
+  readonly orElse: RegExp | undefined
 }
 
 interface Common {
@@ -37,7 +39,8 @@ function envName(path: string): string {
 function setting(
   path: string,
   common: Common,
-  rest: Pick<Setting, 'must' | 'schema'> & Partial<Pick<Setting, 'fromText' | 'fallback' | 'secret' | 'isPath'>>,
+  rest: Pick<Setting, 'must' | 'schema'> &
+    Partial<Pick<Setting, 'fromText' | 'fallback' | 'secret' | 'isPath' | 'orElse'>>,
 ): Setting {
   return {
     path,
@@ -47,6 +50,7 @@ function setting(
     fallback: undefined,
     secret: false,
     isPath: false,
+    orElse: undefined,
     ...rest,
   }
 }
@@ -110,7 +114,10 @@ export function text(
   })
 }
 
-export function filePath(path: string, options: Common & { must: string; fallback?: string }): Setting {
+export function filePath(
+  path: string,
+  options: Common & { must: string; fallback?: string; orElse?: RegExp },
+): Setting {
   return setting(path, options, {
     must: options.must,
     schema: z
@@ -119,6 +126,7 @@ export function filePath(path: string, options: Common & { must: string; fallbac
       .refine((value) => !value.includes('\0')),
     fallback: options.fallback,
     isPath: true,
+    orElse: options.orElse,
   })
 }
 

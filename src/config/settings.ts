@@ -248,8 +248,9 @@ export const SETTINGS: readonly Setting[] = [
   whole('sandbox.pool', { min: 0, max: 1000, fallback: 2, doc: 'Warm sandboxes kept ready.' }),
   whole('sandbox.maxOpen', { min: 1, fallback: 64, doc: 'Sandboxes that may stand at once.' }),
   filePath('sandbox.rootfs', {
-    must: 'the path of a directory',
-    doc: 'A directory tree to be the sandboxes’ root; without it the host’s `/usr`, read-only.',
+    must: 'the path of a directory, or the name of an image',
+    orElse: IMAGE_NAME,
+    doc: 'bubblewrap: a directory tree to be the sandboxes’ root, or an image of the Docker at `sandbox.dockerHost`, which is exported once; `script/rootfs` makes either. Without it the host’s `/usr`, read-only.',
   }),
   text('sandbox.image', {
     must: 'the name of an image',

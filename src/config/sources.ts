@@ -2,6 +2,7 @@
  * Reading values out of the file and the environment by the table, with every problem noted: unknown names with the
  * likely one, values that can't be what they must be. Pure.
  */
+import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { LineCounter, parseDocument } from 'yaml'
 import type { Setting } from './setting.ts'
@@ -36,12 +37,17 @@ export function readValues(sources: Sources, problems: string[]): Values {
     if (found === undefined) continue
     const value = check(setting, found, problems)
     if (value !== undefined) {
-      values.set(setting.path, setting.isPath ? resolve(found.base, value as string) : value)
+      values.set(setting.path, setting.isPath ? placed(setting, found.base, value as string) : value)
     }
   }
   const named = [...values].flatMap(([path, value]) => (path.endsWith('Env') ? [value] : []))
   unknownVariables(sources.env, values.get('models') as Models | undefined, named, problems)
   return values
+}
+
+function placed(setting: Setting, base: string, value: string): string {
+  const path = resolve(base, value)
+  return setting.orElse?.test(value) && !existsSync(path) ? value : path
 }
 
 interface Found {

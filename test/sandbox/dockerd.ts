@@ -2,24 +2,14 @@
  * A Docker of the tests' own: its daemon on a socket of its own with everything in one temporary directory, no network,
  * and one image, built by script/rootfs. It ends with the tests, and also when they are killed. Needs root.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import {
-  createReadStream,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createReadStream, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { createEngine, type Engine } from '../../src/sandbox/docker/engine.ts'
+import { builtTree } from './trees.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -27,19 +17,13 @@ declare module 'vitest' {
   }
 }
 
-const CACHE = '/var/cache/errand-tests'
 const IMAGE = 'errand-test'
-const ROOTFS = resolve(import.meta.dirname, '../../script/rootfs')
-/** What the tests call inside, beside what every Debian has. */
-const PACKAGES = 'procps'
-
-const run = promisify(execFile)
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const home = mkdtempSync(join(tmpdir(), 'errand-dockerd-'))
   const dockerHost = `unix://${home}/docker.sock`
   const engine = createEngine(dockerHost)
-  const [daemon, tree] = await Promise.all([startDaemon(home, dockerHost, engine), findTree()])
+  const [daemon, tree] = await Promise.all([startDaemon(home, dockerHost, engine), builtTree('small')])
   await engine.give('POST', '/images/create', { fromSrc: '-', repo: IMAGE, tag: 'latest' }, createReadStream(tree))
   project.provide('docker', { driver: 'docker', dockerHost, image: IMAGE })
   return async () => {
@@ -68,14 +52,4 @@ async function startDaemon(home: string, dockerHost: string, engine: Engine): Pr
     )
   while (!(await Promise.race([answers(), ended]))) await sleep(50)
   return daemon
-}
-
-/** Built once for each form of script/rootfs; another test run may be building the same. */
-async function findTree(): Promise<string> {
-  const hash = createHash('sha256').update(readFileSync(ROOTFS)).update(PACKAGES).digest('hex').slice(0, 16)
-  const tree = join(CACHE, `sandbox-${hash}.tar`)
-  if (existsSync(tree)) return tree
-  mkdirSync(CACHE, { recursive: true })
-  await run(ROOTFS, ['--only', PACKAGES, tree])
-  return tree
 }

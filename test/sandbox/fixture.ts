@@ -46,7 +46,7 @@ export interface World {
 }
 
 export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<World> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
+  const { dataDir = mkdtempSync(join(tmpdir(), 'errand-test-')) } = options
   const all: Sandboxes[] = []
   let count = 0
   const connect = async (more: Partial<SandboxOptions> = {}) => {

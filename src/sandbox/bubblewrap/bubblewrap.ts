@@ -9,6 +9,7 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -16,9 +17,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { release } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createEngine } from '../docker/engine.ts'
+import { exportImage } from '../docker/export.ts'
 import type { Cell, CellShape, Driver, DriverOptions } from '../driver.ts'
 import type { SandboxLimits } from '../port.ts'
 import { explainRefusal } from './causes.ts'
@@ -37,10 +40,12 @@ const STDERR_KEPT = 4096
 /** Throws an Error with a sentence for the operator where no sandbox can be made here. */
 export async function openBubblewrap({
   stateDir,
-  rootfs,
-}: Pick<DriverOptions, 'stateDir' | 'rootfs'>): Promise<Driver> {
+  rootfs: configured,
+  dockerHost,
+}: Pick<DriverOptions, 'stateDir' | 'rootfs' | 'dockerHost'>): Promise<Driver> {
   const bwrap = findBubblewrap()
-  checkRoot(rootfs)
+  const rootfs = await findTree(configured, dockerHost, stateDir)
+  const python = findPython(rootfs)
   const hash = createHash('sha256').update(stateDir).digest('hex').slice(0, 12)
   const firstUid = process.getuid?.() === 0 ? uidRange(hash) : undefined
   const drops = firstUid !== undefined
@@ -54,18 +59,27 @@ export async function openBubblewrap({
   }
   const runner = placeRunner(scratch, rootfs)
   const node = hasNode(rootfs) ? undefined : nodeSource(scratch, drops)
-  const root = rootArguments(rootfs, scratch)
+  const tree = rootfs && drops && !isReachable(join(rootfs, 'usr')) ? join(scratch, 'tree') : rootfs
+  if (tree !== undefined) mkdirSync(tree, { recursive: true })
+  const root = rootArguments(rootfs, tree, scratch)
   const writable = createWritable({
     scratch,
     uidOf: firstUid === undefined ? undefined : (slot) => firstUid + slot,
-    shown: node?.mount ? [node.mount] : [],
+    shown: [...(node?.mount ? [node.mount] : []), ...(tree !== rootfs ? [[rootfs!, tree!] as const] : [])],
   })
   const slots = new Set<number>()
   let count = 0
 
   function start(group: Group | undefined, slot: number, { limits, profile, mounts }: CellShape): ChildProcess {
     const { before, arguments: places } = writable.prepare(slot, limits, mounts)
-    const about = { root, runner: runner(), node: node?.path, profile, rlimits: rlimits(limits, cgroups, drops) }
+    const about = {
+      root,
+      python,
+      runner: runner(),
+      node: node?.path,
+      profile,
+      rlimits: rlimits(limits, cgroups, drops),
+    }
     const command = [
       ...(group?.joinFiles ?? []),
       '--',
@@ -114,12 +128,22 @@ export async function openBubblewrap({
   }
 }
 
-function checkRoot(rootfs: string | undefined): void {
+/** The configured tree; of an image, what it was exported to. */
+async function findTree(rootfs: string | undefined, dockerHost: string, stateDir: string): Promise<string | undefined> {
+  if (rootfs === undefined || existsSync(rootfs)) return rootfs
+  if (isAbsolute(rootfs)) throw new Error(`sandbox.rootfs: ${rootfs} does not exist.`)
+  return exportImage(createEngine(dockerHost), rootfs, join(stateDir, 'images'))
+}
+
+/** The Python of the root, as it is seen inside. */
+function findPython(rootfs: string | undefined): string {
   if (!(process.arch in ARCHITECTURES)) {
     throw new Error(`The sandbox has no seccomp table for ${process.arch}; x86_64 and aarch64 are supported.`)
   }
-  if (rootfs !== undefined && !existsSync(rootfs)) throw new Error(`sandbox.rootfs: ${rootfs} does not exist.`)
-  if (existsSync(join(rootfs ?? '/', 'usr/bin/python3'))) return
+  // A link may lead to where it is right only inside. The host's own /usr/local is not Debian's to vouch for.
+  const places = rootfs === undefined ? ['/usr/bin/python3'] : ['/usr/local/bin/python3', '/usr/bin/python3']
+  const found = places.find((place) => lstatSync(join(rootfs ?? '/', place), { throwIfNoEntry: false }))
+  if (found) return found
   throw new Error(
     rootfs === undefined
       ? 'The sandbox needs /usr/bin/python3, which is not there: apt-get install -y python3'

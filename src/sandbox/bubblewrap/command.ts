@@ -13,6 +13,7 @@ const INFO_FD = 4
 
 export interface Cellar {
   readonly root: readonly string[]
+  readonly python: string
   readonly runner: string
   readonly node: string | undefined
   readonly profile: Profile
@@ -21,7 +22,7 @@ export interface Cellar {
   readonly rlimits: Readonly<Record<string, number>>
 }
 
-export function bubblewrapArguments({ root, runner, node, profile, writable, rlimits }: Cellar): string[] {
+export function bubblewrapArguments({ root, python, runner, node, profile, writable, rlimits }: Cellar): string[] {
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-net', '--unshare-uts', '--unshare-cgroup-try'],
     // Chromium puts its renderers into namespaces of their own; what else it may do with them, the filter says.
@@ -36,6 +37,6 @@ export function bubblewrapArguments({ root, runner, node, profile, writable, rli
     ...(node === undefined ? [] : ['--ro-bind', node, NODE_INSIDE]),
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', '/workspace'],
     ...['--seccomp', `${SECCOMP_FD}`, '--info-fd', `${INFO_FD}`],
-    ...['--', '/usr/bin/python3', '-I', '-S', RUNNER_INSIDE, JSON.stringify({ rlimits })],
+    ...['--', python, '-I', '-S', RUNNER_INSIDE, JSON.stringify({ rlimits })],
   ]
 }

@@ -28,9 +28,9 @@ const WRITTEN_INTO_ETC: Readonly<Record<string, string>> = {
 /** Entries of a configured tree that the sandbox has its own of. */
 const OWN_TOP_LEVEL = new Set(['dev', 'errand', 'proc', 'run', 'sys', 'tmp', 'workspace'])
 
-/** The bubblewrap arguments that make the root. `scratch` is ours to write to and readable by every uid. */
-export function rootArguments(rootfs: string | undefined, scratch: string): string[] {
-  if (rootfs !== undefined) return treeArguments(rootfs)
+/** The bubblewrap arguments that make the root; `tree` is where the cell comes to `rootfs`. `scratch` is ours to write to and readable by every uid. */
+export function rootArguments(rootfs: string | undefined, tree: string | undefined, scratch: string): string[] {
+  if (rootfs !== undefined) return treeArguments(rootfs, tree ?? rootfs)
   const links = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap((name) => shown(`/${name}`, `/${name}`))
   return ['--ro-bind', '/usr', '/usr', ...links, ...etcArguments(scratch)]
 }
@@ -40,17 +40,17 @@ export function hasNode(rootfs: string | undefined): boolean {
   return rootfs !== undefined && ['usr/local/bin/node', 'usr/bin/node'].some((path) => existsSync(join(rootfs, path)))
 }
 
-function treeArguments(rootfs: string): string[] {
+function treeArguments(rootfs: string, tree: string): string[] {
   return readdirSync(rootfs)
     .filter((name) => !OWN_TOP_LEVEL.has(name))
-    .flatMap((name) => shown(join(rootfs, name), `/${name}`))
+    .flatMap((name) => shown(join(rootfs, name), `/${name}`, join(tree, name)))
 }
 
 /** A symbolic link stays one, so that it resolves inside; anything else is bound read-only. */
-function shown(source: string, target: string): string[] {
+function shown(source: string, target: string, near = source): string[] {
   const found = lstatSync(source, { throwIfNoEntry: false })
   if (!found) return []
-  return found.isSymbolicLink() ? ['--symlink', readlinkSync(source), target] : ['--ro-bind', source, target]
+  return found.isSymbolicLink() ? ['--symlink', readlinkSync(source), target] : ['--ro-bind', near, target]
 }
 
 /** Bound piece by piece, not copied: there are hundreds of links among certificates and alternatives. */

@@ -87,7 +87,7 @@ function ourFiles(withNode: boolean) {
   ]
 }
 
-async function findImage(engine: Engine, name: string): Promise<Inspected | undefined> {
+export async function findImage(engine: Engine, name: string): Promise<Inspected | undefined> {
   try {
     return await engine.ask<Inspected>('GET', `/images/${encodeURI(name)}/json`)
   } catch (error) {

@@ -324,7 +324,20 @@ for name, wanted in (('CapEff', 0), ('CapPrm', 0), ('CapBnd', 0), ('CapAmb', 0))
 (refused if status['Seccomp'].strip() == '2' else held_open)('calls past seccomp', 'Seccomp ' + status['Seccomp'])
 (refused if os.getuid() != 0 else held_open)('being root', os.getuid())
 
-packages = [name for name in ('numpy', 'pandas', 'scipy', 'matplotlib', 'requests') if importlib.util.find_spec(name)]
+# Module → what it is called; and what a model would do without if it were not told of it.
+PACKAGES = {
+    'numpy': 'numpy', 'pandas': 'pandas', 'polars': 'polars', 'pyarrow': 'pyarrow', 'scipy': 'scipy', 'sympy': 'sympy',
+    'sklearn': 'scikit-learn', 'statsmodels': 'statsmodels', 'matplotlib': 'matplotlib', 'seaborn': 'seaborn',
+    'plotly': 'plotly', 'PIL': 'Pillow', 'cv2': 'opencv', 'openpyxl': 'openpyxl', 'xlsxwriter': 'XlsxWriter',
+    'docx': 'python-docx', 'pptx': 'python-pptx', 'pypdf': 'pypdf', 'pdfplumber': 'pdfplumber', 'reportlab': 'reportlab',
+    'requests': 'requests', 'httpx': 'httpx', 'yaml': 'PyYAML', 'lxml': 'lxml', 'bs4': 'beautifulsoup4', 'nltk': 'nltk',
+}
+PROGRAMS = {
+    'bash': 'bash', 'git': 'git', 'jq': 'jq', 'rg': 'ripgrep', 'sqlite3': 'sqlite3', 'curl': 'curl',
+    'pdftotext': 'pdftotext and pdftoppm (poppler)', 'qpdf': 'qpdf', 'tesseract': 'tesseract', 'convert': 'ImageMagick',
+    'soffice': 'LibreOffice', 'pandoc': 'pandoc', 'ffmpeg': 'ffmpeg', 'gcc': 'gcc', 'unzip': 'unzip', 'zip': 'zip',
+}
+packages = [name for module, name in PACKAGES.items() if importlib.util.find_spec(module)]
 inside = ['Python %s (%s)' % ('.'.join(platform.python_version_tuple()[:2]), ', '.join(packages) or 'standard library')]
 node = shutil.which('node')
 try:
@@ -332,5 +345,5 @@ try:
 except (OSError, subprocess.TimeoutExpired):
     version = ''
 inside.append('Node %s' % version.strip().lstrip('v').split('.')[0] if version else 'no JavaScript')
-inside += [name for name in ('bash', 'git', 'jq', 'gcc', 'ffmpeg', 'pandoc', 'sqlite3') if shutil.which(name)]
+inside += [name for program, name in PROGRAMS.items() if shutil.which(program)]
 print(json.dumps({'attacks': attacks, 'inside': ', '.join(inside)}))
