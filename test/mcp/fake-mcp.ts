@@ -107,7 +107,7 @@ function textResult(text: string): object {
   return { content: [{ type: 'text', text }] }
 }
 
-function sendResult(response: ServerResponse, id: unknown, result: object, headers: object = {}): void {
+export function sendResult(response: ServerResponse, id: unknown, result: object, headers: object = {}): void {
   send(response, { jsonrpc: '2.0', id, result }, headers)
 }
 
