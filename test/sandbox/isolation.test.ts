@@ -1,6 +1,4 @@
 /** What a sandbox cannot do: the self-test's own findings, and attacks on canaries that stand on addresses made here. */
-import { type AddressInfo, createServer, type Server } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/port.ts'
 import { DRIVER, openWorld, run, type World } from './fixture.ts'
@@ -31,45 +29,6 @@ test('the facts hold the attacks made at the start, all refused, and say what is
   expect(enforced.join('\n')).toMatch(/network: none/)
   expect(notEnforced.join('\n')).toMatch(/kernel: shared/)
   expect(inside).toMatch(/^Python 3\.\d+ \(.+\), Node 24, bash/)
-})
-
-test('no network: no address of the host, no abstract socket, no name', async () => {
-  let connections = 0
-  const canary = (where: { host: string; port: number } | { path: string }) => {
-    return new Promise<Server>((resolve) => {
-      const server = createServer((socket) => {
-        connections++
-        socket.destroy()
-      })
-      server.listen(where, () => resolve(server))
-    })
-  }
-  const tcp = await canary({ host: '0.0.0.0', port: 0 })
-  const abstract = await canary({ path: `\0errand-canary-${process.pid}` })
-  const { port } = tcp.address() as AddressInfo
-  const addresses = Object.values(networkInterfaces()).flatMap((list) =>
-    list!.filter(({ family }) => family === 'IPv4').map(({ address }) => address),
-  )
-  const code = `
-import socket
-def attempt(family, address):
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as s:
-            s.settimeout(1)
-            s.connect(address)
-            return 'connected'
-    except OSError as error: return 'refused'
-outcomes = [attempt(socket.AF_INET, (a, ${port})) for a in ${JSON.stringify(addresses)}]
-outcomes.append(attempt(socket.AF_UNIX, '\\0errand-canary-${process.pid}'))
-try: outcomes.append(socket.getaddrinfo('sandbox.invalid', 80) and 'resolved')
-except OSError: outcomes.append('refused')
-outcomes.append([name for _, name in socket.if_nameindex()])
-outcomes`
-  const { output } = await run(sandbox, 'python', code)
-  expect(output).toBe(`[${"'refused', ".repeat(addresses.length + 2)}['lo']]\n`)
-  expect(connections).toBe(0)
-  tcp.close()
-  abstract.close()
 })
 
 /** An image has directories of its own, empty as Debian makes them. */
