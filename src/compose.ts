@@ -98,7 +98,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
   const vault = createVault(secret)
   const credentials = createCredentials({ db, vault })
   const [catalogue, sandboxes] = await Promise.all([
-    openCatalogue({ ...config, env, log, demoEntry }).then(closers.add),
+    openCatalogue({ ...config, ownSearch: config.search.provider === 'model', env, log, demoEntry }).then(closers.add),
     openSandboxHost(config, log).then(closers.add),
   ])
   const sandboxFacts = await sandboxes.facts()
@@ -171,7 +171,10 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     catalogue,
     sandboxFacts,
     search: search.description,
-    tools: toolProviders.flatMap(({ offers }) => offers),
+    tools: [
+      ...toolProviders.flatMap(({ offers }) => offers),
+      ...(catalogue.describe().some(({ searches }) => searches) ? (['web_search'] as const) : []),
+    ],
     firstKey: mode === 'serve' ? await makeFirstKey(accounts) : undefined,
     async listen() {
       await app.listen({ host: config.host, port: config.port })

@@ -23,6 +23,8 @@ export type AssistantPart =
       readonly args: Readonly<Record<string, unknown>> | undefined
       readonly provider?: unknown
     }
+  /** A tool that the model's provider ran within the turn, or what it brought: given back to that provider as it came. */
+  | { readonly type: 'provider_tool'; readonly by: string; readonly part: unknown }
 
 /** Why a model stopped speaking. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter'
@@ -70,6 +72,7 @@ export function countCharacters(messages: readonly Message[]): number {
 
 function partCharacters(part: UserPart | AssistantPart): number {
   if (part.type === 'tool_call') return part.name.length + part.argsText.length
+  if (part.type === 'provider_tool') return JSON.stringify(part.part).length
   return part.type === 'image' || part.type === 'document' ? mediaCharacters(part) : part.text.length
 }
 

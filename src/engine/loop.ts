@@ -20,6 +20,8 @@ export interface LoopContext extends CallContext {
   readonly interactionId: string
   readonly spec: RunSpec
   readonly model: Model
+  /** Whether the model may search by its provider's own means. */
+  readonly searches: boolean
   readonly db: Database
   readonly system: string | undefined
   /** The conversation up to and with the instruction. */
@@ -141,11 +143,12 @@ async function takeTurn(
     tools: [...context.toolbox.tools().values()].map((tool) => tool.definition),
     maxOutputTokens,
     responseFormat: spec.responseFormat,
+    search: context.searches && spec.tools.includes('web_search'),
   }
   const speaker = createSpeaker({
     emit: recorder.append,
     nextStep: context.nextStep,
-    hold: spec.responseFormat ? 'everything' : request.tools.length > 0 ? 'start' : 'nothing',
+    hold: spec.responseFormat ? 'everything' : request.tools.length > 0 || request.search ? 'start' : 'nothing',
     answerStarted,
   })
   meter.startCall(promptCharacters(context, messages))
@@ -177,6 +180,10 @@ async function callWithinBudget(
     (delta) => {
       if (overrun.signal.aborted) return
       if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
+      if (delta.type === 'provider_tool') {
+        meter.addToolCall()
+        return speaker.providerTool(delta)
+      }
       meter.say(delta.text.length)
       if (delta.type === 'reasoning') speaker.reasoning(delta.text)
       else {

@@ -67,7 +67,6 @@ export function restore(
   const events = stored.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
   const messages: Message[] = []
   const openCalls: OpenCall[] = []
-  let finishedToolCalls = 0
   for (const [i, turn] of turns.entries()) {
     const until = turns[i + 1]?.atSeq ?? Number.POSITIVE_INFINITY
     const steps = events.filter(({ seq }) => seq > turn.atSeq && seq <= until).map(({ event }) => event)
@@ -87,7 +86,6 @@ export function restore(
           output: result.output,
           ...(media && { media }),
         })
-        finishedToolCalls++
       }
     }
   }
@@ -101,7 +99,8 @@ export function restore(
     closingTurn: last && askedTools(last).length === 0 ? last : undefined,
     lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
     stage: events.reduce<Stage>((stage, { event }) => (event.type === 'stage' ? event.stage : stage), 'queued'),
-    finishedToolCalls,
+    // With those that the provider ran.
+    finishedToolCalls: events.filter(({ event }) => event.type === 'tool_result').length,
     answerStarted: spoken.some(({ seq }) => seq <= boundary),
     answerBroken: spoken.some(({ seq }) => seq > boundary),
   }

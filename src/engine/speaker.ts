@@ -3,14 +3,18 @@
  *
  * With tools on, a turn's first 240 characters are held:
  *   holding ──tool call──▶ they become a reasoning step
+ *   holding ──a tool that the provider ran──▶ they become a reasoning step, and holding begins again
  *   holding ──end of turn──▶ they become answer
  *   holding ──241st character──▶ releasing: they become answer, and the rest follows as it comes
  * Without tools nothing is held; with a response format everything is, until it was checked.
  * Turns of the answer are parted by a blank line, so that the fragments joined are exactly the output.
  */
 import type { RunEvent } from '../domain/event.ts'
+import type { ModelDelta } from '../models/port.ts'
 
 const HELD_CHARACTERS = 240
+
+type ProviderTool = Extract<ModelDelta, { type: 'provider_tool' }>
 
 export interface SpeakerOptions {
   readonly emit: (event: RunEvent) => void
@@ -25,6 +29,8 @@ export interface Speaker {
   /** The next reasoning text is a step of its own. */
   reasoningBlock(): void
   text(text: string): void
+  /** A tool that the provider ran within the turn: what is still held was reasoning, unless it rests on it already. */
+  providerTool(told: Omit<ProviderTool, 'type'>): void
   /** The turn ends with tool calls: what is still held was reasoning. */
   endBeforeTools(): void
   /** The turn ends the answer (or breaks off): what is still held is answer. */
@@ -79,6 +85,15 @@ export function createSpeaker({ emit, nextStep, hold, ...start }: SpeakerOptions
       if (!holding) return release(text)
       held += text
       if (hold === 'start' && longerThan(held, HELD_CHARACTERS)) release(takeHeld())
+    },
+    providerTool({ name, args, output, durationMs, late }) {
+      if (!late) {
+        tellAsReasoning(takeHeld())
+        holding = hold !== 'nothing' && !turnReleased
+      }
+      reasoningStep = undefined
+      emit({ type: 'tool_call', step: nextStep(), name, args })
+      emit({ type: 'tool_result', step: nextStep(), output, duration_ms: durationMs })
     },
     endBeforeTools: () => tellAsReasoning(takeHeld()),
     endAsAnswer: () => release(takeHeld()),

@@ -132,6 +132,8 @@ async function checkPrevious({ db }: EngineParts, projectId: string, id: string 
 function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | undefined, skills: SkillOffers) {
   const { catalogue, toolProviders, mcpServers } = parts
   const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
+  const model = request.settings.model ?? agent?.config.model ?? catalogue.defaultName
+  if (catalogue.get(model)?.searches) tools.add('web_search')
   const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools, mcpServers, skills }
   const { spec, mcp, warnings } = resolve(request, agent, [], offer)
   const entry = catalogue.get(spec.model)

@@ -59,6 +59,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       interactionId: claim.id,
       spec,
       model,
+      searches: entry.searches === true,
       toolbox,
       toolScope: {
         openSandbox: () => workspace.open(spec.inputFiles),

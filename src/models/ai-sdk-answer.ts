@@ -1,24 +1,36 @@
 /** The stream parts of an AI SDK provider → the answer. */
-import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolCall,
+  LanguageModelV4ToolResult,
+  LanguageModelV4Usage,
+} from '@ai-sdk/provider'
 import type { TokenCount } from '../domain/usage.ts'
 import { growAnswer } from './answer.ts'
 import { streamError, TRUNCATED, type Wording } from './failures.ts'
 import type { FinishReason, ModelDelta, ModelFailure, ModelOutcome } from './port.ts'
+import { tellGrounding, tellSearch } from './provider-search.ts'
 
 export interface PartReader {
   /** `error` parts are not for this reader. */
   take(part: LanguageModelV4StreamPart): void
   /** Whether anything of the answer has come. */
   begun(): boolean
+  /** Whether the turn is not over: the provider wants to be asked to go on. */
+  paused(): boolean
   /** What the parts amount to when no more come. */
   outcome(): ModelOutcome
   tokens(): TokenCount | undefined
 }
 
-export function createPartReader(onDelta: (delta: ModelDelta) => void, wording: Wording): PartReader {
+/** `provider`: whose tools' calls and results go back to it alone. */
+export function createPartReader(provider: string, onDelta: (delta: ModelDelta) => void, wording: Wording): PartReader {
   const answer = growAnswer(onDelta)
+  const searches = new Map<string, { call: LanguageModelV4ToolCall; since: number }>()
   let finish: LanguageModelV4FinishReason['unified'] | undefined
   let tokens: TokenCount | undefined
+  let paused = false
 
   function take(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
@@ -43,6 +55,10 @@ export function createPartReader(onDelta: (delta: ModelDelta) => void, wording: 
         if (part.providerMetadata) answer.keep('reasoning', part.providerMetadata)
         return
       case 'tool-call': {
+        if (part.providerExecuted) {
+          takeOwnCall(part)
+          return
+        }
         const call = answer.call()
         call.id = part.toolCallId
         call.name = part.toolName
@@ -50,10 +66,31 @@ export function createPartReader(onDelta: (delta: ModelDelta) => void, wording: 
         call.provider = part.providerMetadata
         return
       }
-      case 'finish':
+      case 'tool-result':
+        takeOwnResult(part)
+        return
+      case 'finish': {
         finish = part.finishReason.unified
+        // Anthropic stops a long search half-way, to be asked to go on.
+        paused = part.finishReason.raw === 'pause_turn'
+        const grounding = tellGrounding(part.providerMetadata)
+        if (grounding) onDelta(grounding)
         tokens = readUsage(part.usage)
+      }
     }
+  }
+
+  function takeOwnCall(call: LanguageModelV4ToolCall): void {
+    searches.set(call.toolCallId, { call, since: performance.now() })
+    answer.providerTool({ type: 'provider_tool', by: provider, part: call })
+  }
+
+  function takeOwnResult(result: LanguageModelV4ToolResult): void {
+    if (result.preliminary) return
+    answer.providerTool({ type: 'provider_tool', by: provider, part: result })
+    const search = searches.get(result.toolCallId)
+    const told = search && tellSearch(search.call, result, Math.round(performance.now() - search.since))
+    if (told) onDelta(told)
   }
 
   function outcome(): ModelOutcome {
@@ -68,7 +105,7 @@ export function createPartReader(onDelta: (delta: ModelDelta) => void, wording: 
     return reason === 'error' ? streamError({}, wording) : undefined
   }
 
-  return { take, begun: () => answer.size() > 0, outcome, tokens: () => tokens }
+  return { take, begun: () => answer.size() > 0, paused: () => paused, outcome, tokens: () => tokens }
 }
 
 function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenCount | undefined {

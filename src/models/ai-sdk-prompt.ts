@@ -2,41 +2,45 @@
 import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
+  LanguageModelV4ToolCall,
+  LanguageModelV4ToolResult,
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import type { AssistantMessage, AssistantPart, MediaPart, Message, ToolMessage } from '../domain/message.ts'
+import type { AiSdkProvider } from './ai-sdk-providers.ts'
 import type { ModelRequest } from './port.ts'
+import { searchTool } from './provider-search.ts'
 
 export interface CallSettings {
   readonly providerOptions: SharedV4ProviderOptions
   /** Undefined: the provider's own limit. */
   readonly maxOutputTokens: number | undefined
+  readonly provider: AiSdkProvider
 }
 
 export function encodeCall(
   request: ModelRequest,
-  { providerOptions, maxOutputTokens }: CallSettings,
+  { providerOptions, maxOutputTokens, provider }: CallSettings,
 ): LanguageModelV4CallOptions {
+  const functions = request.tools.map(
+    ({ name, description, parameters }) => ({ type: 'function', name, description, inputSchema: parameters }) as const,
+  )
+  const search = request.search ? searchTool(provider) : undefined
   return {
-    prompt: encodePrompt(request),
+    prompt: encodePrompt(request, provider),
     maxOutputTokens,
     providerOptions,
-    tools: request.tools.map(({ name, description, parameters }) => ({
-      type: 'function',
-      name,
-      description,
-      inputSchema: parameters,
-    })),
+    tools: search ? [...functions, search] : functions,
     responseFormat: request.responseFormat
       ? { type: 'json', schema: request.responseFormat, name: 'answer' }
       : undefined,
   }
 }
 
-function encodePrompt(request: ModelRequest): LanguageModelV4Message[] {
+function encodePrompt(request: ModelRequest, provider: AiSdkProvider): LanguageModelV4Message[] {
   const prompt: LanguageModelV4Message[] = request.system ? [{ role: 'system', content: request.system }] : []
-  const calls = new Map<string, AssistantPart>()
+  const calls = new Map<string, ToolCallPart>()
   for (const message of request.messages) {
     if (message.role === 'tool') {
       const result = encodeResult(message, calls.get(message.callId))
@@ -44,7 +48,7 @@ function encodePrompt(request: ModelRequest): LanguageModelV4Message[] {
       // The results of parallel calls belong into one message: some providers refuse a second.
       if (last?.role === 'tool') last.content.push(result)
       else prompt.push({ role: 'tool', content: [result] })
-    } else prompt.push(encodeMessage(message))
+    } else prompt.push(encodeMessage(message, provider))
     if (message.role === 'assistant') {
       for (const part of message.content) if (part.type === 'tool_call') calls.set(part.callId, part)
     }
@@ -52,8 +56,12 @@ function encodePrompt(request: ModelRequest): LanguageModelV4Message[] {
   return prompt
 }
 
-function encodeMessage(message: Exclude<Message, ToolMessage>): LanguageModelV4Message {
-  if (message.role === 'assistant') return { role: 'assistant', content: message.content.map(encodeAssistantPart) }
+function encodeMessage(message: Exclude<Message, ToolMessage>, provider: AiSdkProvider): LanguageModelV4Message {
+  if (message.role === 'assistant') {
+    // What another provider's tools brought means nothing to this one.
+    const parts = message.content.filter((part) => part.type !== 'provider_tool' || part.by === provider)
+    return { role: 'assistant', content: parts.map(encodeAssistantPart) }
+  }
   return {
     role: 'user',
     content: message.content.map((part) =>
@@ -62,16 +70,29 @@ function encodeMessage(message: Exclude<Message, ToolMessage>): LanguageModelV4M
   }
 }
 
+type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 type EncodedPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
 
 function encodeAssistantPart(part: AssistantMessage['content'][number]): EncodedPart {
+  if (part.type === 'provider_tool')
+    return encodeProviderTool(part.part as LanguageModelV4ToolCall | LanguageModelV4ToolResult)
   const providerOptions = part.provider as SharedV4ProviderOptions | undefined
   if (part.type !== 'tool_call') return { type: part.type, text: part.text, providerOptions }
   return { type: 'tool-call', toolCallId: part.callId, toolName: part.name, input: part.args ?? {}, providerOptions }
 }
 
+function encodeProviderTool(part: LanguageModelV4ToolCall | LanguageModelV4ToolResult): EncodedPart {
+  const { toolCallId, toolName, providerMetadata: providerOptions } = part
+  if (part.type === 'tool-call') {
+    const input: unknown = JSON.parse(part.input || '{}')
+    return { type: 'tool-call', toolCallId, toolName, input, providerExecuted: true, providerOptions }
+  }
+  const output = { type: part.isError ? 'error-json' : 'json', value: part.result } as const
+  return { type: 'tool-result', toolCallId, toolName, output, providerOptions }
+}
+
 /** The result carries its call's metadata too: some providers put calls and results together by it. */
-function encodeResult(message: ToolMessage, call: AssistantPart | undefined): LanguageModelV4ToolResultPart {
+function encodeResult(message: ToolMessage, call: ToolCallPart | undefined): LanguageModelV4ToolResultPart {
   const { callId, name, output, media = [] } = message
   return {
     type: 'tool-result',

@@ -5,6 +5,7 @@
  * Each try has its own fetch, which watches the bytes: a provider that sends pings is alive though no part comes.
  */
 import { type Dispatcher, fetch as undiciFetch } from 'undici'
+import { addTokens } from '../domain/usage.ts'
 import { createPartReader, type PartReader } from './ai-sdk-answer.ts'
 import { encodeCall } from './ai-sdk-prompt.ts'
 import { clampLimit, loadLanguageModel, type ProviderSettings, providerOptionsFor } from './ai-sdk-providers.ts'
@@ -23,7 +24,7 @@ import {
   type Wording,
 } from './failures.ts'
 import { isJsonObject } from './json.ts'
-import type { Model, ModelDelta, ModelFailure, ModelRequest } from './port.ts'
+import type { Model, ModelDelta, ModelFailure, ModelOutcome, ModelRequest } from './port.ts'
 import {
   type AttemptOutcome,
   callWithRetries,
@@ -53,7 +54,7 @@ interface Settings {
   readonly idleTimeoutMs: number
 }
 
-type TryOutcome = AttemptOutcome & { readonly providerError?: ProviderError }
+type TryOutcome = AttemptOutcome & { readonly providerError?: ProviderError; readonly paused?: boolean }
 
 export function createAiSdkModel(options: AiSdkOptions): Model {
   const { maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
@@ -63,23 +64,54 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   const settings = { options, wording, timing, idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS }
   const limit = createTokenLimit()
 
-  return {
-    call: (request, onDelta, signal) =>
-      callWithRetries(
-        async (speak) => {
-          for (;;) {
-            const budget = clampLimit(options.provider, request.maxOutputTokens)
-            const sent = limit.fieldFor(budget)
-            const outcome = await attempt(settings, request, sent && budget, speak, signal)
-            if (outcome.ok || !outcome.providerError || outcome.failure.kind !== 'refused') return outcome
-            if (!limit.learn(outcome.providerError, sent, budget)) return outcome
-          }
-        },
-        { maxTries, timing, onRetry },
-        onDelta,
-        signal,
-      ),
+  /** One call; whether the provider stopped half-way, to be asked to go on. */
+  async function callOnce(request: ModelRequest, onDelta: (delta: ModelDelta) => void, signal: AbortSignal) {
+    let paused = false
+    const outcome = await callWithRetries(
+      async (speak) => {
+        for (;;) {
+          const budget = clampLimit(options.provider, request.maxOutputTokens)
+          const sent = limit.fieldFor(budget)
+          const outcome = await attempt(settings, request, sent && budget, speak, signal)
+          paused = outcome.paused === true
+          if (outcome.ok || !outcome.providerError || outcome.failure.kind !== 'refused') return outcome
+          if (!limit.learn(outcome.providerError, sent, budget)) return outcome
+        }
+      },
+      { maxTries, timing, onRetry },
+      onDelta,
+      signal,
+    )
+    return { outcome, paused }
   }
+
+  return {
+    async call(request, onDelta, signal) {
+      let { outcome, paused } = await callOnce(request, onDelta, signal)
+      for (let goes = 0; paused && outcome.ok && goes < MAX_GOES; goes++) {
+        const sofar = outcome
+        const left = request.maxOutputTokens - (sofar.tokens?.output ?? 0)
+        if (left < 1) return { ...sofar, finish: 'length' }
+        const messages = [...request.messages, sofar.message]
+        const next = await callOnce({ ...request, messages, maxOutputTokens: left }, onDelta, signal)
+        outcome = joined(sofar, next.outcome)
+        paused = next.paused
+      }
+      return outcome
+    },
+  }
+}
+
+/** How often a turn that the provider pauses is taken up again. */
+const MAX_GOES = 8
+
+/** A turn that came in two parts, as one. */
+function joined(first: ModelOutcome & { ok: true }, second: ModelOutcome): ModelOutcome {
+  const tokens =
+    second.tokens && first.tokens ? addTokens(first.tokens, second.tokens) : (second.tokens ?? first.tokens)
+  if (!second.ok) return { ...second, tokens }
+  const content = [...first.message.content, ...second.message.content]
+  return { ...second, message: { role: 'assistant', content }, tokens }
 }
 
 /** One try. Never rejects; its connection is closed when it is over, if the answer was not read to its end. */
@@ -95,16 +127,22 @@ async function attempt(
   const onAbort = (): void => end.abort()
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) onAbort()
-  const parts = createPartReader(onDelta, wording)
+  const parts = createPartReader(options.provider, onDelta, wording)
   try {
     const model = await loadLanguageModel(
       options,
       watchedFetch(options.dispatcher, () => idle.refresh()),
     )
-    const call = encodeCall(request, { providerOptions: providerOptionsFor(options), maxOutputTokens })
+    const call = encodeCall(request, {
+      providerOptions: providerOptionsFor(options),
+      maxOutputTokens,
+      provider: options.provider,
+    })
     const { stream } = await model.doStream({ ...call, abortSignal: end.signal })
     const error = await readParts(stream, parts)
-    return error === undefined ? parts.outcome() : explain(error, wording, parts, timing.now())
+    return error === undefined
+      ? { ...parts.outcome(), paused: parts.paused() }
+      : explain(error, wording, parts, timing.now())
   } catch (error) {
     if (signal.aborted) return { ok: false, failure: ABORTED, tokens: parts.tokens() }
     if (end.signal.aborted) return { ok: false, failure: stalled(idleTimeoutMs), tokens: parts.tokens() }

@@ -9,6 +9,7 @@ import type { AssistantPart } from '../domain/message.ts'
 import { isJsonObject } from './json.ts'
 import type { ModelDelta } from './port.ts'
 
+type ProviderTool = Extract<AssistantPart, { type: 'provider_tool' }>
 type GrowingText = { type: 'text' | 'reasoning'; text: string; provider?: unknown }
 
 export interface GrowingCall {
@@ -27,6 +28,8 @@ export interface GrowingAnswer {
   keep(kind: 'text' | 'reasoning', provider: unknown): void
   /** A new call; its fields may be filled in until `content` is read. */
   call(): GrowingCall
+  /** A tool that the provider ran, or its result, to be given back. */
+  providerTool(part: ProviderTool): void
   /** Characters so far, arguments included: for a bound. */
   size(): number
   hasCalls(): boolean
@@ -34,7 +37,7 @@ export interface GrowingAnswer {
 }
 
 export function growAnswer(onDelta: (delta: ModelDelta) => void): GrowingAnswer {
-  const parts: (GrowingText | { type: 'call'; call: GrowingCall })[] = []
+  const parts: (GrowingText | ProviderTool | { type: 'call'; call: GrowingCall })[] = []
   let open: GrowingText | undefined
   let shownReasoning: GrowingText | undefined
   let characters = 0
@@ -71,11 +74,16 @@ export function growAnswer(onDelta: (delta: ModelDelta) => void): GrowingAnswer 
       parts.push({ type: 'call', call })
       return call
     },
+    providerTool: (part) => {
+      open = undefined
+      parts.push(part)
+    },
     size: () => parts.reduce((sum, part) => (part.type === 'call' ? sum + part.call.argsText.length : sum), characters),
     hasCalls: () => parts.some((part) => part.type === 'call'),
     content: () =>
       parts.flatMap((part): AssistantPart[] => {
         if (part.type === 'call') return [finishCall(part.call)]
+        if (part.type === 'provider_tool') return [part]
         return part.text === '' && part.provider === undefined ? [] : [part as AssistantPart]
       }),
   }

@@ -15,9 +15,12 @@ import { bedrockRegion, defaultKeyEnv, type Env, KNOWN_PROVIDERS, SPEC_NAMES } f
 import { findLocalServer, LOCAL_SERVERS, type LocalServer } from './local-servers.ts'
 import { createOpenAiCompatible } from './openai-compatible.ts'
 import type { Catalogue, CatalogueEntry, Model, ModelDescription } from './port.ts'
+import { canSearch } from './provider-search.ts'
 import type { OnRetry } from './retry.ts'
 
 export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel' | 'demo'> {
+  /** Whether models are to search the web by their provider's own means, where it has some. */
+  readonly ownSearch?: boolean
   readonly env: Env
   /** The demo model's own entry, under any name. */
   readonly demoEntry: (name: string) => CatalogueEntry
@@ -117,7 +120,18 @@ function configuredEntry(name: string, config: ModelConfig, source: string, room
   const { provider, model, price, vision = SEEING.has(config.provider) } = config
   const { documents = vision && SEEING.has(config.provider) } = config
   const opening = opener(name, config, room)
-  const description = { name, provider, model, source, price, vision, documents, demo: false }
+  const searches = room.ownSearch === true && canSearch(provider, model)
+  const description = {
+    name,
+    provider,
+    model,
+    source,
+    price,
+    vision,
+    documents,
+    demo: false,
+    ...(searches && { searches }),
+  }
   if (typeof opening !== 'string') return toEntry(description, opening)
   return toEntry({ ...description, unavailable: opening }, refuse)
 }

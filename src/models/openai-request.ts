@@ -79,7 +79,7 @@ function encodeAssistant({ content }: AssistantMessage, settings: RequestSetting
   for (const part of content) {
     if (part.type === 'text') text += part.text
     else if (part.type === 'reasoning') reasoning += part.text
-    else {
+    else if (part.type === 'tool_call') {
       // Some servers parse the arguments back and fail the whole call where the model wrote no JSON.
       const written = part.args === undefined || part.argsText === '' ? '{}' : part.argsText
       calls.push({ id: part.callId, type: 'function', function: { name: part.name, arguments: written } })

@@ -22,6 +22,8 @@ export interface ModelRequest {
   /** What is left of the run's budget: at least 1. Reasoning counts. */
   readonly maxOutputTokens: number
   readonly responseFormat?: JsonSchema
+  /** The model may search the web by its provider's own means (`ModelDescription.searches`). */
+  readonly search?: boolean
 }
 
 /** What a caller of a model sees while it speaks. Tool calls come whole, with the outcome. */
@@ -30,6 +32,15 @@ export type ModelDelta =
   | { readonly type: 'reasoning'; readonly text: string }
   /** A new reasoning block begins: the next `reasoning` text is another step. Never before the first block. */
   | { readonly type: 'reasoning_block' }
+  /** A tool that the provider ran, with what it brought. `late`: told only now, the text before rests on it already. */
+  | {
+      readonly type: 'provider_tool'
+      readonly name: string
+      readonly args: Readonly<Record<string, unknown>>
+      readonly output: string
+      readonly durationMs: number
+      readonly late?: boolean
+    }
 
 export type { FinishReason }
 
@@ -79,6 +90,8 @@ export interface ModelDescription {
   readonly vision: boolean
   /** Whether PDFs may be, whole. */
   readonly documents: boolean
+  /** Whether it is to search the web by its provider's own means. */
+  readonly searches?: boolean
   /** True where this is the built-in demo model, standing in for a real one. */
   readonly demo: boolean
   /** Why it can't be called, with what to do. A run that names it is refused with 503 `unavailable`. */

@@ -61,7 +61,7 @@ async function converse(instruction: string, options: DriveOptions, sandbox: San
     const last = await createDemoModel().call(
       { messages, tools: [...tools.values()].map((tool) => tool.definition), maxOutputTokens: 100_000, responseFormat },
       (delta) => {
-        if (delta.type !== 'reasoning_block') said[delta.type] += delta.text
+        if (delta.type === 'text' || delta.type === 'reasoning') said[delta.type] += delta.text
       },
       never,
     )
