@@ -7,6 +7,7 @@ import { createCredentials } from './accounts/create-credentials.ts'
 import { openAccounts } from './accounts/open-accounts.ts'
 import { loadSecret } from './accounts/secret.ts'
 import { createVault } from './accounts/vault.ts'
+import { webhookSecret } from './accounts/webhook-secret.ts'
 import { openDiskBlobs } from './blobs/disk.ts'
 import type { Blobs } from './blobs/port.ts'
 import { openS3Blobs } from './blobs/s3.ts'
@@ -20,10 +21,13 @@ import { createLibraryFetch } from './egress/library-fetch.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
 import { openEngine } from './engine/open-engine.ts'
+import type { EngineParts } from './engine/parts.ts'
+import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
 import { createApp } from './http/app.ts'
 import { openMetricsPort } from './http/metrics.ts'
 import { createRateLimits } from './http/rate-limits.ts'
 import { createSigner } from './http/signed-urls.ts'
+import { createRevision20260520 } from './http/wire/2026-05-20.ts'
 import { openCatalogue } from './models/catalogue.ts'
 import { demoEntry } from './models/demo/demo.ts'
 import type { Catalogue } from './models/port.ts'
@@ -119,39 +123,47 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     }),
   ]
   const metrics = createMetrics()
+  const parts: EngineParts = {
+    db,
+    hub: createHub(),
+    blobs,
+    buckets: createBuckets(config.files, env),
+    catalogue,
+    sandboxes,
+    egress,
+    credentials,
+    vault,
+    toolProviders,
+    mcpServers: new Set(Object.keys(config.mcp)),
+    skills: { lookUp: skills.lookUp, mounts: skills.shelf.mounts },
+    limits: config.limits,
+    inside: sandboxFacts.inside,
+    now: Date.now,
+    log,
+    onEnd(status, usage) {
+      metrics.interactionEnded(status, usage.duration_ms)
+      webhooks?.wake()
+    },
+  }
+  let webhooks: Webhooks | undefined
+  const works = mode === 'one-shot' ? 'own' : config.role === 'api' ? 'none' : 'all'
   const engine = closers.add(
     openEngine({
-      parts: {
-        db,
-        hub: createHub(),
-        blobs,
-        buckets: createBuckets(config.files, env),
-        catalogue,
-        sandboxes,
-        egress,
-        credentials,
-        vault,
-        toolProviders,
-        mcpServers: new Set(Object.keys(config.mcp)),
-        skills: { lookUp: skills.lookUp, mounts: skills.shelf.mounts },
-        limits: config.limits,
-        inside: sandboxFacts.inside,
-        now: Date.now,
-        log,
-        onEnd: (status, usage) => metrics.interactionEnded(status, usage.duration_ms),
-      },
+      parts,
       owner: newId('req'),
       slots: config.workerSlots,
       leaseMs: config.leaseS * 1_000,
-      works: mode === 'one-shot' ? 'own' : config.role === 'api' ? 'none' : 'all',
+      works,
     }),
   )
   metrics.observe({ queue: () => readQueue(db), sandboxes: async () => (await sandboxes.living()).length })
 
   // Signed addresses begin with how callers reach this server, which is only known when it listens on a port of its choice.
   let publicUrl = config.publicUrl
+  const revisions = [createRevision20260520(config.limits)]
   const app = await createApp({
     config,
+    revisions,
     engine,
     accounts,
     credentials,
@@ -165,6 +177,18 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     log,
   })
   closers.add(app)
+  if (works === 'all') {
+    webhooks = closers.add(
+      openWebhooks({
+        parts,
+        secretOf: (projectId) => webhookSecret(secret, projectId),
+        encode(interaction, revision) {
+          const codec = revisions.find((each) => each.revision === revision) ?? revisions.at(-1)!
+          return codec.encodeWebhookEvent(interaction)
+        },
+      }),
+    )
+  }
   return {
     engine,
     accounts,

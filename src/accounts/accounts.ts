@@ -36,6 +36,8 @@ export interface Accounts {
   }): Promise<{ readonly key: string; readonly info: KeyInfo }>
   /** A key that this process alone accepts, for as long as it lives: for a command that is its own caller. Never stored. */
   temporaryKey(project: string): Promise<string>
+  /** What this project's webhooks are signed with; undefined where there is none by that name. */
+  webhookSecret(project: string): Promise<string | undefined>
   listKeys(): Promise<readonly KeyInfo[]>
   /** False where there is no such key. */
   revokeKey(id: string): Promise<boolean>

@@ -10,6 +10,7 @@ import { fixedQuery } from '../store/fixed-query.ts'
 import type { Database } from '../store/port.ts'
 import type { Accounts, Caller, KeyInfo, SettingName } from './accounts.ts'
 import { hashKey, isKeyText, newKeyText, visiblePrefix } from './key-text.ts'
+import { webhookSecret } from './webhook-secret.ts'
 
 const DEFAULT_ACCOUNT = 'default'
 /** The key id of an interaction that a command in this process made. */
@@ -69,21 +70,25 @@ export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): A
     return result.ok ? id : accountId(DEFAULT_ACCOUNT)
   }
 
+  async function findProject(account: string, name: string): Promise<string | undefined> {
+    const row = await db.query
+      .selectFrom('projects')
+      .select('id')
+      .where('account_id', '=', account)
+      .where('name', '=', name)
+      .executeTakeFirst()
+    return row?.id
+  }
+
+  /** Made where there is none. */
   async function projectId(name: string): Promise<string> {
     const account = await accountId(DEFAULT_ACCOUNT)
-    const find = () =>
-      db.query
-        .selectFrom('projects')
-        .select('id')
-        .where('account_id', '=', account)
-        .where('name', '=', name)
-        .executeTakeFirst()
-    const found = await find()
-    if (found) return found.id
+    const found = await findProject(account, name)
+    if (found !== undefined) return found
     const id = newId('prj', now())
     const query = db.query.insertInto('projects').values({ id, account_id: account, name, created_at: now() }).compile()
     const result = await db.write([{ query }])
-    return result.ok ? id : (await find())!.id
+    return result.ok ? id : (await findProject(account, name))!
   }
 
   function keyQuery() {
@@ -116,6 +121,10 @@ export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): A
       return { keyId: row.id, projectId: row.project_id, accountId: row.account_id, enabled: row.value === 'on' }
     },
 
+    async webhookSecret(project) {
+      const id = await findProject(await accountId(DEFAULT_ACCOUNT), project)
+      return id && webhookSecret(secret, id)
+    },
     async createKey({ name, project, expiresAt }) {
       const key = newKeyText()
       const id = newId('key', now())

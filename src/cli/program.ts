@@ -11,6 +11,7 @@ import { addSkills, checkSkill, listSkills, removeSkill } from './skills.ts'
 import { checkConfig } from './start.ts'
 import type { Surroundings } from './surroundings.ts'
 import { VERSION } from './version.ts'
+import { showWebhookSecret } from './webhooks.ts'
 
 /** `done` is given the exit code of a command that ends otherwise than by success or by throwing Exit. */
 export function createProgram(around: Surroundings, done: (code: number) => void): Command {
@@ -30,6 +31,14 @@ export function createProgram(around: Surroundings, done: (code: number) => void
     program.command('skills').description('skills: instructions, scripts and references for runs'),
     around,
   )
+  program
+    .command('webhooks')
+    .description('webhooks, on the data directory of this machine')
+    .command('secret')
+    .description('print what the webhooks of a project are signed with')
+    .option('--project <name>', 'which project', 'default')
+    .addOption(configOption())
+    .action((options) => showWebhookSecret(around, options))
   addSettings(program.command('settings').description("the account's experimental settings"), around)
   addRest(program, around, done)
   return program

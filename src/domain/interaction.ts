@@ -7,6 +7,7 @@ import type { RunMcpServer } from './mcp.ts'
 import type { Network } from './network.ts'
 import type { SkillPin } from './skill.ts'
 import type { Usage } from './usage.ts'
+import type { WebhookRequest } from './webhook.ts'
 
 /** A JSON Schema, checked to compile when it was accepted. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -41,6 +42,7 @@ export interface RunRequest {
   readonly responseFormat?: JsonSchema
   readonly previousInteractionId?: string
   readonly onDisconnect: 'continue' | 'cancel'
+  readonly webhook?: WebhookRequest
   /** What the decoder noticed and let pass: unknown fields. */
   readonly warnings: readonly Warning[]
 }

@@ -3,6 +3,7 @@ import type { Status, StoredEvent } from '../domain/event.ts'
 import type { Story } from '../domain/fold.ts'
 import type { Interaction, RunRequest } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
+import type { WebhookLog } from '../domain/webhook.ts'
 import type { AuditPage } from '../store/audit.ts'
 import type { Verdict } from './approval.ts'
 
@@ -80,6 +81,8 @@ export interface Engine {
   approve(projectId: string, interactionId: string, verdict: Verdict, keyId: string): Promise<void>
   /** Removes an ended interaction with its events and files. Throws ErrandError `not_found`, `conflict` (still running). */
   remove(projectId: string, interactionId: string): Promise<void>
+  /** What became of its webhook; undefined where it has none. Throws ErrandError `not_found`. */
+  webhookLog(projectId: string, interactionId: string): Promise<WebhookLog | undefined>
   /** Able to take work: for `/readyz`. A sentence where not. */
   ready(): Promise<true | string>
   /** Takes no more work, waits up to `graceMs` for what runs, hands over the rest, stops. Idempotent. */

@@ -9,6 +9,7 @@ import { listAudit } from '../store/audit.ts'
 import { readEvents } from '../store/events.ts'
 import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
 import { readTurns } from '../store/turns.ts'
+import { readWebhookLog } from '../store/webhooks.ts'
 import { decide, undecided } from './approval.ts'
 import { endOutside } from './ending.ts'
 import type { Engine } from './engine.ts'
@@ -145,6 +146,10 @@ export function openEngine({
       await decide(parts, id, pendingApprovals, verdict, { keyId, at: parts.now() })
     },
     remove,
+    async webhookLog(projectId, id) {
+      if (!(await findInteraction(db, id, projectId))) throw notFound(id)
+      return readWebhookLog(db, id)
+    },
     async ready() {
       if (closing) return 'The server is shutting down.'
       // Through the writer, which may be gone while reads still work.

@@ -16,6 +16,7 @@ import { refuseAddresses } from './linked-files.ts'
 import { acceptServers } from './mcp-servers.ts'
 import type { EngineParts } from './parts.ts'
 import { storeFile } from './store-file.ts'
+import { refuseWebhook, webhookOwner } from './webhooks.ts'
 import type { Worker } from './worker.ts'
 
 const IDEMPOTENCY_MS = 24 * 3600 * 1000
@@ -34,6 +35,7 @@ export async function submitRun(
   if (earlier !== undefined) return { interactionId: earlier, joined: true }
 
   refuseAddresses(parts, projectId, request.files)
+  refuseWebhook(parts.egress, request.webhook)
   const agent = await findAgent(parts, projectId, request)
   await checkPrevious(parts, projectId, request.previousInteractionId)
   const id = newId('int', parts.now())
@@ -62,6 +64,7 @@ export async function submitRun(
         events: numberEvents(events, 0),
         createdAt: parts.now(),
         idempotency: options.idempotency && { ...options.idempotency, notBefore },
+        webhook: sealWebhook(parts, id, request.webhook),
         queuedPerProject: parts.limits.queuedPerProject,
         runningPerProject: parts.limits.runningPerProject,
       },
@@ -85,6 +88,10 @@ export async function submitRun(
 /** The request may hold secrets that are easy to guess: what is kept to know it again is keyed. */
 function sealIdempotency({ vault }: EngineParts, idempotency: SubmitOptions['idempotency']) {
   return idempotency && { ...idempotency, fingerprint: vault.digest(idempotency.fingerprint) }
+}
+
+function sealWebhook({ vault }: EngineParts, id: string, webhook: RunRequest['webhook']) {
+  return webhook && { sealedUrl: vault.seal(webhook.url, webhookOwner(id)), revision: webhook.revision }
 }
 
 async function notInserted(

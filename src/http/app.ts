@@ -11,6 +11,7 @@ import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
 import { auditRoutes } from './audit.ts'
 import { credentialRoutes } from './credentials.ts'
+import { deliveryRoutes } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
 import type { Edge } from './edge.ts'
 import { check } from './fields.ts'
@@ -81,6 +82,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     auditRoutes(app, edge)
     credentialRoutes(app, edge)
     skillRoutes(app, edge)
+    deliveryRoutes(app, edge)
     fileRoutes(app, edge)
     healthRoutes(app, edge)
     docsRoutes(app, edge, deps.config.publicUrl)

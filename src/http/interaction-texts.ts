@@ -65,6 +65,11 @@ export const INTERACTION_TEXTS = {
     summary: 'Approve or deny tool calls that wait (other spelling)',
     description: 'The same as `POST /v1beta/interactions/{id}:approve`, for clients that can’t write a colon.',
   },
+  deliveries: {
+    id: 'listDeliveries',
+    summary: 'See what became of the webhook',
+    description: 'Each attempt to tell the interaction’s `webhook` of its end, and when the next one is.',
+  },
   cancelBySlash: {
     id: 'cancelInteractionBySlash',
     summary: 'Cancel an interaction (other spelling)',

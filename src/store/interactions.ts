@@ -10,6 +10,7 @@ import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
 import type { Database, Statement } from './port.ts'
 import type { InteractionsTable, SpecsTable } from './tables.ts'
+import { insertWebhook } from './webhooks.ts'
 
 export interface NewInteraction {
   readonly id: string
@@ -21,6 +22,7 @@ export interface NewInteraction {
   readonly createdAt: number
   /** `notBefore`: an older row under this key is forgotten. Milliseconds since 1970. */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string; readonly notBefore: number }
+  readonly webhook?: { readonly sealedUrl: string; readonly revision: string }
   /** Refuse where the project has this many waiting already. */
   readonly queuedPerProject: number
   readonly runningPerProject: number
@@ -143,6 +145,9 @@ function insertDetails(db: Database, interaction: NewInteraction): Statement[] {
     { query: insertSpec(db, { interaction_id: id, spec, labels: JSON.stringify(interaction.labels) }) },
     ...insertEvents(db, id, interaction.events, createdAt),
   ]
+  if (interaction.webhook) {
+    statements.push(insertWebhook(db, { interactionId: id, projectId, ...interaction.webhook }))
+  }
   if (labels.length > 0) {
     statements.push({
       query: db.query
@@ -295,7 +300,19 @@ export async function deleteInteraction(db: Database, projectId: string, id: str
         .compile(),
       rows: 1,
     },
-    ...(['events', 'turns', 'specs', 'idempotency', 'audit', 'result_media', 'approvals'] as const).map((table) => ({
+    ...(
+      [
+        'events',
+        'turns',
+        'specs',
+        'idempotency',
+        'audit',
+        'result_media',
+        'approvals',
+        'webhooks',
+        'webhook_deliveries',
+      ] as const
+    ).map((table) => ({
       query: db.query.deleteFrom(table).where('interaction_id', '=', id).compile(),
     })),
     { query: db.query.deleteFrom('labels').where('object_id', '=', id).where('kind', '=', 'interaction').compile() },

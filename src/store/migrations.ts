@@ -22,6 +22,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0005-approvals', statements: approvals },
   { name: '0006-skills', statements: skills },
   { name: '0007-audit-pages', statements: auditPages },
+  { name: '0008-webhooks', statements: webhooks },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -295,5 +296,35 @@ function auditPages({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
   return [
     schema.alterTable('audit').addColumn('id', text, (c) => c.notNull().defaultTo('')),
     schema.alterTable('audit').addColumn('count', integer, (c) => c.notNull().defaultTo(1)),
+  ].map((statement) => statement.compile())
+}
+
+/** Where the end of an interaction is told, and each attempt. */
+function webhooks({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  return [
+    schema
+      .createTable('webhooks')
+      .addColumn('interaction_id', text, (c) => c.primaryKey())
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('url', text, (c) => c.notNull())
+      .addColumn('revision', text, (c) => c.notNull())
+      .addColumn('state', text, (c) => c.notNull())
+      .addColumn('attempts', integer, (c) => c.notNull())
+      .addColumn('next_at', 'bigint', (c) => c.notNull()),
+    schema
+      .createIndex('webhooks_pending')
+      .on('webhooks')
+      .columns(['next_at'])
+      .where(sql.ref('state'), '=', sql.lit('pending')),
+    schema
+      .createTable('webhook_deliveries')
+      .addColumn('interaction_id', text, (c) => c.notNull())
+      .addColumn('attempt', integer, (c) => c.notNull())
+      .addColumn('at', 'bigint', (c) => c.notNull())
+      .addColumn('duration_ms', integer, (c) => c.notNull())
+      .addColumn('status', integer)
+      .addColumn('error', text)
+      .addPrimaryKeyConstraint('webhook_deliveries_pk', ['interaction_id', 'attempt']),
   ].map((statement) => statement.compile())
 }

@@ -205,6 +205,29 @@ export interface SkillContentsTable {
   released_at: number | null
 }
 
+/** Where the end of an interaction is told. */
+export interface WebhooksTable {
+  interaction_id: string
+  project_id: string
+  /** Sealed. */
+  url: string
+  revision: string
+  state: string
+  /** Those that were begun. */
+  attempts: number
+  /** Database clock; at or before now, with the interaction over: due. */
+  next_at: number
+}
+
+export interface WebhookDeliveriesTable {
+  interaction_id: string
+  attempt: number
+  at: number
+  duration_ms: number
+  status: number | null
+  error: string | null
+}
+
 export interface Tables {
   accounts: AccountsTable
   settings: SettingsTable
@@ -225,4 +248,6 @@ export interface Tables {
   skills: SkillsTable
   skill_versions: SkillVersionsTable
   skill_contents: SkillContentsTable
+  webhooks: WebhooksTable
+  webhook_deliveries: WebhookDeliveriesTable
 }

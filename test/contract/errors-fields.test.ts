@@ -239,7 +239,7 @@ describe('a request for a run is accepted', () => {
     ['MCP servers', { mcp: [{ name: 'm', url: 'https://m.example.com/mcp' }] }],
     ['a network', { network: 'public' }],
     ['a cost limit, where the model has no price', { policy: { maxCost: 0.5 } }],
-    ['a webhook', { webhook: { url: 'https://hook.example.com' } }],
+    ['a webhook', { webhook: { url: 'https://10.0.0.1/hook' } }],
   ])('or truthfully refused, never silently cut down: %s', async (_, fields) => {
     const [name] = Object.keys(fields)
     const { status, body, text } = await run(fields)

@@ -115,7 +115,7 @@ describe('what this version does not have', () => {
     ['a skill', { skills: ['pdf@1'] }, /^skills\[0\]$/],
     ['the public network', { network: 'public' }, /^network/],
     ['an allow-list', { network: { allow: ['example.com', '*.example.org'] } }, /^network/],
-    ['a webhook', { webhook: { url: 'https://hooks.example.com/x' } }, /^webhook/],
+    ['a webhook', { webhook: { url: 'http://hooks.example.com/x' } }, /^webhook/],
     ['a file by s3', { files: [{ name: 'a.csv', url: 's3://bucket/a.csv' }] }, /^files\[0\]/],
     ['a file by gs', { files: [{ name: 'a.csv', url: 'gs://bucket/a.csv' }] }, /^files\[0\]/],
   ])('is told: %s', async (_, fields, param) => {

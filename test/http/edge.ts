@@ -177,6 +177,7 @@ export function createScriptedEngine(): ScriptedEngine {
       run.cancelled = true
     },
     async approve() {},
+    webhookLog: async () => undefined,
     async remove(projectId, id) {
       const run = find(projectId, id)
       if (!run) throw new ErrandError('not_found', `There is no interaction ${id}.`)

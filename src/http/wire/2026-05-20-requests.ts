@@ -113,7 +113,9 @@ function newInteraction(limits: Limits, settings: ReturnType<typeof settingField
         .object({ url: text(MAX_URL_CHARS).min(1) })
         .nullish()
         .meta({
-          description: 'Not available in this version: 400. Read the interaction or follow its stream instead.',
+          description:
+            'Where the interaction’s end is told by a signed POST (Standard Webhooks), at least once: `interaction.completed`, `interaction.failed` or `interaction.cancelled`, with the short interaction as `data`. Anything but 2xx is tried again for a day. See docs/webhooks.md.',
+          examples: [{ url: 'https://hooks.example.com/errand' }],
         }),
     })
     .meta({

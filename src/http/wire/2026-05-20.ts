@@ -28,15 +28,18 @@ import {
   encodeSkillVersions,
   skillSchemas,
 } from './skills.ts'
+import { deliveries, encodeDeliveries, webhookEvent } from './webhooks.ts'
 
 /** What an answer has and a request can't set; sent back, it is told as such. */
 const AGENT_READ_ONLY = new Set(['id', 'agentId', 'version', 'createTime', 'updateTime', 'etag', 'warnings'])
 const NONE = new Set<string>()
 
+const REVISION = '2026-05-20'
+
 export function createRevision20260520(limits: Limits): Codec {
   const requests = createRequestSchemas(limits)
   return {
-    revision: '2026-05-20',
+    revision: REVISION,
     schemas: {
       ...requests,
       agent,
@@ -47,6 +50,7 @@ export function createRevision20260520(limits: Limits): Codec {
       eventStream,
       approval,
       audit,
+      deliveries,
       ...credentialSchemas,
       ...skillSchemas,
     },
@@ -72,7 +76,6 @@ export function createRevision20260520(limits: Limits): Codec {
 
     decodeNewInteraction(body) {
       const fields = withoutNulls(check(requests.newInteraction, body))
-      if (fields.webhook) throw wrongField('webhook', 'is not available in this version; follow the stream, or poll')
       if (fields.agentVersion !== undefined && fields.agentId === undefined) {
         throw wrongField('agentVersion', 'goes with `agentId`, which is absent')
       }
@@ -88,6 +91,7 @@ export function createRevision20260520(limits: Limits): Codec {
           responseFormat: fields.responseFormat && decodeResponseFormat(fields.responseFormat),
           previousInteractionId: fields.previousInteractionId,
           onDisconnect: fields.onDisconnect ?? 'continue',
+          webhook: fields.webhook && { url: fields.webhook.url, revision: REVISION },
           warnings: unknownFields(requests.newInteraction, body, NONE),
         },
         stream: fields.stream ?? false,
@@ -111,6 +115,9 @@ export function createRevision20260520(limits: Limits): Codec {
     encodeSkillList,
     encodeSkillVersions,
     encodeEvent,
+    encodeDeliveries,
+    encodeWebhookEvent: (interaction) =>
+      webhookEvent(interaction, encodeSummary(interaction, interaction.usage!, 'short')),
     decodeApproval,
     encodeAudit,
     decodeNewCredential,

@@ -12,6 +12,7 @@ import type { StoredEvent, Warning } from '../../domain/event.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../domain/interaction.ts'
 import type { Skill } from '../../domain/skill.ts'
 import type { Usage } from '../../domain/usage.ts'
+import type { WebhookLog } from '../../domain/webhook.ts'
 import type { Verdict } from '../../engine/approval.ts'
 import type { InteractionView } from '../../engine/engine.ts'
 import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
@@ -72,6 +73,7 @@ export interface CodecSchemas {
   readonly skill: z.ZodType
   readonly skillList: z.ZodType
   readonly skillVersions: z.ZodType
+  readonly deliveries: z.ZodType
 }
 
 export interface Codec {
@@ -101,6 +103,9 @@ export interface Codec {
   encodeAddedSkill(added: AddedSkill): Body
   encodeSkillList(skills: readonly Skill[], nextPageToken: string | undefined): Body
   encodeSkillVersions(skills: readonly Skill[], nextPageToken: string | undefined): Body
+  encodeDeliveries(log: WebhookLog | undefined): Body
+  /** What a webhook is sent of an interaction that is over. */
+  encodeWebhookEvent(interaction: Interaction): Body
   /** Undefined where this revision has no such event. The first revision gives the stored event back untouched. */
   encodeEvent(event: StoredEvent, form: Form): Frame | undefined
 }

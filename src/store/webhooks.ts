@@ -1,0 +1,133 @@
+/**
+ * Webhooks of interactions, and the log of what was sent. A row waits while its interaction runs and is due when that is
+ * over; whoever claims it moves `next_at` behind its own time-out, by the database's clock, so that two nodes don't both send.
+ */
+import { sql } from 'kysely'
+import type { Delivery, WebhookLog, WebhookState } from '../domain/webhook.ts'
+import { databaseNow, fromNow } from './clock.ts'
+import type { Database, Statement } from './port.ts'
+
+/** A webhook that was claimed: to be told now. */
+export interface DueWebhook {
+  readonly interactionId: string
+  readonly projectId: string
+  readonly sealedUrl: string
+  readonly revision: string
+  /** Which attempt this is, from 1. */
+  readonly attempt: number
+}
+
+export function insertWebhook(
+  db: Database,
+  row: {
+    readonly interactionId: string
+    readonly projectId: string
+    readonly sealedUrl: string
+    readonly revision: string
+  },
+): Statement {
+  return {
+    query: db.query
+      .insertInto('webhooks')
+      .values({
+        interaction_id: row.interactionId,
+        project_id: row.projectId,
+        url: row.sealedUrl,
+        revision: row.revision,
+        state: 'pending',
+        attempts: 0,
+        next_at: 0,
+      })
+      .compile(),
+  }
+}
+
+/** The one that is due longest. `except`: projects that have enough under way. Undefined where none is due, or others took it. */
+export async function claimDueWebhook(
+  db: Database,
+  leaseMs: number,
+  except: readonly string[],
+): Promise<DueWebhook | undefined> {
+  let due = db.query
+    .selectFrom('webhooks as w')
+    .innerJoin('interactions as i', 'i.id', 'w.interaction_id')
+    .select(['w.interaction_id', 'w.project_id', 'w.url', 'w.revision', 'w.attempts'])
+    .where('w.state', '=', sql.lit('pending'))
+    .where('w.next_at', '<=', databaseNow(db.dialect))
+    .where('i.status', '<>', sql.lit('running'))
+  if (except.length > 0) due = due.where('w.project_id', 'not in', except)
+  const row = await due.orderBy('w.next_at').limit(1).executeTakeFirst()
+  if (!row) return undefined
+  const attempts = Number(row.attempts)
+  const claim = db.query
+    .updateTable('webhooks')
+    .set({ attempts: attempts + 1, next_at: fromNow(db.dialect, leaseMs) })
+    .where('interaction_id', '=', row.interaction_id)
+    .where('state', '=', 'pending')
+    .where('attempts', '=', attempts)
+    .where('next_at', '<=', databaseNow(db.dialect))
+    .compile()
+  if (!(await db.write([{ query: claim, rows: 1 }])).ok) return undefined
+  return {
+    interactionId: row.interaction_id,
+    projectId: row.project_id,
+    sealedUrl: row.url,
+    revision: row.revision,
+    attempt: attempts + 1,
+  }
+}
+
+/** What came of a claimed attempt. Ignored where somebody claimed it since, or the interaction was removed. */
+export async function recordDelivery(
+  db: Database,
+  { interactionId, attempt }: DueWebhook,
+  delivery: Omit<Delivery, 'attempt'>,
+  next: { readonly state: WebhookState; readonly inMs: number },
+): Promise<void> {
+  const { at, durationMs, status = null, error = null } = delivery
+  await db.write([
+    {
+      query: db.query
+        .updateTable('webhooks')
+        .set({ state: next.state, next_at: fromNow(db.dialect, next.inMs) })
+        .where('interaction_id', '=', interactionId)
+        .where('attempts', '=', attempt)
+        .compile(),
+      rows: 1,
+    },
+    {
+      query: db.query
+        .insertInto('webhook_deliveries')
+        .values({ interaction_id: interactionId, attempt, at, duration_ms: durationMs, status, error })
+        .compile(),
+    },
+  ])
+}
+
+/** Undefined where the interaction has no webhook. */
+export async function readWebhookLog(db: Database, interactionId: string): Promise<WebhookLog | undefined> {
+  const row = await db.query
+    .selectFrom('webhooks')
+    .select(['state', 'attempts', 'next_at'])
+    .where('interaction_id', '=', interactionId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const rows = await db.query
+    .selectFrom('webhook_deliveries')
+    .select(['attempt', 'at', 'duration_ms', 'status', 'error'])
+    .where('interaction_id', '=', interactionId)
+    .orderBy('attempt')
+    .execute()
+  const begun = row.state === 'pending' && Number(row.attempts) > 0
+  return {
+    state: row.state as WebhookState,
+    ...(begun && { nextAt: Number(row.next_at) }),
+    deliveries: rows.map(({ attempt, at, duration_ms, status, error }) => ({
+      attempt: Number(attempt),
+      at: Number(at),
+      durationMs: Number(duration_ms),
+      ...(status !== null && { status: Number(status) }),
+      ...(error !== null && { error }),
+    })),
+  }
+}
