@@ -12,7 +12,7 @@ export function fileFailure(error: unknown, path: string): string {
     case 'too_large':
       return `\`${path}\` is too large for this tool; read the part you need with code_execution.`
     case 'no_space':
-      return `\`${path}\` was not written: the sandbox's disk is full. Remove files that are no longer needed.`
+      return `\`${path}\` was not written, for want of room. ${sentence(error)} Remove files that are no longer needed.`
     case 'invalid_path':
       return `\`${path}\` is not a usable path: ${sentence(error)} Give a path relative to the working directory, such as \`outputs/report.md\`.`
     case 'denied':

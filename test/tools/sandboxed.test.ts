@@ -88,5 +88,7 @@ test('places outside the workspace, links and missing files are told, never thro
   expect(
     await run('code_execution', { code: 'dd if=/dev/zero of=big bs=1M count=30 2>/dev/null; true', language: 'bash' }),
   ).toBeDefined()
-  expect(await run('file_write', { path: 'more', content: 'x'.repeat(8_000_000) })).toMatch(/disk is full/)
+  expect(await run('file_write', { path: 'more', content: 'x'.repeat(8_000_000) })).toMatch(
+    /was not written, for want of room\. more: no space is left: \/workspace holds 32 MiB\./,
+  )
 })
