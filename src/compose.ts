@@ -40,6 +40,8 @@ import { readQueue } from './store/claims.ts'
 import type { Database } from './store/port.ts'
 import { openSqlite } from './store/sqlite.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import { createBrowserTools } from './tools/browser/browser.ts'
+import type { BrowserParts } from './tools/browser/life.ts'
 import { createMcp } from './tools/mcp/provider.ts'
 import { createSkillTools } from './tools/skill.ts'
 import { createSandboxTools } from './tools/tools.ts'
@@ -114,6 +116,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     createSandboxTools(),
     createSkillTools(skills.shelf),
     createWebSearch(search.service),
+    createBrowserTools(browserParts(config, sandboxFacts)),
     createMcp({
       servers: config.mcp,
       credentials,
@@ -217,6 +220,12 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
       await closers.close(0)
     },
   }
+}
+
+/** Undefined where there is no Chromium. */
+function browserParts({ browser, limits }: Config, facts: SandboxFacts): BrowserParts | undefined {
+  const executable = browser.executable ?? facts.browser
+  return executable === undefined ? undefined : { ...browser, executable, ceiling: limits.network }
 }
 
 async function openDatabase(config: Config): Promise<Database> {

@@ -111,6 +111,13 @@ export interface Config {
     readonly network: Network
     readonly networkBytes: number
   }
+  /** What a browser's own sandbox may use, where that is not as `sandbox` has it. */
+  readonly browser: {
+    readonly memoryMiB: number
+    readonly pids: number
+    /** Undefined: what the sandbox's self-test found. */
+    readonly executable: string | undefined
+  }
   readonly limits: Limits
   /** Empty: known environment keys, then local model servers, then the demo model. In the order of the file. */
   readonly models: Readonly<Record<string, ModelConfig>>

@@ -187,6 +187,9 @@ function tools({ tools: available, search, sandboxFacts }: Errand): Finding[] {
     ok(`Available: ${available.join(', ')}`),
     ...(missing.length > 0 ? [warn(`Not available: ${missing.join(', ')}; a run that names one gets a warning.`)] : []),
     ok(`Web search: ${search}`),
+    sandboxFacts.browser === undefined
+      ? warn('No Chromium inside: apt-get install -y chromium-headless-shell (or chromium) brings the browser tool.')
+      : ok(`Browser: ${sandboxFacts.browser}`),
     ok(`Inside a sandbox: ${sandboxFacts.inside}`),
   ]
 }

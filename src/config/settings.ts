@@ -306,6 +306,13 @@ export const SETTINGS: readonly Setting[] = [
     secret: true,
     doc: 'The environment variable with the key; default `BRAVE_API_KEY`, `TAVILY_API_KEY` or `EXA_API_KEY`.',
   }),
+  whole('browser.memoryMiB', { min: 256, fallback: 1024, doc: 'Memory of one browser, MiB.' }),
+  whole('browser.pids', { min: 128, fallback: 512, doc: 'Processes and threads of one browser.' }),
+  text('browser.executable', {
+    must: 'an absolute path',
+    pattern: /^\//,
+    doc: 'Chromium’s binary inside the sandboxes’ root, no wrapper script; without it the one that is found there.',
+  }),
   list('egress.allowPrivate', {
     must: 'a list of addresses like 127.0.0.1:9000 or 10.1.0.0/16',
     item: isPrivateRange,

@@ -103,6 +103,8 @@ function resolvePolicy(base: Policy = {}, inline: Policy = {}, limits: Limits, w
 
 /** What the operator could do. */
 const REMEDIES: Partial<Record<ToolName, string>> = {
+  browser:
+    ' Its operator can install Chromium where sandboxes find it: apt-get install chromium-headless-shell (or chromium).',
   web_search: ' Its operator can name a search service with `search.provider`.',
 }
 

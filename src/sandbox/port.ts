@@ -157,6 +157,8 @@ export interface SandboxFacts {
   readonly probes: readonly { readonly name: string; readonly refused: boolean; readonly detail?: string }[]
   /** What code finds inside, for the model's context: `Python 3.11 (standard library), Node 24, bash, git`. */
   readonly inside: string
+  /** Chromium's binary, where there is one inside. */
+  readonly browser: string | undefined
 }
 
 export interface Sandboxes {

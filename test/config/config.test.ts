@@ -87,6 +87,7 @@ files:
   s3: {allow: [a-bucket/in], region: eu-1, endpoint: 'https://s3.example', accessKeyIdEnv: A, secretAccessKeyEnv: B, pathStyle: off}
   gs: {allow: {'*': [a-bucket]}, endpoint: 'https://gs.example', accessKeyIdEnv: C, secretAccessKeyEnv: D, credentialsFile: g.json}
 search: {provider: searxng, baseUrl: 'http://127.0.0.1:8888/', apiKeyEnv: K}
+browser: {memoryMiB: 300, pids: 200, executable: /opt/chromium}
 egress: {allowPrivate: ['10.1.0.0/16', '127.0.0.1:9000'], caFile: ca.pem}
 metrics: {port: 9, key: 0123456789abcdef}
 limits:

@@ -109,7 +109,6 @@ describe('what this version does not have', () => {
 
   it.each<[string, object, RegExp]>([
     ['web_search', { tools: ['web_search'] }, /^tools\[0\]$/],
-    ['browser', { tools: ['code_execution', 'browser'] }, /^tools\[1\]$/],
     ['an MCP server by url', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
     ['an MCP server by name', { mcp: [{ name: 'registered' }] }, /^mcp/],
     ['a skill', { skills: ['pdf@1'] }, /^skills\[0\]$/],
@@ -123,7 +122,7 @@ describe('what this version does not have', () => {
   })
 
   it('is not among the tools that the model is offered or the interaction resolved to', async () => {
-    const { status, body } = await server.post(PATH, { instruction: '[tools]', tools: ['web_search', 'browser'] })
+    const { status, body } = await server.post(PATH, { instruction: '[tools]', tools: ['web_search'] })
     if (status === 400) return
     expect(body.resolved.tools).toEqual([])
     const request = provider.requests.find(({ body: sent }) => JSON.stringify(sent).includes('[tools]'))!
@@ -131,7 +130,7 @@ describe('what this version does not have', () => {
   })
 
   it.each<[string, object, RegExp]>([
-    ['web_search and browser', { tools: ['web_search', 'browser'] }, /^tools/],
+    ['web_search', { tools: ['web_search'] }, /^tools/],
     ['an MCP server', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
     ['the public network', { network: 'public' }, /^network/],
   ])('is told where a stored agent has it: %s', async (_, config, param) => {

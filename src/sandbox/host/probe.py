@@ -1,6 +1,6 @@
 # The self-test's attacks, run as a step inside a real sandbox. `targets` is put before it: JSON of {port, abstract, secrets,
 # files, neighbour: {name, port, key}}: canaries of the host's and of a sandbox beside this one.
-# Prints one JSON object: {"attacks": [{name, refused, detail}], "inside": "what code finds here"}.
+# Prints one JSON object: {"attacks": [{name, refused, detail}], "inside": "what code finds here", "browser": path or null}.
 import ctypes
 import errno
 import fcntl
@@ -346,4 +346,12 @@ except (OSError, subprocess.TimeoutExpired):
     version = ''
 inside.append('Node %s' % version.strip().lstrip('v').split('.')[0] if version else 'no JavaScript')
 inside += [name for program, name in PROGRAMS.items() if shutil.which(program)]
-print(json.dumps({'attacks': attacks, 'inside': ', '.join(inside)}))
+# The binaries themselves: a distribution's wrapper scripts bring flags of their own.
+browsers = [
+    '/usr/lib/chromium/chromium-headless-shell',
+    '/usr/lib/chromium/chromium',
+    '/usr/lib/chromium-browser/chromium-browser',
+    '/opt/google/chrome/chrome',
+]
+browser = next((path for path in browsers if os.access(path, os.X_OK)), None)
+print(json.dumps({'attacks': attacks, 'inside': ', '.join(inside), 'browser': browser}))

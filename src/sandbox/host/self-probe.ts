@@ -16,6 +16,7 @@ const TIMEOUT_MS = 15_000
 interface Findings {
   readonly attacks: { name: string; refused: boolean; detail: string }[]
   readonly inside: string
+  readonly browser: string | null
 }
 
 /** Throws an Error with a sentence for the operator. `secrets`: paths of the host that must not be seen inside. */
@@ -24,7 +25,7 @@ export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets
   const canaries = await Promise.all([listen({ host: '127.0.0.1', port: 0 }), listen({ path: `\0${abstract}` })])
   try {
     const { port } = canaries[0]!.address() as AddressInfo
-    const { attacks, inside } = await attack(driver, limits, { port, abstract, secrets, files: limits.files })
+    const { attacks, inside, browser } = await attack(driver, limits, { port, abstract, secrets, files: limits.files })
     const open = attacks.filter(({ name, refused }) => !refused && !driver.concedes.includes(name))
     if (open.length > 0) {
       const named = open.map(({ name, detail }) => `${name} (${detail})`).join(', ')
@@ -32,7 +33,7 @@ export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets
         `The ${driver.name} sandbox does not hold on this host, so it is not used: not refused were ${named}.`,
       )
     }
-    return { driver: driver.name, ...driver.holds(limits), probes: attacks, inside }
+    return { driver: driver.name, ...driver.holds(limits), probes: attacks, inside, browser: browser ?? undefined }
   } finally {
     for (const canary of canaries) canary.close()
   }

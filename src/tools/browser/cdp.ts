@@ -1,0 +1,167 @@
+/**
+ * Chromium's DevTools protocol over a pipe: JSON messages, each ended by a NUL. A small client of our own, because what
+ * stands at the other end may be a browser that a page has taken over: every answer is checked for the fields that are
+ * used, every message has a greatest size, and nothing that is said there throws outside of the call it answers.
+ * (puppeteer-core was looked at: its event handlers are async and reject into the process; it brings a downloader too.)
+ */
+import type { Duplex } from 'node:stream'
+import { z } from 'zod'
+
+/** A screenshot as base64 is the largest that is asked for. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+const ANSWER_WITHIN_MS = 20_000
+/** Of a message that is skipped: enough to know whom it answers. */
+const HEAD_BYTES = 64
+
+export type Parameters = Readonly<Record<string, unknown>>
+
+export interface ProtocolEvent {
+  readonly method: string
+  readonly params: unknown
+  /** Undefined: the browser itself. */
+  readonly session: string | undefined
+}
+
+export interface CallOptions<T> {
+  readonly session?: string | undefined
+  readonly params?: Parameters
+  /** What of the answer is used. */
+  readonly answer?: z.ZodType<T>
+  readonly timeoutMs?: number
+}
+
+export interface Cdp {
+  /** Rejects with CdpError. */
+  call<T = unknown>(method: string, options?: CallOptions<T>): Promise<T>
+  /** Ends the connection: every call that waits is rejected, and no event comes any more. Idempotent. */
+  close(): void
+}
+
+/** `refused`: the browser's own answer, in `message`; the other three are about the connection. */
+type CdpErrorCode = 'refused' | 'silent' | 'malformed' | 'closed'
+
+export class CdpError extends Error {
+  readonly code: CdpErrorCode
+  constructor(code: CdpErrorCode, message: string) {
+    super(message)
+    this.name = 'CdpError'
+    this.code = code
+  }
+}
+
+const MESSAGE = z.object({
+  id: z.int().optional(),
+  method: z.string().optional(),
+  params: z.unknown().optional(),
+  result: z.unknown().optional(),
+  error: z.object({ message: z.string() }).optional(),
+  sessionId: z.string().optional(),
+})
+
+interface Waiting {
+  readonly settle: (result: unknown, error?: CdpError) => void
+}
+
+export function createCdp(stream: Duplex, onEvent: (event: ProtocolEvent) => void): Cdp {
+  const waiting = new Map<number, Waiting>()
+  let lastId = 0
+  let closed = false
+
+  function settle(id: number, result: unknown, error?: CdpError): void {
+    const found = waiting.get(id)
+    waiting.delete(id)
+    found?.settle(result, error)
+  }
+
+  function receive(text: string): void {
+    const parsed = parse(text)
+    if (parsed?.id !== undefined) {
+      settle(parsed.id, parsed.result, parsed.error && new CdpError('refused', parsed.error.message.slice(0, 500)))
+    } else if (parsed?.method !== undefined) {
+      onEvent({ method: parsed.method, params: parsed.params, session: parsed.sessionId })
+    }
+  }
+
+  function skipped(head: string): void {
+    const id = /^\{"id":(\d+)/.exec(head)?.[1]
+    if (id !== undefined) settle(Number(id), undefined, new CdpError('malformed', 'The answer was too large.'))
+  }
+
+  function close(): void {
+    if (closed) return
+    closed = true
+    stream.destroy()
+    for (const id of [...waiting.keys()]) settle(id, undefined, new CdpError('closed', 'The browser has ended.'))
+  }
+
+  const read = createReader(receive, skipped)
+  stream.on('data', (bytes: Buffer) => !closed && read(bytes))
+  stream.on('error', close)
+  stream.on('close', close)
+  stream.on('end', close)
+
+  return {
+    close,
+    call(method, { session, params = {}, answer, timeoutMs = ANSWER_WITHIN_MS } = {}) {
+      if (closed) return Promise.reject(new CdpError('closed', 'The browser has ended.'))
+      const id = ++lastId
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(
+          () => settle(id, undefined, new CdpError('silent', `No answer to ${method} in ${timeoutMs / 1000} s.`)),
+          timeoutMs,
+        )
+        waiting.set(id, {
+          settle(result, error) {
+            clearTimeout(timer)
+            if (error) return reject(error)
+            const checked = answer?.safeParse(result)
+            if (checked?.success === false) reject(new CdpError('malformed', `${method} was answered with nonsense.`))
+            else resolve((checked?.data ?? result) as never)
+          },
+        })
+        stream.write(
+          `${JSON.stringify({ id, method, params, ...(session !== undefined && { sessionId: session }) })}\0`,
+        )
+      })
+    },
+  }
+}
+
+function parse(text: string): z.output<typeof MESSAGE> | undefined {
+  try {
+    return MESSAGE.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
+
+/** Cuts the bytes at NULs. Of a message over the greatest size only the head is kept. */
+function createReader(onMessage: (text: string) => void, onSkipped: (head: string) => void) {
+  let parts: Buffer[] = []
+  let size = 0
+
+  function add(part: Buffer): void {
+    size += part.length
+    parts.push(part)
+    if (size > MAX_MESSAGE_BYTES) parts = [Buffer.from(Buffer.concat(parts).subarray(0, HEAD_BYTES))]
+  }
+
+  function finish(): void {
+    const bytes = Buffer.concat(parts)
+    const whole = size <= MAX_MESSAGE_BYTES
+    parts = []
+    size = 0
+    if (whole) onMessage(bytes.toString('utf8'))
+    else onSkipped(bytes.toString('latin1'))
+  }
+
+  return (bytes: Buffer) => {
+    let from = 0
+    for (let end = bytes.indexOf(0); end !== -1; end = bytes.indexOf(0, from)) {
+      add(bytes.subarray(from, end))
+      finish()
+      from = end + 1
+    }
+    add(bytes.subarray(from))
+  }
+}

@@ -1,0 +1,65 @@
+/** A run whose scripted model works a browser step by step: each step is made from what the one before brought. */
+import { randomUUID } from 'node:crypto'
+import type { FakeProvider } from '../fake-provider.ts'
+import type { Answer, Server } from '../support/server.ts'
+import { outputsOf } from '../support/tool-run.ts'
+
+/** Arguments of the browser, or a whole call of another tool; a function is given the last output and all before it. */
+type Call =
+  | { readonly action: string; readonly [name: string]: unknown }
+  | { readonly tool: string; readonly args: object }
+export type Step = Call | ((last: string, all: readonly string[]) => Call)
+
+export interface Driven {
+  readonly body: Answer['body']
+  readonly outputs: readonly string[]
+}
+
+/** The instruction for which the model takes these steps. */
+function script(provider: FakeProvider, steps: readonly Step[]): string {
+  const marker = `[${randomUUID()}]`
+  provider.when(marker, ({ body }) => {
+    const said = body.messages.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content))
+    const step = steps[said.length]
+    if (step === undefined) return { text: 'Done.' }
+    const call = stepped(step, said)
+    return {
+      toolCalls: ['tool' in call ? { name: call.tool as string, args: call.args } : { name: 'browser', args: call }],
+    }
+  })
+  return marker
+}
+
+/** A step that can't be made ends the run with a word of why: a fake provider can't throw. */
+function stepped(step: Step, said: readonly string[]): Call {
+  if (typeof step !== 'function') return step
+  try {
+    return step(said.at(-1) ?? '', said)
+  } catch (error) {
+    return { action: `impossible: ${(error as Error).message}` }
+  }
+}
+
+export async function drive(
+  server: Server,
+  provider: FakeProvider,
+  steps: readonly Step[],
+  request: object = {},
+): Promise<Driven> {
+  const instruction = script(provider, steps)
+  const { body } = await server.post('/v1beta/interactions', { instruction, tools: ['browser'], ...request })
+  return { body, outputs: outputsOf(body.executionTrace ?? []) }
+}
+
+/** The reference of the line that holds this text. */
+export function ref(text: string, mark: string | RegExp): string {
+  const line = text.split('\n').find((each) => (typeof mark === 'string' ? each.includes(mark) : mark.test(each)))
+  const found = /\[(e\d+)\]/.exec(line ?? '')?.[1]
+  if (!found) throw new Error(`No reference at ${mark} in:\n${text}`)
+  return found
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content
+  return (content as { type: string; text?: string }[]).map(({ text = '' }) => text).join('')
+}
