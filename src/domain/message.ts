@@ -92,16 +92,22 @@ export function withinMedia(messages: readonly Message[]): readonly Message[] {
   let places = MAX_MEDIA_PARTS
   const kept = messages.toReversed().map((message): Message => {
     if (message.role !== 'tool' || !message.media) return message
-    left -= message.media.reduce((sum, part) => sum + part.base64.length, 0)
-    places -= message.media.length
-    if (left >= 0 && places >= 0) return message
+    const fitting = message.media.filter(({ base64 }) => {
+      left -= base64.length
+      places--
+      return left >= 0 && places >= 0
+    })
+    if (fitting.length === message.media.length) return message
     // Nor may anything older come in again behind it: what was left out once stays so.
     left = -1
-    const { media: _, ...rest } = message
-    return {
-      ...rest,
-      output: `${message.output}\n[It is not shown any more, to make room for newer ones. Read it again to see it.]`,
-    }
+    return withMedia(message, fitting)
   })
   return kept.reverse()
+}
+
+/** A tool's result with so much of what it showed; its text says what is missing. */
+export function withMedia({ media: all, ...message }: ToolMessage, shown: readonly MediaPart[]): ToolMessage {
+  const what = shown.length === 0 ? 'It is not' : 'Not all of it is'
+  const note = `[${what} shown here any more, to make room. Read it again, or in smaller parts, to see it.]`
+  return { ...message, output: `${message.output}\n${note}`, ...(shown.length > 0 && { media: shown }) }
 }

@@ -5,18 +5,19 @@
  */
 import { randomBase62 } from '../domain/ids.ts'
 import type { MediaPart } from '../domain/message.ts'
+import type { Database } from '../store/port.ts'
 import { insertResultMedia, readResultMedia, type StoredMedia } from '../store/result-media.ts'
 import type { EngineParts } from './parts.ts'
 import type { Attachment } from './recorder.ts'
 
-type Stores = Pick<EngineParts, 'db' | 'blobs' | 'log'>
+export type MediaStores = Pick<EngineParts, 'db' | 'blobs' | 'log'>
 
 /** By the step of the result that showed them. */
 export type ShownMedia = ReadonlyMap<number, readonly MediaPart[]>
 
 /** Undefined where they could not be kept: the run goes on with what it has in memory, only a take-over misses them. */
 export async function keepMedia(
-  { db, blobs, log }: Stores,
+  { db, blobs, log }: MediaStores,
   interactionId: string,
   step: number,
   media: readonly MediaPart[],
@@ -35,8 +36,13 @@ export async function keepMedia(
   }
 }
 
+/** Of a conversation of long ago: that there was something. */
+export async function forgottenMedia(db: Database, interactionId: string): Promise<ShownMedia> {
+  return new Map([...(await readResultMedia(db, interactionId)).keys()].map((step) => [step, []]))
+}
+
 /** A part whose bytes are gone is left out. */
-export async function readMedia({ db, blobs }: Stores, interactionId: string): Promise<ShownMedia> {
+export async function readMedia({ db, blobs }: MediaStores, interactionId: string): Promise<ShownMedia> {
   const shown = new Map<number, readonly MediaPart[]>()
   for (const [step, stored] of await readResultMedia(db, interactionId)) {
     const parts: MediaPart[] = []

@@ -6,6 +6,7 @@ import { readEvents } from '../store/events.ts'
 import { findInteraction } from '../store/interactions.ts'
 import type { Database } from '../store/port.ts'
 import { readTurns } from '../store/turns.ts'
+import { forgottenMedia, type MediaStores, readMedia, type ShownMedia } from './media.ts'
 import { restore } from './restore.ts'
 
 /** How far back a conversation is carried over, in interactions. */
@@ -39,26 +40,29 @@ export interface Opening {
 }
 
 /** The conversation before the model's first turn: earlier interactions, oldest first, then this instruction. */
-export async function openingMessages(db: Database, spec: RunSpec): Promise<Opening> {
-  const history = await readHistory(db, spec.previousInteractionId)
+export async function openingMessages(stores: MediaStores, spec: RunSpec): Promise<Opening> {
+  const history = await readHistory(stores, spec.previousInteractionId)
   return { ...history, messages: [...history.messages, userText(instructionText(spec))] }
 }
 
-async function readHistory(db: Database, previousId: string | undefined): Promise<Opening> {
+async function readHistory(stores: MediaStores, previousId: string | undefined): Promise<Opening> {
+  const { db } = stores
   const chain: Message[][] = []
   let id = previousId
+  // What was seen long ago is not worth its room.
+  const shown = (of: string) => (chain.length === 0 ? readMedia(stores, of) : forgottenMedia(db, of))
   while (id !== undefined && chain.length < MAX_HISTORY) {
     const previous = await findInteraction(db, id)
     if (!previous) return { messages: chain.reverse().flat(), historyCut: true }
-    chain.push([userText(instructionText(previous.spec)), ...(await readConversation(db, id))])
+    chain.push([userText(instructionText(previous.spec)), ...(await readConversation(db, id, await shown(id)))])
     id = previous.spec.previousInteractionId
   }
   return { messages: chain.reverse().flat(), historyCut: id !== undefined }
 }
 
 /** What was said in an ended interaction. A call that it left open is left out: a model must see a result for each call. */
-async function readConversation(db: Database, id: string): Promise<Message[]> {
-  const { messages, openCalls } = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS))
+async function readConversation(db: Database, id: string, shown: ShownMedia): Promise<Message[]> {
+  const { messages, openCalls } = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS), shown)
   const open = new Set(openCalls.map(({ call }) => call.callId))
   if (open.size === 0) return [...messages]
   return messages.map((message) =>

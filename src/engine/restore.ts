@@ -5,7 +5,7 @@
  */
 import type { RunEvent, Stage, StoredEvent } from '../domain/event.ts'
 import { decodeEvent } from '../domain/event.ts'
-import { type AssistantPart, type MediaPart, type Message, toolCalls, userText } from '../domain/message.ts'
+import { type AssistantPart, type MediaPart, type Message, toolCalls, userText, withMedia } from '../domain/message.ts'
 import type { Turn } from '../store/turns.ts'
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
@@ -58,7 +58,7 @@ export const NOTHING_RESTORED: Restored = {
   answerBroken: false,
 }
 
-/** `shown`: what results showed beside their text. */
+/** `shown`: what results showed beside their text; an empty list where it is gone. */
 export function restore(
   turns: readonly Turn[],
   stored: readonly StoredEvent[],
@@ -78,14 +78,9 @@ export function restore(
     for (const { call, step, result } of calls) {
       if (result === undefined) openCalls.push({ call, step, approval: approvalOf(step, steps) })
       else {
+        const message = { role: 'tool', callId: call.callId, name: call.name, output: result.output } as const
         const media = shown.get(result.step)
-        messages.push({
-          role: 'tool',
-          callId: call.callId,
-          name: call.name,
-          output: result.output,
-          ...(media && { media }),
-        })
+        messages.push(media?.length === 0 ? withMedia(message, []) : { ...message, ...(media && { media }) })
       }
     }
   }

@@ -83,12 +83,14 @@ async function asImages(pdf: Pdf, range: PageRange | undefined): Promise<ToolOut
   const { first, last } = bounds(range, pages)
   const until = Math.min(last, first + IMAGES_AT_ONCE - 1)
   const media: MediaPart[] = []
+  let left = MAX_DOCUMENT_BYTES
   for (let page = first; page <= until; page++) {
     const made = await run(
       ...['pdftoppm', '-jpeg', '-jpegopt', 'quality=85', '-scale-to', `${SHOWN_SIDE}`],
       ...['-f', `${page}`, '-l', `${page}`, insidePath(path)],
     )
-    if (!made.ok || made.output.length === 0 || made.output.length > MAX_IMAGE_BYTES) break
+    left -= made.ok ? made.output.length : 0
+    if (!made.ok || made.output.length === 0 || made.output.length > MAX_IMAGE_BYTES || left < 0) break
     media.push(imagePart('image/jpeg', made.output))
   }
   if (media.length === 0) return undefined

@@ -167,13 +167,24 @@ Image.new("RGB", (100, 3000), "blue").save("high.jpg", exif=b"Exif\\0\\0MM\\0*\\
     const { outputs, shown } = await look('seeing', Array(23).fill(readFile(DOT.name)), [DOT])
     expect(shown).toHaveLength(20)
     const told = provider.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
-    expect(told.map(({ content }) => /not shown any more/.test(String(content)))).toEqual([
+    expect(told.map(({ content }) => /It is not shown here any more/.test(String(content)))).toEqual([
       ...Array(3).fill(true),
       ...Array(20).fill(false),
     ])
     // The trace is what the tool said.
     for (const output of outputs) expect(output).toMatch(/it is shown here\.$/)
   })
+})
+
+test('what an interaction showed is shown to the one that goes on from it, and only told to the next', async () => {
+  const { body: first } = await run([readFile(DOT.name)], { model: 'seeing', files: [DOT] })
+  const { body: second } = await run([], { model: 'seeing', previousInteractionId: first.interactionId })
+  expect(shownIn(provider.requests.at(-1)!).map(({ mimeType }) => mimeType)).toEqual(['image/png'])
+  await run([], { model: 'seeing', previousInteractionId: second.interactionId })
+  const request = provider.requests.at(-1)!
+  expect(shownIn(request)).toEqual([])
+  const result = request.body.messages.find(({ role }) => role === 'tool')!
+  expect(result.content).toMatch(/It is not shown here any more/)
 })
 
 test('an image is shown again to the model after its server died, and goes with the interaction', async () => {
