@@ -76,6 +76,15 @@ export function verdictOf(network: Network, host: string, port: number): Verdict
   return found.some((rule) => rule.port === undefined) ? 'host' : 'none'
 }
 
+/** The injections into requests to this place. */
+export function injectionsFor(network: Network, host: string, port: number): readonly HeaderInjection[] {
+  if (typeof network === 'string') return []
+  return (network.inject ?? []).filter((injection) => {
+    const rule = parseHostRule(injection.host)
+    return typeof rule !== 'string' && matchesHost(rule, host) && matchesPort(rule, port)
+  })
+}
+
 /** Whether the rules of `network` reach as far as this one. */
 export function isAllowed(network: NetworkRules, text: string): boolean {
   const rule = parseHostRule(text)

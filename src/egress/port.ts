@@ -58,14 +58,28 @@ export interface SandboxProxyTerms {
   readonly budget: Budget
   /** Awaited before a host is dialled, and for each that is refused; what it throws refuses the connection. */
   readonly onConnect: (contact: Contact) => void | Promise<void>
+  /** For requests to the hosts that `network.inject` names. Without it they are refused. */
+  readonly signIn?: SignIn
   /** Without a byte either way, milliseconds. Default 120,000. */
   readonly idleMs?: number
+}
+
+/** What a request to a host is signed in with; asked anew for each. A sentence where there is nothing: it is refused then. */
+export type SignIn = (host: string, port: number) => Promise<SignedIn | string>
+
+export interface SignedIn {
+  /** In place of what was sent under these names. */
+  readonly headers: Readonly<Record<string, string>>
+  /** What must not come back in the answer. */
+  readonly confidential: readonly string[]
 }
 
 /** An HTTP proxy for the programs of a sandbox: CONNECT and plain HTTP, to what the network allows and the guard dials. */
 export interface SandboxProxy {
   /** Takes a connection that was made inside: `sandbox.listen(3128, proxy.handle)`. */
   handle(connection: Duplex): void
+  /** Of the authority in whose name it answers for hosts of `network.inject`, PEM; undefined where there are none. */
+  readonly certificate: string | undefined
   /** Why a host was refused last, in a sentence; undefined where it was not. */
   refusalOf(host: string): string | undefined
   /** Ends all that goes through it. Idempotent. */

@@ -41,6 +41,16 @@ export function readProxied({ url: text = '' }: IncomingMessage): URL {
   throw new Refusal(400, 'the address must not contain a user name or password.')
 }
 
+/** One host must be meant everywhere, or a credential would go to another one behind the same door. Throws Refusal. */
+export function checkHost(sent: string | undefined, { origin, protocol }: URL): void {
+  const address = `${protocol}//${sent}`
+  if (sent !== undefined && !AMBIGUOUS.test(sent) && URL.canParse(address)) {
+    const { href } = new URL(address)
+    if (href === `${origin}/`) return
+  }
+  throw new Refusal(400, 'the Host field names another host than the connection is for.')
+}
+
 /** Header fields, name and value in turn, without those that are for this hop alone; `own` replaces what was sent. */
 export function endToEnd(raw: readonly string[], own: Readonly<Record<string, string>>): string[] {
   const fields = raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1]!] as const] : []))

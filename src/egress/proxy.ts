@@ -7,17 +7,22 @@
  * A host that is not allowed is never looked up: a name can carry what must not leave. What goes through a tunnel is not
  * looked into: that it is TLS, and for the host that was asked for, is not checked, so an allowed host that fronts for
  * others opens those too.
+ *
+ * Requests to the hosts of `network.inject` get a credential on their way. For https the guard answers in the host's place,
+ * by a certificate of an authority of this run's own, and speaks to the real host itself.
  */
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Network, verdictOf } from '../domain/network.ts'
+import { injectionsFor, type Network, verdictOf } from '../domain/network.ts'
 import type { Log } from '../telemetry/log.ts'
 import { createCarrier } from './carrier.ts'
+import { createImpostor } from './impostor.ts'
 import { type Judge, type Place, placeOf } from './judge.ts'
+import { createMask } from './mask.ts'
 import { startPatience } from './patience.ts'
-import { EgressError, type SandboxProxy, type SandboxProxyTerms } from './port.ts'
-import { endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-words.ts'
+import { EgressError, type SandboxProxy, type SandboxProxyTerms, type SignedIn } from './port.ts'
+import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-words.ts'
 import type { Reach } from './reach.ts'
 
 /** Under way at once. */
@@ -82,6 +87,11 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
 
   async function tunnel(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     const { hostname, port } = readAuthority(request.url)
+    const signed = injectionsFor(network, placeOf(hostname, port).host, port).length > 0
+    if (signed) {
+      const place = await attempt(hostname, () => admit(hostname, port))
+      return impostor.answerFor({ ...place, tls: true }, client, head)
+    }
     const upstream = await attempt(hostname, async () => dial(await admit(hostname, port), client))
     client.write('HTTP/1.1 200 Connection established\r\n\r\n')
     if (head.length > 0) client.unshift(head)
@@ -91,15 +101,29 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
   async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = readProxied(request)
     const port = url.port === '' ? 80 : Number(url.port)
-    const upstream = await attempt(url.hostname, async () => dial(await admit(url.hostname, port), response))
-    await exchange(request, response, upstream, url)
+    await answer(request, response, url, await attempt(url.hostname, () => admit(url.hostname, port)))
   }
 
-  async function attempt(hostname: string, dialled: () => Promise<Duplex>): Promise<Duplex> {
+  /** A request that was admitted, signed in where it is to be. */
+  async function answer(request: IncomingMessage, response: ServerResponse, url: URL, place: Place): Promise<void> {
+    const signedIn = await signIn(place)
+    const upstream = await attempt(url.hostname, () => dial(place, response))
+    await exchange(request, response, upstream, url, signedIn)
+  }
+
+  /** Throws Refusal: nothing goes to such a host without what it is signed in with. */
+  async function signIn({ host, port }: Place): Promise<SignedIn> {
+    if (injectionsFor(network, host, port).length === 0) return { headers: {}, confidential: [] }
+    const signedIn = (await terms.signIn?.(host, port)) ?? 'there is nothing to sign in with'
+    if (typeof signedIn !== 'string') return signedIn
+    throw new Refusal(403, `${host} can't be signed in to: ${signedIn}.`)
+  }
+
+  async function attempt<T>(hostname: string, step: () => Promise<T>): Promise<T> {
     try {
-      const upstream = await dialled()
+      const done = await step()
       refusals.delete(hostname)
-      return upstream
+      return done
     } catch (error) {
       if (error instanceof Refusal) remember(hostname, error.message)
       throw error
@@ -107,11 +131,24 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
   }
 
   /** Hands the request on, once, and the answer back. */
-  async function exchange(request: IncomingMessage, response: ServerResponse, upstream: Duplex, url: URL) {
-    const { host, pathname, search } = url
+  async function exchange(
+    request: IncomingMessage,
+    response: ServerResponse,
+    upstream: Duplex,
+    { host, pathname, search }: URL,
+    { headers, confidential }: SignedIn,
+  ): Promise<void> {
+    const mask = confidential.length > 0 ? createMask(confidential) : undefined
     const chunked = request.headers['transfer-encoding'] !== undefined
     // RFC 9112, 3.2.2: the host is the address's, whatever the field said.
-    const own = { host, ...(chunked && { 'transfer-encoding': 'chunked' }), connection: 'close' }
+    const own = {
+      host,
+      ...headers,
+      // Compressed, a secret that comes back would not be seen.
+      ...(mask && { 'accept-encoding': 'identity' }),
+      ...(chunked && { 'transfer-encoding': 'chunked' }),
+      connection: 'close',
+    }
     const onward = send({
       createConnection: () => upstream,
       method: request.method,
@@ -126,9 +163,11 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
     })
     // The answer may come before the whole request was taken: then this fails, and nobody minds.
     pipeline(request, carry.meter(), onward).catch(() => onward.destroy())
-    const answer = await answered
-    response.writeHead(answer.statusCode!, answer.statusMessage, endToEnd(answer.rawHeaders, {}))
-    await pipeline(answer, carry.meter(), response)
+    const received = await answered
+    const fields = endToEnd(received.rawHeaders, {})
+    response.writeHead(received.statusCode!, received.statusMessage, mask ? fields.map(mask.text) : fields)
+    if (mask) await pipeline(received, carry.meter(), mask.stream(), response)
+    else await pipeline(received, carry.meter(), response)
   }
 
   function reasonOf(error: unknown): Refusal {
@@ -136,6 +175,18 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
     if (!closing.signal.aborted) log.debug({ err: error }, 'a connection of a sandbox broke off')
     return new Refusal(502, 'The connection broke off.')
   }
+
+  const impostor = createImpostor(network, MAX_HEADER_BYTES, (request, response, place) => {
+    const { host, port } = place
+    const origin = `https://${host}${port === 443 ? '' : `:${port}`}`
+    const respond = async () => {
+      if (!/^\/(?!\/)/.test(request.url ?? '')) throw new Refusal(400, 'the request must name a path.')
+      const url = new URL(origin + request.url)
+      checkHost(request.headers.host, url)
+      await answer(request, response, url, place)
+    }
+    respond().catch((error) => refuse(response, reasonOf(error)))
+  })
 
   // None of its timers runs where nothing listens: the carrier's is the one that counts.
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES })
@@ -158,6 +209,7 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       carry.watch(connection)
       server.emit('connection', connection)
     },
+    certificate: impostor.certificate,
     refusalOf: (host) => refusals.get(host),
     close() {
       closing.abort()

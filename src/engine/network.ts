@@ -9,8 +9,11 @@ import type { RunSpec } from '../domain/interaction.ts'
 import type { Network } from '../domain/network.ts'
 import type { Budget, SandboxProxy } from '../egress/port.ts'
 import { type Sandbox, SandboxError } from '../sandbox/port.ts'
+import type { Claim } from '../store/claims.ts'
 import type { Auditor } from './auditor.ts'
 import type { EngineParts } from './parts.ts'
+import type { Redactor } from './redactor.ts'
+import { createSignIn } from './sign-in.ts'
 
 const PORT = 3128
 /** Not of a kind that code lists or clears by the way; it may do with it what it likes, the trust is its own. */
@@ -29,9 +32,11 @@ export interface RunNetwork {
 }
 
 export function createRunNetwork(
-  { egress, limits }: Pick<EngineParts, 'egress' | 'limits'>,
+  { egress, limits, credentials }: Pick<EngineParts, 'egress' | 'limits' | 'credentials'>,
+  { projectId }: Pick<Claim, 'projectId'>,
   { network }: RunSpec,
   { audit }: Auditor,
+  { conceal }: Redactor,
 ): RunNetwork {
   const proxies = new Set<SandboxProxy>()
   const bytes = limits.networkBytes
@@ -42,7 +47,8 @@ export function createRunNetwork(
   let main: SandboxProxy | undefined
 
   function openProxy(kind: ContactKind, allowed: Network): SandboxProxy {
-    const proxy = egress.openProxy({ network: allowed, budget, onConnect: audit(kind) })
+    const signIn = createSignIn(credentials, projectId, allowed, conceal)
+    const proxy = egress.openProxy({ network: allowed, budget, onConnect: audit(kind), signIn })
     proxies.add(proxy)
     return proxy
   }
@@ -52,7 +58,8 @@ export function createRunNetwork(
     async connect(sandbox) {
       if (network === 'disabled') return
       main ??= openProxy('sandbox', network)
-      await sandbox.writeFile(TRUSTED, Buffer.from(egress.trusted()), 'write')
+      const trusted = egress.trusted() + (main.certificate ?? '')
+      await sandbox.writeFile(TRUSTED, Buffer.from(trusted), 'write')
       await sandbox.setEnvironment(ENVIRONMENT)
       await listen(sandbox, main)
     },

@@ -18,6 +18,7 @@ import { createRunNetwork, type RunNetwork } from './network.ts'
 import { failure, type Outcome } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
 import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
+import { createRedactor } from './redactor.ts'
 import { type Inheritance, NOTHING_RESTORED, type Restored, restore } from './restore.ts'
 import { settle } from './settle.ts'
 import { Stop, stopCause } from './stop.ts'
@@ -91,7 +92,8 @@ async function execute(
     },
   })
   const auditor = createAuditor(parts, claim.id)
-  const network = createRunNetwork(parts, spec, auditor)
+  const redactor = createRedactor()
+  const network = createRunNetwork(parts, claim, spec, auditor, redactor)
   let workspace: Workspace | undefined
   try {
     if (past.restored.stage === 'queued') recorder.append({ type: 'stage', stage: 'working' })
@@ -110,6 +112,7 @@ async function execute(
         workspace,
         audit: auditor.audit,
         network,
+        redactor,
         restored,
         remainingMs,
         signal,

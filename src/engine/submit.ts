@@ -15,6 +15,7 @@ import type { SubmitOptions, Submitted } from './engine.ts'
 import { refuseAddresses } from './linked-files.ts'
 import { acceptServers } from './mcp-servers.ts'
 import type { EngineParts } from './parts.ts'
+import { checkInjections } from './sign-in.ts'
 import { storeFile } from './store-file.ts'
 import { refuseWebhook, webhookOwner } from './webhooks.ts'
 import type { Worker } from './worker.ts'
@@ -41,6 +42,7 @@ export async function submitRun(
   const id = newId('int', parts.now())
   const skills = await parts.skills.lookUp(projectId, skillsAskedFor(request, agent))
   const resolution = resolveRequest(parts, request, agent, skills)
+  await checkInjections(parts.credentials, projectId, resolution.spec.network)
   const { mcp, warnings: unmet } = await acceptServers(parts, projectId, id, resolution.mcp)
   const warnings = [...resolution.warnings, ...unmet]
   if (options.strict) refuseUnmet(warnings)

@@ -16,7 +16,7 @@ import { openingMessages, systemPrompt } from './opening.ts'
 import { failure, type Outcome } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
 import { type Recorder, RecorderLost } from './recorder.ts'
-import { createRedactor, type Redactor } from './redactor.ts'
+import type { Redactor } from './redactor.ts'
 import type { Restored } from './restore.ts'
 import { stopCause } from './stop.ts'
 import { openToolbox, type Toolbox } from './toolbox.ts'
@@ -33,6 +33,7 @@ export interface Work {
   readonly workspace: Workspace
   readonly audit: Auditor['audit']
   readonly network: RunNetwork
+  readonly redactor: Redactor
   readonly restored: Restored
   readonly remainingMs: () => number
   readonly signal: AbortSignal
@@ -40,12 +41,11 @@ export interface Work {
 
 /** The run's own part, ended by value. Undefined where it was stopped and has no end to write. */
 export async function work(run: Work): Promise<Outcome | undefined> {
-  const { parts, claim, recorder, workspace, restored, remainingMs, signal } = run
+  const { parts, claim, recorder, workspace, redactor, restored, remainingMs, signal } = run
   const { spec: accepted } = run
   const entry = parts.catalogue.get(accepted.model)
   if (!entry) return failure('unavailable', `The model ${accepted.model} is not configured on this server any more.`)
   if (entry.unavailable !== undefined) return failure('unavailable', entry.unavailable)
-  const redactor = createRedactor()
   let toolbox: Toolbox | undefined
   try {
     const model: Model = await entry.open()
@@ -53,7 +53,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
     const spec = await fetchLinkedFiles(parts, files, accepted, recorder, restored.stage, signal)
     const opening = await openingMessages(parts, spec)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
-    toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry, redactor), redactor)
+    toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry), redactor)
     let step = restored.lastStep
     return await runLoop({
       interactionId: claim.id,
@@ -93,10 +93,9 @@ export async function work(run: Work): Promise<Outcome | undefined> {
 }
 
 function scopeOf(
-  { parts, claim, recorder, workspace, audit, network, remainingMs, signal }: Work,
+  { parts, claim, recorder, workspace, audit, network, redactor, remainingMs, signal }: Work,
   spec: RunSpec,
   { vision, documents }: ModelDescription,
-  redactor: Redactor,
 ): RunScope {
   return {
     interactionId: claim.id,

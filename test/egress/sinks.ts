@@ -71,7 +71,7 @@ function proxySink(name: string, toBytes: (url: string) => string): Sink {
 }
 
 /** What a proxy answers to these bytes. */
-export async function sayTo(handle: (connection: ReturnType<typeof duplexPair>[0]) => void, bytes: string | Buffer) {
+async function sayTo(handle: (connection: ReturnType<typeof duplexPair>[0]) => void, bytes: string | Buffer) {
   const [inside, outside] = duplexPair()
   handle(outside)
   inside.write(bytes)
