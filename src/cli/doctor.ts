@@ -167,7 +167,8 @@ function isolation({ driver, enforced, notEnforced, probes }: SandboxFacts): Fin
     ok(`Driver ${driver}`),
     ...enforced.map(ok),
     ...notEnforced.map((text) => warn(`Not enforced: ${text}`)),
-    ...open.map(({ name, detail }) => fail(`A sandbox does not refuse ${name}${detail ? `: ${detail}` : ''}`)),
+    // A driver that is open has said which it can't refuse here, and why; any other would have closed it.
+    ...open.map(({ name, detail }) => warn(`A sandbox does not refuse ${name}${detail ? `: ${detail}` : ''}`)),
     ...(open.length === 0 && probes.length > 0 ? [ok(`All ${probes.length} attacks on itself were refused`)] : []),
   ]
 }

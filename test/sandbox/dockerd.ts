@@ -3,7 +3,7 @@
  * and one image, built by script/rootfs. It ends with the tests, and also when they are killed. Needs root.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createReadStream, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createReadStream, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,10 +13,11 @@ import { builtTree } from './trees.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    docker: { driver: 'docker'; dockerHost: string; image: string } | undefined
+    docker: { driver: 'docker'; dockerHost: string; image: string; runtime: string } | undefined
   }
 }
 
+export const RUNSC = '/usr/bin/runsc'
 const IMAGE = 'errand-test'
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -25,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const engine = createEngine(dockerHost)
   const [daemon, tree] = await Promise.all([startDaemon(home, dockerHost, engine), builtTree('small')])
   await engine.give('POST', '/images/create', { fromSrc: '-', repo: IMAGE, tag: 'latest' }, createReadStream(tree))
-  project.provide('docker', { driver: 'docker', dockerHost, image: IMAGE })
+  project.provide('docker', { driver: 'docker', dockerHost, image: IMAGE, runtime: 'runc' })
   return async () => {
     daemon.kill('SIGTERM')
     await new Promise((resolve) => daemon.once('exit', resolve))
@@ -34,7 +35,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function startDaemon(home: string, dockerHost: string, engine: Engine): Promise<ChildProcess> {
-  writeFileSync(join(home, 'daemon.json'), '{}')
+  // Debian's gVisor, as far as it goes in a virtual machine and beside a network namespace that Docker made.
+  const runsc = { path: RUNSC, runtimeArgs: ['--platform=ptrace', '--network=none'] }
+  const runtimes = existsSync(RUNSC) ? { runsc } : {}
+  writeFileSync(join(home, 'daemon.json'), JSON.stringify({ runtimes }))
   const log = openSync(join(home, 'dockerd.log'), 'a')
   const places = ['--data-root', `${home}/data`, '--exec-root', `${home}/exec`, '--pidfile', `${home}/dockerd.pid`]
   const alone = ['--config-file', `${home}/daemon.json`, '--bridge=none', '--iptables=false', '--ip6tables=false']

@@ -11,6 +11,7 @@ import type { CellImage } from './image.ts'
 const MIB = 1024 * 1024
 const CPU_PERIOD_US = 100_000
 const USER = 1000
+const KERNEL_THREADS = 256
 
 /** Docker's own list, what tells of the host or its kernel, and a place that every user may write to. */
 const MASKED = [
@@ -35,11 +36,16 @@ export interface Making {
   readonly seccomp: string
   /** Undefined: the daemon's own. */
   readonly runtime: string | undefined
+  /** The runtime's kernel is no part of the host's: its own threads are counted with the sandbox's. */
+  readonly ownKernel: boolean
   readonly labels: Readonly<Record<string, string>>
 }
 
 /** The body of `POST /containers/create`. */
-export function containerOf({ limits, mounts }: CellShape, { image, seccomp, runtime, labels }: Making): object {
+export function containerOf(
+  { limits, mounts }: CellShape,
+  { image, seccomp, runtime, ownKernel, labels }: Making,
+): object {
   const env = { ...ENVIRONMENT, ...(image.path && { PATH: `${dirname(NODE_INSIDE)}:${image.path}` }) }
   return {
     Image: image.id,
@@ -84,7 +90,7 @@ export function containerOf({ limits, mounts }: CellShape, { image, seccomp, run
       MemorySwap: limits.memoryMiB * MIB, // memory and swap together: no swap
       // Not NanoCpus: the daemon refuses more cores than the machine has.
       ...{ CpuPeriod: CPU_PERIOD_US, CpuQuota: Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US)) },
-      PidsLimit: limits.pids + OWN_PROCESSES,
+      PidsLimit: ownKernel ? 4 * limits.pids + KERNEL_THREADS : limits.pids + OWN_PROCESSES,
       Ulimits: [
         { Name: 'core', Soft: 0, Hard: 0 },
         { Name: 'nofile', Soft: OPEN_FILES, Hard: OPEN_FILES },

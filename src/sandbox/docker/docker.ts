@@ -34,6 +34,7 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
   const host = createHash('sha256').update(options.stateDir).digest('hex').slice(0, 12)
   const labels = { [HOST_LABEL]: host }
   const seccomp = { code: seccompProfile('code'), browser: seccompProfile('browser') }
+  const ownKernel = OWN_KERNEL.test(runtime ?? daemon.DefaultRuntime)
   const used = new Set<string>()
 
   async function sweep(): Promise<void> {
@@ -44,13 +45,14 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
   }
   await sweep()
   let image = await prepareImage(engine, options.image)
+  const hint = runtime && options.runtime === 'auto' ? ` (sandbox.runtime: runc leaves ${runtime} aside)` : ''
 
   async function launch(shape: CellShape): Promise<Cell> {
     const name = `errand-${host}-${randomBytes(6).toString('hex')}`
     used.add(name)
     const onGone = () => used.delete(name)
     const create = () => {
-      const body = containerOf(shape, { image, seccomp: seccomp[shape.profile], runtime, labels })
+      const body = containerOf(shape, { image, seccomp: seccomp[shape.profile], runtime, ownKernel, labels })
       return engine.ask<{ Id: string }>('POST', '/containers/create', { name }, body)
     }
     try {
@@ -62,16 +64,16 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
       return await start(engine, Id, onGone)
     } catch (error) {
       onGone()
-      throw error instanceof EngineError ? new Error(`Docker: ${error.message}`, { cause: error }) : error
+      throw error instanceof EngineError ? new Error(`Docker: ${error.message}${hint}`, { cause: error }) : error
     }
   }
 
   return {
     name: 'docker',
-    concedes: [],
+    concedes: ownKernel ? WITHIN_ITS_KERNEL : [],
     launch,
     sweep,
-    holds: (limits) => describe(limits, daemon, runtime ?? daemon.DefaultRuntime),
+    holds: (limits) => describe(limits, daemon, runtime ?? daemon.DefaultRuntime, ownKernel),
     async close() {},
   }
 }
@@ -98,15 +100,30 @@ function chooseRuntime(wanted: string, { Runtimes }: Daemon): string | undefined
 
 const OWN_KERNEL = /runsc|gvisor|kata|firecracker/i
 
-function describe(limits: SandboxLimits, daemon: Daemon, runtime: string) {
+/**
+ * What a sandbox with a kernel of its own may let code do: it is that kernel which is asked, and which falls, if anything
+ * does. gVisor takes no seccomp filter unless it is told to, knows neither nr_inodes nor PR_SET_DUMPABLE, and answers for
+ * devices and the kernel's command line itself.
+ */
+const WITHIN_ITS_KERNEL = [
+  ...['user', 'mount'].flatMap((kind) =>
+    ['unshare', 'clone', 'clone3'].map((call) => `a new ${kind} namespace (${call})`),
+  ),
+  ...['ptrace', 'io_uring_setup', 'a higher priority', 'making a device', 'devices of the host'],
+  ...["the runner's file descriptors", "the runner's environment", "the host's command line"],
+  ...['escaping the memory killer', 'files without end', 'new privileges', 'calls past seccomp'],
+]
+
+function describe(limits: SandboxLimits, daemon: Daemon, runtime: string, ownKernel: boolean) {
   const options = (daemon.SecurityOptions ?? []).map((option) => /name=([\w-]+)/.exec(option)?.[1])
   const version = `cgroup v${daemon.CgroupVersion ?? 1}`
   const enforced = [
     'network: none (an empty network namespace)',
     'files: the root is read-only; nothing of the host is seen',
-    'system calls: seccomp filter, no capability, no new privileges, no further namespaces',
+    ownKernel
+      ? `system calls: answered by ${runtime}, never by the host's kernel; no capability`
+      : 'system calls: seccomp filter, no capability, no new privileges, no further namespaces',
     `workspace: ${limits.workspaceMiB} MiB; /tmp and /dev/shm: 64 MiB each`,
-    `number of files: ${limits.files} in the workspace, as many in /tmp`,
   ]
   const notEnforced: string[] = []
   const say = (holds: boolean, held: string, missing: string) =>
@@ -123,12 +140,22 @@ function describe(limits: SandboxLimits, daemon: Daemon, runtime: string) {
     `processor: ${limits.cpus} ${limits.cpus === 1 ? 'core' : 'cores'} (${version})`,
     `processor time: ${remedy}`,
   )
-  say(daemon.PidsLimit, `processes: ${limits.pids} (${version})`, `number of processes: ${remedy}`)
   say(
-    OWN_KERNEL.test(runtime),
+    !ownKernel,
+    `number of files: ${limits.files} in the workspace, as many in /tmp`,
+    `number of files: bounded by memory alone (${runtime})`,
+  )
+  say(
+    daemon.PidsLimit && !ownKernel,
+    `processes: ${limits.pids} (${version})`,
+    `number of processes: ${ownKernel ? `too many end the whole sandbox (${runtime}'s own threads are counted with them)` : remedy}`,
+  )
+  say(
+    ownKernel,
     `kernel: one of its own for each sandbox (${runtime})`,
     `kernel: shared with the host (${runtime}); for tenants hostile to each other install gVisor and set sandbox.runtime: runsc`,
   )
+  if (ownKernel) return { enforced, notEnforced }
   say(
     options.includes('userns') || options.includes('rootless'),
     'host user: root and users inside are nobody outside (user namespace)',

@@ -319,9 +319,11 @@ for place in OWN_PLACES[:3]:
 with open('/proc/self/status') as file:
     status = dict(line.rstrip('\n').split(':\t', 1) for line in file if ':\t' in line)
 for name, wanted in (('CapEff', 0), ('CapPrm', 0), ('CapBnd', 0), ('CapAmb', 0)):
-    (refused if int(status[name], 16) == wanted else held_open)('capabilities (%s)' % name, status[name])
-(refused if status['NoNewPrivs'].strip() == '1' else held_open)('new privileges', 'NoNewPrivs ' + status['NoNewPrivs'])
-(refused if status['Seccomp'].strip() == '2' else held_open)('calls past seccomp', 'Seccomp ' + status['Seccomp'])
+    value = status.get(name, '0')  # gVisor has fewer
+    (refused if int(value, 16) == wanted else held_open)('capabilities (%s)' % name, value)
+for attack, name, wanted in (('new privileges', 'NoNewPrivs', '1'), ('calls past seccomp', 'Seccomp', '2')):
+    value = status.get(name, 'unknown').strip()
+    (refused if value == wanted else held_open)(attack, '%s %s' % (name, value))
 (refused if os.getuid() != 0 else held_open)('being root', os.getuid())
 
 # Module → what it is called; and what a model would do without if it were not told of it.
