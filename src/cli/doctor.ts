@@ -148,7 +148,7 @@ async function parts(around: Surroundings, config: Config): Promise<[title: stri
     try {
       return [
         ['Isolation', isolation(errand.sandboxFacts)],
-        ['Files', [ok(`Kept ${describeBlobs(config.blobs)}, which can be written`)]],
+        ['Files', files(config)],
         ['Models', models(aboutModels(errand.catalogue.describe()), config.demo)],
         ['Tools', tools(errand)],
       ]
@@ -159,6 +159,14 @@ async function parts(around: Surroundings, config: Config): Promise<[title: stri
     if (!(error instanceof Exit)) throw error
     return [['Isolation', [fail(error.message), warn('Models and tools were not looked at.')]]]
   }
+}
+
+function files({ blobs, files: named }: Config): Finding[] {
+  const opened = (['s3', 'gs'] as const).flatMap((scheme) => {
+    const places = [...new Set(Object.values(named[scheme].allow).flat())]
+    return places.length === 0 ? [] : [ok(`Callers may name files by ${scheme}:// in ${places.join(', ')}`)]
+  })
+  return [ok(`Kept ${describeBlobs(blobs)}, which can be written`), ...opened]
 }
 
 function isolation({ driver, enforced, notEnforced, probes }: SandboxFacts): Finding[] {

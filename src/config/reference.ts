@@ -45,9 +45,11 @@ blobsUrl: file:///mnt/shared/errand                                 # a director
 Credentials are found as the AWS SDK finds them: \`AWS_ACCESS_KEY_ID\` and \`AWS_SECRET_ACCESS_KEY\`, the files in \`~/.aws\`, a
 web identity, the machine's role. They need \`s3:GetObject\`, \`s3:PutObject\`, \`s3:DeleteObject\`, \`s3:AbortMultipartUpload\`
 on what lies below the prefix, and \`s3:ListBucket\`. At the start a small file is written and removed. \`pathStyle=false\` is for a
-store with an \`endpoint\` that wants the bucket's name in the host's. Files are handed out by this server, with its own
-signed addresses and headers: the bucket can stay wholly private. Give the bucket a lifecycle rule that ends multipart
-uploads that were left unfinished for a day: a server that was killed in the middle of one leaves its parts.
+store with an \`endpoint\` that wants the bucket's name in the host's.
+
+Files are handed out by this server, with its own signed addresses and headers: the bucket can stay wholly private. A
+prefix belongs to one database: what that does not know is removed after an hour. Give the bucket a lifecycle rule that
+ends multipart uploads that were left unfinished for a day: a server that was killed in the middle of one leaves its parts.
 `
 
 const BUCKETS = `## Files by s3:// and gs://

@@ -129,7 +129,7 @@ const variable = (path: string, doc: string) =>
   text(path, { must: 'the name of an environment variable', pattern: /^[A-Za-z_][A-Za-z0-9_]*$/, doc })
 
 const endpoint = (path: string, doc: string) =>
-  address(path, { must: 'an https or http address without a path', schemes: ['https', 'http'], doc })
+  text(path, { must: 'an https or http address without a path', pattern: /^https?:\/\/[^/?#@\s]+$/, doc })
 
 const bucketSettings: readonly Setting[] = [
   allowed('s3'),

@@ -11,3 +11,7 @@ export interface Outcome {
 export function failure(code: ErrorCode, message: string): Outcome {
   return { status: 'failed', error: toRunError(code, message) }
 }
+
+export function storeOutOfReach(): Outcome {
+  return failure('unavailable', 'The file store can’t be reached. Try again later.')
+}

@@ -6,6 +6,7 @@
  * `settling` takes the output files and the sandbox's end before the terminal event is written, so that whoever sees
  * `completed` finds the files there and no process left.
  */
+import { BlobsUnavailable } from '../blobs/port.ts'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
@@ -15,7 +16,7 @@ import { createAuditor } from './auditor.ts'
 import { readMedia } from './media.ts'
 import { createMeter, type Meter } from './meter.ts'
 import { createRunNetwork, type RunNetwork } from './network.ts'
-import { failure, type Outcome } from './outcome.ts'
+import { failure, type Outcome, storeOutOfReach } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
 import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
 import { createRedactor } from './redactor.ts'
@@ -154,10 +155,11 @@ async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
     }
   } catch (error) {
     log.error({ err: error, interactionId: claim.id }, 'what is stored of a run could not be read')
-    return {
-      ...nothing,
-      problem: failure('internal', 'What is stored of the run could not be read; the server log has more.'),
-    }
+    const problem =
+      error instanceof BlobsUnavailable
+        ? storeOutOfReach()
+        : failure('internal', 'What is stored of the run could not be read; the server log has more.')
+    return { ...nothing, problem }
   }
 }
 

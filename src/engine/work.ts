@@ -13,7 +13,7 @@ import { keepMedia } from './media.ts'
 import type { Meter } from './meter.ts'
 import type { RunNetwork } from './network.ts'
 import { openingMessages, systemPrompt } from './opening.ts'
-import { failure, type Outcome } from './outcome.ts'
+import { failure, type Outcome, storeOutOfReach } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
 import { type Recorder, RecorderLost } from './recorder.ts'
 import type { Redactor } from './redactor.ts'
@@ -153,8 +153,7 @@ function explain({ parts, claim, spec, signal }: Work, error: unknown): Outcome 
       if (error instanceof RecorderLost) return undefined
       if (error instanceof ErrandError) return failure(error.code, error.message)
       parts.log.error({ err: error, interactionId: claim.id }, 'a run failed')
-      if (error instanceof BlobsUnavailable)
-        return failure('unavailable', 'The file store can’t be reached. Try again later.')
+      if (error instanceof BlobsUnavailable) return storeOutOfReach()
       return error instanceof SandboxError
         ? failure('sandbox_unavailable', error.message)
         : failure(

@@ -1,8 +1,11 @@
 /** Files kept in a bucket of an S3-speaking store (`blobsUrl`): the same interactions, and a store that goes away. */
 import { createHash } from 'node:crypto'
-import { readdir } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { newId } from '../../src/domain/ids.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type ObjectStore, openObjectStore, STORE_KEYS } from '../support/object-store.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -88,6 +91,45 @@ it('a run whose store is lost fails cleanly, and what it said before is there', 
   const { body } = await server.get(`/v1beta/interactions/${answer.body.error.interactionId}`)
   expect(body).toMatchObject({ status: 'failed', error: { code: 'unavailable' }, files: [] })
   expect(body.executionTrace).toMatchObject([{ type: 'tool_call' }])
+})
+
+it('output files that can not be stored make the run fail, never vanish', async () => {
+  store.door = (request) => {
+    const lost = request.url!.includes('/out/')
+    if (lost) request.socket.destroy()
+    return lost
+  }
+  const { answer } = await run([REVERSE], FILES)
+  expect(errorOf(answer)).toMatchObject({ status: 503, code: 'unavailable', retryable: true })
+  expect(errorOf(answer).message).toContain('output files')
+})
+
+it('files that belong to no interaction are removed by and by, and nothing else', async () => {
+  const client = new S3Client({
+    endpoint: store.url,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+  })
+  const { body } = await run([REVERSE], FILES)
+  const [old, young] = [newId('int', Date.now() - 7_200_000), newId('int')]
+  const kept = [`${young}/in/0`, 'skl_anything/0', `${body.interactionId}/out/0`].map((key) => `kept/here/${key}`)
+  for (const Key of [`kept/here/${old}/in/0`, `kept/here/${old}/out/0`, ...kept.slice(0, 2)]) {
+    await client.send(new PutObjectCommand({ Bucket: 'errand', Key, Body: 'x' }))
+  }
+  // At its start it looks.
+  const dataDir = await mkdtemp(join(tmpdir(), 'errand-orphans-'))
+  const other = await startServer({ provider, env, dataDir, config: {} })
+  const keys = async () => {
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: 'errand' }))
+    return Contents.map(({ Key }) => Key)
+  }
+  while ((await keys()).some((key) => key!.includes(old))) await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(await keys()).toEqual(expect.arrayContaining(kept))
+  await other.stop()
+  await rm(dataDir, { recursive: true })
+  client.destroy()
 })
 
 it('a server whose bucket can not be written says so and does not start', async () => {

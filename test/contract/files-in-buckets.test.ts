@@ -272,6 +272,10 @@ describe('an operator', () => {
     expect(own.status, own.text).toBe(200)
   })
 
+  it('is told by the doctor which buckets are open', async () => {
+    expect((await server.errand(['doctor'])).stdout).toMatch(/Callers may name files by s3:\/\/ in open, s/)
+  })
+
   it('whose key is wrong reads nothing, and the run says so without the key', async () => {
     const wrong = await startServer({ provider, env: { ...env, READER_KEY: 'wr0ng-key' }, config })
     const answer = await get('s3://open/a.csv', wrong)

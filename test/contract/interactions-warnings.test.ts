@@ -112,8 +112,6 @@ describe('what this version does not have', () => {
     ['an MCP server by url', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
     ['an MCP server by name', { mcp: [{ name: 'registered' }] }, /^mcp/],
     ['a skill', { skills: ['pdf@1'] }, /^skills\[0\]$/],
-    ['the public network', { network: 'public' }, /^network/],
-    ['an allow-list', { network: { allow: ['example.com', '*.example.org'] } }, /^network/],
     ['a webhook', { webhook: { url: 'http://hooks.example.com/x' } }, /^webhook/],
     ['a file by s3', { files: [{ name: 'a.csv', url: 's3://bucket/a.csv' }] }, /^files\[0\]/],
     ['a file by gs', { files: [{ name: 'a.csv', url: 'gs://bucket/a.csv' }] }, /^files\[0\]/],
@@ -132,7 +130,6 @@ describe('what this version does not have', () => {
   it.each<[string, object, RegExp]>([
     ['web_search', { tools: ['web_search'] }, /^tools/],
     ['an MCP server', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
-    ['the public network', { network: 'public' }, /^network/],
   ])('is told where a stored agent has it: %s', async (_, config, param) => {
     const agent = await server.post('/v1beta/agents', config)
     if (agent.status === 400) return void expect(errorOf(agent).param).toMatch(param)

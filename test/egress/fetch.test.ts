@@ -372,3 +372,20 @@ describe('TLS', () => {
     rmSync(dir, { recursive: true })
   })
 })
+
+describe('an address of the operator’s own', () => {
+  it('may be private and plain http; where it redirects is judged as any', async () => {
+    const closedGuard = guard()
+    const own = page((response) => response.end('own'))
+    const contacts: Contact[] = []
+    const onConnect = (contact: Contact) => void contacts.push(contact)
+    expect(await textOf(await fetchFrom(closedGuard, own, { trusted: true, onConnect }))).toBe('own')
+    expect(contacts).toEqual([{ host: '127.0.0.1', port: server.port, outcome: 'dialled' }])
+    await expect(fetchFrom(closedGuard, own)).rejects.toMatchObject({ code: 'refused' })
+    for (const location of [own, `http://127.0.0.2:${server.port}/`, 'https://169.254.169.254/']) {
+      const away = page(redirect(location))
+      await expect(fetchFrom(closedGuard, away, { trusted: true })).rejects.toMatchObject({ code: 'refused' })
+    }
+    expect(canary.hits).toBe(0)
+  })
+})
