@@ -89,16 +89,25 @@ export function processesWith(text: string): number[] {
     .map(Number)
 }
 
+/** Of the state directory, in what the bubblewrap driver makes outside of it. */
+function hashOf(dataDir: string): string {
+  return createHash('sha256')
+    .update(join(realpathSync(dataDir), 'sandbox'))
+    .digest('hex')
+    .slice(0, 12)
+}
+
+/** Where the bubblewrap driver keeps what its cells are made of. */
+export function scratchOf(dataDir: string): string {
+  return process.getuid?.() === 0 ? `/run/errand-${hashOf(dataDir)}` : join(realpathSync(dataDir), 'sandbox/run')
+}
+
 /** The control groups that the host of this data directory has. Undefined where it can have none. */
 export function cgroupsOf(dataDir: string): string[] | undefined {
   const places = findPlaces()
   if (!places) return undefined
-  const hash = createHash('sha256')
-    .update(join(realpathSync(dataDir), 'sandbox'))
-    .digest('hex')
-    .slice(0, 12)
   return [...new Set(places.bases.values())]
-    .map((base) => join(base, `errand-${hash}`))
+    .map((base) => join(base, `errand-${hashOf(dataDir)}`))
     .filter((home) => existsSync(home))
     .flatMap((home) =>
       readdirSync(home, { withFileTypes: true })
