@@ -279,6 +279,7 @@ def reap():
 
 # ---------------------------------------------------------------- output of a step
 
+PREVIEW = 200  # characters of a line that is shown while the whole waits for the end
 ROWS = 24  # lines that code can still go back to, as on a terminal
 LONGEST = 16 * 1024  # characters of a line that can be rewritten; a longer one is settled as it comes
 CONTROL = re.compile(
@@ -427,15 +428,17 @@ class Output:
     def feed(self, data):
         self.settle(self.screen.write(self.decoder.decode(data)))
         name = ('show', self.id)
-        if name in loop.timers or not self.head_left or self.live_left <= 0:
+        if name in loop.timers or self.live_left <= 0:
             return
         changed = [row for row in self.screen.rows if row.text and row.seen() != row.told]
-        if changed:
+        if changed or not self.head_left:
             now = time.monotonic()
             self.began = self.began or now
-            # A bar that goes on for an hour is shown some seventy times, not every second.
-            pause = max(1, (now - self.began) / 10) if all(row.rewritten for row in changed) else 0.2
-            loop.at(name, max(now + 0.2, self.shown + pause), self.show_open)
+            # What goes on for an hour is shown some seventy times, not every second.
+            seldom = not self.head_left or all(row.rewritten for row in changed)
+            pause = max(1, (now - self.began) / 10) if seldom else 0.2
+            show = self.show_open if self.head_left else self.show_newest
+            loop.at(name, max(now + 0.2, self.shown + pause), show)
 
     def show_open(self):
         """What is on the screen and not settled, as far as it is news, and small enough to be kept."""
@@ -447,6 +450,18 @@ class Output:
         if last.text and last.seen() != last.told and 4 * len(last.text) < self.head_left:
             self.show(last, last.seen())
             self.open = last.told
+
+    def show_newest(self):
+        """All that is shown as it comes was shown: from here on a line now and then, so that followers see it go on."""
+        self.shown = time.monotonic()
+        end = max(0, self.tail.rfind(b'\n'))
+        begin = self.tail.rfind(b'\n', 0, end) + 1
+        newest = self.screen.rows[-1].seen() or self.tail[begin:end].decode('utf-8', 'replace')
+        line = '\n… ' + newest[:PREVIEW]
+        if line != self.open:
+            self.open = line
+            self.live_left -= len(line)
+            loop.send({'id': self.id, 'op': 'live'}, line.encode('utf-8', 'replace'))
 
     def show(self, row, text):
         """Goes on with the line that was shown last, where that is what it does."""

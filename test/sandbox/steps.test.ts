@@ -47,7 +47,8 @@ test('output over the cap keeps its beginning and its end, marked, in whole char
   expect(truncated).toBe(true)
   expect(output).toMatch(/^begin\nü+\n\[… [\d,]+ bytes of output cut here …\]\nü+end\n$/)
   expect(Buffer.byteLength(output)).toBeLessThanOrEqual(LIMITS.outputBytes)
-  expect(fragments.join('')).toBe(output)
+  // Previews of what waits for the end may stand between.
+  expect(fragments.filter((text) => !text.startsWith('\n… ')).join('')).toBe(output)
 })
 
 test('output up to the cap is whole', async () => {

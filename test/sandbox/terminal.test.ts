@@ -145,6 +145,16 @@ describe('whoever follows sees', () => {
     expect([output, shown]).toEqual(['working … done\nnext\n', 'working … done\nnext\n'])
   })
 
+  test('that a step goes on which has printed more than is shown as it comes', async () => {
+    const { output, shown } = await followed(
+      `for i in range(2000): print(f"line {i} of many", flush=True)`,
+      /… line 1999 of many/,
+      'print("end")',
+    )
+    expect(output).toMatch(/^line 0 of many\n[\s\S]*\nline 1999 of many\nend\n$/)
+    expect(shown).toMatch(/^line 0 of many\n[\s\S]*\n… line 1999 of many[\s\S]*\nline 1999 of many\nend\n$/)
+  })
+
   test('states of a progress bar, each on a line of its own, and nothing of a screen', async () => {
     const { output, shown } = await followed(
       'print("\\x1b[32mstart\\x1b[0m")\nfor i in range(51): print(f"\\r{i:3d} %", end="", flush=True)',
