@@ -19,6 +19,9 @@ export interface OAuth2Secret {
   readonly tokenUrl?: string
   readonly clientId?: string
   readonly clientSecret?: string
+  /** Instead of a client secret: PEM, with the algorithm that it signs with (RFC 7523). */
+  readonly privateKey?: string
+  readonly signingAlgorithm?: string
   readonly refreshToken?: string
   readonly accessToken?: string
   readonly scopes?: readonly string[]
@@ -82,8 +85,10 @@ export function confidential(secret: Secret): string[] {
     case 'basic':
       return [secret.password, headersOf(secret).authorization!.slice('Basic '.length)]
     case 'oauth2': {
-      const { clientSecret, refreshToken, accessToken } = secret
-      return [clientSecret, refreshToken, accessToken].filter((text) => text !== undefined)
+      const { clientSecret, privateKey, refreshToken, accessToken } = secret
+      const texts = [clientSecret, privateKey, refreshToken, accessToken].filter((text) => text !== undefined)
+      // A key's lines are told apart too, but not the first and the last one, which all keys have.
+      return [...texts, ...(privateKey?.split(/\s*\n/).filter((line) => /^[A-Za-z0-9+/=]{8,}$/.test(line)) ?? [])]
     }
   }
 }

@@ -72,6 +72,7 @@ describe('a credential', () => {
     [{ type: 'headers', headers: { 'X-A': `${SECRET}\n` } }, 'headers.X-A'],
     [{ type: 'headers', headers: { 'X A': SECRET } }, 'headers.X A'],
     [{ type: 'oauth2', clientId: SECRET }, 'refreshToken'],
+    [{ type: 'oauth2', clientId: 'errand', privateKey: SECRET }, 'privateKey'],
     [{ type: 'oauth2', refreshToken: SECRET, tokenUrl: 'file:///etc/passwd' }, 'tokenUrl'],
     [{ type: 'oauth2', refreshToken: SECRET, tokenUrl: `https://u:${SECRET}@id.example.com/` }, 'tokenUrl'],
     [bearer({ allowedHosts: ['https://a.example/'] }), 'allowedHosts[0]'],

@@ -3,6 +3,7 @@
  * real Errand server (ERRAND_URL, ERRAND_KEY) whose model, scripted, uses every tool that it is offered; so what the
  * suite judges is Errand's own client, behind its API, its engine and its guard.
  */
+const METADATA_URL = 'https://conformance-test.local/client-metadata.json'
 const url = process.argv.at(-1)!
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? ''
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}')
@@ -22,6 +23,13 @@ process.exit(body.status === 'completed' ? 0 : 1)
 
 function authentication(): object | undefined {
   if (!scenario.startsWith('auth/')) return undefined
-  const { client_id: clientId, client_secret: clientSecret } = context
-  return { type: 'oauth2', ...(clientId && { clientId }), ...(clientSecret && { clientSecret }) }
+  // A client whose id is the address of its metadata; the suite expects this one.
+  if (scenario === 'auth/basic-cimd') return { type: 'oauth2', clientId: METADATA_URL }
+  return {
+    type: 'oauth2',
+    clientId: context.client_id,
+    clientSecret: context.client_secret,
+    privateKey: context.private_key_pem,
+    signingAlgorithm: context.signing_algorithm,
+  }
 }

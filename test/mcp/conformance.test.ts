@@ -2,8 +2,8 @@
  * The public MCP client conformance suite, `@modelcontextprotocol/conformance`, against Errand's client: each scenario
  * starts a server of its own and judges what comes (conformance-client.ts).
  *
- * Not run, because a run has nobody to ask: elicitation (declined), and authorization by a person at a browser, which all
- * other `auth/` scenarios are about. A run signs in with a token, a refresh token, or a client's own credentials.
+ * Not run, because a run has nobody to ask: `elicitation-sep1034-client-defaults` (input is declined), and
+ * `auth/cross-app-access-complete-flow` (a company's identity provider, which knows the person).
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -19,7 +19,20 @@ const SUITE = join(
   'dist/index.js',
 )
 const CLIENT = join(import.meta.dirname, 'conformance-client.ts')
-const SCENARIOS = ['initialize', 'tools_call', 'sse-retry', 'auth/client-credentials-basic']
+const SCENARIOS = [
+  ...['initialize', 'tools_call', 'sse-retry'],
+  ...['metadata-default', 'metadata-var1', 'metadata-var2', 'metadata-var3', 'basic-cimd'].map(auth),
+  ...['scope-from-www-authenticate', 'scope-from-scopes-supported', 'scope-omitted-when-undefined'].map(auth),
+  ...['scope-step-up', 'scope-retry-limit', 'pre-registration', 'resource-mismatch'].map(auth),
+  ...['token-endpoint-auth-basic', 'token-endpoint-auth-post', 'token-endpoint-auth-none'].map(auth),
+  ...['2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback'].map(auth),
+  ...['offline-access-scope', 'offline-access-not-supported'].map(auth),
+  ...['client-credentials-basic', 'client-credentials-jwt'].map(auth),
+]
+
+function auth(name: string): string {
+  return `auth/${name}`
+}
 
 let provider: FakeProvider
 let server: Server

@@ -130,7 +130,7 @@ describe('a secret that does not change', () => {
     [{ type: 'bearer' }, 'mcp[0].authentication.token'],
     [{ type: 'bearer', token: 'a b' }, 'mcp[0].authentication'],
     [{ type: 'headers', headers: { Host: 'x' } }, 'mcp[0].authentication'],
-    [{ type: 'oauth2' }, 'mcp[0].authentication.refreshToken'],
+    [{ type: 'oauth2', tokenUrl: 'ftp://x' }, 'mcp[0].authentication.tokenUrl'],
     [{ type: 'magic' }, 'mcp[0].authentication'],
     [7, 'mcp[0].authentication'],
   ])('%j is 400 by its field', async (authentication, param) => {
@@ -208,6 +208,37 @@ describe('oauth2', () => {
     const { body } = await server.get('/v1beta/credentials/renewed')
     expect(body.lastUsedTime).toBeDefined()
     expect(Date.parse(body.updateTime)).toBeGreaterThan(Date.parse(body.createTime))
+  })
+
+  it('without a token asks for one, and says so where the server wants a person', async () => {
+    const base = new URL(mcp.url).origin
+    mcp.intercept = ({ url, headers, httpMethod }, response) => {
+      const path = url.split('?')[0]!
+      if (path === '/.well-known/oauth-authorization-server') {
+        response.setHeader('content-type', 'application/json')
+        response.end(
+          JSON.stringify({
+            issuer: `${base}/`,
+            authorization_endpoint: `${base}/authorize`,
+            token_endpoint: tokens.url,
+            registration_endpoint: `${base}/register`,
+            response_types_supported: ['code'],
+            code_challenge_methods_supported: ['S256'],
+          }),
+        )
+      } else if (path === '/register' && httpMethod === 'POST') {
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ client_id: 'c', redirect_uris: ['http://127.0.0.1/callback'] }))
+      } else if (path === '/authorize') response.end('<form>Your password?</form>')
+      else if (path.startsWith('/.well-known/')) response.writeHead(404).end()
+      else if (headers.authorization === undefined) response.writeHead(401).end()
+      else return false
+      return true
+    }
+    const { body } = await run({ type: 'oauth2' })
+    expect(body.status).toBe('completed')
+    expect(body.warnings).toMatchObject([{ message: expect.stringContaining('wants a person to sign in') }])
+    expect(tokens.asked).toEqual([])
   })
 
   it('gives no secret to a place that a server names', async () => {

@@ -283,7 +283,7 @@ function mcpServer() {
         .meta({ description: 'Address of a Streamable HTTP endpoint. Private addresses are refused.' }),
       authentication: authentication.nullish().meta({
         description:
-          'How to sign in. A bare string is a bearer token. Write-only. A stored agent refers to a credential and holds no secret.',
+          'How to sign in: `none`, `bearer`, `headers`, `basic`, `oauth2` (an access token is renewed by `refreshToken` or the client’s own credentials, also in the middle of a run; without any of them the server is asked for one, which ends well where no person has to agree), or `credential`. A bare string is a bearer token. Write-only, and sent to this server’s own origin alone. A stored agent refers to a credential and holds no secret.',
       }),
       allowedTools: z
         .array(text(MAX_NAME_CHARS).min(1))

@@ -5,7 +5,7 @@ import type { Credential } from '../../domain/credential.ts'
 import type { Warning } from '../../domain/event.ts'
 import { check, unknownFields } from '../fields.ts'
 import type { Body } from './codec.ts'
-import { secretFields, secretType, toSecret } from './secrets.ts'
+import { secretFields, secretType, toStoredSecret } from './secrets.ts'
 
 const MAX_NAME_CHARS = 512
 const MAX_HOSTS = 20
@@ -116,7 +116,7 @@ export function decodeNewCredential(body: unknown): NewCredentialRequest {
       id: sent.id ?? undefined,
       name: sent.name ?? undefined,
       allowedHosts: sent.allowedHosts ?? undefined,
-      secret: toSecret(sent.type, sent),
+      secret: toStoredSecret(sent.type, sent),
     },
     warnings: unknownFields(newCredential, body, READ_ONLY),
   }
@@ -129,7 +129,7 @@ export function decodeCredentialPatch(body: unknown): CredentialPatchRequest {
       return {
         name: sent.name === undefined ? now.name : (sent.name ?? undefined),
         allowedHosts: sent.allowedHosts === undefined ? now.allowedHosts : (sent.allowedHosts ?? undefined),
-        secret: toSecret(sent.type ?? secret.type, sent, '', secret),
+        secret: toStoredSecret(sent.type ?? secret.type, sent, secret),
       }
     },
     warnings: unknownFields(credentialPatch, body, new Set([...READ_ONLY, 'id'])),

@@ -4,7 +4,7 @@
  * never stands in a message.
  */
 import { z } from 'zod'
-import { type OAuth2Secret, SECRET_TYPES, type Secret, type SecretType } from '../../domain/credential.ts'
+import { SECRET_TYPES, type Secret, type SecretType } from '../../domain/credential.ts'
 import { wrongField } from '../fields.ts'
 
 const MAX_SECRET_CHARS = 16_384
@@ -56,6 +56,20 @@ export const secretFields = {
   }),
   clientId: secretText().nullish().meta({ description: 'For `oauth2`.' }),
   clientSecret: secretText().nullish().meta({ description: 'For `oauth2`. Write-only.' }),
+  privateKey: z
+    .string()
+    .max(MAX_SECRET_CHARS)
+    .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----\s[A-Za-z0-9+/=\s]+-----END [A-Z ]*PRIVATE KEY-----\s*$/, {
+      error: 'must be a private key in PEM',
+    })
+    .nullish()
+    .meta({
+      description: 'For `oauth2`, instead of `clientSecret`: the client signs in by JWT. PEM (PKCS #8). Write-only.',
+    }),
+  signingAlgorithm: z
+    .enum(['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'EdDSA'])
+    .nullish()
+    .meta({ description: 'For `privateKey`. Default `ES256`.' }),
   refreshToken: secretText().nullish().meta({
     description: 'For `oauth2`: what access tokens are renewed by, also in the middle of a run. Write-only.',
   }),
@@ -71,7 +85,10 @@ const FIELDS: Readonly<Record<SecretType, readonly (keyof typeof secretFields)[]
   bearer: ['token'],
   headers: ['headers'],
   basic: ['username', 'password'],
-  oauth2: ['tokenUrl', 'clientId', 'clientSecret', 'refreshToken', 'accessToken', 'scopes'],
+  oauth2: [
+    ...(['tokenUrl', 'clientId', 'clientSecret', 'privateKey', 'signingAlgorithm'] as const),
+    ...(['refreshToken', 'accessToken', 'scopes'] as const),
+  ],
 }
 
 export const secretType = z.enum(SECRET_TYPES)
@@ -95,8 +112,9 @@ export type SentAuthentication = z.output<typeof authentication>
 type SecretFields = { readonly [K in keyof typeof secretFields]?: z.output<(typeof secretFields)[K]> }
 
 /**
- * The secret that the fields spell, over what `stored` has of the same type: a change to it may leave fields out. Throws
- * ErrandError `invalid_request`; `param` names a field below `at`.
+ * The secret that the fields spell, over what `stored` has of the same type: a change to it may leave fields out. An oauth2
+ * one may hold nothing yet: a run then asks the server for a token. Throws ErrandError `invalid_request`; `param` names a
+ * field below `at`.
  */
 export function toSecret(type: SecretType, fields: SecretFields, at = '', stored?: Secret): Secret {
   const own = FIELDS[type]
@@ -111,20 +129,20 @@ export function toSecret(type: SecretType, fields: SecretFields, at = '', stored
     if (value !== undefined && value !== null) merged[name] = value
     else if (type !== 'oauth2') throw wrongField(at + name, `is required for type ${JSON.stringify(type)}`)
   }
-  if (type === 'oauth2') checkOAuth2(merged as Partial<OAuth2Secret>, at)
+  if (typeof merged.tokenUrl === 'string') checkTokenUrl(merged.tokenUrl, `${at}tokenUrl`)
   return merged as unknown as Secret
 }
 
-function checkOAuth2(
-  { tokenUrl, clientId, clientSecret, refreshToken, accessToken }: Partial<OAuth2Secret>,
-  at: string,
-) {
-  if (tokenUrl !== undefined) checkTokenUrl(tokenUrl, `${at}tokenUrl`)
-  if (refreshToken !== undefined || accessToken !== undefined) return
-  if (clientId !== undefined && clientSecret !== undefined) return
+/** As `toSecret`, for one that is kept: it must be good for something. */
+export function toStoredSecret(type: SecretType, fields: SecretFields, stored?: Secret): Secret {
+  const secret = toSecret(type, fields, '', stored)
+  if (secret.type !== 'oauth2') return secret
+  const { clientId, clientSecret, privateKey, refreshToken, accessToken } = secret
+  if (refreshToken !== undefined || accessToken !== undefined) return secret
+  if (clientId !== undefined && (clientSecret ?? privateKey) !== undefined) return secret
   throw wrongField(
-    `${at}refreshToken`,
-    'is required, unless there is an `accessToken`, or a `clientId` with its `clientSecret`',
+    'refreshToken',
+    'is required, unless there is an `accessToken`, or a `clientId` with its `clientSecret` or `privateKey`',
   )
 }
 

@@ -1,5 +1,5 @@
 /** A run's MCP servers: connected side by side, their tools put together, told goodbye at the end. */
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { type FetchLike, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { McpServerConfig } from '../../config.ts'
 import { confidential, type OAuth2Secret, type Secret } from '../../domain/credential.ts'
 import { approvalNeeded, type RunMcpServer, sealOwner } from '../../domain/mcp.ts'
@@ -7,6 +7,7 @@ import { cutEnd } from '../cut.ts'
 import type { RunScope, Tool, ToolSource } from '../port.ts'
 import { type Connection, connect, type Line } from './connection.ts'
 import { explainFailure } from './failures.ts'
+import { authorizingFetch } from './grant.ts'
 import { createNames } from './names.ts'
 import { operatorSecret } from './operator-secret.ts'
 import { createProgramLine } from './program.ts'
@@ -95,16 +96,16 @@ async function httpDialler(
   const url = new URL(server.url ?? registered!.url)
   const { run, wires, fetchWith } = opening
   const terms = { signal: wires, onConnect: run.audit('mcp') }
-  const fetch = fetchWith({
+  const plain = fetchWith({
     ...terms,
     maxBytes: MAX_ANSWER_BYTES,
     timeoutMs: Number.POSITIVE_INFINITY,
     idleMs: IDLE_MS,
   })
   const key = await keyOf(opening, server, registered)
-  const { headers, authProvider }: SignIn = key
-    ? await signInWith(key, url, fetchWith({ ...terms, ...SIGN_IN }))
-    : { headers: {} }
+  const signInFetch = withoutWords(fetchWith({ ...terms, ...SIGN_IN }))
+  const { headers, authProvider, ask }: SignIn = key ? await signInWith(key, url, signInFetch) : { headers: {} }
+  const fetch = ask ? authorizingFetch(ask, url, plain, signInFetch, run.conceal) : plain
   return () => {
     const transport = new StreamableHTTPClientTransport(url, {
       fetch,
@@ -113,6 +114,21 @@ async function httpDialler(
       onInsufficientScope: 'throw',
     })
     return { transport, goodbye: () => transport.terminateSession() }
+  }
+}
+
+/**
+ * What a token endpoint says of a refusal may hold what it was sent, and the library puts it in its messages and on the
+ * console: its code is let through alone.
+ */
+function withoutWords(fetch: FetchLike): FetchLike {
+  return async (url, init) => {
+    const response = await fetch(url, init)
+    if (response.ok || init?.method !== 'POST') return response
+    const said: unknown = await response.json().catch(() => undefined)
+    const code = typeof said === 'object' && said !== null && 'error' in said ? String(said.error) : ''
+    const error = /^[a-z_]{1,60}$/.test(code) ? code : 'server_error'
+    return Response.json({ error }, { status: response.status })
   }
 }
 

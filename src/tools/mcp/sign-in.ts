@@ -9,6 +9,7 @@
 import {
   type AuthorizationServerMetadata,
   type AuthProvider,
+  createPrivateKeyJwtAuth,
   discoverOAuthServerInfo,
   extractWWWAuthenticateParams,
   type FetchLike,
@@ -22,7 +23,6 @@ import { headersOf, hostAllowed, type OAuth2Secret, type Secret } from '../../do
 
 /** A token that ends sooner than this is renewed before it is used. */
 const EXPIRY_MARGIN_MS = 30_000
-const MAX_SAID_CHARS = 200
 
 /** The secret of one server in one run, and where a renewed one is kept. */
 export interface Key {
@@ -46,6 +46,8 @@ export class SignInRefused extends Error {
 export interface SignIn {
   readonly headers: Readonly<Record<string, string>>
   readonly authProvider?: AuthProvider
+  /** There is no token yet: one is asked for when the server wants one. */
+  readonly ask?: OAuth2Secret
 }
 
 export async function signInWith(key: Key, serverUrl: URL, fetchFn: FetchLike): Promise<SignIn> {
@@ -54,6 +56,7 @@ export async function signInWith(key: Key, serverUrl: URL, fetchFn: FetchLike): 
   }
   const secret = await key.read()
   if (secret.type !== 'oauth2') return { headers: headersOf(secret) }
+  if (secret.accessToken === undefined && !isRenewable(secret)) return { headers: {}, ask: secret }
   return { headers: {}, authProvider: createTokens(key, secret, serverUrl, fetchFn) }
 }
 
@@ -89,8 +92,8 @@ function createTokens(key: Key, first: OAuth2Secret, serverUrl: URL, fetchFn: Fe
   }
 }
 
-function isRenewable({ refreshToken, clientId, clientSecret }: OAuth2Secret): boolean {
-  return refreshToken !== undefined || (clientId !== undefined && clientSecret !== undefined)
+function isRenewable({ refreshToken, clientId, clientSecret, privateKey }: OAuth2Secret): boolean {
+  return refreshToken !== undefined || (clientId !== undefined && (clientSecret ?? privateKey) !== undefined)
 }
 
 async function fetchNew(
@@ -111,13 +114,13 @@ async function fetchNew(
             ...from,
             clientInformation: clientInformation(secret) as never,
             refreshToken: secret.refreshToken,
+            addClientAuthentication: signedAuthentication(secret),
             scope: secret.scopes?.join(' '),
             fetchFn,
           })
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    const said = error.message.slice(0, MAX_SAID_CHARS)
-    throw new SignInRefused(`The token endpoint at ${from.endpoint.host} refused (${error.code}): ${said}`)
+    throw new SignInRefused(`The token endpoint at ${from.endpoint.host} refused: ${error.code}.`)
   }
   return {
     ...secret,
@@ -186,12 +189,19 @@ function clientInformation({ clientId, clientSecret }: OAuth2Secret) {
   return clientId === undefined ? undefined : { client_id: clientId, client_secret: clientSecret }
 }
 
+/** For a client that proves itself by its key. */
+function signedAuthentication({ clientId, privateKey, signingAlgorithm = 'ES256' }: OAuth2Secret) {
+  if (clientId === undefined || privateKey === undefined) return undefined
+  return createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg: signingAlgorithm })
+}
+
 /** As the library asks for a client that signs in by itself. */
 function clientOf(secret: OAuth2Secret): OAuthClientProvider {
   return {
     redirectUrl: undefined,
     clientMetadata: { redirect_uris: [], grant_types: ['client_credentials'] },
     clientInformation: () => clientInformation(secret),
+    addClientAuthentication: signedAuthentication(secret),
     tokens: () => undefined,
     saveTokens() {},
     redirectToAuthorization() {},
