@@ -25,20 +25,44 @@ function toolOf(entry: string): string {
   return entry.replace(/\(.*$/s, '')
 }
 
-/** Any one of them does what the entry asks for. Undefined where it names none that we know; MCP tools are not ours. */
+/** Any one of them does what the entry asks for. Undefined where it names none that we know. */
 export function toolsFor(entry: string): readonly ToolName[] | undefined {
   const name = toolOf(entry)
   if (isToolName(name)) return [name]
   return SAME.get(name.toLowerCase().replaceAll(/[_-]/g, ''))
 }
 
-/** `mcp__tracker__find` and `tracker__find` are both the tool `find` of the server `tracker`: the name that a model calls. */
-export function mcpToolOf(entry: string): string | undefined {
-  const name = toolOf(entry).replace(/^mcp__/, '')
-  return /^[A-Za-z0-9_-]+?__[A-Za-z0-9_.*-]+$/.test(name) ? name : undefined
+/** Whether it names a tool of an MCP server, or a whole server: `mcp__tracker__find`, `mcp__tracker`, `tracker__find`. */
+export function isMcpEntry(entry: string): boolean {
+  return toolOf(entry).includes('__')
+}
+
+/** The tools of that server among the entries, by the server's own names; `*` for all. */
+function mcpToolsFor(allowed: readonly string[], server: string): string[] {
+  return allowed.filter(isMcpEntry).flatMap((entry) => {
+    const name = toolOf(entry).replace(/^mcp__/, '')
+    if (name === server) return ['*']
+    return name.startsWith(`${server}__`) ? [name.slice(server.length + 2)] : []
+  })
+}
+
+/** The same for approval: an entry with brackets allows less than the tool, so it allows nothing here. */
+export function preApproved(allowed: readonly string[], server: string): string[] {
+  return mcpToolsFor(
+    allowed.filter((entry) => !entry.includes('(')),
+    server,
+  )
 }
 
 /** The entries that nothing enabled can do. */
-export function missingTools(allowed: readonly string[], enabled: ReadonlySet<ToolName>): string[] {
-  return allowed.filter((entry) => toolsFor(entry)?.some((name) => enabled.has(name)) === false)
+export function missingTools(
+  allowed: readonly string[],
+  enabled: ReadonlySet<ToolName>,
+  servers: readonly string[],
+): string[] {
+  return allowed.filter((entry) =>
+    isMcpEntry(entry)
+      ? !servers.some((server) => mcpToolsFor([entry], server).length > 0)
+      : toolsFor(entry)?.some((name) => enabled.has(name)) === false,
+  )
 }

@@ -1,17 +1,17 @@
 /** Agent + request → what the run runs with. An inline field replaces the agent's whole field; `policy` goes key by key. */
 import { type Agent, type AgentConfig, isToolName, type Policy, type ToolName } from './agent.ts'
-import { missingTools } from './allowed-tools.ts'
+import { missingTools, preApproved } from './allowed-tools.ts'
 import type { Warning } from './event.ts'
 import type { RunRequest, RunSpec, StoredFile } from './interaction.ts'
 import type { Limits, Range, SandboxLimits } from './limits.ts'
-import type { McpServer } from './mcp.ts'
+import type { McpServer, ResolvedMcpServer } from './mcp.ts'
 import { beyondCeiling, type Network, withinCeiling } from './network.ts'
-import { parseSkillRef, type SkillOffer, type SkillPin, skillRef } from './skill.ts'
+import { parseSkillRef, type SkillOffer, skillRef } from './skill.ts'
 
 export interface Resolution {
   readonly spec: Omit<RunSpec, 'mcp'>
   /** Still with their secrets. */
-  readonly mcp: readonly McpServer[]
+  readonly mcp: readonly ResolvedMcpServer[]
   readonly warnings: readonly Warning[]
 }
 
@@ -42,6 +42,10 @@ export function resolve(
   const inline = request.settings
   const warnings: Warning[] = []
   const tools = resolveTools(inline.tools ?? base.tools ?? [], offer, warnings)
+  const servers = resolveMcp(inline.mcp ?? base.mcp ?? [], offer, warnings)
+  const asked = skillsAskedFor(request, agent)
+  const skills = resolveSkills(asked, tools, servers, offer, warnings)
+  const allowed = skills.flatMap(({ allowedTools }) => allowedTools)
   return {
     spec: {
       instruction: request.instruction,
@@ -50,7 +54,7 @@ export function resolve(
       systemInstruction: inline.systemInstruction ?? base.systemInstruction,
       model: inline.model ?? base.model ?? offer.defaultModel,
       tools,
-      skills: resolveSkills(skillsAskedFor(request, agent), tools, offer, warnings),
+      skills: skills.map(({ allowedTools: _, ...pin }) => pin),
       ...resolveNetwork(inline.network ?? base.network, offer.limits, warnings),
       policy: resolvePolicy(base.policy, inline.policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
@@ -58,7 +62,11 @@ export function resolve(
       inputFiles,
       onDisconnect: request.onDisconnect,
     },
-    mcp: resolveMcp(inline.mcp ?? base.mcp ?? [], offer, warnings),
+    mcp: servers.map((server) =>
+      server.requireApproval === 'unless_skill'
+        ? { ...server, preApproved: preApproved(allowed, server.name) }
+        : server,
+    ),
     warnings,
   }
 }
@@ -132,10 +140,11 @@ function resolveTools(names: readonly string[], offer: Offer, warnings: Warning[
 function resolveSkills(
   refs: readonly string[],
   tools: readonly ToolName[],
+  servers: readonly McpServer[],
   offer: Offer,
   warnings: Warning[],
-): SkillPin[] {
-  const pins = new Map<string, SkillPin>()
+): SkillOffer[] {
+  const pins = new Map<string, SkillOffer>()
   refs.forEach((ref, i) => {
     const warn = (code: string, message: string) => warnings.push({ code, param: `skills[${i}]`, message })
     const found = offer.skills.get(ref)
@@ -143,19 +152,19 @@ function resolveSkills(
       warn('unknown_skill', unknownSkill(ref))
       return
     }
-    const { allowedTools, ...pin } = found
-    const other = pins.get(pin.name)
+    const other = pins.get(found.name)
     if (other) {
-      if (other.version !== pin.version) {
+      if (other.version !== found.version) {
         warn('skill_repeated', `${skillRef(other)} is enabled already; ${quote(ref)} was ignored.`)
       }
       return
     }
-    pins.set(pin.name, pin)
-    const missing = missingTools(allowedTools, new Set(tools))
+    pins.set(found.name, found)
+    const names = servers.map(({ name }) => name)
+    const missing = missingTools(found.allowedTools, new Set(tools), names)
     if (missing.length > 0) {
-      const names = missing.slice(0, 10).join(', ')
-      warn('skill_tool_missing', `The skill ${pin.name} counts on ${names}, and no tool that can do it is enabled.`)
+      const few = missing.slice(0, 10).join(', ')
+      warn('skill_tool_missing', `The skill ${found.name} counts on ${few}, and no tool that can do it is enabled.`)
     }
   })
   return [...pins.values()]

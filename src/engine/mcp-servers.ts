@@ -3,7 +3,13 @@ import type { Credentials } from '../accounts/credentials.ts'
 import type { Vault } from '../accounts/vault.ts'
 import { hostAllowed } from '../domain/credential.ts'
 import type { Warning } from '../domain/event.ts'
-import { type McpServer, type RunMcpServer, type SealedAuthentication, sealOwner } from '../domain/mcp.ts'
+import {
+  type McpServer,
+  type ResolvedMcpServer,
+  type RunMcpServer,
+  type SealedAuthentication,
+  sealOwner,
+} from '../domain/mcp.ts'
 import type { Egress } from '../egress/port.ts'
 
 interface Parts {
@@ -21,7 +27,7 @@ export async function acceptServers(
   parts: Parts,
   projectId: string,
   interactionId: string,
-  servers: readonly McpServer[],
+  servers: readonly ResolvedMcpServer[],
 ): Promise<McpAcceptance> {
   const mcp: RunMcpServer[] = []
   const warnings: Warning[] = []

@@ -7,7 +7,7 @@
  * uploading the next, touches no running interaction.
  */
 import type { Blobs } from '../blobs/port.ts'
-import { mcpToolOf, toolsFor } from '../domain/allowed-tools.ts'
+import { isMcpEntry, toolsFor } from '../domain/allowed-tools.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { madeAt, newId } from '../domain/ids.ts'
 import { parseSkillRef, type Skill, type SkillMeta, type SkillOffer } from '../domain/skill.ts'
@@ -119,7 +119,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   /** What whoever registers it should know, though it is no fault. */
   async function remarks(owner: string, name: string, { allowedTools }: SkillMeta): Promise<string[]> {
     const said: string[] = []
-    const strangers = allowedTools.filter((entry) => !toolsFor(entry) && mcpToolOf(entry) === undefined)
+    const strangers = allowedTools.filter((entry) => !toolsFor(entry) && !isMcpEntry(entry))
     if (strangers.length > 0) {
       const names = strangers.slice(0, SHOWN_STRANGERS).join(', ')
       said.push(`\`allowed-tools\` names ${names}, which are no tools of this server; they were passed over.`)

@@ -1,7 +1,7 @@
 /**
  * `skill`: the instructions of an enabled skill, or one of its files, when the model asks for them. Names and descriptions
  * stand in the system prompt; nothing else of a skill is there before the model wants it. What a skill names in
- * `allowed-tools` is told in our words: it enables nothing, and loosens nothing that the caller asked for.
+ * `allowed-tools` is told in our words: it enables nothing.
  */
 import { z } from 'zod'
 import type { ToolName } from '../domain/agent.ts'
@@ -18,6 +18,7 @@ import { linesOf } from './text-lines.ts'
 
 /** A skill's files that are named with its instructions. */
 const FILES_NAMED = 100
+const FILES_NAMED_BYTES = 8 * 1024
 const IN_SANDBOX: readonly ToolName[] = ['code_execution', 'file_read', 'file_write']
 const DESCRIPTION =
   'Gives the instructions of a skill; with `path`, a file of it. Call it before a task that a skill is for, and follow what it says.'
@@ -74,6 +75,7 @@ function createSkillTool(skills: ReadonlyMap<string, Enabled>, tools: readonly T
   return {
     definition: { name: 'skill', description: DESCRIPTION, parameters: args.parameters },
     keyed: false,
+    repeatable: true,
     async run(given, context) {
       const checked = args.check(given)
       if (!checked.ok) return { output: checked.message }
@@ -132,9 +134,18 @@ function needs({ meta }: SkillContent, tools: readonly ToolName[]): string {
 function fileList({ files }: SkillContent): string {
   const others = files.filter(({ path }) => path.toLowerCase() !== 'skill.md')
   if (others.length === 0) return ''
-  const named = others.slice(0, FILES_NAMED).map(({ path, size }) => `- ${path} (${size} bytes)`)
+  const named = withinBytes(others.slice(0, FILES_NAMED).map(({ path, size }) => `- ${path} (${size} bytes)`))
   const more = others.length > named.length ? [`- and ${others.length - named.length} more`] : []
   return ['Its files:', ...named, ...more].join('\n')
+}
+
+/** As many as fit. */
+function withinBytes(lines: readonly string[]): string[] {
+  let left = FILES_NAMED_BYTES
+  return lines.filter((line) => {
+    left -= Buffer.byteLength(line)
+    return left >= 0
+  })
 }
 
 async function showFile(

@@ -291,12 +291,16 @@ function mcpServer() {
         .nullish()
         .meta({ description: 'The server’s tools that may be used. Absent: all.' }),
       requireApproval: z
-        .union([z.boolean(), z.enum(['always', 'never']), z.array(text(MAX_NAME_CHARS)).max(MAX_MCP_TOOLS)], {
-          error: 'must be true, false, "always", "never", or a list of tool names',
-        })
+        .union(
+          [z.boolean(), z.enum(['always', 'never', 'unless_skill']), z.array(text(MAX_NAME_CHARS)).max(MAX_MCP_TOOLS)],
+          {
+            error: 'must be true, false, "always", "never", "unless_skill", or a list of tool names',
+          },
+        )
         .nullish()
         .meta({
-          description: 'Whether a person has to agree before a tool is used; or the tools for which that holds.',
+          description:
+            'Whether a person has to agree before a tool is used; or the tools for which that holds; or `unless_skill`: for all but those that an enabled skill names in its `allowed-tools`.',
         }),
     })
     .meta({ title: 'McpServer', description: 'An MCP server.' })

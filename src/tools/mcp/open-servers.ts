@@ -84,7 +84,8 @@ function rulesOf(server: RunMcpServer, registered: McpServerConfig | undefined):
     name: server.name,
     allowed: (tool) => lists.every((list) => list.includes(tool)),
     needsApproval: (tool) =>
-      approvalNeeded(server.requireApproval, tool) || approvalNeeded(registered?.requireApproval, tool),
+      approvalNeeded(server.requireApproval, tool, server.preApproved) ||
+      approvalNeeded(registered?.requireApproval, tool),
   }
 }
 
