@@ -333,7 +333,7 @@ function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drop
     `workspace: ${limits.workspaceMiB} MiB; /tmp and /dev/shm: 64 MiB each`,
   ]
   const notEnforced = [
-    'kernel: shared with the host; for tenants hostile to each other use a machine each until gVisor or Kata can be chosen',
+    'kernel: shared with the host; for tenants hostile to each other take the docker driver with gVisor (sandbox.runtime: runsc), or a machine each',
   ]
   if (writable.countsFiles) enforced.push(`number of files: ${limits.files} in the workspace, as many in /tmp`)
   else
