@@ -8,6 +8,8 @@ import type { Tab, Tabs } from './tabs.ts'
 const NAVIGATE_MS = 45_000
 /** A page that goes on loading after that is shown as far as it is. */
 const LOAD_MS = 15_000
+/** In which a navigation that became a download is told as one. */
+const DOWNLOAD_MS = 5_000
 /** In which a click shows whether it leads to another page. */
 const BEGIN_MS = 80
 const QUIET_MS = 120
@@ -71,6 +73,7 @@ export function createNavigation(
         if (!(error instanceof CdpError) || error.code !== 'silent') throw error
         throw new Refusal(`${target.host} did not answer within ${NAVIGATE_MS / 1000} s.`)
       })
+      if (answered.isDownload) await until(() => downloads.begun > begun, DOWNLOAD_MS)
       if (answered.isDownload || downloads.begun > begun) return `${target.href} is a file to download, no page.`
       if (answered.errorText !== undefined) {
         throw new Refusal(
