@@ -105,9 +105,23 @@ export function withinMedia(messages: readonly Message[]): readonly Message[] {
   return kept.reverse()
 }
 
+/** What was shown since the model spoke last taken away, with a word to it; else all that was shown; undefined where nothing was. */
+export function withoutNewestMedia(messages: readonly Message[]): readonly Message[] | undefined {
+  const shows = (message: Message) => message.role === 'tool' && message.media !== undefined
+  if (!messages.some(shows)) return undefined
+  const spoken = messages.findLastIndex((message) => message.role === 'assistant')
+  const from = messages.slice(spoken + 1).some(shows) ? spoken + 1 : 0
+  const note = "[The model's provider refused to show it. It may be damaged, or of a kind that it does not take.]"
+  return messages.map((message, i) =>
+    i >= from && message.role === 'tool' && message.media ? withMedia(message, [], note) : message,
+  )
+}
+
 /** A tool's result with so much of what it showed; its text says what is missing. */
-export function withMedia({ media: all, ...message }: ToolMessage, shown: readonly MediaPart[]): ToolMessage {
-  const what = shown.length === 0 ? 'It is not' : 'Not all of it is'
-  const note = `[${what} shown here any more, to make room. Read it again, or in smaller parts, to see it.]`
+export function withMedia(
+  { media: all, ...message }: ToolMessage,
+  shown: readonly MediaPart[],
+  note = `[${shown.length === 0 ? 'It is not' : 'Not all of it is'} shown here any more, to make room. Read it again, or in smaller parts, to see it.]`,
+): ToolMessage {
   return { ...message, output: `${message.output}\n${note}`, ...(shown.length > 0 && { media: shown }) }
 }

@@ -6,7 +6,13 @@
 import { type RunError, toRunError } from '../domain/errors.ts'
 import type { StopReason } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
-import { type AssistantMessage, countCharacters, type Message, withinMedia } from '../domain/message.ts'
+import {
+  type AssistantMessage,
+  countCharacters,
+  type Message,
+  withinMedia,
+  withoutNewestMedia,
+} from '../domain/message.ts'
 import type { FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
@@ -61,7 +67,13 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
     if (allowed.tokens < 1) return { status: 'completed', stopReason: allowed.limit }
     const turn = await takeTurn(context, messages, allowed.tokens, answerStarted)
     const { outcome, speaker } = turn
-    if (!outcome.ok) return failed(outcome.failure.message, outcome.failure.retryable)
+    if (!outcome.ok) {
+      // A picture that can't be read must not end the run: the model is told, and goes on without.
+      const plain = outcome.failure.kind === 'refused' ? withoutNewestMedia(messages) : undefined
+      if (!plain) return failed(outcome.failure.message, outcome.failure.retryable)
+      messages.splice(0, messages.length, ...plain)
+      continue
+    }
     messages.push(outcome.message)
 
     const calls = askedTools(outcome)

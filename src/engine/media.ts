@@ -5,12 +5,16 @@
  */
 import { randomBase62 } from '../domain/ids.ts'
 import type { MediaPart } from '../domain/message.ts'
+import type { ModelDescription } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertResultMedia, readResultMedia, type StoredMedia } from '../store/result-media.ts'
 import type { EngineParts } from './parts.ts'
 import type { Attachment } from './recorder.ts'
 
 export type MediaStores = Pick<EngineParts, 'db' | 'blobs' | 'log'>
+
+/** What may be put before a model. */
+export type Sight = Pick<ModelDescription, 'vision' | 'documents'>
 
 /** By the step of the result that showed them. */
 export type ShownMedia = ReadonlyMap<number, readonly MediaPart[]>
@@ -41,12 +45,17 @@ export async function forgottenMedia(db: Database, interactionId: string): Promi
   return new Map([...(await readResultMedia(db, interactionId)).keys()].map((step) => [step, []]))
 }
 
-/** A part whose bytes are gone is left out. */
-export async function readMedia({ db, blobs }: MediaStores, interactionId: string): Promise<ShownMedia> {
+/** A part whose bytes are gone is left out, and one that the model can't be shown. */
+export async function readMedia(
+  { db, blobs }: MediaStores,
+  interactionId: string,
+  sees: Sight = { vision: true, documents: true },
+): Promise<ShownMedia> {
   const shown = new Map<number, readonly MediaPart[]>()
   for (const [step, stored] of await readResultMedia(db, interactionId)) {
     const parts: MediaPart[] = []
     for (const { blob, ...part } of stored) {
+      if (!(part.type === 'image' ? sees.vision : sees.documents)) continue
       const bytes = await blobs.get(blob)
       if (bytes) parts.push({ ...part, base64: Buffer.from(bytes).toString('base64') })
     }

@@ -6,7 +6,7 @@ import { readEvents } from '../store/events.ts'
 import { findInteraction } from '../store/interactions.ts'
 import type { Database } from '../store/port.ts'
 import { readTurns } from '../store/turns.ts'
-import { forgottenMedia, type MediaStores, readMedia, type ShownMedia } from './media.ts'
+import { forgottenMedia, type MediaStores, readMedia, type ShownMedia, type Sight } from './media.ts'
 import { restore } from './restore.ts'
 
 /** How far back a conversation is carried over, in interactions. */
@@ -40,17 +40,18 @@ export interface Opening {
 }
 
 /** The conversation before the model's first turn: earlier interactions, oldest first, then this instruction. */
-export async function openingMessages(stores: MediaStores, spec: RunSpec): Promise<Opening> {
-  const history = await readHistory(stores, spec.previousInteractionId)
+/** `sees`: what may be put before the model of this run, whatever the earlier ones saw. */
+export async function openingMessages(stores: MediaStores, spec: RunSpec, sees: Sight): Promise<Opening> {
+  const history = await readHistory(stores, spec.previousInteractionId, sees)
   return { ...history, messages: [...history.messages, userText(instructionText(spec))] }
 }
 
-async function readHistory(stores: MediaStores, previousId: string | undefined): Promise<Opening> {
+async function readHistory(stores: MediaStores, previousId: string | undefined, sees: Sight): Promise<Opening> {
   const { db } = stores
   const chain: Message[][] = []
   let id = previousId
   // What was seen long ago is not worth its room.
-  const shown = (of: string) => (chain.length === 0 ? readMedia(stores, of) : forgottenMedia(db, of))
+  const shown = (of: string) => (chain.length === 0 ? readMedia(stores, of, sees) : forgottenMedia(db, of))
   while (id !== undefined && chain.length < MAX_HISTORY) {
     const previous = await findInteraction(db, id)
     if (!previous) return { messages: chain.reverse().flat(), historyCut: true }

@@ -51,7 +51,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
     const model: Model = await entry.open()
     const files = { ...claim, onConnect: run.audit('file') }
     const spec = await fetchLinkedFiles(parts, files, accepted, recorder, restored.stage, signal)
-    const opening = await openingMessages(parts, spec)
+    const opening = await openingMessages(parts, spec, entry)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry), redactor)
     let step = restored.lastStep

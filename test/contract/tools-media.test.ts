@@ -176,8 +176,26 @@ Image.new("RGB", (100, 3000), "blue").save("high.jpg", exif=b"Exif\\0\\0MM\\0*\\
   })
 })
 
+test('what a provider refuses to show does not end the run: the model is told, and goes on', async () => {
+  const refused = { fault: 'status:400', errorMessage: 'Could not process image' } as const
+  const looks = { toolCalls: [{ name: 'file_read', args: { path: DOT.name } }] }
+  provider.when('[refused]', looks, [refused, { text: 'It is damaged.' }])
+  const request = { model: 'seeing', instruction: '[refused]', tools: ['file_read'], files: [DOT] }
+  const { body } = await server.post('/v1beta/interactions', request)
+  expect(body).toMatchObject({ status: 'completed', output: 'It is damaged.' })
+  const [shown, told] = provider.requests.slice(-2)
+  expect([shownIn(shown!).length, shownIn(told!).length]).toEqual([1, 0])
+  expect(told!.body.messages.at(-1)!.content).toMatch(/refused to show it/)
+  provider.when('[refused for ever]', looks, refused)
+  const again = await server.post('/v1beta/interactions', { ...request, instruction: '[refused for ever]' })
+  expect(again.body.error.message).toContain('Could not process image')
+})
+
 test('what an interaction showed is shown to the one that goes on from it, and only told to the next', async () => {
   const { body: first } = await run([readFile(DOT.name)], { model: 'seeing', files: [DOT] })
+  const { body: blind } = await run([], { model: 'blind', previousInteractionId: first.interactionId })
+  expect(blind.status).toBe('completed')
+  expect(shownIn(provider.requests.at(-1)!)).toEqual([])
   const { body: second } = await run([], { model: 'seeing', previousInteractionId: first.interactionId })
   expect(shownIn(provider.requests.at(-1)!).map(({ mimeType }) => mimeType)).toEqual(['image/png'])
   await run([], { model: 'seeing', previousInteractionId: second.interactionId })

@@ -5,7 +5,7 @@ import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
-import { CLAUDE_SEARCH, claudeCallAfterSearch, claudeSays } from '../support/provider-search.ts'
+import { CLAUDE_SEARCH, claudeCallAfterSearch, claudeSays, geminiSearches } from '../support/provider-search.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 const LEASE = { ERRAND_LEASE_S: '2', CLAUDE_KEY: 'key' }
@@ -31,6 +31,7 @@ beforeAll(async () => {
   const baseUrl = `http://127.0.0.1:${(claude.address() as AddressInfo).port}/v1`
   const models = {
     claude: { provider: 'anthropic', model: 'claude-opus-5-5', baseUrl, apiKeyEnv: 'CLAUDE_KEY' },
+    gemini: { provider: 'google', model: 'gemini-3.8-flash', baseUrl, apiKeyEnv: 'CLAUDE_KEY' },
     plain: { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake' },
   }
   server = await startServer({ config: { models, search: { provider: 'model' }, sandbox: { pool: 0 } }, env: LEASE })
@@ -82,6 +83,17 @@ test('its searches stand in trace and stream, beside calls of our own tools, and
     { ...use, input: { query: 'otters' } },
     result,
     { type: 'tool_use', name: 'code_execution' },
+  ])
+})
+
+test('what an answer was grounded in stands in the trace, and the answer stays the answer', async () => {
+  answers.push(geminiSearches('They play'))
+  const request = { model: 'gemini', instruction: 'What of otters?', tools: ['web_search'] }
+  const { body } = await server.post('/v1beta/interactions', request)
+  expect(body).toMatchObject({ status: 'completed', output: 'They play.', usage: { tool_calls: 1 } })
+  expect(body.executionTrace).toMatchObject([
+    { step: 1, type: 'tool_call', name: 'web_search', args: { queries: ['otters', 'sea otters'] } },
+    { step: 2, type: 'tool_result', output: expect.stringContaining('1. otters.example') },
   ])
 })
 
