@@ -1,20 +1,28 @@
-/** Files on this machine's disk: written to a temporary name, synced, then renamed, so that a key holds a whole file or none. */
+/**
+ * Files on this machine's disk, or one that machines share: written in a place of their own, synced, then renamed, so that a
+ * key holds a whole file or none.
+ */
 import { createReadStream } from 'node:fs'
-import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { randomBase62 } from '../domain/ids.ts'
 import { type Blobs, checkKey } from './port.ts'
 
+const UNFINISHED = '.tmp'
+/** Written to for the last time so long ago, nobody is writing it any more. */
+const OLD_MS = 3_600_000
+
 export async function openDiskBlobs(directory: string): Promise<Blobs> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const unfinished = join(directory, UNFINISHED)
+  await mkdir(unfinished, { recursive: true, mode: 0o700 })
+  await removeOld(unfinished)
 
   const path = (key: string) => join(directory, checkKey(key))
 
   return {
     async put(key, bytes) {
       const target = path(key)
-      const temporary = `${target}.${randomBase62(8)}.tmp`
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+      const temporary = join(unfinished, randomBase62(16))
       try {
         const file = await open(temporary, 'wx', 0o600)
         try {
@@ -23,6 +31,7 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
         } finally {
           await file.close()
         }
+        await mkdir(dirname(target), { recursive: true, mode: 0o700 })
         await rename(temporary, target)
         for (let up = dirname(target); up.startsWith(directory); up = dirname(up)) await syncDirectory(up)
       } catch (error) {
@@ -39,9 +48,18 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
       await rm(path(owner), { recursive: true, force: true })
     },
     async *owners() {
-      for await (const { name } of await opendir(directory)) yield name
+      for await (const { name } of await opendir(directory)) if (name !== UNFINISHED) yield name
     },
     async close() {},
+  }
+}
+
+/** What a server left that was killed while it wrote. */
+async function removeOld(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name)
+    const found = await stat(path).catch(missing)
+    if (found && found.mtimeMs < Date.now() - OLD_MS) await rm(path, { force: true })
   }
 }
 

@@ -15,25 +15,32 @@ const PART_BYTES = 5 * 1024 * 1024
 const PARTS_AT_ONCE = 1
 const MAX_TRIES = 4
 const CONNECT_MS = 5_000
-/** Without a byte. */
-const IDLE_MS = 30_000
+/** Without a byte either way. */
+const IDLE_MS = 15_000
 /** What one DeleteObjects takes. */
 const PAGE = 1_000
 
-/** Throws BlobsUnavailable, with what to do, where the bucket can't be written. `credentials`: undefined, as the SDK finds them. */
-export async function openS3Blobs(location: S3Location, credentials?: S3ClientConfig['credentials']): Promise<Blobs> {
+export interface S3Options {
+  /** Default: as the SDK finds them. */
+  readonly credentials?: S3ClientConfig['credentials']
+  readonly idleMs?: number
+}
+
+/** Throws BlobsUnavailable, in words for the operator, where the bucket can't be written. */
+export async function openS3Blobs(location: S3Location, options: S3Options = {}): Promise<Blobs> {
   // Loaded where it is used: half a second, and 20 MB of memory.
   const sdk = await import('@aws-sdk/client-s3')
   const { Upload } = await import('@aws-sdk/lib-storage')
   const { bucket: Bucket } = location
   const root = location.prefix === '' ? '' : `${location.prefix}/`
-  const client = new sdk.S3Client(clientConfig(location, credentials))
+  const client = new sdk.S3Client(clientConfig(location, options))
 
   async function get(key: string, from: number): Promise<Readable | undefined> {
     const Range = from > 0 ? `bytes=${from}-` : undefined
     try {
       const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: root + checkKey(key), Range }))
-      return Body as Readable
+      // It may break off before anybody reads it.
+      return (Body as Readable).on('error', () => {})
     } catch (error) {
       if (error instanceof sdk.NoSuchKey) return undefined
       throw unavailable(location, error)
@@ -121,7 +128,7 @@ export async function openS3Blobs(location: S3Location, credentials?: S3ClientCo
   return blobs
 }
 
-function clientConfig(location: S3Location, credentials: S3ClientConfig['credentials']): S3ClientConfig {
+function clientConfig(location: S3Location, { credentials, idleMs = IDLE_MS }: S3Options): S3ClientConfig {
   const { endpoint, pathStyle } = location
   const region = location.region ?? (endpoint === undefined ? undefined : 'us-east-1')
   return {
@@ -133,7 +140,7 @@ function clientConfig(location: S3Location, credentials: S3ClientConfig['credent
     // The checksums that newer SDKs add to everything are more than many an S3-speaking store understands.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: IDLE_MS, socketTimeout: IDLE_MS },
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: idleMs },
   }
 }
 

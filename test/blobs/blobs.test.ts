@@ -1,5 +1,5 @@
 /** Files that outlive a sandbox: one suite, on a disk and in a bucket of a real S3-speaking server. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { type ObjectStore, openObjectStore } from '../support/object-store.ts'
 
 const MIB = 1024 * 1024
 const BUCKET = 'errand-files'
-const CREDENTIALS = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
+const CREDENTIALS = { credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' } }
 
 let directory: string
 let store: ObjectStore
@@ -112,6 +112,41 @@ describe.each(Object.entries(BACKENDS))('files kept on %s', (_, open) => {
   })
 })
 
+describe('files on a disk', () => {
+  it('that were being written when a server was killed are removed by and by', async () => {
+    const place = await mkdtemp(join(tmpdir(), 'errand-blobs-'))
+    const before = await openDiskBlobs(place)
+    const [left] = await unfinished(before, place)
+    const beside = await openDiskBlobs(place)
+    expect(await readdir(join(place, '.tmp'))).toEqual([left])
+    const hours = Date.now() / 1_000 - 2 * 3_600
+    await utimes(join(place, '.tmp', left!), hours, hours)
+    const later = await openDiskBlobs(place)
+    expect(await readdir(join(place, '.tmp'))).toEqual([])
+    expect(await ownersOf(later)).toEqual([])
+    for (const blobs of [before, beside, later]) await blobs.close()
+    await rm(place, { recursive: true })
+  })
+})
+
+/** What stands in the place for unfinished files while one is written. */
+async function unfinished(blobs: Blobs, place: string): Promise<string[]> {
+  const { promise: end, reject } = Promise.withResolvers<never>()
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  async function* source() {
+    yield Buffer.of(1)
+    begin()
+    await end
+  }
+  const writing = blobs.put('int_killed/in/0', source())
+  await begun
+  const names = await readdir(join(place, '.tmp'))
+  await copyFile(join(place, '.tmp', names[0]!), join(place, '.tmp', 'left'))
+  reject(new Error('over'))
+  await expect(writing).rejects.toThrow('over')
+  return ['left']
+}
+
 describe('files in a bucket', () => {
   it('are removed page by page, however many there are', async () => {
     const blobs = await openS3Blobs(bucket({ prefix: 'many' }), CREDENTIALS)
@@ -174,6 +209,29 @@ describe('files in a bucket', () => {
     await expect(blobs.open('int_out/out/0')).rejects.toBeInstanceOf(BlobsUnavailable)
     await expect(blobs.removeAll('int_out')).rejects.toBeInstanceOf(BlobsUnavailable)
     await expect(ownersOf(blobs)).rejects.toBeInstanceOf(BlobsUnavailable)
+    store.door = undefined
+    await blobs.close()
+  })
+
+  it('can’t be had from a store that never answers, and are gone on with where it falls silent', async () => {
+    const blobs = await openS3Blobs(bucket(), { ...CREDENTIALS, idleMs: 100 })
+    await blobs.put('int_silent/out/0', patternBytes(3 * MIB))
+    let silences = 3
+    store.door = (request, response) => {
+      if (request.method !== 'GET' || silences-- <= 0) return false
+      const write = response.write.bind(response)
+      let sent = 0
+      response.write = (chunk: Uint8Array) => {
+        sent += chunk.byteLength
+        return sent <= MIB && write(chunk)
+      }
+      return false
+    }
+    expect((await read(blobs, 'int_silent/out/0'))?.equals(patternBytes(3 * MIB))).toBe(true)
+    expect(silences).toBeLessThan(2)
+    store.door = () => true
+    await expect(blobs.put('int_silent/out/1', Buffer.of(1))).rejects.toBeInstanceOf(BlobsUnavailable)
+    await expect(blobs.open('int_silent/out/0')).rejects.toBeInstanceOf(BlobsUnavailable)
     store.door = undefined
     await blobs.close()
   })

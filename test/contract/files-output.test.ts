@@ -139,6 +139,19 @@ describe('the output files', () => {
     expect(headers.get('content-length')).toBe(String(MIB))
   })
 
+  it('that are still being written are stored as they were read: what is said of them is what comes', async () => {
+    const { answer, body } = await run([
+      bash('mkdir -p outputs && (while true; do echo more >> outputs/log.txt; done) & sleep 0.2; ls outputs'),
+    ])
+    expect(answer.status, answer.text).toBe(200)
+    const [file] = body.files
+    const { bytes, headers } = await download(file.url)
+    expect(bytes.length).toBe(file.size)
+    expect(headers.get('content-length')).toBe(String(file.size))
+    expect(sha256(bytes)).toBe(file.sha256)
+    expect(bytes.toString('utf8', 0, 10)).toBe('more\nmore\n')
+  })
+
   it('may be many', async () => {
     const { files } = await outputsOf("for i in range(300): open(f'outputs/{i}.txt', 'w').write(str(i))")
     expect(files).toHaveLength(300)
