@@ -67,6 +67,8 @@ export type McpServerConfig =
       readonly envFrom: readonly string[]
       /** Directories of this machine that it sees, read-only. */
       readonly mounts: readonly { readonly source: string; readonly target: string }[]
+      /** What it may reach through the guard. */
+      readonly network: Network
       readonly limits: Partial<Pick<SandboxLimits, 'memoryMiB' | 'cpus' | 'pids'>>
     })
 

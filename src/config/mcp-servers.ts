@@ -1,6 +1,7 @@
 /** The `mcp` section: servers that the operator registers, by their address or as a command. */
 import { isAbsolute } from 'node:path'
 import * as z from 'zod'
+import { networkRules } from './network-rules.ts'
 
 const variable = z
   .string('must be the name of an environment variable')
@@ -44,6 +45,7 @@ const program = z.strictObject({
   env: z.record(variable, z.string('must be a text')).default({}),
   envFrom: z.array(variable, 'must be a list of environment variables').default([]),
   mounts: z.array(z.strictObject({ source: absolute, target: absolute }, 'must be {source, target}')).default([]),
+  network: networkRules.default('disabled'),
   limits: z
     .strictObject({
       memoryMiB: z.int('must be a whole number').min(64, 'must be at least 64').optional(),
@@ -56,6 +58,6 @@ const program = z.strictObject({
 
 export const mcpServers = z.record(
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'is no server name: letters, digits and . _ - are allowed'),
-  z.union([remote, program], 'must be {url, authentication?} or {command, env?, envFrom?, mounts?, limits?}'),
+  z.union([remote, program], 'must be {url, authentication?} or {command, env?, envFrom?, mounts?, network?, limits?}'),
   'must be a map from names to MCP servers',
 )

@@ -89,6 +89,7 @@ mcp:
     mounts: [{source: /srv/notes-server, target: /opt/notes}]
     env: {NOTES_MODE: read}
     envFrom: [NOTES_TOKEN]                 # variables of this server's environment that it is given
+    network: [api.notes.example]           # what it may reach, through the guard; or public; by itself nothing
     limits: {memoryMiB: 256, cpus: 0.5, pids: 64}
 \`\`\`
 
@@ -96,7 +97,8 @@ mcp:
 \`{type: basic, username, passwordEnv}\` and \`{type: oauth2, tokenUrl, clientId, clientSecretEnv, refreshTokenEnv, accessTokenEnv,
 scopes}\`. Without it, callers may send their own.
 
-A command runs in a sandbox of its own beside the run's, fresh for each run and gone with it, without a network. What \`env\` and
+A command runs in a sandbox of its own beside the run's, fresh for each run and gone with it. Its way out is the proxy that
+\`HTTPS_PROXY\` names in its environment, which opens what \`network\` lists. What \`env\` and
 \`envFrom\` give it is in that sandbox alone, never in the one where the model's code runs; the program can do with it what
 it likes, so register programs that you trust with it.
 `

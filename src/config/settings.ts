@@ -3,8 +3,8 @@ import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import * as z from 'zod'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
-import { readHostRule } from '../domain/network.ts'
 import { mcpServers } from './mcp-servers.ts'
+import { networkRules } from './network-rules.ts'
 import { address, choice, filePath, fraction, list, type Setting, section, text, toggle, whole } from './setting.ts'
 
 export const PROVIDERS = ['openai-compatible', 'openai', 'anthropic', 'google', 'bedrock', 'demo'] as const
@@ -77,15 +77,6 @@ function isPrivateRange(value: string): boolean {
   if (withPort) return isIP(withPort[1] ?? withPort[2]!) !== 0 && (withPort[3] === '*' || Number(withPort[3]) <= 65535)
   return isIP(value) !== 0
 }
-
-const hostRule = z.string().transform((text, context) => {
-  const read = readHostRule(text)
-  if (typeof read !== 'string') return read.rule
-  context.addIssue({ code: 'custom', message: `has ${JSON.stringify(text)}, which ${read}` })
-  return z.NEVER
-})
-
-const networkCeiling = z.union([z.enum(['disabled', 'public']), z.array(hostRule).transform((allow) => ({ allow }))])
 
 type PlainLimit = { [K in keyof Limits]: Limits[K] extends number ? K : never }[keyof Limits]
 type RangeLimit = { [K in keyof Limits]: Limits[K] extends Range ? K : never }[keyof Limits]
@@ -272,7 +263,7 @@ export const SETTINGS: readonly Setting[] = [
   }),
   section('sandbox.network', {
     must: '`disabled`, `public`, or a list of hosts like api.example.com, *.example.com, example.com:8443',
-    schema: networkCeiling,
+    schema: networkRules,
     parse: (value) =>
       value === 'disabled' || value === 'public' ? value : value.split(',').map((rule) => rule.trim()),
     fallback: 'public',

@@ -25,6 +25,8 @@ const LISTEN_RETRY_MS = 100
 export interface RunNetwork {
   /** Gives the sandbox that code runs in what the run's network allows. Throws SandboxError. */
   connect(sandbox: Sandbox): Promise<void>
+  /** Gives another of the run's sandboxes a network of its own. Throws SandboxError. */
+  connectCompanion(sandbox: Sandbox, kind: ContactKind, allowed: Network): Promise<void>
   /** A proxy for another sandbox of the run; all of them share the run's bytes. */
   openProxy(kind: ContactKind, network: Network): SandboxProxy
   /** Ends every connection. Idempotent. */
@@ -53,15 +55,22 @@ export function createRunNetwork(
     return proxy
   }
 
+  async function plugIn(sandbox: Sandbox, proxy: SandboxProxy): Promise<void> {
+    const trusted = egress.trusted() + (proxy.certificate ?? '')
+    await sandbox.writeFile(TRUSTED, Buffer.from(trusted), 'write')
+    await sandbox.setEnvironment(ENVIRONMENT)
+    await listen(sandbox, proxy)
+  }
+
   return {
     openProxy,
     async connect(sandbox) {
       if (network === 'disabled') return
       main ??= openProxy('sandbox', network)
-      const trusted = egress.trusted() + (main.certificate ?? '')
-      await sandbox.writeFile(TRUSTED, Buffer.from(trusted), 'write')
-      await sandbox.setEnvironment(ENVIRONMENT)
-      await listen(sandbox, main)
+      await plugIn(sandbox, main)
+    },
+    async connectCompanion(sandbox, kind, allowed) {
+      if (allowed !== 'disabled') await plugIn(sandbox, openProxy(kind, allowed))
     },
     close() {
       for (const proxy of proxies) proxy.close()

@@ -107,6 +107,7 @@ function scopeOf(
     documents,
     openSandbox: () => workspace.open(spec.inputFiles),
     openCompanion: workspace.openCompanion,
+    connectCompanion: network.connectCompanion,
     openProxy: network.openProxy,
     audit,
     conceal: redactor.conceal,

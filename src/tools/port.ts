@@ -75,6 +75,8 @@ export interface RunScope {
   openSandbox(): Promise<Sandbox>
   /** A sandbox beside it, by its name: made now, or the one that still lives. Gone with the run at the latest. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
+  /** Gives the programs of a companion what `network` allows, by the proxy that their environment then names. Throws SandboxError. */
+  connectCompanion(sandbox: Sandbox, kind: ContactKind, network: Network): Promise<void>
   /** A proxy for the programs of a companion: `sandbox.listen(3128, proxy.handle)`. It ends with the run at the latest. */
   openProxy(kind: ContactKind, network: Network): SandboxProxy
   /** What to hand to the guard as `onConnect`: each host that is turned to stands in the run's audit before it is dialled. */

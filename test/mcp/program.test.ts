@@ -25,6 +25,13 @@ beforeAll(async () => {
     envFrom: ['NOTES_TOKEN', 'NOT_SET'],
     limits: { memoryMiB: 512 },
   }
+  const fetcher = {
+    command: ['node', '/opt/fetcher/fetcher.mjs'],
+    mounts: [{ source: join(import.meta.dirname, 'program'), target: '/opt/fetcher' }],
+    // Node takes every name below localhost for this machine's own; the guard does not.
+    env: { NO_PROXY: '', no_proxy: '' },
+  }
+  const port = new URL(remote.url).port
   server = await startServer({
     provider,
     env: { NOTES_TOKEN: SECRET, REMOTE_TOKEN: TOKEN },
@@ -32,6 +39,8 @@ beforeAll(async () => {
       egress: { allowPrivate: [remote.address] },
       mcp: {
         every: everything,
+        fetcher: { ...fetcher, network: [`notes.localhost:${port}`] },
+        alone: fetcher,
         narrow: { ...everything, allowedTools: ['echo', 'get-sum'], requireApproval: ['get-sum'] },
         broken: { command: ['no-such-program'] },
         failing: { command: ['bash', '-c', 'echo the disk is on fire >&2; exit 3'] },
@@ -97,11 +106,31 @@ describe('a command', () => {
     expect((await server.post(`${path}:cancel`)).body.status).toBe('cancelled')
   })
 
+  it('reaches what the operator opened to it, and nothing else', async () => {
+    const { port } = new URL(remote.url)
+    remote.intercept = ({ httpMethod }, response) => {
+      if (httpMethod === 'GET') response.end('notes here')
+      return httpMethod === 'GET'
+    }
+    const places = [`http://notes.localhost:${port}/`, `http://other.localhost:${port}/`]
+    const calls = ['fetcher', 'alone'].flatMap((name) =>
+      places.map((url) => ({ name: `${name}__fetch`, args: { url } })),
+    )
+    const { outputs } = await run([{ name: 'fetcher' }, { name: 'alone' }], calls)
+    remote.intercept = () => false
+    expect(outputs[0]).toBe('200 notes here')
+    expect(outputs[1]).toContain('failed')
+    expect(outputs[2]).toContain('failed')
+    expect(outputs[3]).toContain('failed')
+    expect(remote.requests.filter(({ httpMethod }) => httpMethod === 'GET')).toHaveLength(1)
+    remote.requests.length = 0
+  })
+
   it('that is not there, or fails, is a warning, with what it said', async () => {
     const { body } = await run([{ name: 'broken' }, { name: 'failing' }])
     expect(body.status).toBe('completed')
     expect(body.warnings.map(({ code }: { code: string }) => code)).toEqual(['mcp_unavailable', 'mcp_unavailable'])
-    expect(body.warnings[1].message).toContain('the disk is on fire')
+    expect(JSON.stringify(body.warnings)).toContain('the disk is on fire')
   })
 })
 

@@ -14,7 +14,7 @@ type Program = Extract<McpServerConfig, { command: readonly string[] }>
 export async function createProgramLine(
   run: RunScope,
   name: string,
-  { command, env, envFrom, mounts, limits }: Program,
+  { command, env, envFrom, mounts, network, limits }: Program,
   operatorEnv: Readonly<Record<string, string | undefined>>,
 ): Promise<() => Line> {
   const secrets = Object.fromEntries(
@@ -22,6 +22,7 @@ export async function createProgramLine(
   )
   run.conceal(Object.values(secrets))
   const sandbox = await run.openCompanion({ name: `mcp-${name}`, mounts, limits })
+  await run.connectCompanion(sandbox, 'mcp', network)
   return () => {
     let stderr = ''
     const start = () =>
