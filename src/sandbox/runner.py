@@ -1658,6 +1658,8 @@ def main():
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    # The one that Python handles, and that code inside could thus send us: the kernel drops all others to a first process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def on_child():
         try:

@@ -215,3 +215,10 @@ test('a sandbox ends at its lifetime with a step that is lost', async () => {
   expect((await run(short, 'bash', 'sleep 60')).end).toEqual({ kind: 'lost' })
   await until(async () => !(await world.sandboxes.living()).includes('short'))
 })
+
+test('no signal from inside ends the runner', async () => {
+  const sandbox = await world.sandbox()
+  const signals = 'for signal in INT TERM HUP QUIT USR1 USR2 ALRM ABRT KILL STOP; do kill -$signal 1; done; echo sent'
+  expect((await run(sandbox, 'bash', signals)).output).toBe('sent\n')
+  expect((await run(sandbox, 'python', '6 * 7')).output).toBe('42\n')
+})
