@@ -3,6 +3,8 @@ import { type Duplex, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Budget } from './port.ts'
 
+const MAX_LISTENERS = 30
+
 export interface Carrier {
   /** Passes bytes on and counts them; fails when the budget is spent. */
   meter(): Transform
@@ -26,6 +28,8 @@ export function createCarrier(budget: Budget, idleMs: number): Carrier {
   return {
     meter,
     async both(client, upstream) {
+      // Each pipeline hears on both of them in several ways.
+      for (const stream of [client, upstream]) stream.setMaxListeners(MAX_LISTENERS)
       try {
         await Promise.all([pipeline(client, meter(), upstream), pipeline(upstream, meter(), client)])
       } finally {

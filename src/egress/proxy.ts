@@ -51,7 +51,7 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
     refusals.set(host, sentence)
   }
 
-  /** Throws Refusal. */
+  /** Throws Refusal, or what `onConnect` throws. */
   async function admit(hostname: string, port: number): Promise<Place> {
     const { host } = placeOf(hostname, port)
     const verdict = verdictOf(network, host, port)
@@ -64,7 +64,7 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
     )
   }
 
-  /** A connection to the place, which ends with whoever it is for. Throws Refusal. */
+  /** A connection to the place, which ends with whoever it is for. Throws Refusal, EgressError, or what `onConnect` throws. */
   async function dial(place: Place, client: Duplex | ServerResponse): Promise<Duplex> {
     if (budget.bytes <= 0) throw new Refusal(403, budget.spent)
     const gone = new AbortController()
@@ -77,9 +77,6 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       gone.signal.addEventListener('abort', () => socket.destroy())
       if (gone.signal.aborted) socket.destroy()
       return socket
-    } catch (error) {
-      if (error instanceof EgressError) throw new Refusal(error.code === 'refused' ? 403 : 502, error.message)
-      throw error
     } finally {
       patience.stop()
     }
@@ -125,7 +122,7 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       refusals.delete(hostname)
       return done
     } catch (error) {
-      if (error instanceof Refusal) remember(hostname, error.message)
+      remember(hostname, reasonOf(error).message)
       throw error
     }
   }
@@ -172,6 +169,7 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
 
   function reasonOf(error: unknown): Refusal {
     if (error instanceof Refusal) return error
+    if (error instanceof EgressError) return new Refusal(error.code === 'refused' ? 403 : 502, error.message)
     if (!closing.signal.aborted) log.debug({ err: error }, 'a connection of a sandbox broke off')
     return new Refusal(502, 'The connection broke off.')
   }

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContactKind } from '../domain/contact.ts'
 import type { RunSpec } from '../domain/interaction.ts'
-import type { Network } from '../domain/network.ts'
+import { type Network, withinCeiling } from '../domain/network.ts'
 import type { Budget, SandboxProxy } from '../egress/port.ts'
 import { type Sandbox, SandboxError } from '../sandbox/port.ts'
 import type { Claim } from '../store/claims.ts'
@@ -48,7 +48,9 @@ export function createRunNetwork(
   }
   let main: SandboxProxy | undefined
 
-  function openProxy(kind: ContactKind, allowed: Network): SandboxProxy {
+  function openProxy(kind: ContactKind, asked: Network): SandboxProxy {
+    // It may have become less since the run was accepted.
+    const allowed = withinCeiling(asked, limits.network)
     const signIn = createSignIn(credentials, projectId, allowed, conceal)
     const proxy = egress.openProxy({ network: allowed, budget, onConnect: audit(kind), signIn })
     proxies.add(proxy)

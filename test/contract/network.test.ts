@@ -139,21 +139,50 @@ describe('the operator’s word', () => {
   })
 })
 
+/** All that stand in the audit, page by page. */
+async function hostsOf(id: string, pageSize: number): Promise<string[]> {
+  const hosts: string[] = []
+  for (let token = ''; ; ) {
+    const { status, body } = await server.get(`${PATH}/${id}/audit?pageSize=${pageSize}${token}`)
+    expect(status).toBe(200)
+    expect(body.entries.length).toBeLessThanOrEqual(pageSize)
+    hosts.push(...body.entries.map(({ host }: { host: string }) => host))
+    if (!body.nextPageToken) return hosts
+    token = `&pageToken=${body.nextPageToken}`
+  }
+}
+
 describe('the audit', () => {
+  it('stays small whatever a hijacked model turns to: when it is full, what is new is refused', async () => {
+    const { body, outputs } = await run(
+      [
+        bash(`${CLEAR} curl -sS http://a.site.localhost:${port}/known`),
+        python(`import socket
+def ask(host):
+    with socket.create_connection(('127.0.0.1', 3128)) as proxy:
+        proxy.sendall(f'GET http://{host}/ HTTP/1.1\\r\\nHost: {host}\\r\\nConnection: close\\r\\n\\r\\n'.encode())
+        said = b''
+        while part := proxy.recv(65536): said += part
+        return said.decode()
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(16) as pool: list(pool.map(ask, (f'h{i}.example' for i in range(2100))))
+print(ask('one-more.example'))`),
+        bash(`${CLEAR} curl -sS http://a.site.localhost:${port}/known`),
+      ],
+      allow(),
+    )
+    expect(outputs[1]).toContain('has turned to too many hosts')
+    expect(outputs[2]).toBe('served /known')
+    const hosts = await hostsOf(body.interactionId, 100)
+    expect(hosts).toHaveLength(2001)
+    expect(hosts.filter((host) => host === '*')).toEqual(['*'])
+  })
+
   it('is paged, and another project’s is not there', async () => {
     const hosts = Array.from({ length: 5 }, (_, i) => `h${i}.example`)
     const { body } = await run([bash(hosts.map((host) => `curl -s http://${host}/`).join(';'))], allow())
     const path = `${PATH}/${body.interactionId}/audit`
-    const seen: string[] = []
-    for (let token = ''; ; ) {
-      const page = await server.get(`${path}?pageSize=2${token && `&pageToken=${token}`}`)
-      expect(page.status).toBe(200)
-      expect(page.body.entries.length).toBeLessThanOrEqual(2)
-      seen.push(...page.body.entries.map(({ host }: { host: string }) => host))
-      if (!page.body.nextPageToken) break
-      token = page.body.nextPageToken
-    }
-    expect(seen).toEqual(hosts)
+    expect(await hostsOf(body.interactionId, 2)).toEqual(hosts)
     const other = { 'x-svc-api-key': await server.createKey('other') }
     const [theirs, nobody] = [await server.get(path, other), await server.get(`${PATH}/int_none/audit`, other)]
     expect(theirs.status).toBe(404)

@@ -4,7 +4,8 @@ import { request } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
-import type { Contact, SandboxProxyTerms } from '../../src/egress/port.ts'
+import { dialTcp } from '../../src/egress/dial.ts'
+import type { Contact, SandboxProxyTerms, SignIn } from '../../src/egress/port.ts'
 import { type Canary, guard, openCanary } from './canary.ts'
 
 const closers: (() => unknown)[] = []
@@ -29,6 +30,8 @@ async function openProxy(
   network: SandboxProxyTerms['network'],
   opened: readonly number[],
   maxBytes = 1e9,
+  idleMs?: number,
+  signIn?: SignIn,
 ): Promise<World> {
   const contacts: Contact[] = []
   const lookups: string[] = []
@@ -40,7 +43,8 @@ async function openProxy(
     },
   })
   const budget = { bytes: maxBytes, spent: 'this run has used its bytes of network.' }
-  const proxy = egress.openProxy({ network, budget, onConnect: async (contact) => void contacts.push(contact) })
+  const onConnect = (contact: Contact) => void contacts.push(contact)
+  const proxy = egress.openProxy({ network, budget, onConnect, idleMs, signIn })
   const server: Server = createServer((socket) => proxy.handle(socket)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   closers.push(() => server.close(), proxy.close)
@@ -153,4 +157,90 @@ it('headers that are the proxy’s alone don’t go on', async () => {
   const headers = { 'proxy-authorization': 'Basic x', connection: 'close, x-hop', 'x-hop': '1', 'x-kept': '2' }
   const seen = JSON.parse((await ask(world, `http://example.com:${site.port}/`, headers)).body)
   expect(seen).toEqual({ 'x-kept': '2', host: `example.com:${site.port}`, connection: 'close' })
+})
+
+it.each([
+  ['SOCKS 5', Buffer.from([5, 1, 0, 5, 1, 0, 3, 11, ...Buffer.from('example.com'), 1, 187])],
+  ['SOCKS 5 with a NUL in its name', Buffer.from([5, 1, 0, 3, 12, ...Buffer.from('a.com\0.b.com'), 0, 80])],
+  ['SOCKS 4a', Buffer.from([4, 1, 0, 80, 0, 0, 0, 1, 0, ...Buffer.from('example.com'), 0])],
+  ['TLS', Buffer.from('160301020001000001fc0303', 'hex')],
+  ['a line break in a host', Buffer.from('CONNECT exam\nple.com:80 HTTP/1.1\r\n\r\n')],
+  ['a header in a host', Buffer.from('CONNECT example.com:80\r\nX-A: b HTTP/1.1\r\n\r\n')],
+  ['a space in a host', Buffer.from('CONNECT example.com :80 HTTP/1.1\r\n\r\n')],
+  ['a path', Buffer.from('GET / HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n\r\n')],
+  ['https without a tunnel', Buffer.from('GET https://example.com/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')],
+  [
+    'WebSocket over plain http to nobody',
+    Buffer.from('GET ws://example.com/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
+  ],
+])('understands no %s', async (_, bytes) => {
+  const site = await serve()
+  const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
+  const socket = connect(world.port, '127.0.0.1')
+  socket.write(bytes)
+  socket.on('error', () => {})
+  expect(await text(socket).catch(() => '')).not.toMatch(/^HTTP\/1\.1 2/)
+  expect(world.lookups).toEqual([])
+  expect(site.hits).toBe(0)
+})
+
+it('a name is judged at each connection: one that turns private is refused from then on', async () => {
+  const site = await serve((_, answer) => answer.end('public once'))
+  const answers = [['93.184.215.14'], ['127.0.0.1'], ['93.184.215.14', '10.0.0.1'], ['::ffff:127.0.0.1'], []]
+  const contacts: Contact[] = []
+  const dialled: string[] = []
+  const egress = guard({
+    resolve: async () => answers.shift()!,
+    dial(address, _, signal) {
+      dialled.push(address)
+      return dialTcp('127.0.0.1', site.port, signal)
+    },
+  })
+  const proxy = egress.openProxy({
+    network: 'public',
+    budget: { bytes: 1e6, spent: '' },
+    onConnect: (contact) => void contacts.push(contact),
+  })
+  const server = createServer((socket) => proxy.handle(socket)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(() => server.close(), proxy.close)
+  const world = { port: (server.address() as { port: number }).port, contacts, lookups: [] }
+  const bodies = []
+  for (let i = 0; i < 5; i++) bodies.push((await ask(world, 'http://rebind.example/')).body)
+  expect(bodies).toEqual([
+    'public once',
+    ...Array(3).fill('Refused by the egress guard: rebind.example is not a public address.\n'),
+    'The egress guard: No address was found for rebind.example.\n',
+  ])
+  expect(dialled).toEqual(['93.184.215.14'])
+  expect(contacts.map(({ outcome }) => outcome)).toEqual(['dialled', 'refused', 'refused', 'refused', 'unresolved'])
+  expect(proxy.refusalOf('rebind.example')).toBe('No address was found for rebind.example.')
+})
+
+it('whoever leaves takes along what was dialled for it, and silence ends both', async () => {
+  const site = await serve((_, answer) => answer.write('and then nothing'))
+  const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port], 1e6, 200)
+  const socket = connect(world.port, '127.0.0.1')
+  socket.write(`CONNECT example.com:${site.port} HTTP/1.1\r\n\r\n`)
+  await once(socket, 'data')
+  expect(await site.open()).toBe(1)
+  socket.destroy()
+  while ((await site.open()) > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  await expect(ask(world, `http://example.com:${site.port}/`)).rejects.toThrow()
+  while ((await site.open()) > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+})
+
+it('a credential goes with plain http too, where the run has it, and is masked where it comes back', async () => {
+  const site = await serve((asked, answer) => answer.end(`${asked.headers['x-key']} ${asked.headers.cookie}`))
+  const host = `example.com:${site.port}`
+  const network = { allow: [host], inject: [{ host, header: 'x-key', credentialId: 'c' }] }
+  const world = await openProxy(network, [site.port])
+  expect((await ask(world, `http://${host}/`)).body).toContain("can't be signed in to")
+  expect(site.hits).toBe(0)
+  const signed = await openProxy(network, [site.port], 1e6, undefined, async () => ({
+    headers: { 'x-key': 'k3y-of-mine' },
+    confidential: ['k3y-of-mine'],
+  }))
+  const { body } = await ask(signed, `http://${host}/`, { 'X-Key': 'theirs', cookie: 'a=k3y-of-mine; b=k3y-of' })
+  expect(body).toBe(`${'*'.repeat(11)} a=${'*'.repeat(11)}; b=k3y-of`)
 })

@@ -37,7 +37,7 @@ export function openLife(parts: BrowserParts, run: RunScope): Life {
   let closed = false
 
   async function open(): Promise<Chromium> {
-    proxy ??= run.openProxy('browser', networkOf(run.spec.network, ceiling))
+    proxy ??= run.openProxy('browser', networkOf(run.spec.browserNetwork ?? run.spec.network, ceiling))
     const limits = { memoryMiB, pids, workspaceMiB: WORKSPACE_MIB }
     const cell = await run.openCompanion({ name: 'browser', profile: 'browser', limits })
     if (!cell.fresh && news.length === 0) news.push(RESTARTED) // an earlier worker's
@@ -92,7 +92,7 @@ export function openLife(parts: BrowserParts, run: RunScope): Life {
  * neither goes beyond the operator's ceiling. Headers are put in for code alone: a page could make use of them.
  */
 function networkOf(asked: Network, ceiling: Network): Network {
-  const within = asked === 'disabled' ? ceiling : withinCeiling(asked, ceiling)
+  const within = withinCeiling(asked, ceiling)
   return typeof within === 'object' ? { allow: within.allow } : within
 }
 

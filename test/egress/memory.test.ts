@@ -1,0 +1,57 @@
+/** What is sent to the guard to fill it up: stopped at the cap, in bounded memory, measured in a process of its own (proof.md S6). */
+import { execFile } from 'node:child_process'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const CHILD = new URL('memory-child.ts', import.meta.url).pathname
+const MOST_BYTES = 100 * 1024 * 1024
+const ZEROS = Buffer.alloc(1024 * 1024)
+/** A GiB when it is unpacked: 16 members of 64 MiB. */
+const BOMB = Buffer.concat(Array<Buffer>(16).fill(gzipSync(Buffer.alloc(64 * 1024 * 1024))))
+
+let server: Server
+let port: number
+beforeAll(async () => {
+  server = createServer(({ url }, response) => {
+    if (url === '/endless') pour(response)
+    else if (url === '/bomb') response.writeHead(200, { 'content-encoding': 'gzip' }).end(BOMB)
+    else if (url === '/stall') response.write('x')
+    else if (url === '/drip') {
+      const timer = setInterval(() => response.write('x'), 50)
+      response.on('close', () => clearInterval(timer))
+    } else response.end('small')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+})
+afterAll(() => {
+  server.close()
+  server.closeAllConnections()
+})
+
+function pour(response: ServerResponse): void {
+  while (!response.destroyed && response.write(ZEROS));
+  if (!response.destroyed) response.once('drain', () => pour(response))
+}
+
+it.each([
+  { 'an endless download': 'too_large' },
+  { 'an endless answer for a library': 'too_large' },
+  { 'an endless download by a sandbox': 'cut' },
+  {
+    'a download that drips for ever': 'too_slow',
+    'a download that stops': 'too_slow',
+    'a hundred that stall, at once': 'too_slow',
+    'a gzip bomb as a file': `${BOMB.length} bytes`,
+    'a gzip bomb for a library': 'unreachable',
+  },
+])('an attack ends as it should, and takes little memory: %j', async (expected) => {
+  const attacks = Object.keys(expected)
+  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', CHILD, `${port}`, ...attacks])
+  const { outcomes, grownBytes } = JSON.parse(stdout)
+  expect(outcomes).toEqual(expected)
+  expect(grownBytes).toBeLessThan(MOST_BYTES)
+})
