@@ -131,6 +131,11 @@ describe('a call that needs approval', () => {
     const calls = [{ name: 'files__look', args: {} }]
     const id = await start({ mcp: [{ name: 'files', url: mcp.url, requireApproval: ['remove'] }] }, calls)
     expect((await ended(id)).status).toBe('completed')
+    // As the model has them, too.
+    const other = await start({ mcp: [{ name: 'files', url: mcp.url, requireApproval: ['files__remove'] }] })
+    await waiting(other)
+    await server.post(`${path(other)}:approve`, { approve: false })
+    await ended(other)
   })
 
   it('waits no longer than the run may take', async () => {

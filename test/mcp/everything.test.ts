@@ -112,10 +112,11 @@ describe('server-everything over Streamable HTTP', () => {
   })
 
   it('takes the allowed tools alone', async () => {
-    const { requests, outputs } = await run([{ name: 'every__get-sum', args: { a: 1, b: 2 } }], {
-      allowedTools: ['echo', 'nothing'],
+    const { requests, outputs, body } = await run([{ name: 'every__get-sum', args: { a: 1, b: 2 } }], {
+      allowedTools: ['every__echo', 'nothing'],
     })
     expect(offered(requests[0])).toEqual(['every__echo'])
+    expect(body.warnings).toMatchObject([{ code: 'mcp_tools', message: expect.stringContaining('no tool "nothing"') }])
     expect(outputs[0]).toContain('There is no tool "every__get-sum"')
   })
 

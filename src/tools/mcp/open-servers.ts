@@ -80,12 +80,20 @@ async function openServer(opening: Opening, server: RunMcpServer): Promise<Open 
 /** What the operator allows, and within it what the caller does. */
 function rulesOf(server: RunMcpServer, registered: McpServerConfig | undefined): ServerRules {
   const lists = [server.allowedTools, registered?.allowedTools].filter((list) => list !== undefined)
+  const approvals = [server.requireApproval, registered?.requireApproval].filter((list) => typeof list === 'object')
+  // Written as the server has it, or as the model does: an approval must not be missed for its spelling.
+  const spellings = (tool: string) => [tool, `${server.name}__${tool}`]
   return {
     name: server.name,
-    allowed: (tool) => lists.every((list) => list.includes(tool)),
+    allowed: (tool) => lists.every((list) => spellings(tool).some((name) => list.includes(name))),
     needsApproval: (tool) =>
       approvalNeeded(server.requireApproval, tool, server.preApproved) ||
+      approvals.some((list) => spellings(tool).some((name) => list.includes(name))) ||
       approvalNeeded(registered?.requireApproval, tool),
+    unmatched: (tools) => {
+      const known = new Set(tools.flatMap(spellings))
+      return [...new Set([...(server.allowedTools ?? []), ...approvals.flat()])].filter((name) => !known.has(name))
+    },
   }
 }
 

@@ -21,6 +21,9 @@ const MAX_SCHEMA_DEPTH = 40
 const MAX_DEFINITIONS_BYTES = 256 * 1024
 /** What providers take in one call. */
 const MAX_TOOLS = 128
+/** What readers are called before their names are given. */
+const READERS = ['list_resources', 'read_resource', 'list_prompts', 'get_prompt']
+const MAX_NAMED = 10
 /** Of one call's progress. */
 const MAX_PROGRESS_BYTES = 16 * 1024
 
@@ -29,6 +32,8 @@ export interface ServerRules {
   /** By the server's own names. */
   readonly allowed: (tool: string) => boolean
   readonly needsApproval: (tool: string) => boolean
+  /** What `allowedTools` and `requireApproval` name that is none of these. */
+  readonly unmatched: (tools: readonly string[]) => readonly string[]
 }
 
 export interface Shown {
@@ -66,6 +71,11 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
     problems.push(
       `${how} are left out: at most ${MAX_TOOLS} of a server are offered. Name the ones you need in allowedTools.`,
     )
+  }
+  const unmatched = rules.unmatched([...connection.tools().map((tool) => tool.name), ...READERS])
+  if (unmatched.length > 0) {
+    const named = unmatched.slice(0, MAX_NAMED).map(show).join(', ')
+    problems.push(`It has no tool ${named}, which allowedTools or requireApproval names.`)
   }
   return { tools: [...tools, ...readers(connection, rules, names)], problems }
 }
