@@ -74,7 +74,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS).unref()
   })
 
-  await registerOpenApi(app, deps.config.publicUrl)
+  await registerOpenApi(app, deps.config.publicUrl, edge.documented.schemas.webhookEvent)
   refuseOtherMethods(app, () => {
     agentRoutes(app, edge)
     interactionRoutes(app, edge)

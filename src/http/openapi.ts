@@ -5,12 +5,17 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { EVENTS_TEXT, INTRODUCTION } from './api-texts.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json | undefined }
 export type JsonObject = { [key: string]: Json | undefined }
 
-export async function registerOpenApi(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
+export async function registerOpenApi(
+  app: FastifyInstance,
+  publicUrl: string | undefined,
+  webhookEvent: z.ZodType,
+): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -38,12 +43,37 @@ export async function registerOpenApi(app: FastifyInstance, publicUrl: string | 
     transform: createJsonSchemaTransform({}),
     transformObject: (document) => {
       if (!('openapiObject' in document)) throw new Error('the document is OpenAPI 3')
-      return finish(JSON.parse(JSON.stringify(document.openapiObject))) as typeof document.openapiObject
+      return finish(JSON.parse(JSON.stringify(document.openapiObject)), webhookEvent) as typeof document.openapiObject
     },
   })
 }
 
-function finish(document: JsonObject): JsonObject {
+/** What this server sends. */
+function webhookOperation(event: z.ZodType): JsonObject {
+  const { $schema: _, ...schema } = z.toJSONSchema(event, { target: 'draft-2020-12' }) as JsonObject
+  const header = (name: string, description: string) => {
+    return { name, in: 'header', required: true, description, schema: { type: 'string' } }
+  }
+  return {
+    operationId: 'interactionEnded',
+    tags: ['Interactions'],
+    summary: 'An interaction is over',
+    description: 'Sent to `webhook.url`, at least once, signed as Standard Webhooks has it: see docs/webhooks.md.',
+    parameters: [
+      header('webhook-id', 'The interaction’s id: the same on every attempt.'),
+      header('webhook-timestamp', 'Seconds since 1970.'),
+      header('webhook-signature', '`v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64.'),
+    ],
+    requestBody: { required: true, content: { 'application/json': { schema } } },
+    responses: {
+      '2XX': { description: 'Taken.' },
+      '410': { description: 'Nothing more is sent.' },
+      default: { description: 'Tried again later.' },
+    },
+  }
+}
+
+function finish(document: JsonObject, webhookEvent: z.ZodType): JsonObject {
   nameWildcards(document.paths as Record<string, JsonObject>)
   for (const operations of Object.values(document.paths as Record<string, JsonObject>)) {
     for (const operation of Object.values(operations) as JsonObject[]) {
@@ -53,6 +83,7 @@ function finish(document: JsonObject): JsonObject {
   }
   const schemas: JsonObject = {}
   document.paths = hoist(document.paths as Json, schemas)
+  document.webhooks = hoist({ interactionEnded: { post: webhookOperation(webhookEvent) } }, schemas)
   const components = document.components as JsonObject
   components.schemas = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
   components.headers = HEADERS

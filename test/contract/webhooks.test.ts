@@ -4,6 +4,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Canary, openCanary } from '../egress/canary.ts'
@@ -102,6 +104,19 @@ describe('the webhook of an interaction', () => {
       for (const secret of ['t0ken', 's3cret', stdout.trim()]) expect(place.includes(secret)).toBe(false)
     }
     expect(text).not.toContain('p4ssword')
+  })
+
+  it('is sent what the API reference says', async () => {
+    provider.when('[described]', { text: 'Done.' })
+    const answer = await server.post(PATH, { instruction: '[described]', webhook: { url: hook } })
+    const { body } = await told(answer.body.interactionId)
+    const { components, webhooks } = (await server.get('/openapi.json')).body
+    const { schema } = webhooks.interactionEnded.post.requestBody.content['application/json']
+    const ajv = new Ajv2020({ strict: false, schemas: [{ $id: 'api', components }] })
+    addFormats.default(ajv)
+    const valid = ajv.compile({ $ref: `api${schema.$ref}` })
+    expect(valid(JSON.parse(body)), JSON.stringify(valid.errors)).toBe(true)
+    expect(valid({ ...JSON.parse(body), type: 'interaction.started' })).toBe(false)
   })
 
   it('is checked by what the documentation says', async () => {

@@ -28,7 +28,7 @@ import {
   encodeSkillVersions,
   skillSchemas,
 } from './skills.ts'
-import { deliveries, encodeDeliveries, webhookEvent } from './webhooks.ts'
+import { deliveries, encodeDeliveries, webhookEvent, webhookEventSchema } from './webhooks.ts'
 
 /** What an answer has and a request can't set; sent back, it is told as such. */
 const AGENT_READ_ONLY = new Set(['id', 'agentId', 'version', 'createTime', 'updateTime', 'etag', 'warnings'])
@@ -51,6 +51,7 @@ export function createRevision20260520(limits: Limits): Codec {
       approval,
       audit,
       deliveries,
+      webhookEvent: webhookEventSchema,
       ...credentialSchemas,
       ...skillSchemas,
     },

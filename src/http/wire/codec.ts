@@ -74,6 +74,7 @@ export interface CodecSchemas {
   readonly skillList: z.ZodType
   readonly skillVersions: z.ZodType
   readonly deliveries: z.ZodType
+  readonly webhookEvent: z.ZodType
 }
 
 export interface Codec {

@@ -2,7 +2,28 @@
 import { z } from 'zod'
 import type { Interaction } from '../../domain/interaction.ts'
 import type { WebhookLog } from '../../domain/webhook.ts'
+import { interaction } from './2026-05-20-answers.ts'
 import type { Body } from './codec.ts'
+
+const { interactionId, id, status, agentId, agentVersion, model, previousInteractionId, labels } = interaction.shape
+const { createTime, endTime, stopReason, error } = interaction.shape
+
+export const webhookEventSchema = z
+  .object({
+    type: z.enum(['interaction.completed', 'interaction.failed', 'interaction.cancelled']),
+    timestamp: z.iso.datetime().meta({ description: 'When the interaction ended.' }),
+    data: z
+      .object({
+        ...{ interactionId, id, status, agentId, agentVersion, model, previousInteractionId, labels },
+        ...{ createTime, endTime, stopReason, error },
+        usage: z.object({ input_tokens: z.int(), output_tokens: z.int() }),
+      })
+      .meta({
+        title: 'InteractionInWebhook',
+        description: 'The short interaction, without what was asked and answered.',
+      }),
+  })
+  .meta({ title: 'WebhookEvent', description: 'What a webhook is sent.' })
 
 export const deliveries = z
   .object({
