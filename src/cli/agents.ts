@@ -16,6 +16,7 @@ export interface AgentFields {
   readonly system?: string
   readonly model?: string
   readonly tool: readonly string[]
+  readonly skill: readonly string[]
 }
 
 const COLLECTION = '/v1beta/agents'
@@ -79,6 +80,7 @@ async function agentBody(around: Surroundings, fields: AgentFields): Promise<Jso
     systemInstruction: fields.system,
     model: fields.model,
     tools: fields.tool.length > 0 ? fields.tool : undefined,
+    skills: fields.skill.length > 0 ? fields.skill : undefined,
   }
   const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined))
   return { ...(await readFields(around, fields.from)), ...given }

@@ -69,6 +69,7 @@ function addRun(program: Command, around: Surroundings, done: Done): void {
       collect,
       [],
     )
+    .option('--skill <name>', 'with this skill (repeatable)', collect, [])
     .option('--system <text>', 'with this system instruction')
     .option('--max-seconds <n>', 'at most this long', positive)
     .option('--label <key=value>', 'put this label on it (repeatable)', collect, [])
@@ -198,7 +199,8 @@ function withAgentFields(command: Command): Command {
       .option('--description <text>', 'description')
       .option('--system <text>', 'systemInstruction')
       .option('--model <name>', 'model')
-      .option('--tool <name>', 'enable this tool (repeatable)', collect, []),
+      .option('--tool <name>', 'enable this tool (repeatable)', collect, [])
+      .option('--skill <name>', 'enable this skill (repeatable)', collect, []),
   )
 }
 

@@ -15,6 +15,7 @@ export interface RunOptions extends ServerOptions {
   readonly agent?: string
   readonly model?: string
   readonly tool: readonly string[]
+  readonly skill: readonly string[]
   readonly system?: string
   readonly maxSeconds?: number
   readonly label: readonly string[]
@@ -37,6 +38,7 @@ export async function run(around: Surroundings, words: readonly string[], option
     systemInstruction: options.system,
     // An agent brings its own tools; naming some replaces them.
     tools: options.tool.length > 0 ? options.tool : options.agent ? undefined : DEFAULT_TOOLS,
+    skills: options.skill.length > 0 ? options.skill : undefined,
     files: readFiles(around, options.file),
     labels: readLabels(options.label),
     policy: options.maxSeconds === undefined ? undefined : { maxTurnDuration: options.maxSeconds },

@@ -215,6 +215,7 @@ function limitsSection(limits: Limits): Html {
       `${n(limits.instructionChars)} · ${n(limits.systemInstructionChars)}`,
     ],
     ['Tools · skills · MCP servers', `${n(limits.tools)} · ${n(limits.skills)} · ${n(limits.mcp)}`],
+    ['A skill, as a zip and unpacked', `${mib(limits.skillBytes)}, ${n(limits.skillFiles)} files`],
     ['Labels', `${limits.labels}; name ${limits.labelKeyChars}, value ${limits.labelValueChars} characters`],
     ['JSON', `${limits.jsonDepth} levels deep, 20,000 values`],
     ['Kept after the end', `${n(limits.retentionDays)} days`],

@@ -52,7 +52,8 @@ export interface Registry extends Omit<Skills, 'addZip' | 'close'> {
   add(owner: string, folder: GoodFolder): Promise<AddedSkill>
   /** The names of the operator's. */
   serverNames(): Promise<string[]>
-  removeServer(name: string): Promise<void>
+  /** Nobody has it any more; added again, it is what it was, so that pins hold through a folder that was away. */
+  hideServer(name: string): Promise<void>
   /** Removes contents that have had no version for `graceMs`, and what an upload that broke off left in the blob store. */
   sweep(graceMs: number): Promise<void>
 }
@@ -87,6 +88,12 @@ export function createRegistry(options: RegistryOptions): Registry {
       const before = await findName(db, owner, name)
       const current = before && (await findVersion(db, owner, name))
       if (current?.digest === digest) return { skill: current, isNew: false, warnings }
+      const hidden = before?.newest === 0 ? await findVersion(db, owner, name, before.lastVersion) : undefined
+      if (before && hidden?.digest === digest) {
+        const shown = nameStatement(db, owner, name, before, { ...before, newest: before.lastVersion })
+        if ((await db.write([shown])).ok) return { skill: hidden, isNew: false, warnings }
+        continue
+      }
       await checkRoom(owner)
       const known = await findContent(db, digest)
       // A blob of its own each time: one that is being removed just now is never taken for this one.
@@ -185,8 +192,9 @@ export function createRegistry(options: RegistryOptions): Registry {
       return offers
     },
     serverNames: () => findNames(db, SERVER),
-    async removeServer(name) {
-      await removeFrom(SERVER, name)
+    async hideServer(name) {
+      const before = await findName(db, SERVER, name)
+      if (before) await db.write([nameStatement(db, SERVER, name, before, { ...before, newest: 0 })])
     },
     async sweep(graceMs) {
       await releaseContents(db, now())

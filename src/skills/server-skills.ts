@@ -39,7 +39,11 @@ export function createServerSkills({ directory, registry, limits, log }: ServerS
   async function readAll(say: (message: string) => void): Promise<Map<string, Folder> | undefined> {
     const found = new Map<string, Folder>()
     let whole = true
-    for (const path of await findFolders(directory)) {
+    const folders = await findFolders(directory, (path, error) => {
+      whole = false
+      say(`${path} can't be read (${error.code}).`)
+    })
+    for (const path of folders) {
       try {
         const folder = await readFolder(path, limits, basename(path))
         for (const { severity, message } of folder.problems) {
@@ -70,7 +74,7 @@ export function createServerSkills({ directory, registry, limits, log }: ServerS
   async function takeBack(found: ReadonlyMap<string, Folder>): Promise<void> {
     for (const name of await registry.serverNames()) {
       if (found.has(name)) continue
-      await registry.removeServer(name)
+      await registry.hideServer(name)
       states.delete(name)
       log.info({ path: directory }, `the skill ${name} is gone from the folder, and from the server`)
     }
@@ -99,12 +103,19 @@ function isGood(folder: Folder): folder is GoodFolder {
 }
 
 /** Folders with a SKILL.md, in order; a link to one counts, for the operator put it there. None where there is no folder. */
-async function findFolders(directory: string): Promise<string[]> {
+async function findFolders(
+  directory: string,
+  unreadable: (path: string, error: NodeJS.ErrnoException) => void,
+): Promise<string[]> {
   const found: string[] = []
   let looked = 0
   async function walk(folder: string, depth: number): Promise<void> {
     if (++looked > MAX_FOLDERS) return
-    const names = (await readdir(folder).catch(() => [])).sort()
+    const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') unreadable(folder, error)
+      return []
+    })
+    names.sort()
     if (depth > 0 && names.some((name) => name.toLowerCase() === 'skill.md')) {
       found.push(folder)
       return

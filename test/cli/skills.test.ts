@@ -94,3 +94,10 @@ test.each([
   expect(told.stderr).toMatch(message)
   expect(told.code).toBe(code)
 })
+
+test('run --skill and agents create --skill name them', async () => {
+  const named = await server.errand(['run', 'x', '--skill', 'nowhere', '--json', ...there()])
+  expect(JSON.parse(named.stdout).warnings).toContainEqual(expect.objectContaining({ code: 'unknown_skill' }))
+  const agent = await server.errand(['agents', 'create', '--skill', 'a', '--skill', 'b', ...there()])
+  expect(JSON.parse(agent.stdout).skills).toEqual(['a', 'b'])
+})

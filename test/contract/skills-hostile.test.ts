@@ -1,8 +1,9 @@
 /** Zips that mean harm, or would if they were believed: each is refused with a sentence, and leaves nothing behind. */
 import { existsSync, readdirSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
 import { skillText, type ZipEntry, zip } from '../support/zip.ts'
 
@@ -122,6 +123,40 @@ it.each([
 ])('%s: 413', async (_what, body) => {
   expect(errorOf(await send(body))).toMatchObject({ status: 413, code: 'payload_too_large' })
   expect(uploads()).toEqual([])
+})
+
+it('a body without a declared length is read no further than its limit', async () => {
+  let sent = 0
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      sent += 10_000
+      controller.enqueue(Buffer.alloc(10_000, 'PK'))
+    },
+  })
+  const request = fetch(`${server.url}/v1beta/skills`, {
+    method: 'POST',
+    headers: { 'x-svc-api-key': server.key, 'content-type': 'application/zip' },
+    body: endless,
+    duplex: 'half',
+  })
+  // The answer comes while the body is still on its way; a client may see the connection end first.
+  const status = await request.then(
+    ({ status: answered }) => answered,
+    () => 413,
+  )
+  expect(status).toBe(413)
+  expect(sent).toBeLessThan(50_000_000)
+  await vi.waitFor(() => expect(uploads()).toEqual([]), { timeout: 30_000 })
+})
+
+it('an upload whose sender goes away leaves nothing', async () => {
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  const head = `POST /v1beta/skills HTTP/1.1\r\nHost: x\r\nx-svc-api-key: ${server.key}\r\n`
+  socket.write(`${head}Content-Type: application/zip\r\nContent-Length: 100000\r\n\r\n${'P'.repeat(50_000)}`)
+  await vi.waitFor(() => expect(uploads()).toHaveLength(1), { timeout: 30_000 })
+  socket.destroy()
+  await vi.waitFor(() => expect(uploads()).toEqual([]), { timeout: 30_000 })
 })
 
 it('a bomb that lies about its size is stopped at what it said', async () => {

@@ -81,6 +81,15 @@ it('a change is the next version, a new folder a new skill, one that is taken aw
   expect(body.resolved.skills).toEqual(['greet@1'])
 })
 
+it('one that comes back is what it was: pins hold through a folder that was away', async () => {
+  expect(errorOf(await read('deep')).code).toBe('not_found')
+  put('some/where/deep/SKILL.md', skillText('deep'))
+  await soon(async () => expect((await read('deep@1')).status).toBe(200))
+  expect((await read('deep')).body).toMatchObject({ version: 1, versions: [1] })
+  rmSync(join(skillsDir(), 'some'), { recursive: true })
+  await soon(async () => expect(await names()).toEqual(['fresh', 'greet']))
+})
+
 it('one that breaks keeps its last good version, and is told once', async () => {
   put('fresh/SKILL.md', 'no front matter any more')
   const told = `${skillsDir()}/fresh/SKILL.md: does not begin with front matter`
