@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { configReference } from '../config/reference.ts'
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from './agents.ts'
+import { addCredential, listCredentials, removeCredential } from './credentials.ts'
 import { doctor } from './doctor.ts'
 import { createKey, listKeys, revokeKey } from './keys.ts'
 import { run } from './run.ts'
@@ -31,6 +32,7 @@ export function createProgram(around: Surroundings, done: (code: number) => void
     program.command('skills').description('skills: instructions, scripts and references for runs'),
     around,
   )
+  addCredentialCommands(program.command('credentials').description('secrets that runs sign in with, by id'), around)
   program
     .command('webhooks')
     .description('webhooks, on the data directory of this machine')
@@ -142,6 +144,24 @@ function addSkillCommands(skills: Command, around: Surroundings): void {
     .argument('<dir>')
     .description("look at a skill's folder and tell every problem")
     .action((dir) => checkSkill(around, dir))
+}
+
+function addCredentialCommands(credentials: Command, around: Surroundings): void {
+  withServerOptions(
+    credentials
+      .command('add')
+      .argument('<id>')
+      .description('store one, or give it a new secret: a bearer token on stdin, or anything by --from')
+      .option('--from <file>', 'its fields as JSON or YAML: type, token, refreshToken …; - reads stdin')
+      .option('--name <text>', 'for people')
+      .option('--host <host>', 'it may be sent to this host alone (repeatable)', collect, []),
+  ).action((id, options) => addCredential(around, id, options))
+  withServerOptions(
+    credentials.command('list').description('all, without their secrets').option('--json', 'as JSON', false),
+  ).action((options) => listCredentials(around, options))
+  withServerOptions(credentials.command('remove').argument('<id>').description('forget one')).action((id, options) =>
+    removeCredential(around, id, options),
+  )
 }
 
 function addSettings(settings: Command, around: Surroundings): void {

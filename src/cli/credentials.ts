@@ -1,0 +1,86 @@
+/** `errand credentials`: secrets by id, over HTTP. A secret comes by stdin or a file, never as an argument that others can see. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parse as parseYaml } from 'yaml'
+import type { Client, JsonObject } from './client.ts'
+import { type ServerOptions, withClient } from './connect.ts'
+import { Exit, printable, type Surroundings } from './surroundings.ts'
+import { table } from './table.ts'
+
+export interface CredentialFields extends ServerOptions {
+  /** A JSON or YAML file with its fields; without one, stdin is a bearer token. */
+  readonly from?: string
+  readonly name?: string
+  readonly host: readonly string[]
+}
+
+const COLLECTION = '/v1beta/credentials'
+
+/** Made, or, where there is one by that id, given the new secret. */
+export async function addCredential(around: Surroundings, id: string, options: CredentialFields): Promise<void> {
+  const secret = await readSecret(around, options.from)
+  const flags = { name: options.name, allowedHosts: options.host.length > 0 ? options.host : undefined }
+  const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined))
+  const fields = { ...secret, ...given }
+  const rotated = await withClient(around, options, async (client) => {
+    const known = (await allCredentials(client)).some((credential) => credential.id === id)
+    await client.call(
+      known ? 'PATCH' : 'POST',
+      known ? `${COLLECTION}/${id}` : COLLECTION,
+      known ? fields : { id, ...fields },
+    )
+    return known
+  })
+  around.err.write(`${id} is ${rotated ? 'changed' : 'stored'}. Nobody can read it back.\n`)
+}
+
+export async function listCredentials(
+  around: Surroundings,
+  options: ServerOptions & { readonly json: boolean },
+): Promise<void> {
+  const credentials = await withClient(around, options, allCredentials)
+  if (options.json) {
+    around.out.write(`${JSON.stringify(credentials, null, 2)}\n`)
+    return
+  }
+  const rows = credentials.map(({ id, name, type, allowedHosts, updateTime, lastUsedTime }) =>
+    [id, name, type, (allowedHosts as string[] | undefined)?.join(' ') ?? 'any', updateTime, lastUsedTime].map((cell) =>
+      printable(String(cell ?? '-')),
+    ),
+  )
+  around.out.write(table(['ID', 'NAME', 'TYPE', 'HOSTS', 'CHANGED', 'LAST USED'], rows))
+}
+
+export async function removeCredential(around: Surroundings, id: string, options: ServerOptions): Promise<void> {
+  await withClient(around, options, (client) => client.call('DELETE', `${COLLECTION}/${encodeURIComponent(id)}`))
+  around.err.write(`${id} is removed.\n`)
+}
+
+async function allCredentials(client: Client): Promise<JsonObject[]> {
+  const credentials: JsonObject[] = []
+  let token: unknown
+  do {
+    const query = new URLSearchParams({ pageSize: '100', ...(token ? { pageToken: String(token) } : {}) })
+    const page = await client.call('GET', `${COLLECTION}?${query}`)
+    credentials.push(...(page.credentials as JsonObject[]))
+    token = page.nextPageToken
+  } while (token)
+  return credentials
+}
+
+/** What was read never stands in a message. */
+async function readSecret(around: Surroundings, from: string | undefined): Promise<JsonObject> {
+  if (from === undefined) {
+    const token = (await around.readStdin()).trim()
+    if (token === '') throw new Exit(2, 'There is no token on stdin; --from FILE takes other kinds of secrets.')
+    return { type: 'bearer', token }
+  }
+  let fields: unknown
+  try {
+    fields = parseYaml(from === '-' ? await around.readStdin() : readFileSync(resolve(around.cwd, from), 'utf8'))
+  } catch {
+    throw new Exit(2, `--from ${from} can't be read as JSON or YAML.`)
+  }
+  if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) return fields as JsonObject
+  throw new Exit(2, `--from ${from} must hold a map of a credential's fields, as JSON or YAML.`)
+}
