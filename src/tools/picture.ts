@@ -5,6 +5,8 @@ import type { ToolContext, ToolOutcome } from './port.ts'
 import { runProgram } from './run-program.ts'
 
 const MIB = 1024 * 1024
+/** An image says its size before so many bytes; a hostile one is not searched through on this thread. */
+const HEAD_BYTES = MIB
 /** Anthropic takes 5 MiB an image, in base64; the others more. */
 export const MAX_IMAGE_BYTES = 3.75 * MIB
 /** Anthropic takes 8,000 pixels a side, and 2,000 of many images. */
@@ -39,7 +41,7 @@ export async function presentPicture(
   mimeType: string,
   context: ToolContext,
 ): Promise<ToolOutcome> {
-  const { width = 0, height = 0 } = imageDimensionsFromData(bytes) ?? {}
+  const { width = 0, height = 0 } = imageDimensionsFromData(bytes.subarray(0, HEAD_BYTES)) ?? {}
   const what = `\`${path}\` is an image (${mimeType}, ${width} × ${height}, ${bytes.length} bytes)`
   if (width === 0 || height === 0)
     return { output: `\`${path}\` begins like an image (${mimeType}) but can't be read.` }

@@ -125,6 +125,15 @@ describe('a run that searches', () => {
   })
 })
 
+it('the built-in demo model can search too, and passes on what was found', async () => {
+  service.answer({ body: SEARXNG_ANSWER })
+  const request = { model: 'demo', instruction: 'Search the web for sea otters.', ...TOOLS }
+  const { body } = await server.post('/v1beta/interactions', request)
+  expect(service.asked.map(({ query }) => query.q)).toEqual(['sea otters'])
+  expect(body).toMatchObject({ status: 'completed' })
+  expect(body.output).toMatch(/A search for “sea otters” finds:\n\n1\. Sea otters & their tools\n {3}https:\/\/otters/)
+})
+
 it('the start log and doctor tell which search there is', async () => {
   expect(server.output()).toMatch(/SearXNG at http:\/\/127\.0\.0\.1/)
   const { stdout } = await server.errand(['doctor'])

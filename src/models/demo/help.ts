@@ -21,6 +21,7 @@ export function helpText(files: readonly string[]): string {
 - running code: put a block of \`\`\`python, \`\`\`bash or \`\`\`js into the instruction
 - writing a file: "Create a file hello.txt with the content 'Hello'"
 - files: "What files are there?"
+- the web, where a search service is configured: "Search the web for sea otters"
 
 ${HOW_TO_CONFIGURE}`
 }

@@ -6,7 +6,7 @@
 import { dataTask } from './data-task.ts'
 import { freshSandboxText, helpText, missingFileText, needsWordsText, whichFileText } from './help.ts'
 import { answer, atOnce } from './moves.ts'
-import { arithmeticTask, codeTask, listTask, sequenceTask, showTask, writeTask } from './small-tasks.ts'
+import { arithmeticTask, codeTask, listTask, searchTask, sequenceTask, showTask, writeTask } from './small-tasks.ts'
 import type { Answer, Call, Task, Work } from './task.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -34,6 +34,8 @@ function workOn(task: Task, { tools, files }: Transcript): Work {
       return codeTask(task, tools)
     case 'write_file':
       return writeTask(task, tools)
+    case 'search':
+      return searchTask(task, tools)
     case 'list_files':
       return listTask(tools)
     case 'show_file':

@@ -99,6 +99,20 @@ export function* writeTask({ path, content, what }: Kind<'write_file'>, tools: R
   )
 }
 
+/** What was found is passed on as it is: this model understands none of it. */
+export function* searchTask({ query }: Kind<'search'>, tools: ReadonlySet<string>): Work {
+  if (!tools.has('web_search')) return needs('web_search', 'search the web')
+  const output = yield { thought: 'I ask the search service.', tool: 'web_search', args: { query } }
+  const [header = '', ...found] = output.split('\n\n')
+  if (found.length === 0) return answer('There is nothing to show.', `I searched for “${query}”. ${header}`)
+  const results = found.map((result) => {
+    const [title = '', url = ''] = result.split('\n').map((line) => line.trim())
+    return { title: title.replace(/^\d+\. /, ''), url: url.replace(/ \(.*\)$/, '') }
+  })
+  const facts = [{ names: ['results', 'pages', 'list'], value: results }]
+  return answer('That is what was found.', `A search for “${query}” finds:\n\n${found.join('\n\n')}`, facts)
+}
+
 export function* listTask(tools: ReadonlySet<string>): Work {
   if (!tools.has('code_execution')) {
     if (!tools.has('file_read')) return needs('file_read', 'list files')

@@ -15,6 +15,7 @@ export type Task =
   | { readonly kind: 'arithmetic'; readonly expression: string; readonly save: string | undefined }
   | { readonly kind: 'sequence'; readonly sequence: Sequence; readonly save: string | undefined }
   | { readonly kind: 'write_file'; readonly path: string; readonly content: string; readonly what: string }
+  | { readonly kind: 'search'; readonly query: string }
   | { readonly kind: 'list_files' }
   | { readonly kind: 'show_file'; readonly file: string; readonly lines: number | undefined }
   | { readonly kind: 'data'; readonly file: string; readonly question: Question }
@@ -111,7 +112,7 @@ export type Understood =
 /** A tool call with the thought before it. */
 export interface Call {
   readonly thought: string
-  readonly tool: 'code_execution' | 'file_read' | 'file_write'
+  readonly tool: 'code_execution' | 'file_read' | 'file_write' | 'web_search'
   readonly args: Readonly<Record<string, unknown>>
 }
 

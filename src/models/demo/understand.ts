@@ -26,6 +26,7 @@ export function understand(transcript: Transcript): Task {
   const { instruction, files, earlier } = transcript
   return (
     fencedCode(instruction) ??
+    webSearch(instruction) ??
     sequence(instruction, files) ??
     fileToWrite(instruction, files) ??
     aboutFiles(instruction, files) ??
@@ -40,6 +41,14 @@ function fencedCode(instruction: string): Task | undefined {
   if (!match) return undefined
   const language = LANGUAGES[(match[1] || 'python').toLowerCase() as keyof typeof LANGUAGES]
   return language ? { kind: 'run_code', language, code: match[2]! } : undefined
+}
+
+function webSearch(instruction: string): Task | undefined {
+  const asked =
+    /^\s*(?:please\s+)?(?:(?:do a |run a )?web search|search (?:the )?(?:web|internet)|search online|google)\b[:\s]*(?:(?:for|about|on)\b)?\s*["“]?(.+?)["”.?!\s]*$/is.exec(
+      instruction,
+    )
+  return asked ? { kind: 'search', query: asked[1]! } : undefined
 }
 
 const WRITE = /\b(write|create|make|save|put|store|generate|add)\b/i
