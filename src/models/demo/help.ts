@@ -6,10 +6,11 @@ export const WHO = "I am Errand's built-in demo model: rules, not a language mod
 const HOW_TO_CONFIGURE =
   'For an agent that understands anything, configure a real model: an entry under `models:` in errand.yaml (any OpenAI-compatible server, Anthropic, Google, OpenAI or Bedrock), a known key in the environment such as ANTHROPIC_API_KEY, or a local model server (Ollama, llama.cpp, LM Studio, vLLM) on this machine.'
 
-export function helpText(files: readonly string[]): string {
+export function helpText(files: readonly string[], tools: ReadonlySet<string>): string {
   const table = files.find((name) => /\.(csv|tsv)$/i.test(name)) ?? 'sales.csv'
   const log = files.find((name) => /\.(log|txt)$/i.test(name)) ?? 'app.log'
   const json = files.find((name) => /\.json$/i.test(name)) ?? 'settings.json'
+  const web = tools.has('web_search') ? '\n- the web: "Search the web for sea otters"' : ''
   return `${WHO} I did not understand that. What I can do, with real code in the real sandbox:
 
 - statistics of a table: "What is the average price by city in ${table}?"
@@ -20,8 +21,7 @@ export function helpText(files: readonly string[]): string {
 - arithmetic: "What is 17 * 23 + 4?"
 - running code: put a block of \`\`\`python, \`\`\`bash or \`\`\`js into the instruction
 - writing a file: "Create a file hello.txt with the content 'Hello'"
-- files: "What files are there?"
-- the web, where a search service is configured: "Search the web for sea otters"
+- files: "What files are there?"${web}
 
 ${HOW_TO_CONFIGURE}`
 }

@@ -49,7 +49,15 @@ function workOn(task: Task, { tools, files }: Transcript): Work {
     case 'needs_words':
       return atOnce(answer('I have no words of my own for that.', needsWordsText(task.path)))
     case 'unknown':
-      return atOnce(answer('None of the tasks I know fits.', helpText(files.map(({ name }) => name))))
+      return atOnce(
+        answer(
+          'None of the tasks I know fits.',
+          helpText(
+            files.map(({ name }) => name),
+            tools,
+          ),
+        ),
+      )
     default:
       return task satisfies never
   }
