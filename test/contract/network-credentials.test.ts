@@ -43,7 +43,9 @@ beforeAll(async () => {
     const { authorization, 'x-api-key': apiKey } = request.headers
     const body = Buffer.concat(parts).toString()
     asked.push({ path: request.url!, authorization, apiKey: apiKey as string | undefined, body })
-    if (request.url === '/away') {
+    if (request.url!.startsWith('/repo.git/info/refs')) response.end(`${'1'.repeat(40)}\trefs/heads/main\n`)
+    else if (request.url!.startsWith('/repo.git/')) response.writeHead(404).end()
+    else if (request.url === '/away') {
       response.writeHead(302, { location: `https://other.localhost:${port}/landed` }).end()
     } else {
       response.setHeader('x-seen', `${authorization}`)
@@ -116,6 +118,13 @@ describe('a credential that is injected', () => {
     })
     const entry = { kind: 'sandbox', host: 'api.localhost', port, outcome: 'dialled', count: 3 }
     expect(await auditOf(server, body.interactionId)).toEqual([entry])
+  })
+
+  it('goes with git', async () => {
+    asked.length = 0
+    const { outputs } = await run([bash(`${CLEAR} git ls-remote ${url('/repo.git')}`)], network())
+    expect(outputs[0]).toBe(`${'1'.repeat(40)}\trefs/heads/main`)
+    expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set([`Bearer ${SECRET}`]))
   })
 
   it('is written as `format` says, under another header', async () => {
