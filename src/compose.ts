@@ -131,6 +131,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     hub: createHub(),
     blobs,
     buckets: createBuckets(config.files, env),
+    fileTypes: config.files.types,
     catalogue,
     sandboxes,
     egress,

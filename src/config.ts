@@ -141,7 +141,10 @@ export interface Config {
     readonly caFile: string | undefined
   }
   /** Buckets that callers may name files in. */
-  readonly files: BucketSettings
+  readonly files: BucketSettings & {
+    /** `text/csv`, `image/*`: what a file by URL may be. Empty: anything. */
+    readonly types: readonly string[]
+  }
   readonly metrics: { readonly port: number | undefined; readonly key: string | undefined }
 }
 

@@ -122,7 +122,12 @@ const variable = (path: string, doc: string) =>
 const endpoint = (path: string, doc: string) =>
   text(path, { must: 'an https or http address without a path', pattern: /^https?:\/\/[^/?#@\s]+$/, doc })
 
-const bucketSettings: readonly Setting[] = [
+const fileSettings: readonly Setting[] = [
+  list('files.types', {
+    must: 'a list of media types like text/csv or image/*',
+    item: (value) => /^[\w.+-]+\/([\w.+-]+|\*)$/.test(value),
+    doc: 'What a file by URL may be, by the Content-Type that it comes with. Empty: anything.',
+  }),
   allowed('s3'),
   text('files.s3.region', { must: 'a region', pattern: /^[a-z0-9-]+$/, fallback: 'us-east-1', doc: 'Their region.' }),
   endpoint('files.s3.endpoint', 'Where they are, when not at Amazon: any store that speaks S3. It may be private.'),
@@ -313,7 +318,7 @@ export const SETTINGS: readonly Setting[] = [
     must: 'the path of a PEM file',
     doc: 'Certificates of authorities to trust beside the usual ones, where hosts of your own are signed by one: for connections of runs, and inside sandboxes.',
   }),
-  ...bucketSettings,
+  ...fileSettings,
   whole('metrics.port', { min: 0, max: 65_535, doc: 'A port of its own for `GET /metrics`, on `host`.' }),
   text('metrics.key', {
     must: 'at least 16 characters without spaces',
@@ -329,6 +334,7 @@ export const SETTINGS: readonly Setting[] = [
   limit('bodyBytes', 1024, 'A request body, bytes.'),
   limit('inlineFilesBytes', 0, 'All inline files of a request together, decoded, bytes.'),
   limit('fileBytes', 0, 'A file by URL, bytes.'),
+  time('fileFetchS', 'How long a file by URL may take to come, seconds; half a minute without a byte ends it too.'),
   limit('outputFilesBytes', 0, 'All output files of an interaction together, bytes.'),
   time('retentionDays', 'How long an ended interaction is kept, days.'),
   ...range('maxTurnDuration', '`policy.maxTurnDuration`, seconds'),

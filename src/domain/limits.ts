@@ -36,6 +36,8 @@ export interface Limits {
   readonly inlineFilesBytes: number
   /** One file by URL. */
   readonly fileBytes: number
+  /** From asking for a file by URL to its last byte, seconds. */
+  readonly fileFetchS: number
   /** All output files of one interaction together. */
   readonly outputFilesBytes: number
   readonly retentionDays: number
@@ -80,6 +82,7 @@ export const DEFAULT_LIMITS: Limits = {
   bodyBytes: 20 * MIB,
   inlineFilesBytes: 10 * MIB,
   fileBytes: 100 * MIB,
+  fileFetchS: 600,
   outputFilesBytes: 100 * MIB,
   retentionDays: 30,
   maxTurnDuration: { default: 600, min: 1, max: 28_800 },

@@ -15,8 +15,6 @@ import type { Recorder } from './recorder.ts'
 import { storeFile } from './store-file.ts'
 
 const AT_ONCE = 4
-/** One file, milliseconds; the run's own deadline may come first. */
-const FETCH_MS = 600_000
 const MIB = 1024 * 1024
 
 type Run = Pick<Claim, 'id' | 'projectId'> & Required<Pick<FetchOptions, 'onConnect'>>
@@ -96,7 +94,7 @@ async function fetchOne(
   room: { bytes: number },
   signal: AbortSignal,
 ): Promise<StoredFile> {
-  const { blobs, egress, limits } = parts
+  const { blobs, egress, limits, fileTypes } = parts
   let answer: Fetched | undefined
   try {
     const { url, trusted } = await addressOf(parts, run, file)
@@ -104,16 +102,29 @@ async function fetchOne(
       signal,
       trusted,
       maxBytes: limits.fileBytes,
-      timeoutMs: FETCH_MS,
+      timeoutMs: limits.fileFetchS * 1_000,
       onConnect: run.onConnect,
     })
     if (answer.status !== 200) throw unavailable(file, `The answer was ${answer.status} instead of 200.`)
+    refuseType(fileTypes, file, answer)
     return await storeFile(blobs, file.blob, file.name, within(room, file, answer.body), file.mimeType)
   } catch (error) {
     throw error instanceof EgressError ? unavailable(file, error.message) : error
   } finally {
     answer?.close()
   }
+}
+
+function refuseType(allowed: readonly string[], file: Linked, { headers }: Fetched): void {
+  if (allowed.length === 0) return
+  const type = String(headers['content-type'] ?? 'application/octet-stream')
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase()
+  const fits = (pattern: string) =>
+    pattern === type || (pattern.endsWith('/*') && type.startsWith(pattern.slice(0, -1)))
+  if (allowed.some((pattern) => fits(pattern.toLowerCase()))) return
+  throw unavailable(file, `It comes as ${JSON.stringify(type.slice(0, 80))}; this server takes ${allowed.join(', ')}.`)
 }
 
 /** What is to be dialled. Judged anew: the configuration may be another one since the run was accepted. */

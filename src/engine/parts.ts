@@ -21,6 +21,8 @@ export interface EngineParts {
   readonly blobs: Blobs
   /** For files that callers name by s3:// and gs://. */
   readonly buckets: Buckets
+  /** What a file by URL may be: `text/csv`, `image/*`. Empty: anything. */
+  readonly fileTypes: readonly string[]
   readonly catalogue: Catalogue
   readonly sandboxes: Sandboxes
   /** For all that is reached because a caller said so. */

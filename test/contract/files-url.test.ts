@@ -211,6 +211,45 @@ describe('a file that can not be had ends the run before the model is asked', ()
   })
 })
 
+describe('what the operator bounds', () => {
+  const bounded = (config: object) =>
+    startServer({
+      provider,
+      config: { egress: { allowPrivate: [new URL(origin).host] }, sandbox: { pool: 0 }, ...config },
+    })
+
+  it('is the type that a file comes with', async () => {
+    const strict = await bounded({ files: { types: ['text/csv', 'image/*'] } })
+    const fetched = async (type?: string) => {
+      pages.set('/typed', (response) => response.writeHead(200, type ? { 'content-type': type } : {}).end('x'))
+      provider.when('[typed]', { text: 'Done.' })
+      const files = [{ name: 'a', url: `${origin}/typed` }]
+      return strict.post(PATH, { instruction: '[typed]', files })
+    }
+    for (const type of ['text/csv', 'Text/CSV; charset=utf-8', 'image/png']) {
+      expect((await fetched(type)).status, type).toBe(200)
+    }
+    for (const type of ['text/html', 'text/csvx', 'image', 'imagex/png', undefined]) {
+      const error = errorOf(await fetched(type))
+      expect(error, type).toMatchObject({ code: 'file_unavailable' })
+      expect(error.message).toContain('this server takes text/csv, image/*')
+    }
+    await strict.stop()
+  })
+
+  it('is the time that a file may take', async () => {
+    const hasty = await bounded({ limits: { fileFetchS: 0.5 } })
+    pages.set('/dripping', (response) => {
+      const drip = setInterval(() => response.write('x'), 50)
+      response.on('close', () => clearInterval(drip))
+    })
+    const answer = await hasty.post(PATH, { instruction: 'x', files: [{ name: 'a', url: `${origin}/dripping` }] })
+    expect(errorOf(answer)).toMatchObject({ code: 'file_unavailable' })
+    expect(errorOf(answer).message).toContain('0.5 s')
+    await hasty.stop()
+  })
+})
+
 describe('a run that is stopped while its files are fetched', () => {
   it('ends by its deadline', async () => {
     pages.set('/hang', (response) => response.write('first'))
