@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Blobs } from '../blobs/port.ts'
+import { type Blobs, BlobsUnavailable } from '../blobs/port.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { randomBase62 } from '../domain/ids.ts'
 import type { Database } from '../store/port.ts'
@@ -96,9 +96,15 @@ async function addZip(
     }))
     if (!folder.skill) throw wrongSkill(problems.filter(({ severity }) => severity === 'error'))
     return await registry.add(projectId, { ...folder, problems, skill: folder.skill } satisfies GoodFolder)
+  } catch (error) {
+    throw full(error) ? new BlobsUnavailable('There is no space left for skills.', error) : error
   } finally {
     await rm(place, { recursive: true, force: true })
   }
+}
+
+function full(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
 function wrongSkill(problems: readonly { readonly message: string }[]): ErrandError {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Blobs } from '../blobs/port.ts'
+import { type Blobs, BlobsUnavailable } from '../blobs/port.ts'
 import { randomBase62 } from '../domain/ids.ts'
 import type { SkillFile } from '../domain/skill.ts'
 import type { Database } from '../store/port.ts'
@@ -63,6 +63,10 @@ export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
       await rename(temporary, target).catch(async (error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
       })
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException
+      const full = ['ENOSPC', 'EDQUOT'].includes(code)
+      throw full ? new BlobsUnavailable('There is no space left for skills.', error) : error
     } finally {
       source.destroy()
       await rm(temporary, { recursive: true, force: true })
