@@ -1,8 +1,21 @@
 /** The same sandbox run by an ordinary user: no uid of its own, no cgroup unless delegated, and both said. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chownSync, copyFileSync, cpSync, linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findPlaces } from '../../../src/sandbox/bubblewrap/cgroups.ts'
 import type { ExecResult, SandboxFacts } from '../../../src/sandbox/port.ts'
 import { LIMITS } from '../fixture.ts'
 
@@ -54,7 +67,7 @@ const mounts = [{ source: shown, target: '/skills/shown' }]
 const second = await sandboxes.open({ interactionId: 'j', epoch: 1, lifetimeMs: 60000, limits, mounts }, signal)
 const code = 'cat /skills/shown/note.txt; rm -f /skills/shown/note.txt; echo x > /skills/shown/note.txt; cat /skills/shown/note.txt'
 results.shown = await second.exec({ key: 'a', language: 'bash', code: '{ ' + code + '; } 2>/dev/null', timeoutMs: 10000 }, () => {}, signal)
-await sandbox.destroy()
+await Promise.all([sandbox.destroy(), second.destroy()])
 await sandboxes.close()
 console.log(JSON.stringify(results))
 `
@@ -85,10 +98,12 @@ test('a Node that no other user can come to runs JavaScript inside all the same'
   expect((JSON.parse(stdout) as Results).javascript.output).toBe('2\n')
 })
 
-test('an ordinary user has the same sandbox, with what is not enforced said', () => {
+/** The script as an ordinary user, as a member of these control groups. */
+function runAsOrdinary(dataDir: string, groups: readonly string[]): Results {
+  const script = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 99; shift; done; shift; exec "$@"'
   const drop = isRoot ? ['setpriv', '--reuid', `${NOBODY}`, '--regid', `${NOBODY}`, '--clear-groups', '--'] : []
-  const [command = '', ...rest] = [...drop, join(place, 'node'), join(place, 'script.ts'), join(place, 'data')]
-  const { stdout, stderr, status } = spawnSync(command, rest, {
+  const command = [...groups, '--', ...drop, join(place, 'node'), join(place, 'script.ts'), dataDir]
+  const { stdout, stderr, status } = spawnSync('sh', ['-c', script, 'sh', ...command], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH },
     cwd: '/',
@@ -96,18 +111,79 @@ test('an ordinary user has the same sandbox, with what is not enforced said', ()
   expect([stderr, status]).toEqual(['', 0])
   const results = JSON.parse(stdout) as Results
   if (isRoot) expect(results.uid).toBe(NOBODY)
-  expect(results.facts.probes.filter(({ refused }) => !refused)).toEqual([])
-  expect(results.facts.notEnforced.join('\n')).toContain("sandboxes run under Errand's own uid")
+  const { enforced, notEnforced, probes } = results.facts
+  // What the kernel keeps an ordinary user from is said; all else is refused.
+  const conceded = probes.filter(({ refused }) => !refused).map(({ name }) => name)
+  if (enforced.some((fact) => fact.startsWith('number of files:'))) expect(conceded).not.toContain('files without end')
+  else expect(notEnforced.join('\n')).toContain('number of files')
+  expect(
+    conceded.filter((name) => !['files without end', 'writing to the settings of its own namespaces'].includes(name)),
+  ).toEqual([])
+  expect(notEnforced.join('\n')).toContain("sandboxes run under Errand's own uid")
   expect(results.state[1].output).toBe('2\n')
   expect(results.javascript.output).toBe('2\n')
-  const hasCgroup = results.facts.enforced.some((fact) => /^memory: .*cgroup/.test(fact))
-  if (!hasCgroup) {
-    expect(results.facts.notEnforced.join('\n')).toMatch(/memory of a sandbox as a whole.*Delegate=yes/)
-    expect(results.memory.output).toContain('MemoryError')
-  } else expect(results.memory.end.kind).toBe('memory_limit')
   expect(results.forks.output).toContain('Resource temporarily unavailable')
+  expect(results.forks.hits).toEqual([{ kind: 'processes', count: 40 }])
   expect(results.timeout.end.kind).toBe('timeout')
   expect(results.alive.output).toBe('alive\n')
   expect(results.written).toBe('text')
   expect(results.shown.output).toBe('a notea note')
+  return results
+}
+
+test('an ordinary user has the same sandbox, with what is not enforced said', () => {
+  const { facts, memory } = runAsOrdinary(join(place, 'data'), [])
+  if (facts.enforced.some((fact) => /^memory: .*cgroup/.test(fact))) {
+    expect(memory.end.kind).toBe('memory_limit')
+    return
+  }
+  expect(facts.notEnforced.join('\n')).toMatch(/memory of a sandbox as a whole.*Delegate=yes/)
+  expect(facts.notEnforced.join('\n')).toMatch(/processor time: .*Delegate=yes/)
+  expect(memory.output).toContain('MemoryError')
+  expect(memory.hits).toEqual([{ kind: 'process_memory', mebibytes: LIMITS.memoryMiB + 640 }])
 })
+
+test.runIf(isRoot)(
+  'an ordinary user to whom control groups were delegated has their limits, and leaves none behind',
+  () => {
+    const groups = delegate(`errand-test-${process.pid}`)
+    try {
+      const dataDir = join(place, 'delegated')
+      mkdirSync(dataDir)
+      chownSync(dataDir, NOBODY, NOBODY)
+      const { facts, memory } = runAsOrdinary(dataDir, groups.joined)
+      for (const limit of [
+        /^memory: 256 MiB.*\(cgroup v\d\)$/,
+        /^processor: 2 cores \(cgroup v\d\)$/,
+        /^processes: 40 \(cgroup/,
+      ]) {
+        expect(facts.enforced.filter((fact) => limit.test(fact))).toHaveLength(1)
+      }
+      expect(memory.end).toEqual({ kind: 'memory_limit', limitMiB: LIMITS.memoryMiB })
+      expect(groups.left()).toEqual([])
+    } finally {
+      groups.remove()
+    }
+  },
+)
+
+/** Groups that the ordinary user may make groups in, as an administrator or systemd hands them over. */
+function delegate(name: string) {
+  const { version, bases } = findPlaces()!
+  const own = [...new Set(bases.values())].map((base) => join(base, name))
+  const joined = own.map((group) => (version === 'v2' ? join(group, 'main') : group))
+  for (const group of [...own, ...joined]) mkdirSync(group, { recursive: true })
+  if (version === 'v2') writeFileSync(join(own[0]!, 'cgroup.subtree_control'), '+memory +pids +cpu')
+  for (const group of [...own, ...joined]) {
+    for (const file of ['', 'cgroup.procs', 'cgroup.subtree_control', 'cgroup.threads']) {
+      if (existsSync(join(group, file))) chownSync(join(group, file), NOBODY, NOBODY)
+    }
+  }
+  return {
+    joined,
+    left: () => own.flatMap((group) => readdirSync(group).filter((entry) => entry.startsWith('errand-'))),
+    remove: () => {
+      for (const group of new Set([...joined, ...own])) rmdirSync(group)
+    },
+  }
+}
