@@ -1,0 +1,42 @@
+/** What a browser may see is the run's network too; only where nobody chose one is it what is public. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { auditOf } from '../support/audit.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { drive } from './drive.ts'
+import { openSite, type Site } from './site.ts'
+
+let site: Site
+let provider: FakeProvider
+let server: Server
+beforeAll(async () => {
+  site = await openSite({ '/': '<title>Reached</title><p>Reached' })
+  provider = await openFakeProvider()
+  const allowPrivate = [`127.0.0.1:${site.port}`]
+  server = await startServer({ provider, config: { egress: { allowPrivate } } })
+})
+afterAll(async () => {
+  await server.stop()
+  await provider.close()
+  await site.close()
+})
+
+it.each([
+  ['nothing', undefined, true],
+  ['that there is to be none', 'disabled', false],
+  ['a list that has the host', () => ({ allow: [`a.localhost:${site.port}`] }), true],
+  ['a list that has it not', () => ({ allow: [`b.localhost:${site.port}`] }), false],
+] as const)('where the run says %s', async (_, network, reached) => {
+  const before = site.asked.length
+  const { body, outputs } = await drive(server, provider, [{ action: 'open', url: site.url('/', 'a.localhost') }], {
+    network: typeof network === 'function' ? network() : network,
+  })
+  expect(outputs[0]!.includes('Reached'), outputs[0]).toBe(reached)
+  expect(site.asked.length > before).toBe(reached)
+  const place = { kind: 'browser', host: 'a.localhost', port: site.port }
+  expect(await auditOf(server, body.interactionId)).toContainEqual({
+    ...place,
+    outcome: reached ? 'dialled' : 'refused',
+    count: expect.any(Number),
+  })
+})
