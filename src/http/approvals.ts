@@ -24,7 +24,6 @@ export function approvalRoutes(app: FastifyInstance, edge: Edge): void {
           params: idParam,
           query: viewQuery,
           body: edge.documented.schemas.approval,
-          bodyOptional: true,
           answer: edge.documented.schemas.interaction,
           errors: ['not_found', 'conflict'],
         }),

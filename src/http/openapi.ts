@@ -78,6 +78,8 @@ function finish(document: JsonObject, webhookEvent: z.ZodType): JsonObject {
   for (const operations of Object.values(document.paths as Record<string, JsonObject>)) {
     for (const operation of Object.values(operations) as JsonObject[]) {
       addHeaders(operation)
+      // The one body that may be left out.
+      if (String(operation.operationId).startsWith('approve')) (operation.requestBody as JsonObject).required = false
       showZipAsBytes(operation)
     }
   }

@@ -74,8 +74,6 @@ export interface RouteDoc {
   readonly query?: z.ZodType
   readonly headers?: z.ZodType
   readonly body?: z.ZodType
-  /** It may be left out. */
-  readonly bodyOptional?: boolean
   /** Media types that the body may have; `application/json` unless said otherwise. */
   readonly bodyTypes?: readonly string[]
   /** The JSON body of 200. */

@@ -51,6 +51,8 @@ export interface Connection {
   readonly instructions: string | undefined
   readonly hasResources: boolean
   readonly hasPrompts: boolean
+  /** The protocol of 2026: parameters may be wanted in headers. */
+  readonly isModern: boolean
   /** As the server listed them last. */
   tools(): readonly ServerTool[]
   /** More there were than were looked at. */
@@ -181,6 +183,7 @@ export async function connect(dial: () => Line, signal: AbortSignal): Promise<Co
     instructions: session.client.getInstructions(),
     hasResources: session.client.getServerCapabilities()?.resources !== undefined,
     hasPrompts: session.client.getServerCapabilities()?.prompts !== undefined,
+    isModern: session.client.getProtocolEra() === 'modern',
     tools: () => tools,
     get listCut() {
       return listCut

@@ -56,6 +56,8 @@ export function authorizingFetch(
     scopes = computeScopeUnion(scopes, scope)
     const options = { serverUrl, resourceMetadataUrl, scope: scopes, fetchFn: signInFetch }
     const forceReauthorization = response.status === 403
+    // A server may have moved to another authorization server, where this client is not known.
+    client.rediscover()
     if ((await ask({ ...options, forceReauthorization })) === 'AUTHORIZED') return
     const { code, iss } = client.takeAnswer()
     await ask({ ...options, authorizationCode: code, iss })
@@ -132,6 +134,9 @@ function createClient(secret: OAuth2Secret, fetchFn: FetchLike, conceal: (secret
   return {
     provider,
     token: () => tokens?.access_token,
+    rediscover() {
+      discovered = undefined
+    },
     takeAnswer() {
       if (!answer) throw needsPerson()
       return answer

@@ -12,6 +12,7 @@ import type { Tool, ToolContext, ToolOutcome } from '../port.ts'
 import type { CallLimits, Connection } from './connection.ts'
 import { explainFailure } from './failures.ts'
 import type { Names } from './names.ts'
+import { headersAreUsable } from './parameter-headers.ts'
 import { fromPrompt, fromResource, toOutcome } from './result.ts'
 
 const MAX_DESCRIPTION_BYTES = 4_096
@@ -50,6 +51,10 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
   let left = 0
   for (const tool of connection.tools()) {
     if (!rules.allowed(tool.name)) continue
+    if (connection.isModern && !headersAreUsable(tool.inputSchema)) {
+      problems.push(`Its tool ${show(tool.name)} is left out: it wants parameters in headers that can't be.`)
+      continue
+    }
     const parameters = schemaOf(tool, problems)
     const description = cutEnd(tool.description ?? tool.title ?? tool.name, MAX_DESCRIPTION_BYTES)
     const size = Buffer.byteLength(description) + Buffer.byteLength(JSON.stringify(parameters))
