@@ -14,7 +14,7 @@ const SAME: ReadonlyMap<string, readonly ToolName[]> = new Map<string, readonly 
   ...['bash', 'shell', 'sh', 'terminal', 'python', 'node', 'javascript', 'repl', 'execute', 'runcommand'].map(
     (name) => [name, BY_CODE] as const,
   ),
-  ...['read', 'glob', 'grep', 'ls', 'view', 'readfile', 'search'].map((name) => [name, TO_READ] as const),
+  ...['read', 'glob', 'grep', 'ls', 'list', 'view', 'readfile', 'search'].map((name) => [name, TO_READ] as const),
   ...['write', 'edit', 'multiedit', 'notebookedit', 'writefile', 'create'].map((name) => [name, TO_WRITE] as const),
   ['websearch', ['web_search']],
   ...['webfetch', 'fetch'].map((name) => [name, TO_BROWSE] as const),
