@@ -44,8 +44,11 @@ export async function doctor(around: Surroundings, options: ConfigOption): Promi
     }
   }
   around.out.write(`Errand ${VERSION}\n`)
-  tell('Machine', [node(), system(), command('bwrap', 'bubblewrap'), command('python3', 'python3'), cgroups()])
   const config = configuration(around, options)
+  const docker = !(config instanceof Exit) && config.sandbox.driver === 'docker'
+  // Docker's containers have all that they need in their image; the daemon is tried with the other parts.
+  const needed = docker ? [] : [command('bwrap', 'bubblewrap'), command('python3', 'python3')]
+  tell('Machine', [node(), system(), ...needed, cgroups()])
   if (config instanceof Exit) {
     tell('Configuration', [fail(config.message)])
     return 1
@@ -197,7 +200,9 @@ function tools({ tools: available, search, sandboxFacts }: Errand): Finding[] {
     ...(missing.length > 0 ? [warn(`Not available: ${missing.join(', ')}; a run that names one gets a warning.`)] : []),
     ok(`Web search: ${search}`),
     sandboxFacts.browser === undefined
-      ? warn('No Chromium inside: apt-get install -y chromium-headless-shell (or chromium) brings the browser tool.')
+      ? warn(
+          'No Chromium inside: apt-get install -y chromium-headless-shell (or chromium) brings the browser tool; a tree by script/rootfs has it.',
+        )
       : ok(`Browser: ${sandboxFacts.browser}`),
     ok(`Inside a sandbox: ${sandboxFacts.inside}`),
   ]

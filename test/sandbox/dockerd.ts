@@ -3,7 +3,16 @@
  * and one image, built by script/rootfs. It ends with the tests, and also when they are killed. Needs root.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createReadStream, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,25 +31,32 @@ const IMAGE = 'errand-test'
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const home = mkdtempSync(join(tmpdir(), 'errand-dockerd-'))
+  const data = mkdtempSync(join(dataPlace(), 'errand-dockerd-'))
   const dockerHost = `unix://${home}/docker.sock`
   const engine = createEngine(dockerHost)
-  const [daemon, tree] = await Promise.all([startDaemon(home, dockerHost, engine), builtTree('small')])
+  const [daemon, tree] = await Promise.all([startDaemon(home, data, dockerHost, engine), builtTree('small')])
   await engine.give('POST', '/images/create', { fromSrc: '-', repo: IMAGE, tag: 'latest' }, createReadStream(tree))
   project.provide('docker', { driver: 'docker', dockerHost, image: IMAGE, runtime: 'runc' })
   return async () => {
     daemon.kill('SIGTERM')
     await new Promise((resolve) => daemon.once('exit', resolve))
-    rmSync(home, { recursive: true, force: true })
+    for (const place of [home, data]) rmSync(place, { recursive: true, force: true })
   }
 }
 
-async function startDaemon(home: string, dockerHost: string, engine: Engine): Promise<ChildProcess> {
+/** Docker's layers can't be overlays upon an overlay, as a container's own root is: there the checkout may be elsewhere. */
+function dataPlace(): string {
+  const OVERLAY = 0x794c_7630
+  return statfsSync(tmpdir()).type === OVERLAY ? join(import.meta.dirname, '../../node_modules') : tmpdir()
+}
+
+async function startDaemon(home: string, data: string, dockerHost: string, engine: Engine): Promise<ChildProcess> {
   // Debian's gVisor, as far as it goes in a virtual machine and beside a network namespace that Docker made.
   const runsc = { path: RUNSC, runtimeArgs: ['--platform=ptrace', '--network=none'] }
   const runtimes = existsSync(RUNSC) ? { runsc } : {}
   writeFileSync(join(home, 'daemon.json'), JSON.stringify({ runtimes }))
   const log = openSync(join(home, 'dockerd.log'), 'a')
-  const places = ['--data-root', `${home}/data`, '--exec-root', `${home}/exec`, '--pidfile', `${home}/dockerd.pid`]
+  const places = ['--data-root', data, '--exec-root', `${home}/exec`, '--pidfile', `${home}/dockerd.pid`]
   const alone = ['--config-file', `${home}/daemon.json`, '--bridge=none', '--iptables=false', '--ip6tables=false']
   const command = ['--pdeathsig', 'TERM', 'dockerd', '-H', dockerHost, ...places, ...alone]
   const daemon = spawn('setpriv', command, { stdio: ['ignore', log, log] })

@@ -7,39 +7,46 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { drive, ref } from '../browser/drive.ts'
+import { openSite, type Site } from '../browser/site.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { bash, javascript, python, toolRunner } from '../support/tool-run.ts'
 import { DRIVER } from './fixture.ts'
 import { builtTree, ROOTFS } from './trees.ts'
 
+const PAGE = `<title>Here</title><button onclick="this.textContent = 'Pressed ' + 6 * 7">Press</button>`
 const BUILDING_MS = 15 * 60_000
 
 let home: string
 let provider: FakeProvider
 let server: Server
+let site: Site
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'errand-test-'))
   const from = ['--from', await builtTree('whole')]
   provider = await openFakeProvider()
+  site = await openSite({ '/': PAGE })
   const sandbox = { pool: 0, driver: DRIVER.driver, memoryMiB: 768 }
+  const egress = { allowPrivate: [`127.0.0.1:${site.port}`] }
   if (DRIVER.driver === 'docker') {
-    const { dockerHost } = DRIVER
+    const { dockerHost, runtime } = DRIVER
     const image = 'errand-whole'
     execFileSync(ROOTFS, [...from, '--image', image], {
       env: { ...process.env, DOCKER_HOST: dockerHost },
       stdio: 'pipe',
     })
-    server = await startServer({ provider, config: { sandbox: { ...sandbox, dockerHost, image } } })
+    server = await startServer({ provider, config: { egress, sandbox: { ...sandbox, runtime, dockerHost, image } } })
   } else {
     const rootfs = join(home, 'rootfs') // as the data directory is, closed to everybody else
     execFileSync(ROOTFS, [...from, rootfs], { stdio: 'pipe' })
-    server = await startServer({ provider, config: { sandbox: { ...sandbox, rootfs } } })
+    server = await startServer({ provider, config: { egress, sandbox: { ...sandbox, rootfs } } })
   }
 }, BUILDING_MS)
 afterAll(async () => {
   await server?.stop()
   await provider?.close()
+  await site?.close()
   rmSync(home, { recursive: true, force: true })
 })
 
@@ -97,4 +104,14 @@ git log --format=%s; echo '{"a": [1, 2]}' | jq -c .a; sqlite3 :memory: 'select 6
   const { outputs } = await run([bash(code), javascript('[1, 2, 3].map((n) => n * 2)')])
   expect(outputs[0]).toContain('one\n[1,2]\n42\nerrand')
   expect(outputs[1]).toContain('[ 2, 4, 6 ]')
+})
+
+test('the browser is real: Chromium in a sandbox of the same root', async () => {
+  const { outputs } = await drive(server, provider, [
+    { action: 'open', url: site.url('/') },
+    (page) => ({ action: 'click', ref: ref(page, '"Press"') }),
+    { action: 'screenshot', path: 'outputs/page.png' },
+  ])
+  expect(outputs.join('\n')).toContain('Pressed 42')
+  expect(site.asked[0]).toBe('GET /')
 })

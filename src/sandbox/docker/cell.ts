@@ -49,11 +49,10 @@ export async function removeContainer(engine: Engine, container: string): Promis
     try {
       await engine.ask('DELETE', `/containers/${container}`, { force: 1, v: 1 })
     } catch (error) {
-      if (!(error instanceof EngineError)) throw error
-      if (error.status === 404) return
-      // 409: it is being removed already.
-      if (error.status !== 409 || Date.now() > until) {
-        throw new Error(`Docker could not remove the container ${container}: ${error.message}`)
+      if (error instanceof EngineError && error.status === 404) return
+      // It is being removed already (409), its file system is busy, or the daemon is starting anew.
+      if (Date.now() > until) {
+        throw new Error(`Docker could not remove the container ${container}: ${(error as Error).message}`)
       }
     }
     await sleep(pause)
