@@ -44,7 +44,9 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
     await Promise.all(left.map(({ Id }) => removeContainer(engine, Id)))
   }
   await sweep()
-  let image = await prepareImage(engine, options.image)
+  const bench = { name: `errand-${host}-image`, labels }
+  used.add(bench.name)
+  let image = await prepareImage(engine, options.image, bench)
   const hint = runtime && options.runtime === 'auto' ? ` (sandbox.runtime: runc leaves ${runtime} aside)` : ''
 
   async function launch(shape: CellShape): Promise<Cell> {
@@ -58,7 +60,7 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
     try {
       const { Id } = await create().catch(async (error) => {
         if (!(error instanceof EngineError) || error.status !== 404) throw error
-        image = await prepareImage(engine, options.image) // somebody tidied up the daemon's images
+        image = await prepareImage(engine, options.image, bench) // somebody tidied up the daemon's images
         return create()
       })
       return await start(engine, Id, onGone)

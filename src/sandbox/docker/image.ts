@@ -29,8 +29,14 @@ const BASE_LABEL = 'errand.base'
 const RUNNER = join(dirname(import.meta.dirname), 'runner.py')
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
 
+/** The container that the layer is made in; never started, and gone in the end. */
+interface Bench {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+}
+
 /** Throws an Error with a sentence where there is no such image, or it has no Python. */
-export async function prepareImage(engine: Engine, name: string): Promise<CellImage> {
+export async function prepareImage(engine: Engine, name: string, bench: Bench): Promise<CellImage> {
   const base = await findImage(engine, name)
   if (!base) {
     throw new Error(
@@ -46,13 +52,13 @@ export async function prepareImage(engine: Engine, name: string): Promise<CellIm
   const { Id: container } = await engine.ask<{ Id: string }>(
     'POST',
     '/containers/create',
-    {},
+    { name: bench.name },
     {
       Image: base.Id,
-      Cmd: ['/bin/true'], // never started
+      Cmd: ['/bin/true'],
       Entrypoint: [],
       NetworkDisabled: true,
-      Labels: labels,
+      Labels: bench.labels,
     },
   )
   try {
