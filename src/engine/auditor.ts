@@ -41,8 +41,13 @@ export function createAuditor(
 
   /** How many there are with this one; what earlier workers wrote counts too. */
   async function next(): Promise<number> {
-    entries = (entries ?? countAudit(db, interactionId)).then((count) => count + 1)
-    return entries
+    const counted = (entries ?? countAudit(db, interactionId)).then((count) => count + 1)
+    entries = counted
+    // Out of reach now, not for ever: the next contact counts anew.
+    counted.catch(() => {
+      if (entries === counted) entries = undefined
+    })
+    return counted
   }
 
   async function store(id: string, at: number, kind: ContactKind, contact: Contact): Promise<void> {

@@ -126,6 +126,19 @@ print(all(all_of(connection) == b'heard ' + b'x' * 100_000 + str(i).encode() for
   assert.match(refused.output, /ConnectionRefusedError/)
 })
 
+test('variables from outside are there for sessions and programs that start from then on, and for no others', async () => {
+  const other = await world.sandbox()
+  await run(other, 'bash', 'true')
+  await other.setEnvironment({ PLACE: 'http://127.0.0.1:3128', HOME: '/tmp' })
+  assert.equal((await run(other, 'bash', 'echo "$PLACE"')).output, '\n')
+  assert.equal((await run(other, 'python', `import os; os.environ['PLACE']`)).output, "'http://127.0.0.1:3128'\n")
+  assert.equal((await run(other, 'javascript', 'process.env.HOME')).output.trim().replaceAll("'", ''), '/tmp')
+  const program = other.spawn({ argv: ['sh', '-c', 'echo "$PLACE"'], pipes: 'stdio' })
+  assert.equal(await text(program.stream), 'http://127.0.0.1:3128\n')
+  assert.deepEqual(await program.exited, { kind: 'exit', code: 0 })
+  await other.destroy()
+})
+
 test('a port that is taken inside is told', async () => {
   await run(sandbox, 'python', `import socket; held = socket.create_server(('127.0.0.1', 4000))`)
   await assert.rejects(
