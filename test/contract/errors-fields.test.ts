@@ -236,8 +236,8 @@ describe('a request for a run is accepted', () => {
 
   it.each<[string, object]>([
     ['files by URL', { files: [{ name: 'a', url: 'https://10.0.0.1/a.csv' }] }],
-    ['MCP servers', { mcp: [{ name: 'm', url: 'https://m.example.com/mcp' }] }],
-    ['a network', { network: 'public' }],
+    ['MCP servers', { mcp: [{ name: 'm', url: 'https://10.0.0.1/mcp' }] }],
+    ['a network', { network: { allow: ['10.0.0.1'] } }],
     ['a cost limit, where the model has no price', { policy: { maxCost: 0.5 } }],
     ['a webhook', { webhook: { url: 'https://10.0.0.1/hook' } }],
   ])('or truthfully refused, never silently cut down: %s', async (_, fields) => {
