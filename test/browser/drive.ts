@@ -8,7 +8,20 @@ import { outputsOf } from '../support/tool-run.ts'
 type Call =
   | { readonly action: string; readonly [name: string]: unknown }
   | { readonly tool: string; readonly args: object }
-export type Step = Call | ((last: string, all: readonly string[]) => Call)
+export type Step = Call | Pause | ((last: string, all: readonly string[]) => Call)
+
+/** A step that the model takes its time for. */
+interface Pause {
+  readonly then: Call
+  readonly onReach: () => void
+  readonly hold: Promise<void>
+}
+
+export function paused(then: Call): { step: Step; reached: Promise<void>; release: () => void } {
+  const { promise: reached, resolve: onReach } = Promise.withResolvers<void>()
+  const { promise: hold, resolve: release } = Promise.withResolvers<void>()
+  return { step: { then, onReach, hold }, reached, release }
+}
 
 export interface Driven {
   readonly body: Answer['body']
@@ -22,16 +35,23 @@ function script(provider: FakeProvider, steps: readonly Step[]): string {
     const said = body.messages.filter(({ role }) => role === 'tool').map(({ content }) => textOf(content))
     const step = steps[said.length]
     if (step === undefined) return { text: 'Done.' }
-    const call = stepped(step, said)
-    return {
-      toolCalls: ['tool' in call ? { name: call.tool as string, args: call.args } : { name: 'browser', args: call }],
+    if (isPause(step)) {
+      step.onReach()
+      return { hold: step.hold, toolCalls: [callOf(step.then)] }
     }
+    return { toolCalls: [callOf(stepped(step, said))] }
   })
   return marker
 }
 
+const isPause = (step: Step): step is Pause => 'hold' in step
+
+function callOf(call: Call): { name: string; args: unknown } {
+  return 'tool' in call ? { name: call.tool as string, args: call.args } : { name: 'browser', args: call }
+}
+
 /** A step that can't be made ends the run with a word of why: a fake provider can't throw. */
-function stepped(step: Step, said: readonly string[]): Call {
+function stepped(step: Exclude<Step, Pause>, said: readonly string[]): Call {
   if (typeof step !== 'function') return step
   try {
     return step(said.at(-1) ?? '', said)

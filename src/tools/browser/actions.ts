@@ -222,12 +222,13 @@ function tabNamed({ tabs }: Chromium, name: string): Tab {
   return found
 }
 
-/** A tab that can be navigated: one that crashed is replaced. */
+/** A tab that can be navigated: one that crashed or does not answer is replaced. */
 async function usable({ tabs }: Chromium): Promise<Tab> {
   const tab = tabs.current
-  if (!tab.crashed) return tab
+  if (!tab.crashed && !tab.stuck) return tab
   const fresh = await tabs.create()
-  await tabs.close(tab).catch(() => {})
+  // It may take its time; what it says of itself is no news.
+  tabs.close(tab).catch(() => {})
   return fresh
 }
 

@@ -5,7 +5,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
-import type { ExecEnd, Sandbox } from '../../sandbox/port.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ExecEnd, type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import { DOWNLOADS, MAX_DOWNLOAD_BYTES } from './files.ts'
 import { createInput, type Input } from './input.ts'
 import { createNavigation, type Navigation } from './navigate.ts'
@@ -13,6 +14,7 @@ import { createPage, type Page } from './page.ts'
 import { openTabs, type Tabs, VIEWPORT } from './tabs.ts'
 
 const PROXY_PORT = 3128
+const LISTEN_RETRY_MS = 100
 const STDERR_KEPT = 4_000
 /** Shared memory goes here: the cell's /dev/shm is sized for code. */
 const TEMPORARY = '/workspace/tmp'
@@ -50,7 +52,7 @@ export async function openChromium(options: ChromiumOptions): Promise<Chromium> 
     cell.writeFile(`${DOWNLOADS}/.made`, new Uint8Array(), 'write'),
     cell.writeFile(`${profile}/Default/Preferences`, Buffer.from(JSON.stringify(PREFERENCES)), 'write'),
   ])
-  const listener = await cell.listen(PROXY_PORT, onConnection)
+  const listener = await listen(cell, onConnection)
   let words = ''
   const process = cell.spawn(
     {
@@ -91,6 +93,17 @@ export async function openChromium(options: ChromiumOptions): Promise<Chromium> 
     await kill()
     const last = words.trim().split('\n').at(-1) ?? ''
     throw last === '' ? error : new Error(`Chromium did not start: ${last}`, { cause: error })
+  }
+}
+
+/** The listener of a worker that died goes with its connection: in a moment. */
+async function listen(cell: Sandbox, onConnection: ChromiumOptions['onConnection'], tries = 50) {
+  try {
+    return await cell.listen(PROXY_PORT, onConnection)
+  } catch (error) {
+    if (!(error instanceof SandboxError && error.code === 'unavailable') || tries === 0) throw error
+    await sleep(LISTEN_RETRY_MS)
+    return listen(cell, onConnection, tries - 1)
   }
 }
 

@@ -62,6 +62,7 @@ export function openLife(parts: BrowserParts, run: RunScope): Life {
       const known = await opening?.catch(() => undefined)
       if (known?.alive) return known
       if (known && news.length === 0) news.push(RESTARTED)
+      await known?.kill() // its listener, too
       opening = open()
       return opening
     },

@@ -7,7 +7,7 @@ import type { Tab, Tabs } from './tabs.ts'
 
 const NAVIGATE_MS = 45_000
 /** A page that goes on loading after that is shown as far as it is. */
-const LOAD_MS = 15_000
+const LOAD_MS = 10_000
 /** In which a navigation that became a download is told as one. */
 const DOWNLOAD_MS = 5_000
 /** In which a click shows whether it leads to another page. */
@@ -43,8 +43,8 @@ export function createNavigation(
 
   async function settle(tab: Tab): Promise<void> {
     await until(() => tab.loading || held(tab), BEGIN_MS)
-    await until(() => !tab.loading || held(tab), LOAD_MS)
-    if (held(tab)) return
+    const loaded = await until(() => !tab.loading || held(tab), LOAD_MS)
+    if (!loaded || held(tab)) return
     const quiet = page.call(page.main(tab), 'settled', { quiet: QUIET_MS, most: MOST_MS }, z.unknown(), 2 * MOST_MS)
     await until(() => held(tab), 2 * MOST_MS, quiet)
     // A page that is being replaced, or is busy, is as settled as it will get.
@@ -98,7 +98,10 @@ export function createNavigation(
       await settle(tab)
     },
     async place(tab) {
-      const { currentIndex, entries } = await history(tab)
+      const { currentIndex, entries } = await history(tab).catch((error) => {
+        ignoreUnlessClosed(error)
+        return BETWEEN
+      })
       const { url = 'about:blank', title = '' } = entries[currentIndex] ?? {}
       return { url: url.slice(0, 1_000), title: title.replace(/\s+/g, ' ').slice(0, 300) }
     },
@@ -126,6 +129,8 @@ function addressOf(text: string): URL {
   }
   return url
 }
+
+const BETWEEN = { currentIndex: 0, entries: [{ id: 0, url: 'between two pages', title: '' }] }
 
 const WORDS: Readonly<Record<string, string>> = {
   ERR_NAME_NOT_RESOLVED: 'there is no host of that name',

@@ -5,12 +5,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { CdpError } from './cdp.ts'
+import { type CallOptions, CdpError } from './cdp.ts'
 import type { Tab, Tabs } from './tabs.ts'
 
 /** Deep enough for a payment form in a widget in a page; a page of frames without end is not followed. */
 const MAX_DEPTH = 4
 const MAX_FRAMES = 20
+/** A page that is busy for longer is taken to be busy for ever. */
+const ANSWER_MS = 10_000
 const MAX_RANGES = 2_000
 
 /** A document: a tab's own, or that of a frame element in another. */
@@ -57,13 +59,24 @@ export function createPage({ cdp }: Pick<Tabs, 'cdp'>): Page {
   let ranges: { readonly from: number; readonly to: number; readonly frame: Frame }[] = []
   let next = 1
 
+  async function ask<T>(frame: Frame, method: string, options: CallOptions<T>): Promise<T> {
+    try {
+      const answer = await cdp.call(method, { ...options, timeoutMs: options.timeoutMs ?? ANSWER_MS })
+      frame.tab.stuck = false
+      return answer
+    } catch (error) {
+      if (error instanceof CdpError && error.code === 'silent') frame.tab.stuck = true
+      throw error
+    }
+  }
+
   async function evaluate(frame: Frame, name: string, argument: unknown, byValue: boolean, timeoutMs?: number) {
     const { session } = frame
     // The same name gives the same world as long as the document lives.
     const params = { frameId: frame.id, worldName: 'errand' }
-    const world = await cdp.call('Page.createIsolatedWorld', { session, params, answer: WORLD, timeoutMs })
+    const world = await ask(frame, 'Page.createIsolatedWorld', { session, params, answer: WORLD, timeoutMs })
     const expression = `(globalThis.errand ??= ${source.trim()}).${name}(${JSON.stringify(argument)})`
-    const { result, exceptionDetails } = await cdp.call('Runtime.evaluate', {
+    const { result, exceptionDetails } = await ask(frame, 'Runtime.evaluate', {
       session,
       params: { expression, contextId: world.executionContextId, returnByValue: byValue, awaitPromise: true },
       answer: EVALUATED,
@@ -97,8 +110,20 @@ export function createPage({ cdp }: Pick<Tabs, 'cdp'>): Page {
     return id === undefined ? undefined : { tab, id, session: tab.sessions.get(id) ?? session, within: { frame, ref } }
   }
 
+  /** The tree that in-page.js asks of is made and kept: made anew for each element, it took 20 ms for each. */
+  async function keepTree(frame: Frame): Promise<void> {
+    const { session } = frame
+    try {
+      await ask(frame, 'Accessibility.enable', { session })
+      await ask(frame, 'Accessibility.getRootAXNode', { session, params: { frameId: frame.id } })
+    } catch (error) {
+      if (!(error instanceof CdpError) || error.code !== 'refused') throw error
+    }
+  }
+
   async function look(frame: Frame, room: number, budget: { frames: number }, depth: number): Promise<Snapshot> {
     const first = next
+    await keepTree(frame)
     const seen = await call(frame, 'snapshot', { next: first, room }, SNAPSHOT)
     // Two looks at once would give out the same numbers; there is one action at a time.
     next = Math.max(next, Math.min(seen.next, first + 100_000))

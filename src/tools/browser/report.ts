@@ -77,7 +77,8 @@ export function createReporter(): Reporter {
         return [...head, `[${url}]`, `The page asks (${kind}): ${message}. ${ANSWER}`].join('\n')
       }
       head.push(await placeLine(chromium, tab, url, title))
-      if (show === 'nothing' || url === 'about:blank') return cutEnd(head.join('\n'), maxBytes)
+      if (tab.stuck) head.push(`The page does not answer: ${BUSY}`)
+      if (tab.stuck || show === 'nothing' || url === 'about:blank') return cutEnd(head.join('\n'), maxBytes)
       const room = Math.max(500, Math.floor(maxBytes * 0.7) - head.join('\n').length)
       const below = await content(chromium, tab, url, show, room).catch((error) => {
         if (!(error instanceof CdpError) || error.code === 'closed') throw error
@@ -88,7 +89,7 @@ export function createReporter(): Reporter {
   }
 }
 
-export const BUSY = 'it does not answer; a script of it may be running without end. Open another page, or wait.'
+export const BUSY = 'a script of it may be running without end. Open another page.'
 const CRASHED = 'The page crashed, perhaps for want of memory. Open a page anew; other tabs are not affected.'
 const CUT = '[… the page goes on: only its beginning is shown. take a screenshot to see more …]'
 const ANSWER =

@@ -8,7 +8,7 @@
  */
 import type { Duplex } from 'node:stream'
 import { z } from 'zod'
-import { type Cdp, type CdpError, createCdp, type ProtocolEvent } from './cdp.ts'
+import { type Cdp, CdpError, createCdp, type ProtocolEvent } from './cdp.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 
 export const VIEWPORT = { width: 1280, height: 800 } as const
@@ -34,6 +34,8 @@ export interface Tab {
   loading: boolean
   dialog: Dialog | undefined
   crashed: boolean
+  /** Its page did not answer in time: a script of it may be running without end. */
+  stuck: boolean
   /** A file input that was clicked while `choosing`. */
   chooser: { readonly session: string; readonly node: number } | undefined
 }
@@ -80,6 +82,7 @@ export async function openTabs(stream: Duplex, downloadDirectory: string, maxDow
   let news: string[] = []
   let count = 0
   // The tab that Chromium starts with crashed at its first page in one start of three: it is not used.
+  let creating = false
   let firsts: ReadonlySet<string> = new Set()
   const watchers = new Set<() => void>()
 
@@ -89,7 +92,7 @@ export async function openTabs(stream: Duplex, downloadDirectory: string, maxDow
     )
 
   function tell(sentence: string): void {
-    if (news.length < MAX_NEWS) news.push(sentence)
+    if (news.length < MAX_NEWS && !news.includes(sentence)) news.push(sentence)
   }
 
   /** Not awaited by the event that led to it; a refusal is a session that is gone. */
@@ -115,10 +118,12 @@ export async function openTabs(stream: Duplex, downloadDirectory: string, maxDow
   function attach(parent: string | undefined, { sessionId, targetInfo }: z.output<typeof ATTACHED>): void {
     const { targetId, type, openerId } = targetInfo
     const owner = tabOf(parent)
-    if (firsts.has(targetId)) quietly('Target.closeTarget', undefined, { targetId })
-    else if (type === 'page' && all.length < MAX_TABS) addTab(targetId, sessionId, openerId !== undefined)
-    else if (type === 'page') {
-      tell(`The page tried to open more than ${MAX_TABS} tabs; that was refused.`)
+    if (type === 'page' && !firsts.has(targetId) && (all.length < MAX_TABS || creating)) {
+      addTab(targetId, sessionId, openerId !== undefined)
+    } else if (type === 'page') {
+      if (!firsts.has(targetId)) tell(`The page tried to open more than ${MAX_TABS} tabs; that was refused.`)
+      // One that waits for us holds its opener up, closed or not.
+      quietly('Runtime.runIfWaitingForDebugger', sessionId)
       quietly('Target.closeTarget', undefined, { targetId })
     } else if (type === 'iframe' && owner && owner.sessions.size < MAX_FRAMES) {
       owner.sessions.set(targetId, sessionId)
@@ -127,7 +132,7 @@ export async function openTabs(stream: Duplex, downloadDirectory: string, maxDow
   }
 
   function addTab(target: string, session: string, opened: boolean): void {
-    const state = { loading: false, dialog: undefined, crashed: false, chooser: undefined }
+    const state = { loading: false, dialog: undefined, crashed: false, stuck: false, chooser: undefined }
     const tab: Tab = { name: `t${++count}`, target, session, sessions: new Map(), ...state }
     all.push(tab)
     prepare(session, true)
@@ -240,11 +245,17 @@ export async function openTabs(stream: Duplex, downloadDirectory: string, maxDow
   }
 
   async function create(): Promise<Tab> {
-    const { targetId } = await cdp.call('Target.createTarget', { params: { url: 'about:blank' }, answer: CREATED })
-    await until(() => all.some(({ target }) => target === targetId), 5_000)
-    const tab = all.find(({ target }) => target === targetId) ?? all.at(-1)!
-    current = tab
-    return tab
+    creating = true
+    try {
+      const { targetId } = await cdp.call('Target.createTarget', { params: { url: 'about:blank' }, answer: CREATED })
+      await until(() => all.some(({ target }) => target === targetId), 5_000)
+      const tab = all.find(({ target }) => target === targetId)
+      if (!tab) throw new CdpError('malformed', 'A tab was not made.')
+      current = tab
+      return tab
+    } finally {
+      creating = false
+    }
   }
 
   await cdp.call('Browser.setDownloadBehavior', {
