@@ -8,7 +8,7 @@ import { createKey, listKeys, revokeKey } from './keys.ts'
 import { run } from './run.ts'
 import { serve } from './serve.ts'
 import { getSettings, setSetting } from './settings.ts'
-import { addSkills, checkSkill, listSkills, removeSkill } from './skills.ts'
+import { addSkills, checkSkills, listSkills, removeSkill } from './skills.ts'
 import { checkConfig } from './start.ts'
 import type { Surroundings } from './surroundings.ts'
 import { VERSION } from './version.ts'
@@ -141,9 +141,9 @@ function addSkillCommands(skills: Command, around: Surroundings): void {
   ).action((name, options) => removeSkill(around, name, options))
   skills
     .command('check')
-    .argument('<dir>')
-    .description("look at a skill's folder and tell every problem")
-    .action((dir) => checkSkill(around, dir))
+    .argument('<dir...>')
+    .description("look at skills' folders and tell every problem")
+    .action((dirs) => checkSkills(around, dirs))
 }
 
 function addCredentialCommands(credentials: Command, around: Surroundings): void {

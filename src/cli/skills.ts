@@ -46,15 +46,21 @@ export async function removeSkill(around: Surroundings, ref: string, options: Se
   around.err.write(`${ref} is removed.\n`)
 }
 
-/** Throws Exit where it is no skill. */
-export async function checkSkill(around: Surroundings, path: string): Promise<void> {
-  const folder = await readSkill(around, path)
-  for (const { severity, message } of folder.problems) around.out.write(`${severity}: ${printable(message)}\n`)
-  if (!folder.skill) throw new Exit(1, `${printable(path)} can't be used as it is.`)
-  const { name, meta } = folder.skill
-  around.out.write(
-    `${name} is good: ${folder.files.length} ${folder.files.length === 1 ? 'file' : 'files'}, a description of ${meta.description.length} characters.\n`,
-  )
+/** Throws Exit where one is no skill, once all were looked at. */
+export async function checkSkills(around: Surroundings, paths: readonly string[]): Promise<void> {
+  const bad: string[] = []
+  for (const path of paths) if (!(await checkSkill(around, path))) bad.push(printable(path))
+  if (bad.length > 0) throw new Exit(1, `${bad.join(', ')} can't be used as it is.`)
+}
+
+async function checkSkill(around: Surroundings, path: string): Promise<boolean> {
+  const { problems, skill, files } = await readSkill(around, path)
+  for (const { severity, message } of problems) around.out.write(`${severity}: ${printable(message)}\n`)
+  if (!skill) return false
+  const count = files.length === 1 ? '1 file' : `${files.length} files`
+  const { length } = skill.meta.description
+  around.out.write(`${skill.name} is good: ${count}, a description of ${length} characters.\n`)
+  return true
 }
 
 async function readSkill(around: Surroundings, path: string): Promise<Folder> {
