@@ -85,6 +85,12 @@ export function injectionsFor(network: Network, host: string, port: number): rea
   })
 }
 
+/** Whether its credential may be sent unencrypted: only to a port that is named, and is not that of https. */
+export function goesInClear({ host }: HeaderInjection): boolean {
+  const rule = parseHostRule(host)
+  return typeof rule !== 'string' && rule.port !== undefined && rule.port !== 443
+}
+
 /** Whether the rules of `network` reach as far as this one. */
 export function isAllowed(network: NetworkRules, text: string): boolean {
   const rule = parseHostRule(text)

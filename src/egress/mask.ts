@@ -1,5 +1,6 @@
 /** Bytes on their way into a sandbox, with what must not be in them made unreadable, in its place and of its length. */
-import { Transform } from 'node:stream'
+import { type Duplex, Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 
 const STAR = '*'.charCodeAt(0)
 /** A shorter text hides nothing, and is everywhere. */
@@ -48,4 +49,18 @@ export function createMask(secrets: readonly string[]): Mask {
       })
     },
   }
+}
+
+const DECODERS: Readonly<Record<string, () => Duplex>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+}
+
+/** What makes such a content readable for a mask; undefined where that is not known. */
+export function decoderOf(coding: string): Duplex | undefined {
+  const name = coding.trim().toLowerCase()
+  return Object.hasOwn(DECODERS, name) ? DECODERS[name]!() : undefined
 }

@@ -51,11 +51,18 @@ export function checkHost(sent: string | undefined, { origin, protocol }: URL): 
   throw new Refusal(400, 'the Host field names another host than the connection is for.')
 }
 
-/** Header fields, name and value in turn, without those that are for this hop alone; `own` replaces what was sent. */
-export function endToEnd(raw: readonly string[], own: Readonly<Record<string, string>>): string[] {
+/** Header fields, name and value in turn, without those that are for this hop alone and `without`; `own` replaces what was sent. */
+export function endToEnd(
+  raw: readonly string[],
+  own: Readonly<Record<string, string>>,
+  without: readonly string[] = [],
+): string[] {
   const fields = raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1]!] as const] : []))
   const named = fields.flatMap(([name, value]) => (name.toLowerCase() === 'connection' ? value.split(',') : []))
   const dropped = new Set([...HOP_BY_HOP, ...named, ...Object.keys(own)].map((name) => name.trim().toLowerCase()))
+  // Without its length, a body would be taken for another request.
+  dropped.delete('content-length')
+  for (const name of without) dropped.add(name)
   return [...fields.filter(([name]) => !dropped.has(name.toLowerCase())).flat(), ...Object.entries(own).flat()]
 }
 

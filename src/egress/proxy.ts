@@ -14,12 +14,12 @@
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { injectionsFor, type Network, verdictOf } from '../domain/network.ts'
+import { goesInClear, injectionsFor, type Network, verdictOf } from '../domain/network.ts'
 import type { Log } from '../telemetry/log.ts'
 import { createCarrier } from './carrier.ts'
 import { createImpostor } from './impostor.ts'
 import { type Judge, type Place, placeOf } from './judge.ts'
-import { createMask } from './mask.ts'
+import { createMask, decoderOf, type Mask } from './mask.ts'
 import { startPatience } from './patience.ts'
 import { EgressError, type SandboxProxy, type SandboxProxyTerms, type SignedIn } from './port.ts'
 import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-words.ts'
@@ -109,8 +109,12 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
   }
 
   /** Throws Refusal: nothing goes to such a host without what it is signed in with. */
-  async function signIn({ host, port }: Place): Promise<SignedIn> {
-    if (injectionsFor(network, host, port).length === 0) return { headers: {}, confidential: [] }
+  async function signIn({ host, port, tls }: Place): Promise<SignedIn> {
+    const injections = injectionsFor(network, host, port)
+    if (injections.length === 0) return { headers: {}, confidential: [] }
+    if (!tls && !injections.every(goesInClear)) {
+      throw new Refusal(403, `${host} is signed in to by https alone: a credential is not sent unencrypted.`)
+    }
     const signedIn = (await terms.signIn?.(host, port)) ?? 'there is nothing to sign in with'
     if (typeof signedIn !== 'string') return signedIn
     throw new Refusal(403, `${host} can't be signed in to: ${signedIn}.`)
@@ -157,14 +161,31 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       onward.once('response', resolve)
       onward.once('error', reject)
+      // An upgrade that nobody asked for ends it without a word.
+      onward.once('close', () => reject(new Refusal(502, `${host} gave no answer.`)))
     })
     // The answer may come before the whole request was taken: then this fails, and nobody minds.
     pipeline(request, carry.meter(), onward).catch(() => onward.destroy())
     const received = await answered
-    const fields = endToEnd(received.rawHeaders, {})
-    response.writeHead(received.statusCode!, received.statusMessage, mask ? fields.map(mask.text) : fields)
-    if (mask) await pipeline(received, carry.meter(), mask.stream(), response)
-    else await pipeline(received, carry.meter(), response)
+    if (mask) return masked(received, response, mask)
+    response.writeHead(received.statusCode!, received.statusMessage, endToEnd(received.rawHeaders, {}))
+    await pipeline(received, carry.meter(), response)
+  }
+
+  /** What comes compressed all the same is unpacked, or refused: nothing passes that can't be looked into. */
+  async function masked(received: IncomingMessage, response: ServerResponse, mask: Mask): Promise<void> {
+    const { statusCode: status = 502, statusMessage = '', rawHeaders } = received
+    const coding = received.headers['content-encoding'] ?? 'identity'
+    const isPlain = coding === 'identity' || response.req.method === 'HEAD' || status === 204 || status === 304
+    const decoder = isPlain ? undefined : decoderOf(coding)
+    if (!isPlain && !decoder) {
+      received.destroy()
+      throw new Refusal(502, 'the answer is compressed in a way that can’t be looked into.')
+    }
+    const fields = endToEnd(rawHeaders, {}, decoder ? ['content-encoding', 'content-length'] : [])
+    response.writeHead(status, mask.text(statusMessage), fields.map(mask.text))
+    const steps = decoder ? [decoder, carry.meter(), mask.stream()] : [carry.meter(), mask.stream()]
+    await pipeline([received, ...steps, response])
   }
 
   function reasonOf(error: unknown): Refusal {

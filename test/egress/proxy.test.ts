@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, expect, it } from 'vitest'
 import { dialTcp } from '../../src/egress/dial.ts'
 import type { Contact, SandboxProxyTerms, SignIn } from '../../src/egress/port.ts'
@@ -244,3 +245,74 @@ it('a credential goes with plain http too, where the run has it, and is masked w
   const { body } = await ask(signed, `http://${host}/`, { 'X-Key': 'theirs', cookie: 'a=k3y-of-mine; b=k3y-of' })
   expect(body).toBe(`${'*'.repeat(11)} a=${'*'.repeat(11)}; b=k3y-of`)
 })
+
+const SECRET = 'k3y-of-mine'
+const signIn: SignIn = async () => ({ headers: { 'x-key': SECRET }, confidential: [SECRET] })
+
+it.each([
+  ['gzip', gzipSync],
+  ['br', brotliCompressSync],
+  ['deflate', deflateSync],
+  ['zstd', zstdCompressSync],
+] as const)('a credential that comes back as %s, which was not asked for, is masked', async (coding, compress) => {
+  const site = await serve((asked, answer) =>
+    answer.writeHead(200, { 'content-encoding': coding }).end(compress(`sent: ${asked.headers['x-key']}`)),
+  )
+  const host = `example.com:${site.port}`
+  const world = await openProxy(signed(host), [site.port], 1e6, undefined, signIn)
+  expect((await ask(world, `http://${host}/`)).body).toBe(`sent: ${'*'.repeat(SECRET.length)}`)
+})
+
+it('a credential does not come back in what can’t be looked into, nor in the reason of a status', async () => {
+  const site = await serve((asked, answer) => {
+    if (asked.url === '/reason') answer.writeHead(200, `For ${asked.headers['x-key']}`).end()
+    else answer.writeHead(200, { 'content-encoding': 'gzip, gzip' }).end(gzipSync(gzipSync(SECRET)))
+  })
+  const host = `example.com:${site.port}`
+  const world = await openProxy(signed(host), [site.port], 1e6, undefined, signIn)
+  const said = await say(world, `GET http://${host}/reason HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  expect(said).toMatch(/^HTTP\/1\.1 200 For \*{11}\r\n/)
+  expect(await ask(world, `http://${host}/`)).toMatchObject({
+    status: 502,
+    body: expect.stringContaining('compressed in a way'),
+  })
+})
+
+it('a credential is not sent unencrypted where the port of plain http is not named', async () => {
+  const host = 'example.com'
+  for (const named of [host, `${host}:443`]) {
+    const world = await openProxy({ allow: [host], inject: signed(named).inject }, [], 1e6, undefined, signIn)
+    const port = named.endsWith('443') ? ':443' : ''
+    const { status, body } = await ask(world, `http://${host}${port}/`)
+    expect(status).toBe(403)
+    expect(body).toContain('by https alone')
+    expect(world.lookups).toEqual([])
+  }
+})
+
+it('no second request hides in the body of a first', async () => {
+  const asked: string[] = []
+  const site = await serve((request, answer) => {
+    asked.push(request.url!)
+    request.resume().on('end', () => answer.end('answered'))
+  })
+  const host = `example.com:${site.port}`
+  const world = await openProxy({ allow: [host] }, [site.port])
+  const hidden = `GET /hidden HTTP/1.1\r\nHost: other\r\n\r\n`
+  const fields = `Host: x\r\nConnection: close, content-length\r\nContent-Length: ${hidden.length}`
+  expect(await say(world, `GET http://${host}/ HTTP/1.1\r\n${fields}\r\n\r\n${hidden}`)).toContain('answered')
+  expect(asked).toEqual(['/'])
+})
+
+it('a host that changes the protocol unasked gives no answer, and is not waited for', async () => {
+  const site = await serve((request) =>
+    request.socket.end('HTTP/1.1 101 Now\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+  )
+  const host = `example.com:${site.port}`
+  const world = await openProxy({ allow: [host] }, [site.port])
+  expect((await ask(world, `http://${host}/`)).status).toBe(502)
+})
+
+function signed(host: string) {
+  return { allow: [host], inject: [{ host, header: 'x-key', credentialId: 'c' }] }
+}

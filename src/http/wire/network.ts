@@ -24,7 +24,8 @@ export function networkSchema(ceiling: Network) {
         .string()
         .max(MAX_RULE_CHARS)
         .meta({
-          description: 'One host, with a port or without; `allow` must have it.',
+          description:
+            'One host, with a port or without; `allow` must have it. Requests go by https; by plain http too where a port other than 443 is named.',
           examples: ['api.github.com'],
         }),
       header: z
