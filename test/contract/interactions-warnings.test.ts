@@ -109,7 +109,7 @@ describe('what this version does not have', () => {
 
   it.each<[string, object, RegExp]>([
     ['web_search', { tools: ['web_search'] }, /^tools\[0\]$/],
-    ['an MCP server by url', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
+    ['an MCP server by url', { mcp: [{ name: 'm', url: 'https://10.0.0.1' }] }, /^mcp/],
     ['an MCP server by name', { mcp: [{ name: 'registered' }] }, /^mcp/],
     ['a skill', { skills: ['pdf@1'] }, /^skills\[0\]$/],
     ['a webhook', { webhook: { url: 'http://hooks.example.com/x' } }, /^webhook/],
@@ -129,7 +129,7 @@ describe('what this version does not have', () => {
 
   it.each<[string, object, RegExp]>([
     ['web_search', { tools: ['web_search'] }, /^tools/],
-    ['an MCP server', { mcp: [{ name: 'm', url: 'https://mcp.example.com' }] }, /^mcp/],
+    ['an MCP server', { mcp: [{ name: 'm', url: 'https://10.0.0.1' }] }, /^mcp/],
   ])('is told where a stored agent has it: %s', async (_, config, param) => {
     const agent = await server.post('/v1beta/agents', config)
     if (agent.status === 400) return void expect(errorOf(agent).param).toMatch(param)

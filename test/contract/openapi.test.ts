@@ -290,10 +290,7 @@ describe('what the service answers', () => {
     ['/v1beta/interactions', { instruction: 'hi', files: [{ name: 'a/b.txt', content: 'x', encoding: 'utf-8' }] }],
     ['/v1beta/interactions', { instruction: 'hi', model: null, tools: null, policy: null, agentId: null }],
     ['/v1beta/interactions', { instruction: 'hi', unheardOf: true }],
-    [
-      '/v1beta/interactions',
-      { instruction: 'hi', mcp: [{ name: 'a', url: 'https://a.example.com', authentication: 't' }] },
-    ],
+    ['/v1beta/interactions', { instruction: 'hi', mcp: [{ name: 'a', url: 'https://10.0.0.1', authentication: 't' }] }],
     ['/v1beta/interactions', {}],
     ['/v1beta/interactions', { instruction: 5 }],
     ['/v1beta/interactions', { instruction: '' }],
