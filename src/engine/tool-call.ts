@@ -99,7 +99,9 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
   const tool = tools.get(call.name)
   if (!tool) return { output: unknownTool(call.name, tools) }
   if (!call.args)
-    return { output: `The arguments of ${call.name} are not a JSON object. Call it again with valid arguments.` }
+    return {
+      output: `The arguments of ${call.name} are not a JSON object, or are nested too deep. Call it again with valid arguments.`,
+    }
   const shown = redactor.stream((text) => recorder.append({ type: 'tool_output', step, text }))
   try {
     if (resumed && !(await repeatable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }

@@ -6,8 +6,12 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { AssistantPart } from '../domain/message.ts'
+import { isShallow } from '../domain/shallow.ts'
 import { isJsonObject } from './json.ts'
 import type { ModelDelta } from './port.ts'
+
+/** Of a call's arguments; no tool takes as many. */
+const MAX_ARGS_DEPTH = 100
 
 type ProviderTool = Extract<AssistantPart, { type: 'provider_tool' }>
 type GrowingText = { type: 'text' | 'reasoning'; text: string; provider?: unknown }
@@ -103,7 +107,7 @@ function finishCall({ id, name, argsText, provider }: GrowingCall): AssistantPar
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
+    return isJsonObject(value) && isShallow(value, MAX_ARGS_DEPTH) ? value : undefined
   } catch {
     return undefined
   }

@@ -390,6 +390,12 @@ describe('arguments that are wrong', () => {
     ['a list', { name: 'code_execution', args: [] }, /object|argument|code/i],
     ['null', { name: 'code_execution', args: 'null' }, /object|argument|code/i],
     ['no JSON', { name: 'code_execution', args: '{"code": "1' }, /JSON/],
+    // It can be read, but not written: what was to be stored of it took the run down, again and again.
+    [
+      'nested without end',
+      { name: 'code_execution', args: `{"code": ${'['.repeat(50_000)}${']'.repeat(50_000)}}` },
+      /deep/,
+    ],
     ['a path that is a number', readFile(7), /path/],
     ['a line that is a word', readFile('a', { startLine: 'first' }), /startLine/],
     ['no content', { name: 'file_write', args: { path: 'a' } }, /content/],

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Progress, Tool as ServerTool } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import type { JsonSchema } from '../../domain/interaction.ts'
+import { isShallow } from '../../domain/shallow.ts'
 import { toolArguments } from '../arguments.ts'
 import { cutEnd, cutMiddle } from '../cut.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../port.ts'
@@ -92,11 +93,6 @@ function schemaOf(tool: ServerTool, problems: string[]): JsonSchema {
     return schema
   problems.push(`The arguments of its tool ${show(tool.name)} are not described: their schema is too large.`)
   return { type: 'object' }
-}
-
-function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return depth > 0 && Object.values(value).every((part) => isShallow(part, depth - 1))
 }
 
 function callTool(connection: Connection, rules: ServerRules, tool: ServerTool, definition: Tool['definition']): Tool {
