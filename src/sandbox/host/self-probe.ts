@@ -6,7 +6,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
-import type { Driver } from '../driver.ts'
+import type { CellShape, Driver } from '../driver.ts'
 import type { SandboxFacts, SandboxLimits } from '../port.ts'
 import { createRunner } from './runner.ts'
 import { createSteps } from './steps.ts'
@@ -25,23 +25,37 @@ export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets
   const canaries = await Promise.all([listen({ host: '127.0.0.1', port: 0 }), listen({ path: `\0${abstract}` })])
   try {
     const { port } = canaries[0]!.address() as AddressInfo
-    const { attacks, inside, browser } = await attack(driver, limits, { port, abstract, secrets, files: limits.files })
-    const open = attacks.filter(({ name, refused }) => !refused && !driver.concedes.includes(name))
-    if (open.length > 0) {
-      const named = open.map(({ name, detail }) => `${name} (${detail})`).join(', ')
-      throw new Error(
-        `The ${driver.name} sandbox does not hold on this host, so it is not used: not refused were ${named}.`,
-      )
-    }
-    return { driver: driver.name, ...driver.holds(limits), probes: attacks, inside, browser: browser ?? undefined }
+    const targets = { port, abstract, secrets, files: limits.files }
+    const { attacks, inside, browser } = await attack(driver, { limits, profile: 'code', mounts: [] }, targets)
+    refuseOpen(`The ${driver.name} sandbox`, attacks, driver.concedes)
+    const ofBrowser = browser === null ? [] : await attackBrowser(driver, limits, targets)
+    const probes = [...attacks, ...ofBrowser]
+    return { driver: driver.name, ...driver.holds(limits), probes, inside, browser: browser ?? undefined }
   } finally {
     for (const canary of canaries) canary.close()
   }
 }
 
+/** What Chromium's own sandbox is made with, and so what code that took Chromium over could do, inside its cell. */
+const CONCEDED_TO_BROWSERS = ['a new user namespace (unshare)', 'a new user namespace (clone)']
+
+async function attackBrowser(driver: Driver, limits: SandboxLimits, targets: object): Promise<Findings['attacks']> {
+  const { attacks } = await attack(driver, { limits, profile: 'browser', mounts: [] }, targets)
+  const tried = attacks.filter(({ name }) => !CONCEDED_TO_BROWSERS.includes(name))
+  refuseOpen(`The ${driver.name} sandbox of the browser`, tried, driver.concedes)
+  return tried.map((found) => ({ ...found, name: `${found.name}, by a browser` }))
+}
+
+function refuseOpen(what: string, attacks: Findings['attacks'], conceded: readonly string[]): void {
+  const open = attacks.filter(({ name, refused }) => !refused && !conceded.includes(name))
+  if (open.length === 0) return
+  const named = open.map(({ name, detail }) => `${name} (${detail})`).join(', ')
+  throw new Error(`${what} does not hold on this host, so it is not used: not refused were ${named}.`)
+}
+
 /** A second sandbox stands beside the one that attacks, with something of every kind that could be found from outside. */
-async function attack(driver: Driver, limits: SandboxLimits, targets: object): Promise<Findings> {
-  const cells = await Promise.allSettled([launch(driver, limits), launch(driver, limits)])
+async function attack(driver: Driver, shape: CellShape, targets: object): Promise<Findings> {
+  const cells = await Promise.allSettled([launch(driver, shape), launch(driver, shape)])
   try {
     const [neighbour, attacker] = cells.map((cell) => {
       if (cell.status === 'rejected') throw cell.reason
@@ -76,14 +90,14 @@ interface Trial {
   end(): Promise<void>
 }
 
-async function launch(driver: Driver, limits: SandboxLimits): Promise<Trial> {
-  const cell = await driver.launch({ limits, profile: 'code', mounts: [] })
+async function launch(driver: Driver, shape: CellShape): Promise<Trial> {
+  const cell = await driver.launch(shape)
   const runner = createRunner(cell)
   await runner.ready.catch(async (error) => {
     await cell.end()
     throw error
   })
-  const steps = createSteps(runner, limits, () => void cell.end())
+  const steps = createSteps(runner, shape.limits, () => void cell.end())
   return {
     async run(code) {
       const request = { key: code, language: 'python', timeoutMs: TIMEOUT_MS, outputBytes: 64 * 1024 } as const
