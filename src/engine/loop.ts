@@ -16,8 +16,8 @@ import {
 import type { FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
+import { checkAnswer } from './check-answer.ts'
 import type { Meter } from './meter.ts'
-import { checkAnswer } from './response-format.ts'
 import { askedTools, correction, type Restored } from './restore.ts'
 import { createSpeaker, type Speaker } from './speaker.ts'
 import { type CallContext, performCall } from './tool-call.ts'
@@ -54,7 +54,7 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
   for (const open of restored.openCalls) messages.push(await performCall(context, open.call, open))
   if (restored.closingTurn) {
     const { finish, message } = restored.closingTurn
-    const problem = answerProblem(context, finish, answerText(message))
+    const problem = await answerProblem(context, finish, answerText(message))
     if (problem === undefined)
       return { status: 'completed', stopReason: stopReason(context, finish, 'max_output_tokens') }
     messages.push(correction(problem))
@@ -82,7 +82,7 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
       recordTurn(context, outcome)
       for (const call of calls) messages.push(await performCall(context, call))
     } else {
-      const problem = answerProblem(context, outcome.finish, speaker.held)
+      const problem = await answerProblem(context, outcome.finish, speaker.held)
       if (problem === undefined) {
         speaker.endAsAnswer()
         recordTurn(context, outcome)
@@ -105,8 +105,12 @@ function failed(message: string, retryable?: boolean): LoopEnd {
 }
 
 /** What is wrong with an answer that came to its own end; a cut one is as it is. */
-function answerProblem({ spec }: LoopContext, finish: FinishReason, answer: string): string | undefined {
-  return finish === 'stop' ? checkAnswer(spec.responseFormat, answer) : undefined
+async function answerProblem(
+  { spec, signal }: LoopContext,
+  finish: FinishReason,
+  answer: string,
+): Promise<string | undefined> {
+  return finish === 'stop' ? checkAnswer(spec.responseFormat, answer, signal) : undefined
 }
 
 function answerText(message: AssistantMessage): string {

@@ -11,9 +11,8 @@ export function compileSchema(schema: JsonSchema): ValidateFunction {
   return ajv.compile(schema)
 }
 
-/** What is wrong with the answer, for the model to mend; undefined where nothing is. */
-export function checkAnswer(schema: JsonSchema | undefined, answer: string): string | undefined {
-  if (!schema) return undefined
+/** What is wrong with the answer, for the model to mend; undefined where nothing is. It may take for ever: check-answer.ts. */
+export function faultOf(schema: JsonSchema, answer: string): string | undefined {
   let value: unknown
   try {
     value = JSON.parse(answer)

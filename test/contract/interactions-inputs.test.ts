@@ -106,6 +106,22 @@ describe('responseFormat', () => {
     expect(asked('[never]').length).toBeLessThan(10)
   })
 
+  it('that takes for ever to hold an answer against fails its own run, and keeps nobody waiting', async () => {
+    const doubling = Object.fromEntries(
+      Array.from({ length: 60 }, (_, i) => [`a${i}`, { allOf: [1, 2].map(() => ({ $ref: `#/$defs/a${i + 1}` })) }]),
+    )
+    const formats = [
+      { type: 'string', pattern: '^(a+)+$' },
+      { $ref: '#/$defs/a0', $defs: { ...doubling, a60: { type: 'string' } } },
+    ]
+    provider.when('[for ever]', () => ({ text: JSON.stringify(`${'a'.repeat(60)}!`) }))
+    const runs = formats.map((responseFormat) => server.post(PATH, { instruction: '[for ever]', responseFormat }))
+    expect((await server.get('/healthz')).status).toBe(200)
+    for (const answer of await Promise.all(runs)) {
+      expect(errorOf(answer)).toMatchObject({ code: 'model_error', message: expect.stringContaining('within 2 s') })
+    }
+  })
+
   it('goes together with tools', async () => {
     const call = { name: 'code_execution', args: { code: 'print(7)' } }
     provider.when('[format tools]', { text: 'I look.', toolCalls: [call] }, { text: '{"n": 7}' })
