@@ -13,8 +13,9 @@ import type { Blobs } from './blobs/port.ts'
 import { openS3Blobs } from './blobs/s3.ts'
 import { createBuckets } from './buckets/create-buckets.ts'
 import type { Config } from './config.ts'
-import type { ToolName } from './domain/agent.ts'
+import { TOOL_NAMES, type ToolName } from './domain/agent.ts'
 import { newId } from './domain/ids.ts'
+import { VERSION } from './domain/version.ts'
 import { readAuthorities } from './egress/authorities.ts'
 import { createEgress } from './egress/create-egress.ts'
 import { createLibraryFetch } from './egress/library-fetch.ts'
@@ -28,12 +29,13 @@ import { openMetricsPort } from './http/metrics.ts'
 import { createRateLimits } from './http/rate-limits.ts'
 import { createSigner } from './http/signed-urls.ts'
 import { createRevision20260520 } from './http/wire/2026-05-20.ts'
+import type { ServerFacts } from './http/wire/server.ts'
 import { openCatalogue } from './models/catalogue.ts'
 import { demoEntry } from './models/demo/demo.ts'
 import type { Catalogue } from './models/port.ts'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
 import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
-import { createSearch } from './search/create-search.ts'
+import { createSearch, type SearchChoice } from './search/create-search.ts'
 import { openSkills } from './skills/open-skills.ts'
 import { createAgentStore } from './store/agents.ts'
 import { readQueue } from './store/claims.ts'
@@ -43,6 +45,7 @@ import { createMetrics } from './telemetry/metrics.ts'
 import { createBrowserTools } from './tools/browser/browser.ts'
 import type { BrowserParts } from './tools/browser/life.ts'
 import { createMcp } from './tools/mcp/provider.ts'
+import type { ToolProvider } from './tools/port.ts'
 import { createSkillTools } from './tools/skill.ts'
 import { createSandboxTools } from './tools/tools.ts'
 import { createWebSearch } from './tools/web-search.ts'
@@ -71,8 +74,9 @@ export interface Errand {
   readonly sandboxFacts: SandboxFacts
   /** What `web_search` asks, or why there is none. */
   readonly search: string
-  /** The tools of the specification that this server has. */
+  /** The tools of the specification that this server has, and what to do about the others. */
   readonly tools: readonly ToolName[]
+  readonly missingTools: ServerFacts['missingTools']
   /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
   readonly firstKey: string | undefined
   /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
@@ -125,6 +129,10 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
       env,
     }),
   ]
+  const tools = offeredTools(toolProviders, catalogue)
+  const missingTools = TOOL_NAMES.filter((name) => !tools.includes(name)).map((name) => {
+    return { name, remedy: remedyFor(name, search) }
+  })
   const metrics = createMetrics()
   const parts: EngineParts = {
     db,
@@ -175,6 +183,13 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     agents: createAgentStore({ db, defaultModel: catalogue.defaultName }),
     blobs,
     catalogue,
+    facts: {
+      version: VERSION,
+      sandbox: sandboxFacts,
+      tools,
+      missingTools,
+      search: tools.includes('web_search') ? config.search.provider : undefined,
+    },
     signer: createSigner({ publicUrl: () => publicUrl, secret }),
     rateLimits: createRateLimits(config.limits),
     metrics,
@@ -199,10 +214,8 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     catalogue,
     sandboxFacts,
     search: search.description,
-    tools: [
-      ...toolProviders.flatMap(({ offers }) => offers),
-      ...(catalogue.describe().some(({ searches }) => searches) ? (['web_search'] as const) : []),
-    ],
+    tools,
+    missingTools,
     firstKey: mode === 'serve' ? await makeFirstKey(accounts) : undefined,
     async listen() {
       await app.listen({ host: config.host, port: config.port })
@@ -221,6 +234,21 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
       await closers.close(0)
     },
   }
+}
+
+function offeredTools(providers: readonly ToolProvider[], catalogue: Catalogue): readonly ToolName[] {
+  const bySearchingModels = catalogue.describe().some(({ searches }) => searches) ? (['web_search'] as const) : []
+  return [...providers.flatMap(({ offers }) => offers), ...bySearchingModels]
+}
+
+/** What the operator can do about a tool that is not there: of these two alone that can be. */
+function remedyFor(name: ToolName, search: SearchChoice): string {
+  if (name === 'browser')
+    return 'There is no Chromium inside: apt-get install -y chromium-headless-shell (or chromium) brings it; a tree by script/rootfs has it.'
+  if (search.unavailable !== undefined) return `${search.unavailable}.`
+  if (search.byModel)
+    return 'No model of this server searches by its provider’s own means: name a service in `search.provider`.'
+  return 'Name a service in `search.provider`: searxng, brave, tavily, exa, or model.'
 }
 
 /** Undefined where there is no Chromium. */

@@ -10,13 +10,12 @@ import { arch, cpus, platform, release, totalmem } from 'node:os'
 import type { Errand } from '../compose.ts'
 import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, isLoopback } from '../config.ts'
-import { TOOL_NAMES } from '../domain/agent.ts'
+import { VERSION } from '../domain/version.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
 import { aboutModels } from './about-models.ts'
 import { createLog } from './log.ts'
 import { type ConfigOption, dataDirProblem, listenProblem, loadConfig, startErrand } from './start.ts'
 import { Exit, paint, printable, type Surroundings } from './surroundings.ts'
-import { VERSION } from './version.ts'
 
 type Grade = 'ok' | 'warn' | 'fail'
 
@@ -193,17 +192,14 @@ function models(about: ReturnType<typeof aboutModels>, demo: boolean): Finding[]
   ]
 }
 
-function tools({ tools: available, search, sandboxFacts }: Errand): Finding[] {
-  const missing = TOOL_NAMES.filter((name) => !available.includes(name))
+function tools({ tools: available, missingTools, search, sandboxFacts }: Errand): Finding[] {
   return [
     ok(`Available: ${available.join(', ')}`),
-    ...(missing.length > 0 ? [warn(`Not available: ${missing.join(', ')}; a run that names one gets a warning.`)] : []),
-    ok(`Web search: ${search}`),
-    sandboxFacts.browser === undefined
-      ? warn(
-          'No Chromium inside: apt-get install -y chromium-headless-shell (or chromium) brings the browser tool; a tree by script/rootfs has it.',
-        )
-      : ok(`Browser: ${sandboxFacts.browser}`),
+    ...missingTools.map(({ name, remedy }) =>
+      warn(`Not available: ${name}; a run that names it gets a warning. ${remedy}`),
+    ),
+    ...(available.includes('web_search') ? [ok(`Web search: ${search}`)] : []),
+    ...(sandboxFacts.browser === undefined ? [] : [ok(`Browser: ${sandboxFacts.browser}`)]),
     ok(`Inside a sandbox: ${sandboxFacts.inside}`),
   ]
 }

@@ -1,6 +1,7 @@
 /** The commands, their flags and their help: a table of contents. What each does stands in a file of its own. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { configReference } from '../config/reference.ts'
+import { VERSION } from '../domain/version.ts'
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from './agents.ts'
 import { addCredential, listCredentials, removeCredential } from './credentials.ts'
 import { doctor } from './doctor.ts'
@@ -11,7 +12,6 @@ import { getSettings, setSetting } from './settings.ts'
 import { addSkills, checkSkills, listSkills, removeSkill } from './skills.ts'
 import { checkConfig } from './start.ts'
 import type { Surroundings } from './surroundings.ts'
-import { VERSION } from './version.ts'
 import { showWebhookSecret } from './webhooks.ts'
 
 /** `done` is given the exit code of a command that ends otherwise than by success or by throwing Exit. */

@@ -5,12 +5,12 @@
 import type { Errand } from '../compose.ts'
 import { describeBlobs } from '../config/blobs-url.ts'
 import type { Config } from '../config.ts'
+import { VERSION } from '../domain/version.ts'
 import { aboutModels } from './about-models.ts'
 import { runExample } from './example.ts'
 import { createLog } from './log.ts'
 import { type ConfigOption, listen, loadConfig, startErrand } from './start.ts'
 import { paint, type Surroundings } from './surroundings.ts'
-import { VERSION } from './version.ts'
 
 export interface ServeOptions extends ConfigOption {
   readonly example: boolean

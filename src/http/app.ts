@@ -25,13 +25,17 @@ import { type CallMetrics, metricsRoutes } from './metrics.ts'
 import { registerOpenApi } from './openapi.ts'
 import { pathOf } from './path.ts'
 import { answerProblem } from './problems.ts'
+import { serverRoutes } from './server.ts'
 import { continueLate, serverOptions } from './server-options.ts'
 import { skillRoutes } from './skills.ts'
 import { createRevision20260520 } from './wire/2026-05-20.ts'
 import type { Codec } from './wire/codec.ts'
 
 export interface AppDeps
-  extends Pick<Edge, 'engine' | 'agents' | 'credentials' | 'skills' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits'> {
+  extends Pick<
+    Edge,
+    'engine' | 'agents' | 'credentials' | 'skills' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits' | 'facts'
+  > {
   readonly config: Config
   readonly accounts: Accounts
   readonly log: FastifyBaseLogger
@@ -84,6 +88,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     skillRoutes(app, edge)
     deliveryRoutes(app, edge)
     fileRoutes(app, edge)
+    serverRoutes(app, edge)
     healthRoutes(app, edge)
     docsRoutes(app, edge, deps.config.publicUrl)
     metricsRoutes(app, deps.metrics, deps.config.metrics.key)

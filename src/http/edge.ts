@@ -10,6 +10,7 @@ import type { AgentStore } from '../store/agents-port.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Signer } from './signed-urls.ts'
 import type { Codec } from './wire/codec.ts'
+import type { ServerFacts } from './wire/server.ts'
 
 export interface Edge {
   readonly engine: Engine
@@ -21,6 +22,7 @@ export interface Edge {
   readonly signer: Signer
   readonly rateLimits: RateLimits
   readonly limits: Limits
+  readonly facts: ServerFacts
   /** Those that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
   readonly log: FastifyBaseLogger

@@ -254,6 +254,7 @@ describe('what the service answers', () => {
     await check('post', '/v1beta/agents', '/v1beta/agents', 409, { id: 'twice' }, { id: 'twice' })
     await check('patch', '/v1beta/agents/{}', one, 200, { systemInstruction: 'Be exact.' })
     await check('get', '/v1beta/agents/{}', one, 200)
+    await check('get', '/v1beta/server', '/v1beta/server', 200)
     await check('get', '/v1beta/agents', '/v1beta/agents?pageSize=1', 200)
     await check('get', '/v1beta/agents', '/v1beta/agents?pageSize=x', 400)
     await check('get', '/v1beta/agents/{}/versions', `${one}/versions`, 200)

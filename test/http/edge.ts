@@ -40,6 +40,33 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   [OFF_KEY]: { keyId: 'key_3', projectId: 'prj_3', accountId: 'acc_2', enabled: false },
 }
 
+const MODEL = {
+  provider: 'openai-compatible',
+  model: 'llama',
+  source: 'Ollama at 10.1.2.3:11434',
+  vision: true,
+  documents: false,
+  demo: false,
+}
+
+const FACTS: AppDeps['facts'] = {
+  version: '1.2.3',
+  sandbox: {
+    driver: 'bubblewrap',
+    enforced: ['network: none'],
+    notEnforced: ['kernel: shared with the host'],
+    probes: [
+      { name: 'fork bomb', refused: true },
+      { name: 'user namespaces', refused: false, detail: 'one could be made' },
+    ],
+    inside: 'Python 3.11',
+    browser: '/srv/private/chromium',
+  },
+  tools: ['code_execution', 'web_search', 'web_search'],
+  missingTools: [{ name: 'browser', remedy: 'Install one.' }],
+  search: 'searxng',
+}
+
 const USAGE: Usage = {
   input_tokens: 10,
   output_tokens: 5,
@@ -291,8 +318,10 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
       get: (name: string) => (names.includes(name) ? ({ name } as never) : undefined),
       names: () => names,
       defaultName: 'svc-3.5-flash',
+      describe: () => names.map((name) => ({ ...MODEL, name })),
       close: async () => {},
     } as unknown as AppDeps['catalogue'],
+    facts: FACTS,
     signer: createSigner({ publicUrl: () => 'https://errand.example', secret: 'secret', clock: options.clock }),
     rateLimits: createRateLimits(limits),
     log: pino({ level: 'silent' }),

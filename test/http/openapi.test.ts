@@ -121,6 +121,7 @@ test('answers are what the document says, and have nothing it does not name', as
     ['Interaction', run.body],
     ['Interaction', short.body],
     ['InteractionList', (await edge.call('GET', '/v1beta/interactions')).body],
+    ['Server', (await edge.call('GET', '/v1beta/server')).body],
     ['Error', refused.body],
     ['Error', retired.body],
   ]

@@ -20,6 +20,7 @@ import { decodeFiles } from './input-files.ts'
 import { decodeNetwork, type SentNetwork } from './network.ts'
 import { decodeResponseFormat } from './response-format.ts'
 import { type SentAuthentication, toSecret } from './secrets.ts'
+import { encodeServer, server } from './server.ts'
 import {
   encodeAddedSkill,
   encodePins,
@@ -52,6 +53,7 @@ export function createRevision20260520(limits: Limits): Codec {
       audit,
       deliveries,
       webhookEvent: webhookEventSchema,
+      server,
       ...credentialSchemas,
       ...skillSchemas,
     },
@@ -119,6 +121,7 @@ export function createRevision20260520(limits: Limits): Codec {
     encodeDeliveries,
     encodeWebhookEvent: (interaction) =>
       webhookEvent(interaction, encodeSummary(interaction, interaction.usage!, 'short')),
+    encodeServer,
     decodeApproval,
     encodeAudit,
     decodeNewCredential,

@@ -10,14 +10,17 @@ import type { Agent, AgentConfig, AgentPatch } from '../../domain/agent.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { StoredEvent, Warning } from '../../domain/event.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../domain/interaction.ts'
+import type { Limits } from '../../domain/limits.ts'
 import type { Skill } from '../../domain/skill.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { WebhookLog } from '../../domain/webhook.ts'
 import type { Verdict } from '../../engine/approval.ts'
 import type { InteractionView } from '../../engine/engine.ts'
+import type { Catalogue } from '../../models/port.ts'
 import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
 import type { AuditEntry } from '../../store/audit.ts'
 import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
+import type { ServerFacts } from './server.ts'
 
 /** `short`: usage with two fields, arguments of tool calls as JSON text (spec.md 2.5). */
 export type Form = 'full' | 'short'
@@ -75,6 +78,7 @@ export interface CodecSchemas {
   readonly skillVersions: z.ZodType
   readonly deliveries: z.ZodType
   readonly webhookEvent: z.ZodType
+  readonly server: z.ZodType
 }
 
 export interface Codec {
@@ -107,6 +111,7 @@ export interface Codec {
   encodeDeliveries(log: WebhookLog | undefined): Body
   /** What a webhook is sent of an interaction that is over. */
   encodeWebhookEvent(interaction: Interaction): Body
+  encodeServer(facts: ServerFacts, catalogue: Catalogue, limits: Limits): Body
   /** Undefined where this revision has no such event. The first revision gives the stored event back untouched. */
   encodeEvent(event: StoredEvent, form: Form): Frame | undefined
 }
