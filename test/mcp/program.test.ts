@@ -41,6 +41,7 @@ beforeAll(async () => {
         every: everything,
         fetcher: { ...fetcher, network: [`notes.localhost:${port}`] },
         alone: fetcher,
+        frail: { ...fetcher, command: ['node', '/opt/fetcher/frail.mjs'] },
         narrow: { ...everything, allowedTools: ['echo', 'get-sum'], requireApproval: ['get-sum'] },
         broken: { command: ['no-such-program'] },
         failing: { command: ['bash', '-c', 'echo the disk is on fire >&2; exit 3'] },
@@ -93,6 +94,14 @@ describe('a command', () => {
     expect(outputs[2]).toMatch(/^0$/m)
     expect(JSON.stringify(body)).not.toContain(SECRET)
     expect(JSON.stringify(provider.requests.map((request) => request.body))).not.toContain(SECRET)
+  })
+
+  it('that ends at a call is started again for the next one, and the call is not made again', async () => {
+    const call = (name: string) => ({ name: `frail__${name}`, args: {} })
+    const { body, outputs } = await run([{ name: 'frail' }], [call('count'), call('count'), call('end'), call('count')])
+    expect(body.status).toBe('completed')
+    expect(outputs.toSpliced(2, 1)).toEqual(['1', '2', '1'])
+    expect(outputs[2]).toContain('Whether the call had an effect is not known.')
   })
 
   it('gives a caller no more than the operator allows', async () => {

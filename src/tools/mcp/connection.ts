@@ -78,6 +78,13 @@ export interface Line {
   said?(): string
 }
 
+interface Session {
+  readonly client: Client
+  readonly line: Line
+  /** The program ended. */
+  over: boolean
+}
+
 /** A program that did not come to speak the protocol, with what it said instead. */
 export class ProgramFailed extends Error {
   constructor(said: string, cause: unknown) {
@@ -95,7 +102,7 @@ export async function connect(dial: () => Line, signal: AbortSignal): Promise<Co
   let relists = 0
   let session = await open()
 
-  async function open(): Promise<{ client: Client; line: Line }> {
+  async function open(): Promise<Session> {
     try {
       return await handshake(dial(), 'auto')
     } catch (error) {
@@ -106,7 +113,7 @@ export async function connect(dial: () => Line, signal: AbortSignal): Promise<Co
     }
   }
 
-  async function handshake(line: Line, mode: 'auto' | 'legacy') {
+  async function handshake(line: Line, mode: 'auto' | 'legacy'): Promise<Session> {
     const client = new Client(CLIENT, {
       capabilities: {},
       versionNegotiation: { mode, probe: { timeoutMs: PROBE_MS } },
@@ -125,7 +132,11 @@ export async function connect(dial: () => Line, signal: AbortSignal): Promise<Co
       const said = line.said?.().trim()
       throw said ? new ProgramFailed(said, error) : error
     }
-    return { client, line }
+    const opened: Session = { client, line, over: false }
+    client.onclose = () => {
+      opened.over = true
+    }
+    return opened
   }
 
   async function list(): Promise<void> {
@@ -156,18 +167,24 @@ export async function connect(dial: () => Line, signal: AbortSignal): Promise<Co
     })()
   }
 
-  /** A server that was restarted does not know the session any more; it did nothing for a call in it. */
+  async function reopen(): Promise<void> {
+    await session.client.close().catch(() => {})
+    session = await open()
+    await list()
+  }
+
+  /**
+   * A server that was restarted does not know the session any more; it did nothing for a call in it. A program that ended
+   * is started again for the next call, not for the one at which it ended.
+   */
   async function inSession<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    if (session.over && !signal.aborted) await reopen()
     const { client } = session
     try {
       return await work(client)
     } catch (error) {
       if (!(error instanceof SdkHttpError) || error.status !== 404 || signal.aborted) throw error
-      if (session.client === client) {
-        await client.close().catch(() => {})
-        session = await open()
-        await list()
-      }
+      if (session.client === client) await reopen()
       return work(session.client)
     }
   }
