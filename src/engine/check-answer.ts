@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads'
 import type { JsonSchema } from '../domain/interaction.ts'
 import type { Said } from './answer-thread.ts'
 
-const CHECK_MS = 2_000
+const CHECK_MS = 5_000
 const MEMORY_MIB = 256
 
 const UNCHECKED = `it could not be held against the schema within ${CHECK_MS / 1_000} s and ${MEMORY_MIB} MiB`

@@ -6,7 +6,13 @@ import type { JsonSchema } from '../domain/interaction.ts'
 /** Compiles a caller's schema. Throws an Error that says what is wrong with it. */
 export function compileSchema(schema: JsonSchema): ValidateFunction {
   const draft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07')
-  const options = { strict: false, allErrors: false, validateFormats: false, addUsedSchema: false }
+  const options = {
+    ...{ strict: false, allErrors: false, validateFormats: false, addUsedSchema: false },
+    // Written out at each place that refers to it, a part makes of a small schema a program of many megabytes.
+    inlineRefs: false,
+    // It would print the schema on our console.
+    logger: false,
+  } as const
   const ajv = draft7 ? new Ajv(options) : new Ajv2020(options)
   return ajv.compile(schema)
 }
