@@ -76,6 +76,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ...rowsOf('not enforced', notEnforced.map(yellow)),
     ['data', config.dataDir],
     ...rowsOf('files', config.blobs.kind === 's3' ? [describeBlobs(config.blobs)] : []),
+    ['console', `${url}/console`],
     ['docs', `${url}/docs`],
   ]
   const width = Math.max(...rows.map(([name]) => name.length))

@@ -10,6 +10,7 @@ import type { Config } from '../config.ts'
 import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
 import { auditRoutes } from './audit.ts'
+import { consoleRoutes } from './console.ts'
 import { credentialRoutes } from './credentials.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
@@ -91,6 +92,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     serverRoutes(app, edge)
     healthRoutes(app, edge)
     docsRoutes(app, edge, deps.config.publicUrl)
+    consoleRoutes(app)
     metricsRoutes(app, deps.metrics, deps.config.metrics.key)
   })
   return app

@@ -1,6 +1,6 @@
-/** The look of the API reference. */
+/** The look of the API reference; its colours and type are every page's. */
 
-export const STYLE = `
+export const FOUNDATION = `
 :root {
   --ground: #fbfbf9; --panel: #f3f2ed; --line: #e2e0d8; --text: #24231f; --soft: #6b6860; --accent: #a8481d;
   --get: #1f6f4a; --post: #2458a6; --patch: #8a5a00; --delete: #b3261e; --code: #f0eee7; --block: #1f1e1b; --block-text: #ece9e1;
@@ -21,7 +21,9 @@ body {
 code, pre { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .875em; }
 a { color: var(--accent); text-underline-offset: .2em; text-decoration-thickness: 1px; }
 a:focus-visible, summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 3px; }
+`
 
+export const STYLE = `${FOUNDATION}
 nav { background: var(--panel); border-bottom: 1px solid var(--line); padding: .75rem 1.25rem .5rem; }
 nav .brand { font-weight: 650; font-size: 1.1rem; color: var(--text); text-decoration: none; letter-spacing: -.01em; }
 nav .brand span { color: var(--soft); font-weight: 400; }
