@@ -75,6 +75,22 @@ export function isHeld(lock: string): Promise<boolean> {
   })
 }
 
+/** What a host writes down of itself. */
+export function pidFile(stateDir: string): string {
+  return join(stateDir, 'host.pid')
+}
+
+/** Ends a host that hangs; its sandboxes go with it. */
+export function killHost({ stateDir, socketPath }: HostPlaces): void {
+  try {
+    const pid = Number(readFileSync(pidFile(stateDir), 'utf8'))
+    // The number may be another process's by now.
+    if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(socketPath)) process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has gone by itself.
+  }
+}
+
 /** Of the program and the settings that a running host cannot change. */
 export function fingerprint(choice: DriverChoice): string {
   const hash = createHash('sha256').update(JSON.stringify([choice, process.execPath]))

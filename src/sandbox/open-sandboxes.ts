@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, openConnection } from './connection.ts'
 import type { DriverChoice, Log } from './driver.ts'
-import { fingerprint, hostPlaces, isHeld, startHost } from './host-process.ts'
+import { fingerprint, hostPlaces, isHeld, killHost, startHost } from './host-process.ts'
 import { SandboxError, type Sandboxes, type SandboxLimits } from './port.ts'
 import type { HostSettings } from './protocol.ts'
 import { createRemoteSandbox } from './remote-sandbox.ts'
@@ -24,10 +24,13 @@ export interface SandboxOptions extends Omit<DriverChoice, 'driver'> {
   readonly waitMs?: number
   /** How long the host lives on with no server, milliseconds. Default 60,000. */
   readonly graceMs?: number
+  /** A host that answers nothing for so long is ended and replaced, milliseconds. Default 30,000. */
+  readonly hangMs?: number
 }
 
 const CONNECT_WITHIN_MS = 20_000
 const RETRY_MS = 50
+const HELLO_WITHIN_MS = 10_000
 
 /** Throws an Error with one sentence, cause and remedy, where no sandbox can be made on this machine. */
 export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes> {
@@ -46,13 +49,42 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
     waitMs: options.waitMs ?? 15_000,
     graceMs: options.graceMs ?? 60_000,
   }
+  const { hangMs = 30_000 } = options
   const print = fingerprint(choice)
   let closed = false
   let current: Promise<Connection> | undefined
 
-  /** Says hello; undefined where the host there is another's and has ended for us. */
+  function endHung(link: Connection): void {
+    log.error({}, 'the sandbox host does not answer: it is ended, with the sandboxes that it has')
+    killHost(places)
+    link.close() // what waits for it hears that it is lost
+  }
+
+  /** Asks the host now and then for a sign of life. */
+  function watch(link: Connection): void {
+    let asked = false
+    const beat = setInterval(async () => {
+      if (asked) return
+      asked = true
+      const sign = link.start({ op: 'living' }).done.then(
+        () => true,
+        () => true,
+      )
+      if (!(await Promise.race([sign, sleep(hangMs, false, { ref: false })])) && link.alive()) endHung(link)
+      asked = false
+    }, hangMs / 3).unref()
+    void link.closed.then(() => clearInterval(beat))
+  }
+
+  /** Says hello; undefined where the host there is another's or hangs, and has ended for us. */
   async function greet(connection: Connection): Promise<Connection | undefined> {
-    const { welcome, others = 0 } = await connection.start({ op: 'hello', fingerprint: print, settings }).done
+    const hello = connection.start({ op: 'hello', fingerprint: print, settings }).done
+    const answer = await Promise.race([hello, sleep(Math.min(hangMs, HELLO_WITHIN_MS), undefined, { ref: false })])
+    if (!answer) {
+      endHung(connection)
+      return undefined
+    }
+    const { welcome, others = 0 } = answer
     if (welcome) return connection
     if (others > 0) {
       connection.close()
@@ -90,6 +122,7 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
   async function connection(): Promise<Connection> {
     if (closed) throw new SandboxError('unavailable', 'The sandboxes are closed: the server is stopping.')
     current ??= connectOrStart().then((opened) => {
+      watch(opened)
       void opened.closed.then(() => {
         if (!closed) log.warn({}, 'the connection to the sandbox host is lost')
         current = undefined

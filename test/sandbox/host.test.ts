@@ -169,6 +169,24 @@ describe('a host of its own', () => {
     rmSync(dataDir, { recursive: true })
   })
 
+  test('a host that hangs is ended with its sandboxes and replaced, by the server that has it and by the next one', async () => {
+    const hanging = await openWorld({ hangMs: 1500 })
+    const mark = `74.${process.pid}`
+    const sandbox = await hanging.sandbox('hangs')
+    const lost = run(sandbox, 'bash', `sleep ${mark}`)
+    await until(() => processesWith(mark).length > 0)
+    const hung = hostPid(hanging.dataDir)
+    process.kill(hung, 'SIGSTOP')
+    expect((await lost).end).toEqual({ kind: 'lost' })
+    await until(() => processesWith(mark).length === 0)
+    expect((await run(await hanging.sandbox('after'), 'python', '1 + 1')).output).toBe('2\n')
+    process.kill(hostPid(hanging.dataDir), 'SIGSTOP')
+    const next = await hanging.connect()
+    expect(await next.living()).toEqual([])
+    expect(processesWith(hanging.dataDir)).not.toContain(hung)
+    await hanging.close()
+  })
+
   test('when the host dies its sandboxes die, a running step is lost, and the next open has a new host', async () => {
     const mark = `73.${process.pid}`
     const sandbox = await own.sandbox('dies')

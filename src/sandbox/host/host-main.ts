@@ -4,12 +4,13 @@
  *
  * Started with its options as JSON in argv[2]; says how the start went on file descriptor 3, as one line of JSON.
  */
-import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeSync } from 'node:fs'
+import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { openBubblewrap } from '../bubblewrap/bubblewrap.ts'
 import { openDocker } from '../docker/docker.ts'
 import type { Driver, DriverOptions, Log } from '../driver.ts'
+import { pidFile } from '../host-process.ts'
 import type { HostSettings } from '../protocol.ts'
 import { openHost } from './host.ts'
 import { probeDriver } from './self-probe.ts'
@@ -76,6 +77,7 @@ async function main(options: HostOptions): Promise<void> {
     report({ outcome: 'taken' })
     process.exit(0)
   }
+  writeFileSync(pidFile(options.stateDir), `${process.pid}`, { mode: 0o600 })
   const log = createFileLog(options.logFile)
   try {
     const driver = await DRIVERS[options.driver](options)
