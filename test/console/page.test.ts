@@ -86,7 +86,7 @@ test('what the server says is text, whatever it looks like', async () => {
   expect(await page.locator('img').count()).toBe(0)
 })
 
-test('the key stays in the tab: not in the address, not in a cookie, not on disk; forgotten when asked', async () => {
+test('the key stays in the tab: not in the address, a cookie or local storage; forgotten when asked', async () => {
   await enter(server.key)
   await seen()
   expect(page.url()).toBe(`${server.url}/console`)
