@@ -253,7 +253,8 @@ describe('a body', () => {
     expect(size).toBe(bomb.byteLength)
   })
 
-  it('without an end is cut at the cap, in bounded memory', async () => {
+  // That it takes little memory is measured in a process of its own: memory.test.ts.
+  it('without an end is cut at the cap', async () => {
     const block = Buffer.alloc(256 * 1024)
     const endless: Answer = (response) => {
       const more = () => {
@@ -263,19 +264,13 @@ describe('a body', () => {
       more()
     }
     const { body } = await fetchFrom(egress, page(endless), { maxBytes: 300 * MIB })
-    const before = process.memoryUsage().rss
     let size = 0
-    let most = 0
     const read = async () => {
-      for await (const part of body) {
-        size += part.byteLength
-        most = Math.max(most, process.memoryUsage.rss())
-      }
+      for await (const part of body) size += part.byteLength
     }
     await expect(read()).rejects.toMatchObject({ code: 'too_large', message: 'It is larger than 314,572,800 bytes.' })
     expect(size).toBeGreaterThan(299 * MIB)
     expect(size).toBeLessThanOrEqual(300 * MIB)
-    expect(most - before).toBeLessThan(100 * MIB)
     await closed()
   })
 

@@ -1,5 +1,6 @@
 /** A process of its own for memory.test.ts: attacks on the guard one after the other, then how much memory it took at its height. */
 import { duplexPair } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { createEgress } from '../../src/egress/create-egress.ts'
 import { createLibraryFetch } from '../../src/egress/library-fetch.ts'
@@ -34,7 +35,7 @@ async function libraryDrain(path: string): Promise<string> {
   }
 }
 
-/** What a sandbox gets through the proxy, read as slowly as it likes. */
+/** What a sandbox gets through the proxy, read no faster than the way into a sandbox lets it. */
 async function proxyDrain(path: string): Promise<string> {
   const budget = { bytes: CAP, spent: 'spent' }
   const network = { allow: [`name.localhost:${port}`] }
@@ -44,7 +45,10 @@ async function proxyDrain(path: string): Promise<string> {
   inside.write(`GET http://name.localhost:${port}${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
   let total = 0
   try {
-    for await (const chunk of inside) total += chunk.byteLength
+    for await (const chunk of inside) {
+      total += chunk.byteLength
+      await sleep(1)
+    }
     return `${total} bytes`
   } catch {
     return total <= CAP + MAX_FRAMING ? 'cut' : `${total} bytes, and a cut`
