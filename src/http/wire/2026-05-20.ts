@@ -29,6 +29,7 @@ import {
   encodeSkillVersions,
   skillSchemas,
 } from './skills.ts'
+import { rfc3339 } from './time.ts'
 import { deliveries, encodeDeliveries, webhookEvent, webhookEventSchema } from './webhooks.ts'
 
 /** What an answer has and a request can't set; sent back, it is told as such. */
@@ -306,10 +307,6 @@ function shortUsage({ input_tokens, output_tokens }: Usage): Pick<Usage, 'input_
 
 function shortStep(step: TraceStep): Body {
   return step.type === 'tool_call' ? { ...step, args: JSON.stringify(step.args) } : { ...step }
-}
-
-function rfc3339(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }

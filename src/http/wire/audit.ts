@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { AuditEntry } from '../../store/audit.ts'
 import type { Body } from './codec.ts'
+import { rfc3339 } from './time.ts'
 
 const entry = z
   .object({
@@ -33,7 +34,7 @@ export const audit = z
 export function encodeAudit(entries: readonly AuditEntry[], nextPageToken: string | undefined): Body {
   return {
     entries: entries.map(({ at, kind, host, port, outcome, count }) => {
-      return { time: new Date(at).toISOString(), kind, host, port, outcome, count }
+      return { time: rfc3339(at), kind, host, port, outcome, count }
     }),
     nextPageToken,
   }

@@ -6,6 +6,7 @@ import type { Warning } from '../../domain/event.ts'
 import { check, unknownFields } from '../fields.ts'
 import type { Body } from './codec.ts'
 import { secretFields, secretType, toStoredSecret } from './secrets.ts'
+import { rfc3339 } from './time.ts'
 
 const MAX_NAME_CHARS = 512
 const MAX_HOSTS = 20
@@ -148,8 +149,4 @@ export function encodeCredential(credential: Credential, warnings: readonly Warn
     lastUsedTime: lastUsedAt === undefined ? undefined : rfc3339(lastUsedAt),
     ...(warnings.length > 0 ? { warnings } : {}),
   }
-}
-
-function rfc3339(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Skill, type SkillPin, skillRef } from '../../domain/skill.ts'
 import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
 import type { Body } from './codec.ts'
+import { rfc3339 } from './time.ts'
 
 const time = () => z.iso.datetime().meta({ examples: ['2026-05-20T09:30:00.000Z'] })
 const digest = () => z.string().meta({ examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
@@ -108,8 +109,4 @@ function encodeSummary(of: Skill): Body {
 
 function sha256({ digest: of }: Pick<SkillPin, 'digest'>): string {
   return `sha256:${of}`
-}
-
-function rfc3339(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -4,6 +4,7 @@ import type { Interaction } from '../../domain/interaction.ts'
 import type { WebhookLog } from '../../domain/webhook.ts'
 import { interaction } from './2026-05-20-answers.ts'
 import type { Body } from './codec.ts'
+import { rfc3339 } from './time.ts'
 
 const { interactionId, id, status, agentId, agentVersion, model, previousInteractionId, labels } = interaction.shape
 const { createTime, endTime, stopReason, error } = interaction.shape
@@ -53,12 +54,12 @@ export function encodeDeliveries(log: WebhookLog | undefined): Body {
   const { state, nextAt, deliveries: attempts = [] } = log ?? {}
   return {
     state,
-    nextAttemptTime: nextAt === undefined ? undefined : new Date(nextAt).toISOString(),
-    deliveries: attempts.map(({ at, ...rest }) => ({ ...rest, time: new Date(at).toISOString() })),
+    nextAttemptTime: nextAt === undefined ? undefined : rfc3339(nextAt),
+    deliveries: attempts.map(({ at, ...rest }) => ({ ...rest, time: rfc3339(at) })),
   }
 }
 
 /** `summary`: the short interaction. The instruction stays here: what was asked may be long, and is nobody else's business. */
 export function webhookEvent({ status, endedAt }: Interaction, { instruction: _, ...summary }: Body): Body {
-  return { type: `interaction.${status}`, timestamp: new Date(endedAt!).toISOString(), data: summary }
+  return { type: `interaction.${status}`, timestamp: rfc3339(endedAt!), data: summary }
 }
