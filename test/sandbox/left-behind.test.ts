@@ -3,17 +3,16 @@
  * start no process, control group, mount or scratch directory is left, and what is new works.
  */
 import { spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openSandboxes } from '../../src/sandbox/open-sandboxes.ts'
+import { figure, rounds, seeded } from '../support/prove.ts'
 import { cgroupsOf, DRIVER, hostPid, LIMITS, never, processesWith, quiet, run, scratchOf, until } from './fixture.ts'
 
-/** `script/prove` asks for more. */
-const ROUNDS = process.env.PROVE === undefined ? 1 : 20
+const ROUNDS = rounds(20, 1)
 
 const OPTIONS = { ...DRIVER, limits: LIMITS, pool: 2, maxOpen: 20, log: quiet }
 
@@ -38,8 +37,7 @@ for (let i = 0; ; i++) {
 test('kill -9 of server and host leaves nothing behind after the next start', {
   timeout: ROUNDS * 60_000,
 }, async () => {
-  const seed = randomInt(2 ** 31)
-  console.info(`left behind: seed ${seed}`)
+  const random = seeded('R12')
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
   for (let round = 0; round < ROUNDS; round++) {
     const mark = `${8000 + round}.${process.pid}`
@@ -48,7 +46,7 @@ test('kill -9 of server and host leaves nothing behind after the next start', {
     })
     await new Promise((resolve) => child.stdout.once('data', resolve))
     await until(() => processesWith(mark).length > 18) // three a sandbox, and the server itself
-    await sleep((seed >> ((round % 4) * 8)) % 400)
+    await sleep(random.whole(0, 400))
     const killed = hostPid(dataDir)
     process.kill(killed, 'SIGKILL')
     child.kill('SIGKILL')
@@ -66,6 +64,7 @@ test('kill -9 of server and host leaves nothing behind after the next start', {
     expect(existsSync(scratch)).toBe(false)
     expect(mountsBelow(scratch)).toEqual([])
   }
+  figure('R12', `kill -9 of server and host on ${DRIVER.driver}, each with nothing left behind`, ROUNDS)
   rmSync(dataDir, { recursive: true })
 })
 
