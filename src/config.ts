@@ -32,6 +32,8 @@ export interface ModelConfig {
   readonly maxTries?: number
   /** Seconds without a byte after which a call counts as stalled. */
   readonly idleTimeoutS?: number
+  /** Names of other models that are asked, in this order, where this one fails before it has said anything. */
+  readonly fallbacks?: readonly string[]
 }
 
 /** How a registered MCP server is signed in to. Fields that end in `Env` name environment variables. */
@@ -232,6 +234,24 @@ function checkTogether(values: Values, problems: string[]): void {
   const names = Object.keys(models)
   if (chosen !== undefined && names.length > 0 && !names.includes(chosen) && !chosen.startsWith('svc-')) {
     problems.push(`defaultModel is ${JSON.stringify(chosen)}; it must be one of models: ${names.join(', ')}.`)
+  }
+  for (const [name, model] of Object.entries(models)) {
+    for (const fallback of model.fallbacks ?? []) checkFallback(models, name, fallback, problems)
+  }
+}
+
+function checkFallback(models: Config['models'], name: string, fallback: string, problems: string[]): void {
+  const setting = `models.${name}.fallbacks`
+  const other = models[fallback]
+  if (fallback === name) problems.push(`${setting} names ${JSON.stringify(name)} itself.`)
+  else if (!other) {
+    problems.push(
+      `${setting} names ${JSON.stringify(fallback)}; it must be one of models: ${Object.keys(models).join(', ')}.`,
+    )
+  } else if (models[name]!.price && !other.price) {
+    problems.push(
+      `${setting} names ${JSON.stringify(fallback)}, which has no price while ${name} has one: policy.maxCost could not hold. Give it a price.`,
+    )
   }
 }
 

@@ -28,10 +28,16 @@ models:
     documents: false              # whether PDFs may be, whole
     maxTries: 3                   # tries of a call before its first fragment
     idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
+    fallbacks: [svc-3.1-pro]      # other names, asked in this order where this one fails before it has said anything
 \`\`\`
 
 \`provider\` and \`model\` are required, and \`baseUrl\` with \`openai-compatible\`. In the environment, \`ERRAND_MODELS\` holds
 the same map as JSON or YAML and replaces the file's.
+
+A call that fails is tried again, \`maxTries\` in all, with growing random waits and never before the provider's
+\`Retry-After\`. A provider whose calls failed five times in a row is left alone for 10 seconds, then up to a minute, until one
+trial call has shown that it is back: meanwhile its models fail, or fall back, at once. Each process keeps its own count. A fallback is
+told in the interaction's \`warnings\`, and its tokens cost what it costs; an answer that has begun is never begun again by another model.
 `
 
 const BLOBS = `## Files in a bucket

@@ -38,6 +38,10 @@ const model = z
       documents: z.boolean('must be true or false').optional(),
       maxTries: z.int('must be a whole number').min(1, 'must be at least 1').max(10, 'must be at most 10').optional(),
       idleTimeoutS: z.number('must be a number of seconds').positive('must be above 0').optional(),
+      fallbacks: z
+        .array(z.string('must be a name of models'), 'must be a list of names of models')
+        .max(5, 'must be at most 5 names')
+        .optional(),
     },
     'must be a map with provider, model, …',
   )

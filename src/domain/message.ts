@@ -117,6 +117,26 @@ export function withoutNewestMedia(messages: readonly Message[]): readonly Messa
   )
 }
 
+/** The conversation for a model that is shown images or not, and PDFs or not: what it can't see goes, and the text says so. */
+export function visibleTo(
+  messages: readonly Message[],
+  { vision, documents }: { readonly vision: boolean; readonly documents: boolean },
+): readonly Message[] {
+  if (vision && documents) return messages
+  const sees = (part: UserPart | AssistantPart) =>
+    part.type === 'image' ? vision : part.type === 'document' ? documents : true
+  return messages.map((message): Message => {
+    if (message.role === 'tool') {
+      const shown = message.media?.filter(sees) ?? []
+      return shown.length === (message.media?.length ?? 0) ? message : withMedia(message, shown, UNSEEN)
+    }
+    if (message.role === 'assistant' || message.content.every(sees)) return message
+    return { ...message, content: [...message.content.filter(sees), { type: 'text', text: UNSEEN }] }
+  })
+}
+
+const UNSEEN = '[Something was shown here that you can’t be shown.]'
+
 /** A tool's result with so much of what it showed; its text says what is missing. */
 export function withMedia(
   { media: all, ...message }: ToolMessage,

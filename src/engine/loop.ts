@@ -10,10 +10,12 @@ import {
   type AssistantMessage,
   countCharacters,
   type Message,
+  visibleTo,
   withinMedia,
   withoutNewestMedia,
 } from '../domain/message.ts'
-import type { FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
+import type { Price } from '../domain/usage.ts'
+import type { CatalogueEntry, FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
 import { checkAnswer } from './check-answer.ts'
@@ -25,9 +27,8 @@ import { type CallContext, performCall } from './tool-call.ts'
 export interface LoopContext extends CallContext {
   readonly interactionId: string
   readonly spec: RunSpec
-  readonly model: Model
-  /** Whether the model may search by its provider's own means. */
-  readonly searches: boolean
+  /** The model that was asked for, and behind it those that are asked where it fails. */
+  readonly models: readonly [CatalogueEntry, ...CatalogueEntry[]]
   readonly db: Database
   readonly system: string | undefined
   /** The conversation up to and with the instruction. */
@@ -63,10 +64,9 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
   let { answerStarted } = restored
   let formatTries = 0
   for (;;) {
-    const allowed = allowance(context, promptCharacters(context, messages))
-    if (allowed.tokens < 1) return { status: 'completed', stopReason: allowed.limit }
-    const turn = await takeTurn(context, messages, allowed.tokens, answerStarted)
-    const { outcome, speaker } = turn
+    const turn = await takeTurn(context, messages, answerStarted)
+    if ('exhausted' in turn) return { status: 'completed', stopReason: turn.exhausted }
+    const { outcome, speaker, limit } = turn
     if (!outcome.ok) {
       // A picture that can't be read must not end the run: the model is told, and goes on without.
       const plain = outcome.failure.kind === 'refused' ? withoutNewestMedia(messages) : undefined
@@ -79,21 +79,21 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
     const calls = askedTools(outcome)
     if (calls.length > 0) {
       speaker.endBeforeTools()
-      recordTurn(context, outcome)
+      recordTurn(context, turn, outcome)
       for (const call of calls) messages.push(await performCall(context, call))
     } else {
       const problem = await answerProblem(context, outcome.finish, speaker.held)
       if (problem === undefined) {
         speaker.endAsAnswer()
-        recordTurn(context, outcome)
-        return { status: 'completed', stopReason: stopReason(context, outcome.finish, allowed.limit) }
+        recordTurn(context, turn, outcome)
+        return { status: 'completed', stopReason: stopReason(context, outcome.finish, limit) }
       }
       if (++formatTries === FORMAT_TRIES) {
         speaker.drop()
         return failed(`The model's answer did not match responseFormat in ${FORMAT_TRIES} tries: ${problem}`)
       }
       speaker.drop()
-      recordTurn(context, outcome)
+      recordTurn(context, turn, outcome)
       messages.push(correction(problem))
     }
     answerStarted = speaker.answerStarted
@@ -124,11 +124,16 @@ interface Allowance {
 }
 
 /** No tokens: a budget is used up, and there is no further call. */
-function allowance({ spec, meter, maxModelCalls }: LoopContext, promptCharacters: number): Allowance {
+function allowance(
+  { spec, meter, maxModelCalls }: LoopContext,
+  price: Price | undefined,
+  promptCharacters: number,
+): Allowance {
   if (meter.modelCalls >= maxModelCalls) return { tokens: 0, limit: 'max_model_calls' }
   const { maxOutputTokens, maxCost } = spec.policy
   const tokens = Math.max(0, maxOutputTokens - meter.outputTokens)
-  const affordable = maxCost === undefined ? Number.POSITIVE_INFINITY : meter.affordable(maxCost, promptCharacters)
+  const affordable =
+    maxCost === undefined ? Number.POSITIVE_INFINITY : meter.affordable(maxCost, price, promptCharacters)
   return affordable < tokens ? { tokens: affordable, limit: 'max_cost' } : { tokens, limit: 'max_output_tokens' }
 }
 
@@ -145,21 +150,54 @@ function promptCharacters({ system }: LoopContext, messages: readonly Message[])
   return countCharacters(messages) + (system?.length ?? 0)
 }
 
-/** One model call, told as it speaks. Its tokens are counted whatever its outcome. */
+interface ModelTurn {
+  readonly outcome: ModelOutcome
+  readonly speaker: Speaker
+  /** Which model it was. */
+  readonly entry: CatalogueEntry
+  /** What bounds the answer. */
+  readonly limit: StopReason
+}
+
+/** The model's next turn, or that of the first fallback that can say anything. `exhausted`: the limit that leaves no room for one. */
 async function takeTurn(
   context: LoopContext,
+  messages: readonly Message[],
+  answerStarted: boolean,
+): Promise<ModelTurn | { readonly exhausted: StopReason }> {
+  const { models, recorder } = context
+  for (const [i, entry] of models.entries()) {
+    const allowed = allowance(context, entry.price, promptCharacters(context, messages))
+    if (allowed.tokens < 1) return { exhausted: allowed.limit }
+    const { said, ...turn } = await callModel(context, entry, messages, allowed.tokens, answerStarted)
+    const next = models[i + 1]
+    if (turn.outcome.ok || said || !next) return { ...turn, entry, limit: allowed.limit }
+    recorder.append({
+      type: 'warning',
+      code: 'model_fallback',
+      param: 'model',
+      message: `The model ${entry.name} did not answer, so ${next.name} was asked. ${turn.outcome.failure.message}`,
+    })
+  }
+  throw new Error('a run has a model')
+}
+
+/** One model call, told as it speaks. Its tokens are counted whatever its outcome. */
+async function callModel(
+  context: LoopContext,
+  entry: CatalogueEntry,
   messages: readonly Message[],
   maxOutputTokens: number,
   answerStarted: boolean,
 ) {
-  const { spec, model, meter, recorder, signal } = context
+  const { spec, meter, recorder, signal } = context
   const request: ModelRequest = {
     system: context.system,
-    messages: withinMedia(messages),
+    messages: withinMedia(visibleTo(messages, entry)),
     tools: [...context.toolbox.tools().values()].map((tool) => tool.definition),
     maxOutputTokens,
     responseFormat: spec.responseFormat,
-    search: context.searches && spec.tools.includes('web_search'),
+    search: entry.searches === true && spec.tools.includes('web_search'),
   }
   const speaker = createSpeaker({
     emit: recorder.append,
@@ -167,14 +205,14 @@ async function takeTurn(
     hold: spec.responseFormat ? 'everything' : request.tools.length > 0 || request.search ? 'start' : 'nothing',
     answerStarted,
   })
-  meter.startCall(promptCharacters(context, messages))
-  const outcome = await callWithinBudget(model, request, speaker, meter, signal)
+  meter.startCall(promptCharacters(context, messages), entry.price)
+  const { outcome, said } = await callWithinBudget(await entry.open(), request, speaker, meter, signal)
   // What a broken call said stays readable; half a JSON value is no answer.
   if (!outcome.ok) spec.responseFormat ? speaker.drop() : speaker.endAsAnswer()
   if (signal.aborted) throw signal.reason
   if (outcome.ok || outcome.tokens || meter.estimate().output > 0) meter.addCall(outcome.tokens ?? meter.estimate())
   else meter.dropCall()
-  return { outcome, speaker }
+  return { outcome, speaker, said }
 }
 
 /**
@@ -187,14 +225,16 @@ async function callWithinBudget(
   speaker: Speaker,
   meter: Meter,
   signal: AbortSignal,
-): Promise<ModelOutcome> {
+): Promise<{ readonly outcome: ModelOutcome; readonly said: boolean }> {
   const overrun = new AbortController()
   const cutAt = 2 * request.maxOutputTokens + 64
   let text = ''
+  let said = false
   const outcome = await model.call(
     request,
     (delta) => {
       if (overrun.signal.aborted) return
+      said = true
       if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
       if (delta.type === 'provider_tool') {
         meter.addToolCall()
@@ -210,14 +250,18 @@ async function callWithinBudget(
     },
     AbortSignal.any([signal, overrun.signal]),
   )
-  if (!overrun.signal.aborted || signal.aborted) return outcome
+  if (!overrun.signal.aborted || signal.aborted) return { outcome, said }
   const message = { role: 'assistant', content: [{ type: 'text', text }] } as const
-  return { ok: true, message, finish: 'length', tokens: outcome.tokens }
+  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, said }
 }
 
-function recordTurn({ db, interactionId, meter, recorder }: LoopContext, outcome: ModelOutcome & { ok: true }): void {
-  const { message, finish } = outcome
+function recordTurn(
+  { db, interactionId, meter, recorder, models }: LoopContext,
+  { entry }: ModelTurn,
+  { message, finish }: ModelOutcome & { ok: true },
+): void {
+  const model = entry === models[0] ? undefined : entry.name
   const turn = meter.modelCalls
   const tokens = meter.lastCall
-  recorder.attach((atSeq) => insertTurnStatement(db, interactionId, { turn, message, finish, tokens, atSeq }))
+  recorder.attach((atSeq) => insertTurnStatement(db, interactionId, { turn, message, finish, tokens, atSeq, model }))
 }

@@ -9,11 +9,12 @@ import {
   type TokenCount,
   type Usage,
 } from '../domain/usage.ts'
+import type { Turn } from '../store/turns.ts'
 
 export interface Meter {
   addCall(tokens: TokenCount): void
-  /** A model call is under way: what it says is estimated into `usage` until `addCall` or `dropCall`. */
-  startCall(promptCharacters: number): void
+  /** A call of that model is under way: what it says is estimated into `usage` until `addCall` or `dropCall`. */
+  startCall(promptCharacters: number, price: Price | undefined): void
   /** The call failed before it said anything: it cost nothing that anybody counts. */
   dropCall(): void
   /** Counts characters of the call under way. */
@@ -28,25 +29,29 @@ export interface Meter {
   readonly lastCall: TokenCount
   /** US dollars so far; undefined where the model has no price. */
   cost(): number | undefined
-  /** Output tokens that so many US dollars over all still pay for, behind a prompt of so many characters. */
-  affordable(maxCost: number, promptCharacters: number): number
+  /** Output tokens at `price` that so many US dollars over all still pay for, behind a prompt of so many characters. */
+  affordable(maxCost: number, price: Price | undefined, promptCharacters: number): number
   usage(): Usage
 }
 
 export interface MeterOptions {
-  readonly price: Price | undefined
+  /** That was asked for: without a price of it the run has no cost. */
+  readonly model: string
+  readonly priceOf: (model: string) => Price | undefined
   readonly createdAt: number
   readonly now: () => number
-  readonly turns: readonly TokenCount[]
+  readonly turns: readonly Pick<Turn, 'tokens' | 'model'>[]
   readonly toolCalls: number
 }
 
-export function createMeter({ price, createdAt, now, turns, ...start }: MeterOptions): Meter {
-  let tokens = turns.reduce(addTokens, NO_TOKENS)
+export function createMeter({ model, priceOf, createdAt, now, turns, ...start }: MeterOptions): Meter {
+  const price = priceOf(model)
+  let tokens = turns.map((turn) => turn.tokens).reduce(addTokens, NO_TOKENS)
+  let spent = turns.reduce((sum, turn) => sum + costAt(turn.tokens, priceOf(turn.model ?? model)), 0)
   let modelCalls = turns.length
   let { toolCalls } = start
   let lastCall = NO_TOKENS
-  let call: { prompt: number; said: number } | undefined
+  let call: { prompt: number; said: number; price: Price | undefined } | undefined
   let sandboxSince: number | undefined
 
   function estimate(): TokenCount {
@@ -57,12 +62,13 @@ export function createMeter({ price, createdAt, now, turns, ...start }: MeterOpt
   return {
     addCall(counted) {
       tokens = addTokens(tokens, counted)
+      spent += costAt(counted, call?.price)
       modelCalls++
       lastCall = counted
       call = undefined
     },
-    startCall(promptCharacters) {
-      call = { prompt: promptCharacters, said: 0 }
+    startCall(promptCharacters, callPrice) {
+      call = { prompt: promptCharacters, said: 0, price: callPrice }
     },
     dropCall() {
       call = undefined
@@ -86,17 +92,19 @@ export function createMeter({ price, createdAt, now, turns, ...start }: MeterOpt
     get lastCall() {
       return lastCall
     },
-    cost: () => (price ? costOf(tokens, price) : undefined),
-    affordable(maxCost, promptCharacters) {
-      if (!price) return Number.POSITIVE_INFINITY
-      if (costOf(tokens, price) >= maxCost) return 0
+    cost: () => (price ? spent : undefined),
+    affordable(maxCost, callPrice, promptCharacters) {
+      if (!price || !callPrice) return Number.POSITIVE_INFINITY
+      if (spent >= maxCost) return 0
       const prompt = { ...NO_TOKENS, input: estimateTokens(promptCharacters) }
-      const left = maxCost - costOf(addTokens(tokens, prompt), price)
+      const left = maxCost - spent - costOf(prompt, callPrice)
       // The prompt is only estimated: while there is money, there is a call.
-      return Math.max(1, Math.floor((left * 1e6) / price.output))
+      return Math.max(1, Math.floor((left * 1e6) / callPrice.output))
     },
     usage() {
-      const total = addTokens(tokens, estimate())
+      const underWay = estimate()
+      const total = addTokens(tokens, underWay)
+      const cost = spent + costAt(underWay, call?.price)
       const at = now()
       return {
         input_tokens: total.input,
@@ -108,8 +116,12 @@ export function createMeter({ price, createdAt, now, turns, ...start }: MeterOpt
         model_calls: modelCalls + (call ? 1 : 0),
         tool_calls: toolCalls,
         sandbox_ms: sandboxSince === undefined ? 0 : Math.max(0, at - sandboxSince),
-        ...(price && { cost: { amount: formatAmount(costOf(total, price)), currency: 'USD' as const } }),
+        ...(price && { cost: { amount: formatAmount(cost), currency: 'USD' as const } }),
       }
     },
   }
+}
+
+function costAt(tokens: TokenCount, price: Price | undefined): number {
+  return price ? costOf(tokens, price) : 0
 }

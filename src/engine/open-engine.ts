@@ -63,15 +63,9 @@ export function openEngine({
     const live = interaction.usage ?? worker?.get(interaction.id)?.usage()
     if (live) return live
     const turns = await readTurns(db, interaction.id)
-    const price = parts.catalogue.get(interaction.spec.model)?.price
-    const { createdAt } = interaction
-    return createMeter({
-      price,
-      createdAt,
-      now: parts.now,
-      turns: turns.map((turn) => turn.tokens),
-      toolCalls: 0,
-    }).usage()
+    const { createdAt, spec } = interaction
+    const priceOf = (model: string) => parts.catalogue.get(model)?.price
+    return createMeter({ model: spec.model, priceOf, createdAt, now: parts.now, turns, toolCalls: 0 }).usage()
   }
 
   async function closeAll(graceMs: number): Promise<void> {

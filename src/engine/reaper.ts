@@ -53,7 +53,14 @@ export function openReaper({ parts, remove }: ReaperOptions): Reaper {
   async function failStarved(): Promise<void> {
     const { queueWaitS } = parts.limits
     for (const { id, epoch, createdAt } of await findStarved(parts.db, queueWaitS * 1_000)) {
-      const meter = createMeter({ price: undefined, createdAt, now: parts.now, turns: [], toolCalls: 0 })
+      const meter = createMeter({
+        model: '',
+        priceOf: () => undefined,
+        createdAt,
+        now: parts.now,
+        turns: [],
+        toolCalls: 0,
+      })
       const error = toRunError('unavailable', `No worker was free within ${queueWaitS} s. Try again later.`)
       await endOutside(parts, id, { status: 'failed', error, usage: meter.usage() }, epoch)
     }

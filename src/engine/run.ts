@@ -170,8 +170,8 @@ function startMeter(
   turns: readonly Turn[],
   toolCalls: number,
 ): Meter {
-  const price = catalogue.get(spec.model)?.price
-  return createMeter({ price, createdAt: claim.createdAt, now, turns: turns.map((turn) => turn.tokens), toolCalls })
+  const priceOf = (model: string) => catalogue.get(model)?.price
+  return createMeter({ model: spec.model, priceOf, createdAt: claim.createdAt, now, turns, toolCalls })
 }
 
 function openWorkspace(

@@ -2,7 +2,7 @@
 import { BlobsUnavailable } from '../blobs/port.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { RunSpec } from '../domain/interaction.ts'
-import type { Model, ModelDescription } from '../models/port.ts'
+import type { Catalogue, CatalogueEntry, ModelDescription } from '../models/port.ts'
 import { SandboxError } from '../sandbox/port.ts'
 import type { Claim } from '../store/claims.ts'
 import type { RunScope } from '../tools/port.ts'
@@ -48,7 +48,6 @@ export async function work(run: Work): Promise<Outcome | undefined> {
   if (entry.unavailable !== undefined) return failure('unavailable', entry.unavailable)
   let toolbox: Toolbox | undefined
   try {
-    const model: Model = await entry.open()
     const files = { ...claim, onConnect: run.audit('file') }
     const spec = await fetchLinkedFiles(parts, files, accepted, recorder, restored.stage, signal)
     const opening = await openingMessages(parts, spec, entry)
@@ -58,8 +57,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
     return await runLoop({
       interactionId: claim.id,
       spec,
-      model,
-      searches: entry.searches === true,
+      models: [entry, ...fallbacksOf(parts.catalogue, entry)],
       toolbox,
       toolScope: {
         openSandbox: () => workspace.open(spec.inputFiles),
@@ -90,6 +88,14 @@ export async function work(run: Work): Promise<Outcome | undefined> {
   } finally {
     await toolbox?.close()
   }
+}
+
+/** Those that can be called. */
+function fallbacksOf(catalogue: Catalogue, { fallbacks = [] }: CatalogueEntry): CatalogueEntry[] {
+  return fallbacks.flatMap((name) => {
+    const entry = catalogue.get(name)
+    return entry && entry.unavailable === undefined ? [entry] : []
+  })
 }
 
 function scopeOf(

@@ -10,11 +10,12 @@ import { Agent } from 'undici'
 import type { Config, ModelConfig } from '../config.ts'
 import type { AiSdkOptions } from './ai-sdk.ts'
 import type { AwsCredentials } from './ai-sdk-providers.ts'
+import { type Breaker, createBreaker, guardModel } from './breaker.ts'
 import { failed } from './failures.ts'
 import { bedrockRegion, defaultKeyEnv, type Env, KNOWN_PROVIDERS, SPEC_NAMES } from './known-models.ts'
 import { findLocalServer, LOCAL_SERVERS, type LocalServer } from './local-servers.ts'
 import { createOpenAiCompatible } from './openai-compatible.ts'
-import type { Catalogue, CatalogueEntry, Model, ModelDescription } from './port.ts'
+import type { Catalogue, CatalogueEntry, Model, ModelDescription, ModelHealth } from './port.ts'
 import { canSearch } from './provider-search.ts'
 import type { OnRetry } from './retry.ts'
 
@@ -35,7 +36,7 @@ export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel'
 export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
   // Idle timeouts are the models' own. HTTP/2 would put many runs' streams on one connection, to be lost together.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, allowH2: false })
-  const room: Room = { ...options, dispatcher }
+  const room: Room = { ...options, dispatcher, breakers: new Map() }
   const entries = configured(room) ?? byKnownKey(room) ?? (await byLocalServer(room)) ?? byDemoOrNothing(room)
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
   if (options.demo && !byName.has('demo')) byName.set('demo', options.demoEntry('demo'))
@@ -45,13 +46,15 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
     get: (name) => byName.get(name),
     names: () => names,
     defaultName: byName.has(options.defaultModel) ? options.defaultModel : names[0]!,
-    describe: () => [...byName.values()].map(({ open: _open, ...description }) => description),
+    describe: () => [...byName.values()].map(({ open: _open, health: _health, ...description }) => description),
     close: () => dispatcher.close(),
   }
 }
 
 interface Room extends CatalogueOptions {
   readonly dispatcher: Agent
+  /** One for all models of a provider that are called at the same address with the same key. */
+  readonly breakers: Map<string, Breaker>
 }
 
 function configured(room: Room): CatalogueEntry[] | undefined {
@@ -131,9 +134,25 @@ function configuredEntry(name: string, config: ModelConfig, source: string, room
     documents,
     demo: false,
     ...(searches && { searches }),
+    ...(config.fallbacks?.length && { fallbacks: config.fallbacks }),
   }
-  if (typeof opening !== 'string') return toEntry(description, opening)
+  if (typeof opening !== 'string') {
+    const breaker = breakerOf(config, room)
+    const open = async () => guardModel(await opening(), breaker)
+    return { ...toEntry(description, open), health: breaker.health }
+  }
   return toEntry({ ...description, unavailable: opening }, refuse)
+}
+
+function breakerOf({ provider, baseUrl, apiKeyEnv }: ModelConfig, { breakers, log }: Room): Breaker {
+  const key = JSON.stringify([provider, baseUrl, apiKeyEnv])
+  const onChange = ({ state, failures, lastFailure }: ModelHealth) =>
+    state === 'resting'
+      ? log.warn({ provider, failures, failure: lastFailure?.message }, 'a model provider is left alone for a while')
+      : log.warn({ provider }, 'a model provider is back')
+  const breaker = breakers.get(key) ?? createBreaker({ now: Date.now, onChange })
+  breakers.set(key, breaker)
+  return breaker
 }
 
 type Opener = () => Promise<Model> | Model

@@ -76,6 +76,17 @@ export interface Model {
   call(request: ModelRequest, onDelta: (delta: ModelDelta) => void, signal: AbortSignal): Promise<ModelOutcome>
 }
 
+/** How a provider did lately, as far as this process has called it. */
+export interface ModelHealth {
+  /** `resting`: it failed again and again, and is left alone until `restsUntil`. */
+  readonly state: 'untried' | 'up' | 'failing' | 'resting'
+  /** Calls in a row that failed by its trouble. */
+  readonly failures: number
+  /** For callers, as every failure's message. `at`, `restsUntil`: milliseconds since 1970. */
+  readonly lastFailure?: { readonly message: string; readonly at: number }
+  readonly restsUntil?: number
+}
+
 /** A name of the catalogue and what stands behind it: for the start log, `doctor`, and the console. */
 export interface ModelDescription {
   readonly name: string
@@ -92,6 +103,8 @@ export interface ModelDescription {
   readonly documents: boolean
   /** Whether it is to search the web by its provider's own means. */
   readonly searches?: boolean
+  /** Names of the models that are asked, in this order, where this one fails before it has said anything. */
+  readonly fallbacks?: readonly string[]
   /** True where this is the built-in demo model, standing in for a real one. */
   readonly demo: boolean
   /** Why it can't be called, with what to do. A run that names it is refused with 503 `unavailable`. */
@@ -99,6 +112,8 @@ export interface ModelDescription {
 }
 
 export interface CatalogueEntry extends ModelDescription {
+  /** Of its provider, which other names may share. Absent where nothing can fail. */
+  readonly health?: () => ModelHealth
   /** Cheap after the first time. Where it is `unavailable`, every call is a failure that says so. */
   open(): Promise<Model> | Model
 }

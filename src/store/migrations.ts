@@ -23,6 +23,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0006-skills', statements: skills },
   { name: '0007-audit-pages', statements: auditPages },
   { name: '0008-webhooks', statements: webhooks },
+  { name: '0009-turn-models', statements: turnModels },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -327,4 +328,9 @@ function webhooks({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
       .addColumn('error', text)
       .addPrimaryKeyConstraint('webhook_deliveries_pk', ['interaction_id', 'attempt']),
   ].map((statement) => statement.compile())
+}
+
+/** A fallback may have said a turn. */
+function turnModels({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  return [schema.alterTable('turns').addColumn('model', columnTypes(dialect).text).compile()]
 }

@@ -111,6 +111,8 @@ export interface TurnsTable {
   finish: string
   tokens: string
   at_seq: number
+  /** Which model said it, where that is not the one that was asked for. */
+  model: string | null
 }
 
 export interface IdempotencyTable {

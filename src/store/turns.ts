@@ -11,6 +11,8 @@ export interface Turn {
   readonly message: AssistantMessage
   readonly finish: FinishReason
   readonly tokens: TokenCount
+  /** The fallback that said it; undefined: the interaction's own model. */
+  readonly model?: string
   /** The number of the log's last event when the turn was written: its tool calls stand behind it. */
   readonly atSeq: number
 }
@@ -23,6 +25,7 @@ const insertTurn = fixedQuery((db, row: TurnsTable) =>
     finish: row.finish,
     tokens: row.tokens,
     at_seq: row.at_seq,
+    model: row.model,
   }),
 )
 
@@ -36,6 +39,7 @@ export function insertTurnStatement(db: Database, interactionId: string, turn: T
       finish: turn.finish,
       tokens: JSON.stringify(turn.tokens),
       at_seq: turn.atSeq,
+      model: turn.model ?? null,
     }),
   }
 }
@@ -53,5 +57,6 @@ export async function readTurns(db: Database, interactionId: string): Promise<Tu
     finish: row.finish as FinishReason,
     tokens: JSON.parse(row.tokens) as TokenCount,
     atSeq: row.at_seq,
+    ...(row.model !== null && { model: row.model }),
   }))
 }

@@ -51,7 +51,7 @@ test('its models are told with why one can not be called, its tools with what to
   const model = { provider: 'openai-compatible', source: 'errand.yaml', demo: false, vision: false, documents: false }
   const unavailable = 'The environment variable NO_SUCH_KEY is not set; it has to hold the key for the model keyless.'
   expect(body.models).toEqual([
-    { name: 'ready', ...model },
+    { name: 'ready', ...model, health: { state: 'untried', failures: 0 } },
     { name: 'keyless', ...model, unavailable },
   ])
   expect(body.defaultModel).toBe('ready')

@@ -2,9 +2,10 @@
 import { z } from 'zod'
 import type { ToolName } from '../../domain/agent.ts'
 import type { Limits } from '../../domain/limits.ts'
-import type { Catalogue, ModelDescription } from '../../models/port.ts'
+import type { Catalogue, ModelDescription, ModelHealth } from '../../models/port.ts'
 import type { SandboxFacts } from '../../sandbox/port.ts'
 import type { Body } from './codec.ts'
+import { rfc3339 } from './time.ts'
 
 /** As found at start; `doctor` and the start log tell the same. */
 export interface ServerFacts {
@@ -38,6 +39,18 @@ const sandbox = z.object({
   browser: z.boolean().meta({ description: 'Whether there is a Chromium inside.' }),
 })
 
+const health = z
+  .object({
+    state: z.enum(['untried', 'up', 'failing', 'resting']).meta({
+      description:
+        '`failing`: the last call failed; `resting`: calls failed again and again, and the provider is left alone until `restsUntil`.',
+    }),
+    failures: z.int().min(0).meta({ description: 'Calls in a row that failed by the provider’s trouble.' }),
+    lastFailure: z.object({ message: z.string(), time: z.string() }).optional(),
+    restsUntil: z.string().optional(),
+  })
+  .meta({ description: 'How its provider did lately, as far as this process has called it.' })
+
 const model = z.object({
   name: z.string().meta({ examples: ['svc-3.5-flash'] }),
   provider: z.string().meta({ examples: ['anthropic'] }),
@@ -45,7 +58,11 @@ const model = z.object({
   demo: z.boolean().meta({ description: 'The built-in demo model stands in for a real one.' }),
   vision: z.boolean().meta({ description: 'It can be shown images.' }),
   documents: z.boolean().meta({ description: 'It can be shown PDFs, whole.' }),
+  fallbacks: z.array(z.string()).optional().meta({
+    description: 'The models that are asked, in this order, where this one fails before it has said anything.',
+  }),
   unavailable: z.string().optional().meta({ description: 'Why it can’t be called, and what to do.' }),
+  health: health.optional().meta({ description: 'Absent where it can’t be called, or can’t fail.' }),
 })
 
 const tools = z.object({
@@ -105,7 +122,7 @@ export function encodeServer(facts: ServerFacts, catalogue: Catalogue, all: Limi
       inside,
       browser: browser !== undefined,
     },
-    models: catalogue.describe().map(encodeModel),
+    models: catalogue.describe().map((model) => encodeModel(model, catalogue.get(model.name)?.health?.())),
     defaultModel: catalogue.defaultName,
     tools: { available: [...new Set(facts.tools)], missing: facts.missingTools },
     search: facts.search,
@@ -117,9 +134,29 @@ export function encodeServer(facts: ServerFacts, catalogue: Catalogue, all: Limi
   }
 }
 
-function encodeModel({ name, provider, source, demo, vision, documents, unavailable }: ModelDescription): Body {
+function encodeModel(description: ModelDescription, health: ModelHealth | undefined): Body {
+  const { name, provider, source, demo, vision, documents, fallbacks, unavailable } = description
   // `Ollama at 127.0.0.1:11434`: where it is concerns the operator alone.
-  return { name, provider, source: source.replace(/ at \S+$/, ''), demo, vision, documents, unavailable }
+  return {
+    name,
+    provider,
+    source: source.replace(/ at \S+$/, ''),
+    demo,
+    vision,
+    documents,
+    fallbacks,
+    unavailable,
+    health: health && encodeHealth(health),
+  }
+}
+
+function encodeHealth({ state, failures, lastFailure, restsUntil }: ModelHealth): Body {
+  return {
+    state,
+    failures,
+    lastFailure: lastFailure && { message: lastFailure.message, time: rfc3339(lastFailure.at) },
+    restsUntil: restsUntil === undefined ? undefined : rfc3339(restsUntil),
+  }
 }
 
 function eachAs<K extends string, S>(keys: readonly K[], schema: S): Record<K, S> {

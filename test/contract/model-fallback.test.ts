@@ -1,0 +1,129 @@
+/** Models behind a model: asked where it fails before it has said anything, told in a warning, paid at their own price. */
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
+import { errorOf, type Server, startServer } from '../support/server.ts'
+import { checkEnded, ended, ROOMY } from './invariants.ts'
+
+const PATH = '/v1beta/interactions'
+/** One pixel, red. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+
+let first: FakeProvider
+let second: FakeProvider
+let server: Server
+beforeAll(async () => {
+  first = await openFakeProvider()
+  second = await openFakeProvider()
+  const model = { provider: 'openai-compatible', model: 'fake', maxTries: 1, idleTimeoutS: 30 }
+  const price = { input: 1, output: 1 }
+  const models = {
+    main: { ...model, baseUrl: first.url, vision: true, price, fallbacks: ['keyless', 'spare'] },
+    keyless: { ...model, baseUrl: second.url, apiKeyEnv: 'NOT_SET', price },
+    spare: { ...model, baseUrl: second.url, price: { input: 10, output: 100 } },
+    alone: { ...model, baseUrl: first.url },
+  }
+  server = await startServer({ config: { models, limits: ROOMY }, env: { ERRAND_LEASE_S: '1' } })
+})
+afterAll(async () => {
+  await server?.stop()
+  await first?.close()
+  await second?.close()
+})
+beforeEach(() => {
+  first.reset()
+  second.reset()
+  // An answer begins the breaker's count anew.
+  first.when('[well]', { text: 'Well.' })
+})
+
+function usage(input: number, output: number): Reply['usage'] {
+  return { input, output }
+}
+
+async function run(instruction: string, fields: object = {}) {
+  const { status, body, text } = await server.post(PATH, { instruction, model: 'main', ...fields })
+  expect(status, text).toBe(200)
+  await checkEnded(server, body.interactionId)
+  return body
+}
+
+const fallbackWarnings = (body: { warnings: { code: string; message: string }[] }) =>
+  body.warnings.filter(({ code }) => code === 'model_fallback')
+
+it.each<[string, Reply]>([
+  ['answers 503', { fault: 'status:503' }],
+  ['refuses the key', { fault: 'status:401' }],
+  ['resets the connection', { fault: 'reset' }],
+  ['answers with a web page', { fault: 'html' }],
+  ['ends before it began', { fault: 'truncate-after:0' }],
+])('where a model %s, the first fallback that can be called answers, and it is told', async (_, reply) => {
+  first.when('[falls]', reply)
+  second.when('[falls]', { text: 'Here.', usage: usage(1_000_000, 10_000) })
+  const body = await run('[falls]')
+  expect(body).toMatchObject({ status: 'completed', output: 'Here.', model: 'main' })
+  expect(fallbackWarnings(body)).toHaveLength(1)
+  expect(fallbackWarnings(body)[0]!.message).toMatch(/^The model main did not answer, so spare was asked\. /)
+  // 10 + 1 dollars, at the spare's price.
+  expect(body.usage).toMatchObject({ model_calls: 1, cost: { amount: '11' } })
+  await run('[well]')
+})
+
+it('an answer that has begun is not begun again', async () => {
+  first.when('[begun]', { text: ['Half ', 'done'], fault: 'reset-after:1' })
+  const answer = await server.post(PATH, { instruction: '[begun]', model: 'main' })
+  const { code, interactionId } = errorOf(answer)
+  expect(code).toBe('model_error')
+  expect((await ended(server, interactionId!)).output).toBe('Half ')
+  expect(second.requests).toHaveLength(0)
+})
+
+it('each turn begins with the model that was asked for, and each is paid at its own price', async () => {
+  const args = { path: 'dot.png' }
+  first.when('[turns]', { fault: 'status:500' }, { text: 'Done.', usage: usage(1_000_000, 0) })
+  second.when('[turns]', { toolCalls: [{ name: 'file_read', args }], usage: usage(1_000_000, 0) })
+  const body = await run('[turns]', {
+    tools: ['file_read'],
+    files: [{ name: 'dot.png', content: PNG, encoding: 'base64' }],
+  })
+  expect(body).toMatchObject({ output: 'Done.', usage: { model_calls: 2, cost: { amount: '11' } } })
+  // The one sees pictures, and is shown it though another asked for it.
+  expect(JSON.stringify(first.requests.at(-1)!.body.messages)).toContain(PNG)
+})
+
+it('a fallback that can’t see is told that something was shown', async () => {
+  first.when('[sees]', { toolCalls: [{ name: 'file_read', args: { path: 'dot.png' } }] }, { fault: 'status:500' })
+  second.when('[sees]', { text: 'unused' }, { text: 'I can’t see it.' })
+  await run('[sees]', { tools: ['file_read'], files: [{ name: 'dot.png', content: PNG, encoding: 'base64' }] })
+  const messages = JSON.stringify(second.requests[0]!.body.messages)
+  expect(messages).not.toContain(PNG)
+  expect(messages).toContain('Something was shown here that you can’t be shown')
+})
+
+it('where all fail, the last failure is told', async () => {
+  first.when('[all]', { fault: 'status:500' })
+  second.when('[all]', { fault: 'status:502' })
+  const { code, message } = errorOf(await server.post(PATH, { instruction: '[all]', model: 'main' }))
+  expect({ code, told: message.includes('502') }).toEqual({ code: 'model_error', told: true })
+  await run('[well]')
+})
+
+it('a provider that failed five times in a row is not asked, and the server says so of its models', async () => {
+  first.when('[down]', { fault: 'status:503' })
+  second.when('[down]', { text: 'Here.' })
+  for (let i = 0; i < 5; i++) await run('[down]')
+  const asked = first.requests.length
+  expect((await run('[down]')).output).toBe('Here.')
+  const refused = errorOf(await server.post(PATH, { instruction: '[down]', model: 'alone' }))
+  expect(refused).toMatchObject({ code: 'model_error', retryable: true })
+  expect(refused.message).toContain('left alone')
+  expect(first.requests).toHaveLength(asked)
+  const { models } = (await server.get('/v1beta/server')).body
+  const health = Object.fromEntries(
+    models.map((model: { name: string; health: unknown }) => [model.name, model.health]),
+  )
+  expect(health.main).toMatchObject({ state: 'resting', failures: 5 })
+  expect(health.main.lastFailure.message).toContain('503')
+  expect(health.alone.state).toBe('resting')
+  expect(health.spare).toEqual({ state: 'up', failures: 0 })
+  expect(health.keyless).toBeUndefined()
+})

@@ -1,0 +1,128 @@
+/**
+ * R13: whatever a model's provider does, a run ends: answered after at most three tries, or failed with its reason, what was
+ * shown kept and never said again. Nothing hangs: a silence ends by the idle timeout.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkEnded, ended, outputOf, ROOMY } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
+import { figure, rounds } from '../support/prove.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+const PATH = '/v1beta/interactions'
+const ANSWER = ['Grüße ', 'aus 東京, ', 'für 10 €. 🙂']
+const ROUNDS = rounds(50, 4)
+/** Fewer than what opens the breaker: an answer between the batches begins its count anew. */
+const BATCH = 4
+const RETRY_AFTER_S = 1
+
+let provider: FakeProvider
+let server: Server
+const arrivals = new Map<string, number[]>()
+
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake', idleTimeoutS: 2 }
+  server = await startServer({
+    config: { models: { 'svc-3.5-flash': model }, limits: { ...ROOMY, runningPerProject: 100 } },
+  })
+})
+afterAll(async () => {
+  await server?.stop()
+  await provider?.close()
+})
+
+interface Trouble {
+  readonly reply: Reply
+  /** What a run that meets it at every try has said. */
+  readonly said: string
+  /** Of such a run. */
+  readonly tries: 1 | 3
+}
+
+const before = (fault: Reply['fault'], rest: Reply = {}): Trouble => ({ reply: { fault, ...rest }, said: '', tries: 3 })
+const amid = (fault: Reply['fault']): Trouble => ({ reply: { fault, text: ANSWER }, said: ANSWER[0]!, tries: 1 })
+
+const TROUBLES: Record<string, Trouble> = {
+  '429 with Retry-After': before('status:429', { headers: { 'retry-after': String(RETRY_AFTER_S) } }),
+  '500': before('status:500'),
+  '503': before('status:503'),
+  'a reset': before('reset'),
+  'a reset in the middle': amid('reset-after:1'),
+  'a stall': before('stall'),
+  'a connection half open': amid('stall-after:1'),
+  'a stream cut short before the answer': before('truncate-after:0'),
+  'a stream cut short in the middle': amid('truncate-after:1'),
+  'an error event': before('error-event'),
+  'an error event in the middle': amid('error-event-after:1'),
+}
+
+/** Scripted so that each try's arrival is known. */
+function scripted(marker: string, replies: readonly Reply[]): void {
+  const times: number[] = []
+  arrivals.set(marker, times)
+  provider.when(marker, () => {
+    times.push(performance.now())
+    return replies[Math.min(times.length, replies.length) - 1]!
+  })
+}
+
+async function run(marker: string): Promise<string> {
+  const { status, body, text } = await server.post(PATH, { instruction: marker, background: true })
+  expect(status, text).toBe(200)
+  return body.interactionId
+}
+
+async function inBatches(
+  name: string,
+  replies: readonly Reply[],
+  judge: (id: string, marker: string) => Promise<void>,
+) {
+  for (let done = 0; done < ROUNDS; done += BATCH) {
+    const markers = Array.from({ length: Math.min(BATCH, ROUNDS - done) }, (_, i) => `[${name} ${done + i}]`)
+    for (const marker of markers) scripted(marker, replies)
+    await Promise.all(markers.map(async (marker) => judge(await run(marker), marker)))
+    const well = `[well after ${name} ${done}]`
+    scripted(well, [{ text: 'Well.' }])
+    expect((await ended(server, await run(well))).status).toBe('completed')
+  }
+}
+
+test.each(Object.entries(TROUBLES))('%s that stays', { timeout: 600_000 }, async (name, { reply, said, tries }) => {
+  const waits: number[] = []
+  await inBatches(`stays: ${name}`, [reply], async (id, marker) => {
+    const body = await ended(server, id)
+    expect(body, name).toMatchObject({ status: 'failed', error: { code: 'model_error', retryable: true } })
+    const { events } = await checkEnded(server, id)
+    expect(outputOf(events)).toBe(said)
+    const times = arrivals.get(marker)!
+    expect(times).toHaveLength(tries)
+    for (const [i, at] of times.slice(1).entries()) waits.push(at - times[i]!)
+  })
+  if (reply.headers) expect(Math.min(...waits)).toBeGreaterThanOrEqual(RETRY_AFTER_S * 1000)
+  // By chance: no two runs come back at the same time.
+  if (waits.length > 0) expect(new Set(waits.map((wait) => Math.round(wait))).size).toBeGreaterThan(1)
+  figure('R13', `${name}, that stays: runs that ended failed after ${tries} tries`, ROUNDS)
+})
+
+test.each(Object.entries(TROUBLES).filter(([, { tries }]) => tries === 3))(
+  '%s that passes',
+  { timeout: 600_000 },
+  async (name, { reply }) => {
+    await inBatches(`passes: ${name}`, [reply, { text: ANSWER }], async (id, marker) => {
+      expect(await ended(server, id), name).toMatchObject({ status: 'completed', output: ANSWER.join('') })
+      await checkEnded(server, id)
+      expect(arrivals.get(marker)).toHaveLength(2)
+    })
+    figure('R13', `${name}, that passes: runs answered at the second try`, ROUNDS)
+  },
+)
+
+test('an answer in pieces that cut its characters', { timeout: 600_000 }, async () => {
+  const cut = (body: Buffer) =>
+    Array.from({ length: Math.ceil(body.length / 7) }, (_, i) => body.subarray(i * 7, i * 7 + 7))
+  await inBatches('split UTF-8', [{ text: ANSWER, cut }], async (id) => {
+    expect((await ended(server, id)).output).toBe(ANSWER.join(''))
+    await checkEnded(server, id)
+  })
+  figure('R13', 'split UTF-8: runs answered whole', ROUNDS)
+})
