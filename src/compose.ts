@@ -12,6 +12,7 @@ import { openDiskBlobs } from './blobs/disk.ts'
 import type { Blobs } from './blobs/port.ts'
 import { openS3Blobs } from './blobs/s3.ts'
 import { createBuckets } from './buckets/create-buckets.ts'
+import { warnings } from './config/nodes.ts'
 import type { Config } from './config.ts'
 import { TOOL_NAMES, type ToolName } from './domain/agent.ts'
 import { newId } from './domain/ids.ts'
@@ -21,7 +22,7 @@ import { createEgress } from './egress/create-egress.ts'
 import { createLibraryFetch } from './egress/library-fetch.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
-import { openEngine } from './engine/open-engine.ts'
+import { type EngineOptions, openEngine } from './engine/open-engine.ts'
 import type { EngineParts } from './engine/parts.ts'
 import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
 import { createApp } from './http/app.ts'
@@ -33,6 +34,7 @@ import type { ServerFacts } from './http/wire/server.ts'
 import { openCatalogue } from './models/catalogue.ts'
 import { demoEntry } from './models/demo/demo.ts'
 import type { Catalogue } from './models/port.ts'
+import { createSandboxesElsewhere } from './sandbox/elsewhere.ts'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
 import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
 import { createSearch, type SearchChoice } from './search/create-search.ts'
@@ -40,7 +42,9 @@ import { openSkills } from './skills/open-skills.ts'
 import { createAgentStore } from './store/agents.ts'
 import { readQueue } from './store/claims.ts'
 import type { Database } from './store/port.ts'
+import { openPostgres } from './store/postgres.ts'
 import { openSqlite } from './store/sqlite.ts'
+import type { Log } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { createBrowserTools } from './tools/browser/browser.ts'
 import type { BrowserParts } from './tools/browser/life.ts'
@@ -85,8 +89,8 @@ export interface Errand {
   close(graceMs: number): Promise<void>
 }
 
-export async function openAdmin(config: Config): Promise<Admin> {
-  const db = await openDatabase(config)
+export async function openAdmin(config: Config, log: Log): Promise<Admin> {
+  const db = await openDatabase(config, log)
   return { accounts: openAccounts({ db, secret: loadSecret(config.dataDir, config.secret) }), close: db.close }
 }
 
@@ -101,15 +105,17 @@ export async function openErrand(config: Config, options: OpenOptions): Promise<
 }
 
 async function build(config: Config, { log, mode, env }: OpenOptions, closers: Closers): Promise<Errand> {
+  const works = config.role === 'api' ? 'none' : mode === 'one-shot' ? 'own' : 'all'
+  for (const sentence of warnings(config)) log.warn(sentence)
   const secret = loadSecret(config.dataDir, config.secret)
-  const db = closers.add(await openDatabase(config))
+  const db = closers.add(await openDatabase(config, log))
   const blobs = closers.add(await openBlobs(config.blobs))
   const accounts = openAccounts({ db, secret })
   const vault = createVault(secret)
   const credentials = createCredentials({ db, vault })
   const [catalogue, sandboxes] = await Promise.all([
     openCatalogue({ ...config, ownSearch: config.search.provider === 'model', env, log, demoEntry }).then(closers.add),
-    openSandboxHost(config, log).then(closers.add),
+    openSandboxHost(config, works, log).then(closers.add),
   ])
   const sandboxFacts = await sandboxes.facts()
   const egress = createEgress({ ...config.egress, authorities: readAuthorities(config.egress.caFile), log })
@@ -158,7 +164,6 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     },
   }
   let webhooks: Webhooks | undefined
-  const works = mode === 'one-shot' ? 'own' : config.role === 'api' ? 'none' : 'all'
   const engine = closers.add(
     openEngine({
       parts,
@@ -216,7 +221,7 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     search: search.description,
     tools,
     missingTools,
-    firstKey: mode === 'serve' ? await makeFirstKey(accounts) : undefined,
+    firstKey: mode === 'serve' && config.role !== 'worker' ? await makeFirstKey(accounts) : undefined,
     async listen() {
       await app.listen({ host: config.host, port: config.port })
       if (config.metrics.port !== undefined) {
@@ -257,15 +262,17 @@ function browserParts({ browser, limits }: Config, facts: SandboxFacts): Browser
   return executable === undefined ? undefined : { ...browser, executable, ceiling: limits.network }
 }
 
-async function openDatabase(config: Config): Promise<Database> {
-  return openSqlite(join(config.dataDir, 'errand.db'))
+function openDatabase({ databaseUrl, databasePool, dataDir }: Config, log: Log): Promise<Database> {
+  if (databaseUrl === undefined) return openSqlite(join(dataDir, 'errand.db'))
+  return openPostgres(databaseUrl, { poolSize: databasePool, log })
 }
 
 function openBlobs(location: Config['blobs']): Promise<Blobs> {
   return location.kind === 'disk' ? openDiskBlobs(location.directory) : openS3Blobs(location)
 }
 
-function openSandboxHost(config: Config, log: OpenOptions['log']): Promise<Sandboxes> {
+async function openSandboxHost(config: Config, works: EngineOptions['works'], log: Log): Promise<Sandboxes> {
+  if (works === 'none') return createSandboxesElsewhere(config.sandbox.driver)
   const { driver, rootfs, image, dockerHost, runtime, pool, maxOpen, ...limits } = config.sandbox
   const choice = { driver, rootfs, image, dockerHost, runtime }
   return openSandboxes({ ...choice, dataDir: config.dataDir, limits, pool, maxOpen, log })

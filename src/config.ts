@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import type { BlobsLocation } from './blobs/port.ts'
 import type { BucketSettings } from './buckets/port.ts'
 import { parseBlobsUrl } from './config/blobs-url.ts'
+import { checkNodes } from './config/nodes.ts'
 import type { PROVIDERS } from './config/settings.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from './domain/limits.ts'
@@ -81,14 +82,17 @@ export interface Config {
   readonly publicUrl: string | undefined
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly dataDir: string
-  /** The operator's skills. */
-  readonly skillsDir: string
+  /** The operator's skills. Undefined: none by folder. */
+  readonly skillsDir: string | undefined
   /** `postgres://…`; undefined: SQLite in the data dir. */
   readonly databaseUrl: string | undefined
+  /** Connections to Postgres at most. */
+  readonly databasePool: number
   /** Where files are kept: by `blobsUrl`, or in the data dir. */
   readonly blobs: BlobsLocation
-  /** Key hashes, signatures and the vault hang on it. Undefined: made once in the data dir. */
+  /** Key hashes, signatures and the vault hang on it. Undefined: made once in the data dir. Always there with `databaseUrl`. */
   readonly secret: string | undefined
+  /** What this process does; one that is not `all` shares its database with others. */
   readonly role: 'all' | 'api' | 'worker'
   /** Whether the built-in demo model may stand in where no real model is configured or found. */
   readonly demo: boolean
@@ -224,6 +228,7 @@ function checkTogether(values: Values, problems: string[]): void {
     problems.push('search.provider is "searxng", and search.baseUrl is missing: where SearXNG is.')
   }
   checkAddress(values, problems)
+  checkNodes(values, problems)
   try {
     blobsOf(values)
   } catch (error) {
@@ -283,6 +288,7 @@ export function isLoopback(host: string): boolean {
 /** The parts of a Config that can be wholly unset have other shapes in the table. */
 interface Tree extends Omit<Config, 'skillsDir' | 'tls' | 'metrics' | 'defaultModel' | 'blobs' | 'sandbox'> {
   readonly sandbox: Config['sandbox'] & { readonly max?: Partial<SandboxLimits> }
+  readonly skillsDir?: string
   readonly blobsUrl?: string
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly metrics?: Partial<Config['metrics']>
@@ -292,7 +298,16 @@ interface Tree extends Omit<Config, 'skillsDir' | 'tls' | 'metrics' | 'defaultMo
 function build(values: Values): Config {
   const nested: Record<string, unknown> = {}
   for (const [path, value] of values) place(nested, path.split('.'), value)
-  const { tls, metrics, defaultModel, blobsUrl: _, sandbox: withMax, limits, ...rest } = nested as unknown as Tree
+  const {
+    tls,
+    metrics,
+    defaultModel,
+    skillsDir,
+    blobsUrl: _,
+    sandbox: withMax,
+    limits,
+    ...rest
+  } = nested as unknown as Tree
   const { max, ...sandbox } = withMax
   const names = Object.keys(rest.models)
   return {
@@ -305,7 +320,8 @@ function build(values: Values): Config {
       networkBytes: sandbox.networkBytes,
     },
     blobs: blobsOf(values),
-    skillsDir: (values.get('skillsDir') ?? join(rest.dataDir, 'skills')) as string,
+    // Nodes with folders of their own would each take back the others' skills.
+    skillsDir: skillsDir ?? (rest.databaseUrl === undefined ? join(rest.dataDir, 'skills') : undefined),
     tls: tls && { certFile: tls.cert, keyFile: tls.key },
     metrics: { port: metrics?.port, key: metrics?.key },
     defaultModel: defaultModel ?? (names.includes('svc-3.5-flash') ? undefined : names[0]) ?? 'svc-3.5-flash',
@@ -345,18 +361,12 @@ function freeze<T>(value: T): T {
 /** What the configuration rightly asks for and this version does not have, a sentence each. */
 export function unsupported(config: Config): string[] {
   const sentences: string[] = []
-  if (config.databaseUrl !== undefined) {
-    sentences.push('databaseUrl asks for Postgres; this version has SQLite only. Leave it out.')
-  }
   const { driver, rootfs } = config.sandbox
   if (driver === 'kubernetes' || driver === 'restricted') {
     sentences.push(`sandbox.driver asks for ${driver}; this version has bubblewrap and docker.`)
   }
   if (driver === 'docker' && rootfs !== undefined) {
     sentences.push('sandbox.rootfs is for bubblewrap; with docker, name an image in sandbox.image.')
-  }
-  if (config.role !== 'all') {
-    sentences.push(`role asks for ${config.role} alone; this version is one process that does all.`)
   }
   return sentences
 }

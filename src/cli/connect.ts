@@ -50,7 +50,8 @@ async function inProcess<T>(
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
   const file = loadConfig(around, options, NO_SERVER)
-  const config = { ...file, host: '127.0.0.1', port: 0, publicUrl: undefined, tls: undefined }
+  const role = file.role === 'worker' ? 'all' : file.role
+  const config = { ...file, role, host: '127.0.0.1', port: 0, publicUrl: undefined, tls: undefined } as const
   const log = createLog(quieter(config.log), around.err)
   const errand = await startErrand(config, { log, mode: 'one-shot', env: around.env }, NO_SERVER)
   try {

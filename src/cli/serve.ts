@@ -64,25 +64,35 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
   const bold = (text: string) => paint(around.out, 'bold', text)
   const yellow = (text: string) => paint(around.out, 'yellow', text)
   const { driver, enforced, notEnforced } = errand.sandboxFacts
+  const [answers, works] = [config.role !== 'worker', config.role !== 'api']
   const rows: Row[] = [
+    ...rowsOf('role', config.role === 'all' ? [] : [ROLES[config.role]]),
     ...rowsOf('key', errand.firstKey ? [`${bold(errand.firstKey)}   (shown this once; keep it)`] : []),
     ...aboutModels(errand.catalogue.describe()).flatMap(({ text, problem }) => [
       ...rowsOf('model', [text]),
       ...rowsOf('', problem ? [yellow(problem)] : []),
     ]),
     ...rowsOf('', errand.catalogue.describe().every(({ demo }) => demo) ? [NO_REAL_MODEL] : []),
-    ['sandbox', `${driver}; enforced: ${enforced.map(topic).join(', ')} (script/errand doctor tells more)`],
+    ...rowsOf(
+      'sandbox',
+      works ? [`${driver}; enforced: ${enforced.map(topic).join(', ')} (script/errand doctor tells more)`] : [],
+    ),
     ...rowsOf('web search', errand.tools.includes('web_search') ? [errand.search] : []),
     ...rowsOf('not enforced', notEnforced.map(yellow)),
-    ['data', config.dataDir],
+    ['data', config.databaseUrl === undefined ? config.dataDir : `in Postgres; this node’s own in ${config.dataDir}`],
     ...rowsOf('files', config.blobs.kind === 's3' ? [describeBlobs(config.blobs)] : []),
-    ['console', `${url}/console`],
-    ['docs', `${url}/docs`],
+    ...rowsOf('console', answers ? [`${url}/console`] : []),
+    ...rowsOf('docs', answers ? [`${url}/docs`] : []),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   const body = rows.map(([name, text]) => `  ${paint(around.out, 'dim', name.padEnd(width))}  ${text}\n`).join('')
-  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${tryIt(errand.firstKey, url)}\n`
+  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(errand.firstKey, url)}\n` : ''}`
 }
+
+const ROLES = {
+  api: 'api: answers callers; workers on the same database do the work',
+  worker: 'worker: works on interactions; answers /healthz, /readyz and /metrics alone',
+} as const
 
 /** `memory: 512 MiB (cgroup v1)` → `memory`. */
 function topic(fact: string): string {

@@ -11,6 +11,7 @@ import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, ConfigError, readConfig, unsupported } from '../config.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { SandboxError } from '../sandbox/port.ts'
+import { createLog, quieter } from './log.ts'
 import { Exit, type Surroundings } from './surroundings.ts'
 
 /** Loaded when something is opened: help, a configuration check and a run on another server need none of it. */
@@ -60,7 +61,9 @@ export async function withAccounts<T>(
   use: (accounts: Accounts) => Promise<T>,
 ): Promise<T> {
   const config = loadConfig(around, options)
-  const admin: Admin = await starting(config, 1, async () => (await parts()).openAdmin(config))
+  const admin: Admin = await starting(config, 1, async () => {
+    return (await parts()).openAdmin(config, createLog(quieter(config.log), around.err))
+  })
   try {
     return await use(admin.accounts)
   } catch (error) {

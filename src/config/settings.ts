@@ -169,13 +169,19 @@ export const SETTINGS: readonly Setting[] = [
   }),
   filePath('skillsDir', {
     must: 'the path of a directory',
-    doc: 'The operator’s skills: each folder in it with a `SKILL.md` is there for every project. Default: `skills` in `dataDir`. Looked at again every few seconds.',
+    doc: 'The operator’s skills: each folder in it with a `SKILL.md` is there for every project. Default: `skills` in `dataDir`, or with Postgres none. Looked at again every few seconds.',
   }),
   address('databaseUrl', {
     must: 'an address like postgres://user@host/name',
     schemes: ['postgres', 'postgresql'],
     secret: true,
-    doc: 'Postgres; without it SQLite in the data directory. **Not in this version.**',
+    doc: 'Postgres, for several nodes ([postgres.md](postgres.md)); without it SQLite in the data directory. Needs `secret`.',
+  }),
+  whole('databasePool', {
+    min: 2,
+    max: 1000,
+    fallback: 10,
+    doc: 'Connections to Postgres that this process has at most.',
   }),
   address('blobsUrl', {
     must: 'an address like s3://bucket/prefix or file:///directory',
@@ -187,12 +193,12 @@ export const SETTINGS: readonly Setting[] = [
     must: 'at least 32 characters',
     pattern: /^.{32,}$/s,
     secret: true,
-    doc: 'Key hashes and signatures hang on it. Without it one is made, once, in the data directory.',
+    doc: 'Key hashes and signatures hang on it; the same on all nodes. Without it one is made, once, in the data directory.',
   }),
   choice('role', {
     values: ['all', 'api', 'worker'],
     fallback: 'all',
-    doc: 'What this process does. **Only `all` in this version.**',
+    doc: 'What this process does: `api` answers callers and has no sandboxes, `worker` works on interactions and answers no callers. Both need `databaseUrl`.',
   }),
   toggle('demo', {
     fallback: true,

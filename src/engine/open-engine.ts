@@ -29,7 +29,7 @@ export interface EngineOptions {
   readonly owner: string
   readonly slots: number
   readonly leaseMs: number
-  /** `all`: accepts and works; `own`: works on what it accepted alone (a one-shot beside a server); `api`: only accepts. */
+  /** `all`: accepts and works; `own`: works on what it accepted alone (a one-shot beside a server); `none`: only accepts. */
   readonly works: 'all' | 'own' | 'none'
 }
 
@@ -44,7 +44,7 @@ export function openEngine({
   const pollMs = Math.min(1_000, leaseMs / 3)
   const worker =
     works === 'none' ? undefined : openWorker({ parts, owner, slots, leaseMs, pollMs, claims: works === 'all' })
-  const reaper = works === 'all' ? openReaper({ parts, remove }) : undefined
+  const reaper = works === 'own' ? undefined : openReaper({ parts, remove })
   let closing: Promise<void> | undefined
   worker?.wake()
 

@@ -49,7 +49,7 @@ export interface AppDeps
 /** What is being sent when the server closes has so long to arrive. */
 const CLOSE_GRACE_MS = 1_000
 
-/** Ready to listen. Closing it ends streams and tells waiting callers; the engine is not closed with it. */
+/** Ready to listen; a worker tells its health and its metrics alone. Closing it ends streams and tells waiting callers; the engine is not closed with it. */
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const { limits } = deps.config
   const codecs = [...(deps.revisions ?? [createRevision20260520(limits)])].sort((a, b) =>
@@ -79,7 +79,13 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS).unref()
   })
 
-  await registerOpenApi(app, deps.config.publicUrl, edge.documented.schemas.webhookEvent)
+  const { role, publicUrl, metrics } = deps.config
+  if (role === 'worker') {
+    healthRoutes(app, edge)
+    metricsRoutes(app, deps.metrics, metrics.key)
+    return app
+  }
+  await registerOpenApi(app, publicUrl, edge.documented.schemas.webhookEvent)
   refuseOtherMethods(app, () => {
     agentRoutes(app, edge)
     interactionRoutes(app, edge)
@@ -91,9 +97,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     fileRoutes(app, edge)
     serverRoutes(app, edge)
     healthRoutes(app, edge)
-    docsRoutes(app, edge, deps.config.publicUrl)
+    docsRoutes(app, edge, publicUrl)
     consoleRoutes(app)
-    metricsRoutes(app, deps.metrics, deps.config.metrics.key)
+    metricsRoutes(app, deps.metrics, metrics.key)
   })
   return app
 }

@@ -21,8 +21,8 @@ export interface SkillsOptions {
   readonly blobs: Blobs
   /** Ours to write to: unpacked skills, uploads under way. */
   readonly workDirectory: string
-  /** The operator's skills; none where it is not there. */
-  readonly serverDirectory: string
+  /** The operator's skills; none where it is not there. Undefined: other nodes may have them, and are left theirs. */
+  readonly serverDirectory: string | undefined
   readonly limits: SkillLimits & { readonly skillVersions: number }
   /** How long a run may have been accepted before it has its skills, and have them then, milliseconds. */
   readonly longestRunMs: number
@@ -43,9 +43,10 @@ export async function openSkills(options: SkillsOptions): Promise<Skills & { rea
   const uploads = join(workDirectory, 'uploads')
   const registry = createRegistry({ db, blobs, versionsPerProject: limits.skillVersions, now: Date.now })
   const shelf = createShelf({ directory: join(workDirectory, 'shelf'), db, blobs })
-  const server = createServerSkills({ directory: options.serverDirectory, registry, limits, log })
+  const server =
+    options.serverDirectory && createServerSkills({ directory: options.serverDirectory, registry, limits, log })
   await mkdir(uploads, { recursive: true, mode: 0o700 })
-  await server.look()
+  if (server) await server.look()
 
   let busy: Promise<void> = Promise.resolve()
   const enqueue = (what: string, task: () => Promise<void>) => {
@@ -57,12 +58,11 @@ export async function openSkills(options: SkillsOptions): Promise<Skills & { rea
     await shelf.sweep(graceMs)
     await removeOld(uploads, UPLOAD_MS)
   }
-  const timers = options.stays
-    ? [
-        setInterval(() => enqueue("looking at the operator's skills", server.look), LOOK_MS),
-        setInterval(() => enqueue('tidying up skills', sweep), SWEEP_MS),
-      ]
-    : []
+  const timers: NodeJS.Timeout[] = []
+  if (options.stays) timers.push(setInterval(() => enqueue('tidying up skills', sweep), SWEEP_MS))
+  if (options.stays && server) {
+    timers.push(setInterval(() => enqueue("looking at the operator's skills", server.look), LOOK_MS))
+  }
 
   return {
     ...registry,

@@ -93,8 +93,8 @@ describe('what keeps a server from starting is a sentence', () => {
   })
 
   test('what this version does not have', async () => {
-    const { code, stderr } = await alone(['serve'], { ERRAND_DATABASE_URL: 'postgres://h/d' })
-    expect(stderr).toContain('this version has SQLite only')
+    const { code, stderr } = await alone(['serve'], { ERRAND_SANDBOX: 'kubernetes' })
+    expect(stderr).toContain('this version has bubblewrap and docker')
     expect(code).toBe(1)
   })
 

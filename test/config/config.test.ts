@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { warnings } from '../../src/config/nodes.ts'
 import { configReference } from '../../src/config/reference.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { type Config, ConfigError, readConfig, unsupported } from '../../src/config.ts'
@@ -71,7 +72,9 @@ host: localhost
 publicUrl: http://localhost:1/
 tls: {cert: c.pem, key: k.pem}
 dataDir: d
+skillsDir: k
 databaseUrl: postgres://h/d
+databasePool: 20
 blobsUrl: s3://bucket
 secret: ${'s'.repeat(32)}
 role: worker
@@ -379,14 +382,36 @@ describe('where files are kept', () => {
 
 describe('what this version does not have', () => {
   test('is refused with a sentence, though it is good configuration', () => {
-    const config = read({
-      ERRAND_DATABASE_URL: 'postgres://h/d',
-      ERRAND_SANDBOX: 'kubernetes',
-      ERRAND_ROLE: 'worker',
-    })
-    expect(unsupported(config)).toHaveLength(3)
-    expect(unsupported(config)[0]).toContain('this version has SQLite only')
+    const sentences = unsupported(read({ ERRAND_SANDBOX: 'kubernetes' }))
+    expect(sentences).toHaveLength(1)
+    expect(sentences[0]).toContain('this version has bubblewrap and docker')
     expect(unsupported(read())).toEqual([])
+  })
+})
+
+describe('several nodes', () => {
+  const DATABASE = { ERRAND_DATABASE_URL: 'postgres://h/d' }
+  const SECRET = { ERRAND_SECRET: 's'.repeat(32) }
+
+  test('need one secret on Postgres, and Postgres for any role but all; both are told at once', () => {
+    expect(problems(DATABASE)).toEqual([expect.stringContaining('secret is missing')])
+    expect(problems({ ERRAND_ROLE: 'api' })).toEqual([expect.stringContaining('databaseUrl is missing')])
+    expect(problems({ ...DATABASE, ERRAND_ROLE: 'worker', ERRAND_PORT: 'x' })).toHaveLength(2)
+    expect(read({ ...DATABASE, ...SECRET, ERRAND_ROLE: 'worker' })).toMatchObject({ role: 'worker', databasePool: 10 })
+  })
+
+  test('are warned where files would be found by one of them alone', () => {
+    expect(warnings(read())).toEqual([])
+    expect(warnings(read({ ...DATABASE, ...SECRET }))).toEqual([expect.stringContaining('set blobsUrl')])
+    for (const url of ['s3://bucket', 'file:///mnt/shared']) {
+      expect(warnings(read({ ...DATABASE, ...SECRET, ERRAND_BLOBS_URL: url }))).toEqual([])
+    }
+  })
+
+  test('have no skills folder but one that is named: theirs would differ', () => {
+    expect(read().skillsDir).toBe(join(cwd, 'data/skills'))
+    expect(read({ ...DATABASE, ...SECRET }).skillsDir).toBeUndefined()
+    expect(read({ ...DATABASE, ...SECRET, ERRAND_SKILLS_DIR: '/skills' }).skillsDir).toBe('/skills')
   })
 })
 

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe } from 'vitest'
 import type { Database } from '../../src/store/port.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
-import { type Cluster, findPostgres, startCluster } from './cluster.ts'
+import { type Cluster, findPostgres, startCluster } from '../support/cluster.ts'
 
 export interface Backend {
   /** An empty database for one test, closed and gone behind it. */

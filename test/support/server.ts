@@ -25,8 +25,10 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>
   /** A data dir of an earlier server, to start again on; it is then not removed. */
   readonly dataDir?: string
-  /** The key of that earlier server. */
+  /** The key of that earlier server, or of another on the same database. */
   readonly key?: string
+  /** A Postgres database to be a node on; without it SQLite in the data dir. */
+  readonly database?: string
 }
 
 export interface Answer {
@@ -74,7 +76,13 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'errand-test-')))
   const configFile = join(dataDir, 'errand.yaml')
   if (!options.dataDir || options.config) await writeFile(configFile, stringify(configuration(options)))
-  const env = cleanEnv({ ERRAND_CONFIG: configFile, ERRAND_DATA_DIR: dataDir, ERRAND_PORT: '0', ...options.env })
+  const env = cleanEnv({
+    ERRAND_CONFIG: configFile,
+    ERRAND_DATA_DIR: dataDir,
+    ERRAND_PORT: '0',
+    ...nodeEnv(options),
+    ...options.env,
+  })
   const child = spawn(process.execPath, [MAIN, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
@@ -192,6 +200,13 @@ function configuration({ provider, config }: ServerOptions): object {
   const model = { provider: 'openai-compatible', baseUrl: provider?.url, model: 'fake' }
   const models = provider && { 'svc-3.5-flash': model, 'svc-3.1-pro': model }
   return { ...(models && { models }), sandbox: { pool: 0 }, ...config }
+}
+
+/** What all nodes on a database have in common. */
+function nodeEnv({ database }: ServerOptions): HeaderMap {
+  return database === undefined
+    ? {}
+    : { ERRAND_DATABASE_URL: database, ERRAND_SECRET: 'the secret of all nodes of a test' }
 }
 
 /** The environment of this machine must not reach into a test: no model keys, no settings. */

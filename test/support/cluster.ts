@@ -70,7 +70,7 @@ export async function startCluster(programs: string): Promise<Cluster> {
 }
 
 function address(dir: string, database: string): string {
-  return `postgres://test@/${database}?host=${dir}`
+  return `postgres:///${database}?host=${dir}&user=test`
 }
 
 /** Reads its log for as long as it runs: it would stand still before a pipe that is full. */

@@ -1,0 +1,26 @@
+/** What several nodes on one database must have in common, and what they can do without. */
+import type { Config } from '../config.ts'
+import type { Values } from './sources.ts'
+
+/** Adds a sentence for each part that is missing where several processes share a database, or are told to. */
+export function checkNodes(values: Values, problems: string[]): void {
+  const role = values.get('role') as Config['role'] | undefined
+  if (values.has('databaseUrl') && !values.has('secret')) {
+    problems.push(
+      'databaseUrl is set, and secret is missing: every node on that database needs the same one (ERRAND_SECRET). ' +
+        '`openssl rand -hex 32` makes one.',
+    )
+  }
+  if (role !== undefined && role !== 'all' && !values.has('databaseUrl')) {
+    problems.push(`role is "${role}", and databaseUrl is missing: an api and its workers meet in one Postgres.`)
+  }
+}
+
+/** What works on one node and will not on several, a sentence each. */
+export function warnings({ databaseUrl, blobs, dataDir }: Config): string[] {
+  if (databaseUrl === undefined || blobs.kind !== 'disk' || !blobs.directory.startsWith(`${dataDir}/`)) return []
+  return [
+    'databaseUrl is set, and files are kept in this node’s data directory, where no other node finds them: for several ' +
+      'nodes set blobsUrl to s3://…, or to a file:///… that all of them share.',
+  ]
+}
