@@ -85,7 +85,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     metricsRoutes(app, deps.metrics, metrics.key)
     return app
   }
-  await registerOpenApi(app, publicUrl, edge.documented.schemas.webhookEvent)
+  await registerOpenApi(app, publicUrl, edge.documented.schemas)
   refuseOtherMethods(app, () => {
     agentRoutes(app, edge)
     interactionRoutes(app, edge)

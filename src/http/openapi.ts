@@ -14,7 +14,7 @@ export type JsonObject = { [key: string]: Json | undefined }
 export async function registerOpenApi(
   app: FastifyInstance,
   publicUrl: string | undefined,
-  webhookEvent: z.ZodType,
+  shared: SharedSchemas,
 ): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -43,14 +43,24 @@ export async function registerOpenApi(
     transform: createJsonSchemaTransform({}),
     transformObject: (document) => {
       if (!('openapiObject' in document)) throw new Error('the document is OpenAPI 3')
-      return finish(JSON.parse(JSON.stringify(document.openapiObject)), webhookEvent) as typeof document.openapiObject
+      return finish(JSON.parse(JSON.stringify(document.openapiObject)), shared) as typeof document.openapiObject
     },
   })
 }
 
+/** Those that no route of its own shows. */
+export interface SharedSchemas {
+  readonly webhookEvent: z.ZodType
+  readonly streamEvent: z.ZodType
+}
+
+function toJsonSchema(type: z.ZodType): JsonObject {
+  const { $schema: _, ...schema } = z.toJSONSchema(type, { target: 'draft-2020-12', reused: 'inline' }) as JsonObject
+  return schema
+}
+
 /** What this server sends. */
 function webhookOperation(event: z.ZodType): JsonObject {
-  const { $schema: _, ...schema } = z.toJSONSchema(event, { target: 'draft-2020-12' }) as JsonObject
   const header = (name: string, description: string) => {
     return { name, in: 'header', required: true, description, schema: { type: 'string' } }
   }
@@ -64,7 +74,7 @@ function webhookOperation(event: z.ZodType): JsonObject {
       header('webhook-timestamp', 'Seconds since 1970.'),
       header('webhook-signature', '`v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64.'),
     ],
-    requestBody: { required: true, content: { 'application/json': { schema } } },
+    requestBody: { required: true, content: { 'application/json': { schema: toJsonSchema(event) } } },
     responses: {
       '2XX': { description: 'Taken.' },
       '410': { description: 'Nothing more is sent.' },
@@ -73,7 +83,7 @@ function webhookOperation(event: z.ZodType): JsonObject {
   }
 }
 
-function finish(document: JsonObject, webhookEvent: z.ZodType): JsonObject {
+function finish(document: JsonObject, { webhookEvent, streamEvent }: SharedSchemas): JsonObject {
   nameWildcards(document.paths as Record<string, JsonObject>)
   for (const operations of Object.values(document.paths as Record<string, JsonObject>)) {
     for (const operation of Object.values(operations) as JsonObject[]) {
@@ -86,6 +96,7 @@ function finish(document: JsonObject, webhookEvent: z.ZodType): JsonObject {
   const schemas: JsonObject = {}
   document.paths = hoist(document.paths as Json, schemas)
   document.webhooks = hoist({ interactionEnded: { post: webhookOperation(webhookEvent) } }, schemas)
+  hoist(toJsonSchema(streamEvent), schemas)
   const components = document.components as JsonObject
   components.schemas = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
   components.headers = HEADERS

@@ -390,3 +390,30 @@ function unescaped(html: string): string {
     .replaceAll('&quot;', '"')
     .replaceAll('&amp;', '&')
 }
+
+describe('a stream’s events', () => {
+  it.each(['full', 'short'])('are as StreamEvent has them, in the %s form', async (view) => {
+    const call = { name: 'code_execution', args: { code: 'print(1, flush=True)' } }
+    provider.when('[works]', { reasoning: ['Hm, ', 'so.'], toolCalls: [call] }, { text: ['It is ', '1.'] })
+    provider.when('[fails]', { fault: 'status:400' })
+    const seen = new Set<string>()
+    for (const instruction of ['[works]', '[fails]']) {
+      const fields = { instruction, tools: ['code_execution', 'telepathy'] }
+      for (const event of await (await server.stream(`/v1beta/interactions:stream?view=${view}`, fields)).all()) {
+        expect(complaints('/components/schemas/StreamEvent', { ...event, id: Number(event.id) }), event.event).toBe('')
+        seen.add(event.event)
+      }
+    }
+    const often = [
+      'reasoning_started',
+      'tool_call',
+      'tool_result',
+      'partial_output',
+      'stage',
+      'warning',
+      'error',
+      'completed',
+    ]
+    expect([...seen]).toEqual(expect.arrayContaining(often))
+  })
+})

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 const time = () => z.iso.datetime().meta({ examples: ['2026-05-20T09:30:00.000Z'] })
 
-const warning = z
+export const warning = z
   .object({
     code: z.string().meta({ examples: ['unknown_tool'] }),
     param: z.string().optional().meta({ description: 'The request field it is about.' }),
@@ -98,7 +98,7 @@ export const agentVersions = z
   .object({ versions: z.array(agent), nextPageToken })
   .meta({ title: 'AgentVersions', description: 'An agent’s versions, newest first.' })
 
-const fullUsage = z
+export const fullUsage = z
   .object({
     input_tokens: z.int(),
     output_tokens: z.int(),
@@ -120,7 +120,7 @@ const fullUsage = z
       'What a run used so far; present on failure and cancellation too. The short form has `input_tokens` and `output_tokens` alone.',
   })
 
-const args = z
+export const args = z
   .union([z.record(z.string(), z.unknown()), z.string()])
   .meta({ description: 'An object; in the short form, the same as JSON text.' })
 
@@ -151,18 +151,23 @@ const status = z.enum(['running', 'completed', 'failed', 'cancelled']).meta({
   description: '`running` turns into exactly one of the others, which never changes again.',
 })
 
-const runError = z
+export const runError = z
   .object({ code: z.string(), message: z.string(), status: z.int(), retryable: z.boolean() })
   .meta({ title: 'RunError', description: 'Why a run failed.' })
+
+export const stage = z
+  .enum(['queued', 'provisioning', 'working', 'requires_action', 'settling'])
+  .meta({ description: 'Where a `running` interaction is.' })
+
+export const stopReason = z
+  .enum(['end_turn', 'max_output_tokens', 'max_cost', 'max_model_calls', 'content_filter'])
+  .meta({ description: 'Why a completed run ended.' })
 
 const summary = {
   interactionId: z.string().meta({ examples: ['int_0Wb1xYz3kJ9mQ2pR5sT7uV'] }),
   id: z.string().meta({ description: 'The same as `interactionId`.' }),
   status,
-  stage: z
-    .enum(['queued', 'provisioning', 'working', 'requires_action', 'settling'])
-    .optional()
-    .meta({ description: 'Where a `running` interaction is.' }),
+  stage: stage.optional(),
   agentId: z.string().optional(),
   agentVersion: z.int().optional(),
   model: z.string(),
@@ -171,10 +176,7 @@ const summary = {
   labels,
   createTime: time(),
   endTime: time().optional(),
-  stopReason: z
-    .enum(['end_turn', 'max_output_tokens', 'max_cost', 'max_model_calls', 'content_filter'])
-    .optional()
-    .meta({ description: 'Why a completed run ended.' }),
+  stopReason: stopReason.optional(),
   error: runError.optional(),
   usage: fullUsage,
 }
@@ -224,7 +226,7 @@ export const interactionList = z
 export const eventStream = z.string().meta({
   title: 'EventStream',
   description:
-    'Server-Sent Events. Each has `id` (its number in the interaction’s log, 1, 2, 3 …), `event` and `data` (a JSON object in one line). See “Events”.',
+    'Server-Sent Events. Each has `id` (its number in the interaction’s log, 1, 2, 3 …), `event` and `data` (a JSON object in one line), as `StreamEvent` has them. See “Events”.',
   examples: [
     'id: 1\nevent: stage\ndata: {"stage":"working"}\n\nid: 2\nevent: partial_output\ndata: {"text":"North, 10."}\n\nid: 3\nevent: completed\ndata: {"interactionId":"int_0Wb1xYz3kJ9mQ2pR5sT7uV","status":"completed","usage":{"input_tokens":210,"output_tokens":12,"total_tokens":222,"duration_ms":840}}\n\n',
   ],

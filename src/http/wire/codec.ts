@@ -67,6 +67,7 @@ export interface CodecSchemas {
   readonly interaction: z.ZodType
   readonly interactionList: z.ZodType
   readonly eventStream: z.ZodType
+  readonly streamEvent: z.ZodType
   readonly approval: z.ZodType
   readonly audit: z.ZodType
   readonly newCredential: z.ZodType
