@@ -158,8 +158,9 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     inside: sandboxFacts.inside,
     now: Date.now,
     log,
-    onEnd(status, usage) {
-      metrics.interactionEnded(status, usage.duration_ms)
+    observe(moment) {
+      if (moment.type !== 'ended') return
+      metrics.interactionEnded(moment.status, moment.usage.duration_ms)
       webhooks?.wake()
     },
   }

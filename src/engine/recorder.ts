@@ -11,6 +11,7 @@ import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain
 import type { Claim } from '../store/claims.ts'
 import { appendStatements, type Ending, endStatements, numberEvents } from '../store/events.ts'
 import type { Database, Statement } from '../store/port.ts'
+import type { Observe } from '../telemetry/moments.ts'
 import type { Hub } from './hub.ts'
 
 export interface RecorderOptions {
@@ -19,6 +20,7 @@ export interface RecorderOptions {
   readonly claim: Pick<Claim, 'id' | 'epoch' | 'lastSeq'>
   readonly stage: Stage
   readonly now: () => number
+  readonly observe: Observe
   /** The claim is not ours any more, or the database can't be written: stop all work. Called once. */
   readonly onLost: (cause: 'fenced' | 'database', error?: Error) => void
 }
@@ -61,7 +63,7 @@ export class RecorderLost extends Error {
   }
 }
 
-export function createRecorder({ db, hub, claim, now, onLost, ...options }: RecorderOptions): Recorder {
+export function createRecorder({ db, hub, claim, now, observe, onLost, ...options }: RecorderOptions): Recorder {
   let { stage } = options
   let { lastSeq } = claim
   let pending: RunEvent[] = []
@@ -112,6 +114,7 @@ export function createRecorder({ db, hub, claim, now, onLost, ...options }: Reco
       else if (taken) {
         lastSeq += taken.events.length
         hub.publish(claim.id, taken.events)
+        observe({ type: 'events_stored', count: taken.events.length })
       }
       return true
     } catch (error) {
