@@ -63,6 +63,8 @@ export interface OpenOptions {
   readonly mode: 'serve' | 'one-shot'
   /** Where the model providers' keys are looked up. */
   readonly env: NodeJS.ProcessEnv
+  /** For tests. */
+  readonly onPoint?: EngineParts['onPoint']
 }
 
 /** The accounts alone: no sandbox, no models, nothing that takes time to start. */
@@ -104,7 +106,7 @@ export async function openErrand(config: Config, options: OpenOptions): Promise<
   }
 }
 
-async function build(config: Config, { log, mode, env }: OpenOptions, closers: Closers): Promise<Errand> {
+async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, closers: Closers): Promise<Errand> {
   const works = config.role === 'api' ? 'none' : mode === 'one-shot' ? 'own' : 'all'
   for (const sentence of warnings(config)) log.warn(sentence)
   const secret = loadSecret(config.dataDir, config.secret)
@@ -158,11 +160,11 @@ async function build(config: Config, { log, mode, env }: OpenOptions, closers: C
     inside: sandboxFacts.inside,
     now: Date.now,
     log,
-    observe(moment) {
-      if (moment.type !== 'ended') return
-      metrics.interactionEnded(moment.status, moment.usage.duration_ms)
+    onEnd(status, usage) {
+      metrics.interactionEnded(status, usage.duration_ms)
       webhooks?.wake()
     },
+    onPoint,
   }
   let webhooks: Webhooks | undefined
   const engine = closers.add(

@@ -32,6 +32,16 @@ function onSignal(listener: (signal: NodeJS.Signals, count: number) => void): ()
   return () => process.off('SIGINT', heard).off('SIGTERM', heard)
 }
 
+/** For tests of recovery: ends this process as `kill -9` does where a run comes to `point[:n]` for the nth time. */
+function crashAt(place: string | undefined): Surroundings['onPoint'] {
+  if (place === undefined) return undefined
+  const [wanted, nth = 1] = place.split(':')
+  let left = Number(nth)
+  return (point) => {
+    if (point === wanted && --left === 0) process.kill(process.pid, 'SIGKILL')
+  }
+}
+
 const around: Surroundings = {
   env: process.env,
   cwd: process.cwd(),
@@ -40,6 +50,7 @@ const around: Surroundings = {
   readStdin: () => text(process.stdin),
   onSignal,
   exitNow: (code) => process.exit(code),
+  onPoint: crashAt(process.env.ERRAND_CRASH_AT),
 }
 
 try {

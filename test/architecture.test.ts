@@ -48,7 +48,6 @@ const PORTS = new Set([
   'store/port.ts',
   'store/tables.ts',
   'telemetry/log.ts',
-  'telemetry/moments.ts',
   'tools/port.ts',
 ])
 

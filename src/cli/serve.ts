@@ -21,7 +21,7 @@ export async function serve(around: Surroundings, options: ServeOptions): Promis
   const config = loadConfig(around, options)
   const stop = stopSignal(around)
   const log = createLog(config.log, around.err)
-  const errand = await startErrand(config, { log, mode: 'serve', env: around.env })
+  const errand = await startErrand(config, { log, mode: 'serve', env: around.env, onPoint: around.onPoint })
   try {
     const { url } = await listenOrShowKey(around, errand, config)
     around.out.write(banner(around, errand, config, url))

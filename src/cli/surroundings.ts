@@ -22,6 +22,8 @@ export interface Surroundings {
   onSignal(listener: (signal: NodeJS.Signals, count: number) => void): () => void
   /** Ends the process now, whatever runs. */
   exitNow(code: number): void
+  /** For tests: told where a run comes to. */
+  readonly onPoint?: (point: string) => void
 }
 
 /** A command's end that is not a success: a sentence for stderr and an exit code. */

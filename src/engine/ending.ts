@@ -26,7 +26,6 @@ export async function endOutside(parts: EngineParts, id: string, end: OutsideEnd
     data: encodeEvent(event),
   }))
   parts.hub.publish(id, stored)
-  const { status, stopReason, error, usage } = end
-  parts.observe({ type: 'ended', interactionId: id, status, stopReason, code: error?.code, usage })
+  parts.onEnd(end.status, end.usage)
   return true
 }

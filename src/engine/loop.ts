@@ -14,7 +14,7 @@ import {
   withinMedia,
   withoutNewestMedia,
 } from '../domain/message.ts'
-import { costOf, type Price } from '../domain/usage.ts'
+import type { Price } from '../domain/usage.ts'
 import type { CatalogueEntry, FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
@@ -190,7 +190,7 @@ async function callModel(
   maxOutputTokens: number,
   answerStarted: boolean,
 ) {
-  const { run, observe, redactor, spec, meter, recorder, signal } = context
+  const { spec, meter, recorder, signal } = context
   const request: ModelRequest = {
     system: context.system,
     messages: withinMedia(visibleTo(messages, entry)),
@@ -200,39 +200,27 @@ async function callModel(
     search: entry.searches === true && spec.tools.includes('web_search'),
   }
   const speaker = createSpeaker({
-    emit: recorder.append,
+    emit(event) {
+      recorder.append(event)
+      context.onPoint?.('model-speaks')
+    },
     nextStep: context.nextStep,
     hold: spec.responseFormat ? 'everything' : request.tools.length > 0 || request.search ? 'start' : 'nothing',
     answerStarted,
   })
   meter.startCall(promptCharacters(context, messages), entry.price)
-  const startedAt = performance.now()
-  const { outcome, firstAt } = await callWithinBudget(await entry.open(), request, speaker, meter, signal)
-  const tokens = outcome.tokens ?? meter.estimate()
-  observe({
-    type: 'model_called',
-    run,
-    model: entry,
-    request,
-    outcome,
-    tokens,
-    cost: entry.price && costOf(tokens, entry.price),
-    firstMs: firstAt && firstAt - startedAt,
-    redact: redactor.redact,
-    ms: performance.now() - startedAt,
-  })
+  const { outcome, said } = await callWithinBudget(await entry.open(), request, speaker, meter, signal)
   // What a broken call said stays readable; half a JSON value is no answer.
   if (!outcome.ok) spec.responseFormat ? speaker.drop() : speaker.endAsAnswer()
   if (signal.aborted) throw signal.reason
-  if (outcome.ok || outcome.tokens || tokens.output > 0) meter.addCall(tokens)
+  if (outcome.ok || outcome.tokens || meter.estimate().output > 0) meter.addCall(outcome.tokens ?? meter.estimate())
   else meter.dropCall()
-  return { outcome, speaker, said: firstAt !== undefined }
+  return { outcome, speaker, said }
 }
 
 /**
  * Calls the model and cuts it off where it says far more than it was allowed: a provider may ignore its limit. Tokens are
  * only estimated here, so the cut comes late (twice the budget) and the provider's own limit is what normally holds.
- * `firstAt`: when it first said anything, by `performance.now()`.
  */
 async function callWithinBudget(
   model: Model,
@@ -240,16 +228,16 @@ async function callWithinBudget(
   speaker: Speaker,
   meter: Meter,
   signal: AbortSignal,
-): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined }> {
+): Promise<{ readonly outcome: ModelOutcome; readonly said: boolean }> {
   const overrun = new AbortController()
   const cutAt = 2 * request.maxOutputTokens + 64
   let text = ''
-  let firstAt: number | undefined
+  let said = false
   const outcome = await model.call(
     request,
     (delta) => {
       if (overrun.signal.aborted) return
-      firstAt ??= performance.now()
+      said = true
       if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
       if (delta.type === 'provider_tool') {
         meter.addToolCall()
@@ -265,9 +253,9 @@ async function callWithinBudget(
     },
     AbortSignal.any([signal, overrun.signal]),
   )
-  if (!overrun.signal.aborted || signal.aborted) return { outcome, firstAt }
+  if (!overrun.signal.aborted || signal.aborted) return { outcome, said }
   const message = { role: 'assistant', content: [{ type: 'text', text }] } as const
-  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, firstAt }
+  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, said }
 }
 
 function recordTurn(

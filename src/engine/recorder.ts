@@ -11,8 +11,8 @@ import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain
 import type { Claim } from '../store/claims.ts'
 import { appendStatements, type Ending, endStatements, numberEvents } from '../store/events.ts'
 import type { Database, Statement } from '../store/port.ts'
-import type { Observe } from '../telemetry/moments.ts'
 import type { Hub } from './hub.ts'
+import type { EngineParts } from './parts.ts'
 
 export interface RecorderOptions {
   readonly db: Database
@@ -20,9 +20,9 @@ export interface RecorderOptions {
   readonly claim: Pick<Claim, 'id' | 'epoch' | 'lastSeq'>
   readonly stage: Stage
   readonly now: () => number
-  readonly observe: Observe
   /** The claim is not ours any more, or the database can't be written: stop all work. Called once. */
   readonly onLost: (cause: 'fenced' | 'database', error?: Error) => void
+  readonly onPoint?: EngineParts['onPoint']
 }
 
 /** A statement that belongs to the events before it; told the number of the last of them. */
@@ -63,7 +63,7 @@ export class RecorderLost extends Error {
   }
 }
 
-export function createRecorder({ db, hub, claim, now, observe, onLost, ...options }: RecorderOptions): Recorder {
+export function createRecorder({ db, hub, claim, now, onLost, onPoint, ...options }: RecorderOptions): Recorder {
   let { stage } = options
   let { lastSeq } = claim
   let pending: RunEvent[] = []
@@ -105,6 +105,7 @@ export function createRecorder({ db, hub, claim, now, observe, onLost, ...option
   /** False where the database could not take it. */
   async function writePending(): Promise<boolean> {
     let taken: Taken | undefined
+    onPoint?.('before-write')
     try {
       const result = await db.write(() => {
         taken = takePending()
@@ -112,9 +113,9 @@ export function createRecorder({ db, hub, claim, now, observe, onLost, ...option
       })
       if (!result.ok) lose('fenced')
       else if (taken) {
+        onPoint?.('after-write')
         lastSeq += taken.events.length
         hub.publish(claim.id, taken.events)
-        observe({ type: 'events_stored', count: taken.events.length })
       }
       return true
     } catch (error) {

@@ -24,13 +24,15 @@ export interface Denied {
 }
 
 /**
- * What an earlier worker left of the sandbox. `unfinished`: it was being made, so nothing ran in it yet and files may be
- * missing. `ready`: it was made; whether it still lives is the sandbox host's to say.
+ * What an earlier worker left of the sandbox. `none`: the log knows of none. `unfinished`: it was being made, so files may
+ * be missing. `ready`: it was made; whether it still lives is the sandbox host's to say. Only then anything ran in it.
  */
 export type Inheritance = 'none' | 'unfinished' | 'ready'
 
 export interface Restored {
   readonly sandbox: Inheritance
+  /** No sandbox of this run was ever ready: what was to run in one never began. */
+  readonly neverReady: boolean
   /** The turns and tool results, behind the instruction. */
   readonly messages: readonly Message[]
   readonly openCalls: readonly OpenCall[]
@@ -48,6 +50,7 @@ export interface Restored {
 
 export const NOTHING_RESTORED: Restored = {
   sandbox: 'none',
+  neverReady: true,
   messages: [],
   openCalls: [],
   closingTurn: undefined,
@@ -88,7 +91,7 @@ export function restore(
   const boundary = last?.atSeq ?? 0
   const spoken = events.filter(({ event }) => event.type === 'partial_output')
   return {
-    sandbox: inheritance(events.map(({ event }) => event)),
+    ...inheritance(events.map(({ event }) => event)),
     messages,
     openCalls,
     closingTurn: last && askedTools(last).length === 0 ? last : undefined,
@@ -102,13 +105,12 @@ export function restore(
 }
 
 /** A sandbox is only made within a tool call, and `working` follows when it is ready; a take-over says neither. */
-function inheritance(events: readonly RunEvent[]): Inheritance {
+function inheritance(events: readonly RunEvent[]): Pick<Restored, 'sandbox' | 'neverReady'> {
   const firstCall = events.findIndex((event) => event.type === 'tool_call')
-  if (firstCall < 0) return 'none'
   const stages = events.slice(firstCall).flatMap((event) => (event.type === 'stage' ? [event.stage] : []))
-  const made = stages.lastIndexOf('provisioning')
-  if (made < 0) return 'none'
-  return stages[made + 1] === 'working' ? 'ready' : 'unfinished'
+  const made = stages.flatMap((stage, i) => (stage === 'provisioning' ? [stages[i + 1] === 'working'] : []))
+  if (firstCall < 0 || made.length === 0) return { sandbox: 'none', neverReady: true }
+  return { sandbox: made.at(-1) ? 'ready' : 'unfinished', neverReady: !made.includes(true) }
 }
 
 /** What a turn asked for. One that was cut off at its length asked for nothing: its calls may be cut off too. */

@@ -10,7 +10,7 @@ import { BlobsUnavailable } from '../blobs/port.ts'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
-import { readEvents } from '../store/events.ts'
+import { outputsTaken, readEvents } from '../store/events.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
 import { createAuditor } from './auditor.ts'
 import { readMedia } from './media.ts'
@@ -20,9 +20,9 @@ import { failure, type Outcome, storeOutOfReach } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
 import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
 import { createRedactor } from './redactor.ts'
-import { type Inheritance, NOTHING_RESTORED, type Restored, restore } from './restore.ts'
+import { NOTHING_RESTORED, type Restored, restore } from './restore.ts'
 import { settle } from './settle.ts'
-import { Stop, type StopCause, stopCause } from './stop.ts'
+import { Stop, stopCause } from './stop.ts'
 import { work } from './work.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
 
@@ -52,19 +52,12 @@ export function startRun(
   const onMeter = (made: Meter) => {
     meter = made
   }
-  const startedAt = performance.now()
   const finished = execute(parts, claim, spec, abort, onMeter)
-    .then(
-      () => leavingCause(abort.signal) ?? 'ended',
-      (error) => {
-        if (!(error instanceof RecorderLost))
-          parts.log.error({ err: error, interactionId: claim.id }, 'a run broke off')
-        return leavingCause(abort.signal) ?? 'broken'
-      },
-    )
-    .then(async (cause) => {
-      parts.observe({ type: 'left', run: claim, cause, ms: performance.now() - startedAt })
-      if (cause === 'shutdown') await handOver(claim)
+    .catch((error) => {
+      if (!(error instanceof RecorderLost)) parts.log.error({ err: error, interactionId: claim.id }, 'a run broke off')
+    })
+    .then(async () => {
+      if (stopCause(abort.signal) === 'shutdown') await handOver(claim)
     })
   return {
     id: claim.id,
@@ -75,12 +68,6 @@ export function startRun(
   }
 }
 
-/** Undefined where it went to its own end; a deadline is one. */
-function leavingCause(signal: AbortSignal): Exclude<StopCause, 'deadline'> | undefined {
-  const cause = stopCause(signal)
-  return cause === 'deadline' ? undefined : cause
-}
-
 async function execute(
   parts: EngineParts,
   claim: Claim,
@@ -89,8 +76,7 @@ async function execute(
   onMeter: (meter: Meter) => void,
 ): Promise<void> {
   const { signal } = abort
-  const waitedMs = claim.claimedAt - claim.createdAt
-  parts.observe({ type: 'claimed', run: claim, spec, waitedMs, givenUp: isGivenUp(claim) })
+  parts.onPoint?.('claimed')
   const deadline = performance.now() + spec.policy.maxTurnDuration * 1_000 - (claim.claimedAt - claim.startedAt)
   const remainingMs = () => Math.max(0, deadline - performance.now())
   const timer = setTimeout(() => abort.abort(new Stop('deadline')), remainingMs())
@@ -116,7 +102,7 @@ async function execute(
     const meter = startMeter(parts, claim, spec, past.turns, past.restored.finishedToolCalls)
     onMeter(meter)
     const { restored } = past
-    workspace = openWorkspace(parts, claim, spec, recorder, meter, restored.sandbox, network, remainingMs, signal)
+    workspace = openWorkspace(parts, claim, spec, recorder, meter, past, network, remainingMs, signal)
     const outcome =
       past.problem ??
       (await work({
@@ -148,30 +134,25 @@ async function execute(
 interface Past {
   readonly turns: readonly Turn[]
   readonly restored: Restored
+  readonly outputsTaken: boolean
   /** Why there is no going on: an interaction that kills its workers must end before it can do so again. */
   readonly problem?: Outcome
 }
 
-function isGivenUp({ attempts }: Claim): boolean {
-  return attempts > MAX_ATTEMPTS
-}
-
 async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
   const { db, log } = parts
-  const nothing = { turns: [], restored: NOTHING_RESTORED }
+  const nothing = { turns: [], restored: NOTHING_RESTORED, outputsTaken: false }
   if (claim.epoch === 1) return nothing
-  if (isGivenUp(claim)) {
+  if (claim.attempts > MAX_ATTEMPTS) {
     const message = `The server stopped ${MAX_ATTEMPTS} times while it worked on this interaction; it was given up.`
     // Its sandbox may still be there: it is looked for and ended.
     const restored: Restored = { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' }
-    return { turns: [], restored, problem: failure('internal', message) }
+    return { ...nothing, restored, problem: failure('internal', message) }
   }
   try {
     const turns = await readTurns(db, claim.id)
-    return {
-      turns,
-      restored: restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(parts, claim.id)),
-    }
+    const restored = restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(parts, claim.id))
+    return { turns, restored, outputsTaken: await outputsTaken(db, claim.id) }
   } catch (error) {
     log.error({ err: error, interactionId: claim.id }, 'what is stored of a run could not be read')
     const problem =
@@ -199,12 +180,11 @@ function openWorkspace(
   spec: RunSpec,
   recorder: Recorder,
   meter: Meter,
-  inherited: Inheritance,
+  { restored, outputsTaken }: Past,
   { connect }: RunNetwork,
   remainingMs: () => number,
   signal: AbortSignal,
 ): Workspace {
-  let provisioningAt = 0
   return createWorkspace({
     ...parts,
     interactionId: claim.id,
@@ -214,15 +194,15 @@ function openWorkspace(
     maxOutputBytes: parts.limits.outputFilesBytes,
     remainingMs,
     signal,
-    inherited,
+    inherited: restored.sandbox,
+    outputsTaken,
     connect,
-    onProvision(state) {
+    async onProvision(state) {
+      if (state !== 'started') meter.startSandbox()
+      if (state === 'taken up') return
       recorder.append({ type: 'stage', stage: state === 'started' ? 'provisioning' : 'working' })
-      if (state === 'started') provisioningAt = performance.now()
-      else {
-        meter.startSandbox()
-        parts.observe({ type: 'provisioned', run: claim, ms: performance.now() - provisioningAt })
-      }
+      // A worker that finds neither in the log may take it that nothing ran.
+      if (state === 'ready') await recorder.flush()
     },
   })
 }

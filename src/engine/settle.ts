@@ -25,28 +25,30 @@ export async function settle(
   workspace: Workspace,
   outcome: Outcome,
 ): Promise<void> {
-  const startedAt = performance.now()
   if (workspace.opened) {
     recorder.append({ type: 'stage', stage: 'settling' })
     const outputs = await collect(parts, claim, workspace, outcome)
-    if (outputs.unstored !== undefined) outcome = failure('unavailable', outputs.unstored)
-    for (const problem of firstFew(outputs.problems)) {
-      recorder.append({
-        type: 'warning',
-        code: 'output_file_skipped',
-        message: `Not every output file could be kept: ${problem}.`,
-      })
+    if (outputs === 'unstored')
+      outcome = failure('unavailable', 'The output files could not be stored. Try again later.')
+    else if (outputs) {
+      for (const problem of firstFew(outputs.problems)) {
+        recorder.append({
+          type: 'warning',
+          code: 'output_file_skipped',
+          message: `Not every output file could be kept: ${problem}.`,
+        })
+      }
+      recorder.attach(() => outputFilesStatement(parts.db, claim, outputs.files))
     }
-    if (outputs.files.length > 0) recorder.attach(() => outputFilesStatement(parts.db, claim, outputs.files))
     // The files stand in the store before the sandbox goes: a crash in between loses nothing.
     await recorder.flush()
+    parts.onPoint?.('files-stored')
     await workspace.destroy()
+    parts.onPoint?.('sandbox-gone')
   }
   const usage = meter.usage()
   await recorder.end({ ...outcome, usage, events: terminalEvents(claim.id, outcome, usage) })
-  const { status, stopReason, error } = outcome
-  parts.observe({ type: 'settled', run: claim, ms: performance.now() - startedAt })
-  parts.observe({ type: 'ended', interactionId: claim.id, run: claim, status, stopReason, code: error?.code, usage })
+  parts.onEnd(outcome.status, usage)
 }
 
 const PROBLEMS_TOLD = 20
@@ -56,19 +58,19 @@ function firstFew(problems: readonly string[]): readonly string[] {
   return more > 0 ? [...problems.slice(0, PROBLEMS_TOLD), `and ${more} more`] : problems
 }
 
-/** `unstored`: the files are there, but could not be kept: without them the run is not what it says. */
+/** `unstored`: they are there, but could not be kept: without them the run is not what it says. Undefined: taken before. */
 async function collect(
   { log }: EngineParts,
   claim: Claim,
   workspace: Workspace,
   outcome: Outcome,
-): Promise<Outputs & { unstored?: string }> {
+): Promise<Outputs | 'unstored' | undefined> {
   const withinMs = outcome.status === 'completed' ? COLLECT_MS : COLLECT_AFTER_FAILURE_MS
   try {
     return await workspace.collect(AbortSignal.timeout(withinMs))
   } catch (error) {
     log.error({ err: error, interactionId: claim.id }, 'output files could not be stored')
-    return { files: [], problems: [], unstored: 'The output files could not be stored. Try again later.' }
+    return 'unstored'
   }
 }
 

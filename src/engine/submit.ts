@@ -73,7 +73,7 @@ export async function submitRun(
       reservation?.claimant,
     )
     if (inserted.outcome === 'accepted') {
-      parts.observe({ type: 'accepted', interactionId: id, projectId })
+      parts.onPoint?.('accepted')
       if (inserted.claim && reservation) reservation.start(inserted.claim, full)
       else worker?.wake()
       return { interactionId: id, joined: false }

@@ -56,15 +56,13 @@ export async function work(run: Work): Promise<Outcome | undefined> {
     let step = restored.lastStep
     return await runLoop({
       interactionId: claim.id,
-      run: claim,
-      observe: parts.observe,
       spec,
       models: [entry, ...fallbacksOf(parts.catalogue, entry)],
       toolbox,
       toolScope: {
         openSandbox: () => workspace.open(spec.inputFiles),
         forgetSandbox: workspace.forget,
-        neverBegan: restored.sandbox === 'unfinished',
+        neverBegan: restored.neverReady,
         kill: killSignal(signal),
         remainingMs,
         vision: entry.vision,
@@ -82,6 +80,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       opening: opening.messages,
       restored,
       nextStep: () => ++step,
+      onPoint: parts.onPoint,
       keepMedia: (shownBy, media) => keepMedia(parts, claim.id, shownBy, media),
       maxModelCalls: parts.limits.maxModelCalls,
     })

@@ -36,8 +36,10 @@ export interface WorkspaceOptions {
   readonly inherited: Inheritance
   /** Called with the main sandbox before anything runs in it: made now, or taken up. */
   readonly connect: (sandbox: Sandbox) => Promise<void>
-  /** Called when a sandbox is about to be made, and when it is ready. */
-  readonly onProvision: (state: 'started' | 'ready') => void
+  /** An earlier worker took the outputs, and they are stored. */
+  readonly outputsTaken: boolean
+  /** Awaited when a sandbox is being made and when it is ready, or where an earlier worker's is. Then code runs in it. */
+  readonly onProvision: (state: 'started' | 'ready' | 'taken up') => Promise<void>
 }
 
 export interface Workspace {
@@ -48,8 +50,11 @@ export interface Workspace {
   openCompanion(companion: Companion): Promise<Sandbox>
   /** Whether a sandbox was ever opened. */
   readonly opened: boolean
-  /** Takes everything under outputs/ into the blob store, until `signal` aborts. Never throws for what the sandbox holds. */
-  collect(signal: AbortSignal): Promise<Outputs>
+  /**
+   * Takes everything under outputs/ into the blob store, until `signal` aborts. Never throws for what the sandbox holds.
+   * Undefined where an earlier worker did.
+   */
+  collect(signal: AbortSignal): Promise<Outputs | undefined>
   /** Resolves when the sandbox is gone. */
   destroy(): Promise<void>
 }
@@ -60,7 +65,7 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
   let opened = options.inherited !== 'none'
   // An earlier worker may have left some beside the main one, which the log does not tell.
   let mayStand = opened || epoch > 1
-  let { inherited } = options
+  let state = options.inherited
   let lost = false
 
   function spec(): SandboxSpec {
@@ -71,21 +76,29 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
   async function provision(inputFiles: readonly StoredFile[]): Promise<Sandbox> {
     opened = true
     mayStand = true
-    options.onProvision('started')
-    // Files may be missing in one whose making was interrupted; nothing ran in it.
-    if (inherited === 'unfinished') await sandboxes.destroy(interactionId)
-    const sandbox = await sandboxes.open({ ...spec(), mounts: await options.mounts() }, signal)
-    if (inherited === 'ready' && sandbox.fresh) lost = true
-    inherited = 'none'
+    if (state !== 'ready') await options.onProvision('started')
+    const mounts = await options.mounts()
+    let sandbox = await sandboxes.open({ ...spec(), mounts }, signal)
+    if (!sandbox.fresh && state !== 'ready') {
+      // Files may be missing in one whose making was interrupted; nothing ran in it.
+      await sandbox.destroy()
+      sandbox = await sandboxes.open({ ...spec(), mounts }, signal)
+    }
+    if (sandbox.fresh && state === 'ready') {
+      lost = true
+      state = 'unfinished'
+      await options.onProvision('started')
+    }
     await options.connect(sandbox)
     if (sandbox.fresh) await putFiles(options, sandbox, inputFiles)
-    options.onProvision('ready')
+    await options.onProvision(state === 'ready' ? 'taken up' : 'ready')
+    state = 'ready'
     return sandbox
   }
 
   /** The sandbox of an earlier worker, for its outputs; undefined where there is none any more. */
   async function takeUp(): Promise<Sandbox | undefined> {
-    if (inherited !== 'ready') return undefined
+    if (state !== 'ready') return undefined
     const sandbox = await sandboxes.open(spec(), AbortSignal.timeout(TAKE_UP_MS))
     return sandbox.fresh ? undefined : sandbox
   }
@@ -112,8 +125,9 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
       return opened
     },
     async collect(until) {
+      if (!opening && options.outputsTaken) return undefined
       const sandbox = await Promise.race([opening ?? takeUp(), aborted(until)]).catch(() => undefined)
-      if (!sandbox && inherited === 'ready') lost = true
+      if (!sandbox && state === 'ready') lost = true
       const outputs = sandbox ? await collectOutputs(options, sandbox, until) : { files: [], problems: [] }
       return lost ? { ...outputs, problems: [LOST, ...outputs.problems] } : outputs
     },

@@ -5,7 +5,6 @@
 import { sql } from 'kysely'
 import { databaseNow, fromNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
-import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
 import type { Database, Query } from './port.ts'
 
@@ -104,11 +103,12 @@ export function claimNewQuery(db: Database, claimant: Claimant, projectId: strin
   return claimNew(db, { ...claimArguments(claimant, projectId), id })
 }
 
-const claimFirst = fixedQuery((db, args: ClaimArguments & { except: string }) =>
-  claimAmong(db, args, (candidate) =>
-    candidate.where('q.id', 'not in', textsOf(db.dialect, args.except)).orderBy('q.id').limit(1),
-  ),
-)
+function claimOldestQuery(db: Database, claimant: Claimant, projectId: string): Query {
+  return claimAmong(db, claimArguments(claimant, projectId), (candidate) => {
+    const others = claimant.except?.length ? candidate.where('q.id', 'not in', claimant.except) : candidate
+    return others.orderBy('q.id').limit(1)
+  }).compile()
+}
 
 function claimArguments({ owner, leaseMs, runningPerProject }: Claimant, projectId: string): ClaimArguments {
   return { projectId, owner, leaseMs: Math.round(leaseMs), most: runningPerProject }
@@ -135,38 +135,31 @@ export async function claimOldest(db: Database, claimant: Claimant): Promise<Cla
   for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
     const projectId = await findProjectWithWork(db, claimant)
     if (projectId === undefined) return undefined
-    const query = claimFirst(db, { ...claimArguments(claimant, projectId), except: exceptOf(claimant) })
-    const result = await db.write([...projectLock(db, projectId), { query }])
+    const claim = { query: claimOldestQuery(db, claimant, projectId) }
+    const result = await db.write([...projectLock(db, projectId), claim])
     const row = result.ok ? result.rows.at(-1)?.[0] : undefined
     if (row) return toClaim(row)
   }
   return undefined
 }
 
-function exceptOf({ except = [] }: Claimant): string {
-  return JSON.stringify(except)
-}
-
-const projectWithWork = fixedQuery((db, { most, except }: { most: number; except: string }) => {
+/** The project of the oldest that waits, among those that have room: a hint, since the claim looks again. */
+async function findProjectWithWork(db: Database, { runningPerProject, except }: Claimant): Promise<string | undefined> {
   const now = databaseNow(db.dialect)
-  const mine = textsOf(db.dialect, except)
-  return db.query
+  const mine = except?.length ? except : ['']
+  const row = await db.query
     .selectFrom('interactions')
     .select('project_id')
     .where('status', '=', sql.lit('running'))
     .groupBy('project_id')
-    .having((eb) => eb(eb.fn.countAll().filterWhere('lease_until', '>', now), '<', most))
+    .having((eb) => eb(eb.fn.countAll().filterWhere('lease_until', '>', now), '<', runningPerProject))
     .having((eb) =>
       eb(eb.fn.countAll().filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine), '>', 0),
     )
     .orderBy((eb) => eb.fn.min('id').filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine))
     .limit(1)
-})
-
-/** The project of the oldest that waits, among those that have room: a hint, since the claim looks again. */
-async function findProjectWithWork(db: Database, claimant: Claimant): Promise<string | undefined> {
-  const query = projectWithWork(db, { most: claimant.runningPerProject, except: exceptOf(claimant) })
-  return (await db.query.executeQuery(query)).rows[0]?.project_id
+    .executeTakeFirst()
+  return row?.project_id
 }
 
 /** Prolongs this owner's leases on these interactions; returns the ids that are still its own, with their epochs. */
@@ -181,7 +174,7 @@ export async function renewLeases(
       query: db.query
         .updateTable('interactions')
         .set({ lease_until: fromNow(db.dialect, leaseMs) })
-        .where('id', 'in', textsOf(db.dialect, JSON.stringify(ids)))
+        .where('id', 'in', ids)
         .where('lease_owner', '=', owner)
         .where('status', '=', sql.lit('running'))
         .returning(['id', 'epoch'])

@@ -149,7 +149,7 @@ function endColumns(ending: Ending) {
   }
 }
 
-/** Sets the run's output files, under the fence; goes with an append. */
+/** Sets the run's output files, an empty list too, under the fence; goes with an append. */
 export function outputFilesStatement(
   db: Database,
   fence: Pick<Fence, 'id' | 'epoch'>,
@@ -164,6 +164,12 @@ export function outputFilesStatement(
       .compile(),
     rows: 1,
   }
+}
+
+/** Whether its output files were set. */
+export async function outputsTaken(db: Database, id: string): Promise<boolean> {
+  const row = await db.query.selectFrom('interactions').select('output_files').where('id', '=', id).executeTakeFirst()
+  return row !== undefined && row.output_files !== null
 }
 
 const eventsAfter = fixedQuery((db, page: { id: string; after: number; limit: number }) =>

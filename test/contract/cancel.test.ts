@@ -3,9 +3,9 @@
  * go. When 200 arrives, nothing of the run is left (contract.md "Interactions").
  */
 import { randomUUID } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { processesWith, stubbornTree } from '../support/processes.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
 import { checkEnded, createGate, ended, ROOMY, until } from './invariants.ts'
 
@@ -37,33 +37,6 @@ function cancel(id: string) {
 
 function asked(marker: string) {
   return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker))
-}
-
-/** Process ids on this machine with that text in their command line or environment. */
-async function processesWith(text: string): Promise<string[]> {
-  const found: string[] = []
-  for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue
-    for (const file of ['cmdline', 'environ']) {
-      const content = await readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
-      if (content.includes(text) && !found.includes(pid)) found.push(pid)
-    }
-  }
-  return found
-}
-
-/** Python that starts a tree of processes that ignore SIGTERM, one of them in a session of its own, and waits for ever. */
-function stubbornTree(marker: string): string {
-  return `
-import os, signal, subprocess, time
-stay = "trap '' TERM INT HUP; while :; do sleep 1; done"
-env = dict(os.environ, MARKER='${marker}')
-subprocess.Popen(['bash', '-c', stay, '${marker}'], env=env)
-subprocess.Popen(['setsid', 'bash', '-c', stay + ' & ' + stay, '${marker}'], env=env, stdout=subprocess.DEVNULL)
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print('started', flush=True)
-while True:
-    time.sleep(1)`
 }
 
 describe('cancel', () => {

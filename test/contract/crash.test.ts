@@ -3,11 +3,12 @@
  * interaction that was acknowledged ends, once, and nothing that was finished is done again (design.md, proof.md R1-R8).
  */
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { processesWith } from '../support/processes.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
 import type { WireEvent } from '../support/sse.ts'
 import { checkEnded, createGate, ended, outputOf, ROOMY, traceOf, until } from './invariants.ts'
@@ -59,19 +60,6 @@ async function begin(instruction: string, fields: object = {}): Promise<string> 
 
 function asked(marker: string) {
   return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker)).map(({ body }) => body)
-}
-
-/** Process ids on this machine with that text in their command line or environment. */
-async function processesWith(text: string): Promise<string[]> {
-  const found: string[] = []
-  for (const pid of await readdir('/proc')) {
-    if (!/^\d+$/.test(pid)) continue
-    for (const file of ['cmdline', 'environ']) {
-      const content = await readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
-      if (content.includes(text) && !found.includes(pid)) found.push(pid)
-    }
-  }
-  return found
 }
 
 async function finish(id: string, seen?: readonly WireEvent[]) {

@@ -3,7 +3,6 @@
  * unprivileged user (it refuses to be root's) and without fsync. Debian's package has its programs outside of PATH.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,8 +15,6 @@ const NOBODY = 65_534
 const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
 export interface Cluster {
-  /** Where its socket is: what `createDatabaseIn` needs, in another process too. */
-  readonly directory: string
   /** The address of a new, empty database. */
   createDatabase(settings?: string): Promise<string>
   stop(): Promise<void>
@@ -43,7 +40,6 @@ export async function startCluster(programs: string): Promise<Cluster> {
   await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
 
   const settings = ['listen_addresses=', `unix_socket_directories=${dir}`, 'fsync=off', 'deadlock_timeout=20ms']
-  settings.push('max_connections=400')
   // Refused statements are what tests are about, and no news.
   settings.push('log_min_messages=log')
   const options = settings.flatMap((setting) => ['-c', setting])
@@ -54,9 +50,16 @@ export async function startCluster(programs: string): Promise<Cluster> {
   })
   await ready(server)
 
+  let databases = 0
   return {
-    directory: dir,
-    createDatabase: (settings) => createDatabaseIn(dir, settings),
+    async createDatabase(settings = "encoding 'UTF8'") {
+      const name = `test${++databases}`
+      const client = new pg.Client(address(dir, 'postgres'))
+      await client.connect()
+      await client.query(`create database ${name} template template0 ${settings}`)
+      await client.end()
+      return address(dir, name)
+    },
     async stop() {
       const exited = once(server, 'exit')
       server.kill('SIGINT')
@@ -64,16 +67,6 @@ export async function startCluster(programs: string): Promise<Cluster> {
       rmSync(dir, { recursive: true })
     },
   }
-}
-
-/** The address of a new, empty database in the cluster there. */
-export async function createDatabaseIn(directory: string, settings = "encoding 'UTF8'"): Promise<string> {
-  const name = `test_${randomUUID().replaceAll('-', '')}`
-  const client = new pg.Client(address(directory, 'postgres'))
-  await client.connect()
-  await client.query(`create database ${name} template template0 ${settings}`)
-  await client.end()
-  return address(directory, name)
 }
 
 function address(dir: string, database: string): string {

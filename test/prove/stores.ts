@@ -1,0 +1,9 @@
+/** One proof on each store that a server can stand on. */
+import { describe } from 'vitest'
+import { onPostgres } from '../store/backends.ts'
+
+/** `createDatabase`: for `startServer`; undefined is SQLite in the data dir. */
+export function onEveryStore(suite: (createDatabase: () => Promise<string | undefined>) => void): void {
+  describe('on SQLite', () => suite(async () => undefined))
+  onPostgres('on Postgres', (cluster) => suite(() => cluster().createDatabase()))
+}
