@@ -1,0 +1,54 @@
+/** Skills: folders of instructions, scripts and references that runs can be given by name. */
+import type { Skill, SkillList, SkillSummary, SkillVersionList } from './generated/types.ts'
+import { List } from './paging.ts'
+import type { Call, RequestOptions, Transport } from './transport.ts'
+
+export class Skills {
+  readonly #transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** `zip`: with SKILL.md at its root or in its one top folder. Another content under the same name is the next version; the same one, the same. */
+  upload(zip: Uint8Array<ArrayBuffer> | ArrayBuffer | Blob, options?: RequestOptions): Promise<Skill> {
+    return this.#transport.json({ ...to(), method: 'POST', body: zip, type: 'application/zip' }, options)
+  }
+
+  /** `pdf`: its newest version; or `pdf@3`. */
+  retrieve(name: string, options?: RequestOptions): Promise<Skill> {
+    return this.#transport.json(to(name), options)
+  }
+
+  list(
+    { pageToken, ...query }: { order?: 'asc' | 'desc'; pageSize?: number; pageToken?: string } = {},
+    options?: RequestOptions,
+  ): List<SkillSummary> {
+    return new List(pageToken, async (token) => {
+      const { skills, nextPageToken } = await this.#transport.json<SkillList>(
+        { ...to(), query: { ...query, pageToken: token } },
+        options,
+      )
+      return { items: skills, nextPageToken }
+    })
+  }
+
+  versions(name: string, { pageToken, ...query }: { pageSize?: number; pageToken?: string } = {}): List<SkillSummary> {
+    return new List(pageToken, async (token) => {
+      const call = { ...to(name, '/versions'), query: { ...query, pageToken: token } }
+      const { versions, nextPageToken } = await this.#transport.json<SkillVersionList>(call)
+      return { items: versions, nextPageToken }
+    })
+  }
+
+  /** All its versions, or the one that is named. */
+  async delete(name: string, options?: RequestOptions): Promise<void> {
+    await this.#transport.send({ ...to(name), method: 'DELETE', repeatable: false }, options)
+  }
+}
+
+function to(name?: string, rest = ''): Call {
+  const path = name === undefined ? '/v1beta/skills' : `/v1beta/skills/${encodeURIComponent(name)}${rest}`
+  return { method: 'GET', path, repeatable: true }
+}

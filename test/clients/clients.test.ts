@@ -1,0 +1,146 @@
+/** Every client plays every scenario of the table, in its own language, and comes to the same. */
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ROOMY, until } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { skillText, zip } from '../support/zip.ts'
+import { SCENARIOS } from './scenarios.ts'
+import { openUnreliableProxy, type UnreliableProxy } from './unreliable-proxy.ts'
+
+const ROOT = new URL('../../clients/', import.meta.url).pathname
+const CLIENTS: Record<string, readonly string[]> = {
+  TypeScript: [process.execPath, join(ROOT, 'typescript/test/scenario.ts')],
+}
+
+let provider: FakeProvider
+let dataDir: string
+let server: Server
+let proxy: UnreliableProxy
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  dataDir = await mkdtemp(join(tmpdir(), 'errand-clients-'))
+  server = await start()
+  await server.post('/v1beta/agents', { id: 'analyst' })
+  proxy = await openUnreliableProxy(server.url)
+})
+afterAll(async () => {
+  await proxy?.close()
+  await server?.stop()
+  await provider?.close()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+function start(key?: string): Promise<Server> {
+  const limits = { ...ROOMY, runningPerProject: 100 }
+  return startServer({ provider, dataDir, config: { limits }, env: { ERRAND_LEASE_S: '1' }, ...(key && { key }) })
+}
+
+const code = (text: string) => ({ toolCalls: [{ name: 'code_execution', args: { code: text } }] })
+
+beforeEach(async () => {
+  proxy.reset()
+  proxy.target = server.url
+  provider.reset()
+  provider.when('[speaks]', { text: ['Hello, ', 'world.'] })
+  provider.when('[works]', { reasoning: 'Well.', ...code('print(6 * 7)') }, { text: ['It is ', '42.'] })
+  provider.when(
+    '[slow tool]',
+    { reasoning: 'Well.', ...code('import time; time.sleep(3); print("awake")') },
+    { text: 'Awake.' },
+  )
+  provider.when('[fails]', { fault: 'status:400' })
+  provider.when('[silent]', { fault: 'stall' })
+  const copy = 'import shutil\nshutil.copy("in.bin", "outputs/out.bin")\nshutil.copy("in.txt", "outputs/out.txt")'
+  provider.when('[copies]', code(copy), { text: 'Done.' })
+  provider.when('[writes]', code('open("outputs/a.txt", "w").write("written")'), { text: 'Done.' })
+  for (const { id } of (await server.get('/v1beta/agents?pageSize=100')).body.agents) {
+    if (id !== 'analyst') await server.request('DELETE', `/v1beta/agents/${id}`)
+  }
+  for (const { id, status } of (await server.get('/v1beta/interactions?pageSize=100')).body.interactions) {
+    if (status === 'running') await server.post(`/v1beta/interactions/${id}:cancel`)
+    await server.request('DELETE', `/v1beta/interactions/${id}`)
+  }
+})
+
+/** What the client's program printed, parsed. */
+async function play([program, ...args]: readonly string[], name: string): Promise<unknown> {
+  const payload = JSON.stringify({ type: 'interaction.completed', timestamp: '2026-05-20T09:30:00.000Z', data: {} })
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+  const at = new Date()
+  const headers = {
+    'webhook-id': 'int_1',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': `v1,bm9uZQ== ${new Webhook(secret).sign('int_1', at, payload)}`,
+  }
+  const child = spawn(program!, [...args, name], {
+    env: {
+      PATH: process.env.PATH,
+      NO_COLOR: '1',
+      ERRAND_BASE_URL: proxy.url,
+      ERRAND_API_KEY: server.key,
+      SKILL_ZIP: zip([{ name: 'SKILL.md', data: skillText('greeting', 'Greets.') }]).toString('base64'),
+      WEBHOOK: JSON.stringify({ payload, headers, secret }),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text))
+  const exit = await new Promise((resolve) => child.once('close', resolve))
+  expect(exit, stderr).toBe(0)
+  return JSON.parse(stdout)
+}
+
+/** `expected` with what stands for many values put in their place, where `value` is one of them. */
+function fitted(expected: unknown, value: unknown): unknown {
+  if (typeof expected !== 'object' || expected === null || Array.isArray(expected)) return expected
+  // biome-ignore lint/suspicious/noExplicitAny: the table is written by hand.
+  const rule = expected as Record<string, any>
+  const list = Array.isArray(value) ? value : []
+  if ('holds' in rule) return (rule.holds as string[]).every((name) => list.includes(name)) ? value : rule.holds
+  if ('gapless' in rule) return list.length > 0 ? list.map((_, i) => i + 1) : 'a list'
+  if ('from' in rule) return list.length > 0 ? list.map((_, i) => rule.from + i) : 'a list'
+  if ('above' in rule) return typeof value === 'number' && value > rule.above ? value : `above ${rule.above}`
+  if ('in' in rule) return (rule.in as unknown[]).includes(value) ? value : rule.in
+  const parts = value as Record<string, unknown> | undefined
+  return Object.fromEntries(Object.entries(rule).map(([key, part]) => [key, fitted(part, parts?.[key])]))
+}
+
+describe.each(Object.entries(CLIENTS))('the client in %s', (_, command) => {
+  it.each(Object.entries(SCENARIOS))('%s', async (name, { plans = [], result, requests, interactions }) => {
+    proxy.plan(...plans)
+    const played = play(command, name)
+    if (name === 'restart') await restart()
+    const value = await played
+    expect(value).toEqual(fitted(result, value))
+    if (requests) expect(proxy.requests).toEqual(requests)
+    if (interactions) {
+      const { body } = await server.get('/v1beta/interactions?pageSize=100')
+      const [text, count] = interactions
+      const found = body.interactions.filter(({ instruction }: { instruction: string }) => instruction.includes(text))
+      expect(found).toHaveLength(count)
+    }
+  })
+})
+
+/** kill -9 while the tool runs, and a new server, elsewhere, on the same data. */
+async function restart(): Promise<void> {
+  await until(async () => {
+    const { body } = await server.get('/v1beta/interactions')
+    const [run] = body.interactions
+    return (
+      run &&
+      (await server.get(`/v1beta/interactions/${run.id}`)).body.executionTrace.some(
+        ({ type }: { type: string }) => type === 'tool_call',
+      )
+    )
+  })
+  await server.stop('SIGKILL')
+  server = await start(server.key)
+  proxy.target = server.url
+}

@@ -1,0 +1,160 @@
+/**
+ * What every client does, whatever its language: each scenario is played by each client's own program against a real server,
+ * over a way that does what is planned for it, and has to come to the same.
+ */
+import type { Plan } from './unreliable-proxy.ts'
+
+export interface Scenario {
+  /** What becomes of the client's requests, in order. */
+  readonly plans?: readonly Plan[]
+  /** What the client's program prints. */
+  readonly result: unknown
+  /** The requests that it made, by `METHOD path`, where that is what counts. */
+  readonly requests?: readonly string[]
+  /** How many interactions there are afterwards, of those with that text in their instruction. */
+  readonly interactions?: readonly [instruction: string, count: number]
+}
+
+const STREAM = 'POST /v1beta/interactions:stream'
+const ANALYST = 'GET /v1beta/agents/analyst'
+/** The answer of the run with a tool. */
+const TOOL_RUN = 'It is 42.'
+const TOOL_EVENTS = expectAll('reasoning_started', 'tool_call', 'tool_result', 'partial_output', 'completed')
+const GAPLESS = { gapless: true }
+
+/** Stands for a list in which each of these is. */
+function expectAll(...names: string[]) {
+  return { holds: names }
+}
+
+const invalid = { error: 'InvalidRequestError', code: 'invalid_request', status: 400, failed: false, retryable: false }
+const notFound = { error: 'NotFoundError', code: 'not_found', status: 404, failed: false, retryable: false }
+const toolRun = { ids: GAPLESS, names: TOOL_EVENTS, text: TOOL_RUN, last: 'completed' }
+const modelError = { error: 'ModelError', code: 'model_error', status: 500, failed: true, retryable: false }
+const signature = { error: 'WebhookSignatureError' }
+const aborted = { error: 'AbortedError' }
+const busy = (status: number, code: string, seconds: number): Plan => ({
+  status,
+  headers: { 'content-type': 'application/json', 'retry-after': String(seconds) },
+  body: JSON.stringify({ error: { code, message: 'Later.', status, retryable: true }, requestId: 'req_1' }),
+})
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  create: {
+    result: { status: 'completed', output: TOOL_RUN, steps: ['reasoning', 'tool_call', 'tool_result'], counted: true },
+  },
+  stream: { result: toolRun, requests: [STREAM] },
+  text: { result: 'Hello, world.' },
+  final: { result: { output: 'Hello, world.', same: true, last: true } },
+  events: { result: { all: { above: 3 }, rest: { from: 3 }, text: 'Hello, world.' } },
+
+  // The way breaks.
+  'stream-cut': {
+    plans: [{ cutAfterEvents: 2 }, { cutAfterEvents: 1 }, 'refuse', { cutAfterEvents: 1 }, busy(503, 'unavailable', 1)],
+    result: toolRun,
+    interactions: ['[works]', 1],
+  },
+  'create-cut': { plans: [{ cutAfterEvents: 1 }, 'lose-answer'], result: TOOL_RUN, interactions: ['[works]', 1] },
+  restart: {
+    result: { ids: GAPLESS, names: TOOL_EVENTS, text: 'Awake.', last: 'completed' },
+    interactions: ['[slow tool]', 1],
+  },
+  'answer-lost': { plans: ['lose-answer', 'refuse'], result: 'Hello, world.', interactions: ['[speaks]', 1] },
+  'start-refused': {
+    plans: ['refuse', 'lose-answer'],
+    result: { in: ['running', 'completed'] },
+    interactions: ['[speaks]', 1],
+  },
+
+  // The server has no time.
+  'retry-429': { plans: [busy(429, 'rate_limited', 1)], result: 'analyst', requests: [ANALYST, ANALYST] },
+  'retry-503': { plans: [busy(503, 'unavailable', 1)], result: 'after-503' },
+  'proxy-502': { plans: [{ status: 502 }, { status: 504 }], result: 'analyst', requests: [ANALYST, ANALYST, ANALYST] },
+  'no-repeat': { plans: ['lose-answer'], result: { error: 'ConnectionError' }, requests: ['POST /v1beta/agents'] },
+  'give-up': {
+    plans: [{ status: 500 }, { status: 500 }],
+    result: { error: 'ApiError', code: 'http_500', status: 500, failed: false, retryable: true },
+    requests: [ANALYST, ANALYST],
+  },
+  'time-out': { plans: ['silence'], result: { error: 'TimeoutError' }, requests: [ANALYST] },
+
+  // It refuses.
+  'error-invalid': { result: { ...invalid, param: 'instruction' }, requests: [STREAM] },
+  'error-key': {
+    result: { error: 'UnauthenticatedError', code: 'unauthenticated', status: 401, failed: false, retryable: false },
+  },
+  'error-not-found': { result: { ...notFound, param: 'agentId' } },
+  'error-conflict': {
+    result: { error: 'ConflictError', code: 'conflict', status: 409, param: 'id', failed: false, retryable: false },
+  },
+  'error-etag': {
+    result: {
+      error: 'PreconditionFailedError',
+      code: 'precondition_failed',
+      status: 412,
+      param: 'If-Match',
+      failed: false,
+      retryable: false,
+    },
+  },
+  'error-idempotency': {
+    result: {
+      same: true,
+      other: {
+        error: 'IdempotencyMismatchError',
+        code: 'idempotency_mismatch',
+        status: 422,
+        failed: false,
+        retryable: false,
+      },
+    },
+  },
+  'error-strict': { result: { ...invalid, param: 'skills[0]' } },
+  'error-cancel': {
+    result: { error: 'ConflictError', code: 'conflict', status: 409, failed: false, retryable: false },
+  },
+
+  // The run ends in another way.
+  'run-fails': { result: modelError },
+  'stream-fails': { result: { error: true, last: 'completed', final: modelError } },
+  'run-deadline': {
+    result: { error: 'DeadlineExceededError', code: 'deadline_exceeded', status: 504, failed: true, retryable: false },
+  },
+  cancel: { result: { status: 'cancelled', waited: 'cancelled' } },
+  'abort-goes-on': { result: { error: aborted, status: 'running' } },
+  'abort-cancels': { result: { error: aborted, status: 'cancelled' } },
+  'leave-loop': { result: TOOL_RUN },
+  'unknown-event': {
+    plans: [
+      { insert: 'id: 1\nevent: stage\ndata: {}\n\n: a comment\n\nid: 2\nevent: news_of_tomorrow\ndata: {"a":1}\n\n' },
+    ],
+    result: {
+      ids: GAPLESS,
+      names: expectAll('news_of_tomorrow', 'completed'),
+      text: 'Hello, world.',
+      last: 'completed',
+    },
+  },
+
+  // The rest of the API.
+  paging: { result: { ids: ['paged-0', 'paged-1', 'paged-2', 'paged-3', 'paged-4'], first: 2, more: true } },
+  agents: {
+    result: { version: 2, labels: { a: '1' }, cleared: true, versions: [2, 1], first: 'One.', gone: notFound },
+  },
+  files: { result: { names: ['out.bin', 'out.txt'], same: true, text: 'Grüße 🙂' } },
+  'file-corrupt': { plans: ['pass', 'pass', 'corrupt'], result: { error: 'ErrandError' } },
+  skills: { result: { name: 'greeting', version: 1, again: 1, names: ['greeting'], gone: notFound } },
+  credentials: { result: { id: 'tracker', secret: false, gone: notFound } },
+  list: { result: { found: 1, gone: notFound } },
+  server: { result: true },
+  webhook: {
+    result: {
+      type: 'interaction.completed',
+      bytes: 'interaction.completed',
+      tampered: signature,
+      unsigned: signature,
+      old: signature,
+      other: signature,
+    },
+  },
+}

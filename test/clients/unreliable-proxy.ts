@@ -1,0 +1,119 @@
+/**
+ * A way to a server that does what networks do: a proxy whose next requests meet what is planned for them, in order of
+ * their arrival; those after it pass.
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export type Plan =
+  /** Goes through. */
+  | 'pass'
+  /** The connection is cut before anything is answered; the server does not hear of the request. */
+  | 'refuse'
+  /** The server does what was asked, and its answer is lost. */
+  | 'lose-answer'
+  /** Nothing is ever answered. */
+  | 'silence'
+  /** That is answered, by the proxy. */
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
+  /** The answer is cut behind so many events of its stream. */
+  | { readonly cutAfterEvents: number }
+  /** This text goes in behind the first event of the stream. */
+  | { readonly insert: string }
+  /** The answer's body has its first byte changed. */
+  | 'corrupt'
+
+export interface UnreliableProxy {
+  readonly url: string
+  /** `METHOD path`, in order of arrival. */
+  readonly requests: readonly string[]
+  /** Where it leads; it may lead elsewhere later. */
+  target: string
+  plan(...plans: Plan[]): void
+  reset(): void
+  close(): Promise<void>
+}
+
+export async function openUnreliableProxy(target: string): Promise<UnreliableProxy> {
+  const requests: string[] = []
+  let plans: Plan[] = []
+  const server = createServer((incoming, outgoing) => {
+    requests.push(`${incoming.method} ${incoming.url}`)
+    act(plans.shift() ?? 'pass', proxy.target, incoming, outgoing)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const proxy: UnreliableProxy = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    target,
+    plan: (...more) => void plans.push(...more),
+    reset() {
+      plans = []
+      requests.length = 0
+    },
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+  return proxy
+}
+
+function act(plan: Plan, target: string, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  if (plan === 'silence') return void incoming.resume()
+  if (plan === 'refuse') return void incoming.socket.resetAndDestroy()
+  if (typeof plan === 'object' && 'status' in plan) {
+    incoming.resume()
+    return void outgoing.writeHead(plan.status, plan.headers).end(plan.body ?? '<h1>Proxy</h1>')
+  }
+  const { hostname, port } = new URL(target)
+  const onward = request({
+    hostname,
+    port,
+    path: incoming.url,
+    method: incoming.method,
+    headers: { ...incoming.headers, host: `${hostname}:${port}` },
+    agent: false,
+  })
+  onward.on('error', () => outgoing.socket?.destroy())
+  onward.on('response', (answer) => {
+    if (plan === 'lose-answer') {
+      // Only when the server has said that it took it.
+      answer.once('data', () => incoming.socket.resetAndDestroy()).once('end', () => incoming.socket.resetAndDestroy())
+      return
+    }
+    outgoing.writeHead(answer.statusCode!, answer.headers)
+    outgoing.flushHeaders()
+    pass(plan, answer, outgoing)
+  })
+  outgoing.on('close', () => onward.destroy())
+  incoming.pipe(onward)
+}
+
+function pass(plan: Plan, answer: IncomingMessage, outgoing: ServerResponse): void {
+  let first = true
+  let left = typeof plan === 'object' && 'cutAfterEvents' in plan ? plan.cutAfterEvents : Number.POSITIVE_INFINITY
+  answer.on('data', (chunk: Buffer) => {
+    if (plan === 'corrupt' && first) chunk = Buffer.concat([Buffer.from([chunk[0]! ^ 1]), chunk.subarray(1)])
+    if (typeof plan === 'object' && 'insert' in plan && first) {
+      const end = chunk.indexOf('\n\n') + 2
+      chunk = Buffer.concat([chunk.subarray(0, end), Buffer.from(plan.insert), chunk.subarray(end)])
+    }
+    first = false
+    for (let at = 0; left !== Number.POSITIVE_INFINITY; ) {
+      const end = chunk.indexOf('\n\n', at)
+      if (end < 0) break
+      at = end + 2
+      if (--left > 0) continue
+      // In the middle of the next event, where that is there.
+      outgoing.write(chunk.subarray(0, at + 7), () => outgoing.socket?.resetAndDestroy())
+      answer.removeAllListeners('data').destroy()
+      return
+    }
+    outgoing.write(chunk)
+  })
+  answer.on('end', () => outgoing.end())
+  answer.on('error', () => outgoing.socket?.destroy())
+}
