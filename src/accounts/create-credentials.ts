@@ -2,7 +2,7 @@
 import type { Credential, Secret, SecretType } from '../domain/credential.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
-import type { Database } from '../store/port.ts'
+import type { Database, ProjectDatabases } from '../store/port.ts'
 import type { CredentialsTable } from '../store/tables.ts'
 import type { CredentialChange, CredentialPage, Credentials, OpenCredential } from './credentials.ts'
 import type { Owner, Vault } from './vault.ts'
@@ -11,15 +11,16 @@ import type { Owner, Vault } from './vault.ts'
 const LAST_USED_MS = 60_000
 
 export function createCredentials(options: {
-  readonly db: Database
+  readonly db: ProjectDatabases
   readonly vault: Vault
   readonly now?: () => number
 }): Credentials {
-  const { db, vault, now = Date.now } = options
+  const { db: databases, vault, now = Date.now } = options
 
   async function findRow(projectId: string, id: string): Promise<CredentialsTable | undefined> {
-    return db.query
-      .selectFrom('credentials')
+    return databases
+      .forProject(projectId)
+      .query.selectFrom('credentials')
       .selectAll()
       .where('project_id', '=', projectId)
       .where('id', '=', id)
@@ -35,6 +36,7 @@ export function createCredentials(options: {
   function touch(projectId: string, { id, lastUsedAt = 0 }: Credential): void {
     const at = now()
     if (at - lastUsedAt < LAST_USED_MS) return
+    const db = databases.forProject(projectId)
     const query = db.query
       .updateTable('credentials')
       .set({ last_used_at: at })
@@ -46,6 +48,7 @@ export function createCredentials(options: {
 
   /** False where the version is another one by now. */
   async function write(projectId: string, id: string, version: number, change: CredentialChange): Promise<boolean> {
+    const db = databases.forProject(projectId)
     const query = db.query
       .updateTable('credentials')
       .set({ ...columnsOf(vault, projectId, id, change), version: version + 1, updated_at: now() })
@@ -58,6 +61,7 @@ export function createCredentials(options: {
 
   return {
     async create(projectId, { id = newId('crd', now()), ...content }) {
+      const db = databases.forProject(projectId)
       const at = now()
       const row: CredentialsTable = {
         project_id: projectId,
@@ -79,7 +83,7 @@ export function createCredentials(options: {
       const row = await findRow(projectId, id)
       return row && toCredential(row)
     },
-    list: (projectId, query) => listCredentials(db, projectId, query),
+    list: (projectId, query) => listCredentials(databases.forProject(projectId), projectId, query),
     async update(projectId, id, change) {
       for (;;) {
         const current = await find(projectId, id)
@@ -90,6 +94,7 @@ export function createCredentials(options: {
       }
     },
     async remove(projectId, id) {
+      const db = databases.forProject(projectId)
       const query = db.query
         .deleteFrom('credentials')
         .where('project_id', '=', projectId)

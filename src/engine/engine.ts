@@ -50,7 +50,12 @@ export interface Engine {
    * The events after number `after`, in order, in batches, live until `completed`; then it ends. Reads are bounded: a slow
    * consumer costs no memory. Ends early, without an error, when `signal` aborts. The interaction must exist.
    */
-  follow(interactionId: string, after: number, signal: AbortSignal): AsyncIterable<readonly StoredEvent[]>
+  follow(
+    projectId: string,
+    interactionId: string,
+    after: number,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly StoredEvent[]>
   /** The interaction without its story: cheap, however long its log. Undefined where the project has none by that id. */
   find(projectId: string, interactionId: string): Promise<Interaction | undefined>
   /** Undefined where the project has none by that id. */

@@ -8,6 +8,7 @@ import type { Usage } from '../domain/usage.ts'
 import { listAudit } from '../store/audit.ts'
 import { readEvents } from '../store/events.ts'
 import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
+import type { Database } from '../store/port.ts'
 import { readTurns } from '../store/turns.ts'
 import { readWebhookLog } from '../store/webhooks.ts'
 import { decide, undecided } from './approval.ts'
@@ -48,10 +49,13 @@ export function openEngine({
   let closing: Promise<void> | undefined
   worker?.wake()
 
-  async function readStory(id: string): Promise<Story> {
+  /** The database for what a caller of that project asked. */
+  const seenBy = (projectId: string) => db.forProject(projectId)
+
+  async function readStory(seen: Database, id: string): Promise<Story> {
     const fold = createStoryFold()
     for (let after = 0; ; ) {
-      const page = await readEvents(db, id, after, EVENTS_PAGE)
+      const page = await readEvents(seen, id, after, EVENTS_PAGE)
       for (const event of page) fold.add(decodeEvent(event))
       if (page.length < EVENTS_PAGE) return fold.story()
       after = page.at(-1)!.seq
@@ -59,10 +63,10 @@ export function openEngine({
   }
 
   /** Of the end; of the run in this process; else from what is stored of the run so far. */
-  async function usageOf(interaction: Interaction): Promise<Usage> {
+  async function usageOf(seen: Database, interaction: Interaction): Promise<Usage> {
     const live = interaction.usage ?? worker?.get(interaction.id)?.usage()
     if (live) return live
-    const turns = await readTurns(db, interaction.id)
+    const turns = await readTurns(seen, interaction.id)
     const { createdAt, spec } = interaction
     const priceOf = (model: string) => parts.catalogue.get(model)?.price
     return createMeter({ model: spec.model, priceOf, createdAt, now: parts.now, turns, toolCalls: 0 }).usage()
@@ -74,24 +78,26 @@ export function openEngine({
   }
 
   async function cancel(projectId: string, id: string): Promise<void> {
-    const interaction = await findInteraction(db, id, projectId)
+    const seen = seenBy(projectId)
+    const interaction = await findInteraction(seen, id, projectId)
     if (!interaction) throw notFound(id)
     if (interaction.status === 'running') {
-      await endOutside(parts, id, { status: 'cancelled', usage: await usageOf(interaction) })
+      await endOutside({ ...parts, db: seen }, id, { status: 'cancelled', usage: await usageOf(seen, interaction) })
       const run = worker?.get(id)
       run?.stop(new Stop('cancelled'))
       await parts.sandboxes.destroy(id)
       await run?.finished
     }
-    const { status } = (await findInteraction(db, id, projectId)) ?? interaction
+    const { status } = (await findInteraction(seen, id, projectId)) ?? interaction
     if (status !== 'cancelled') throw new ErrandError('conflict', `The interaction ${id} has ${status} already.`)
     await parts.sandboxes.destroy(id)
   }
 
   async function remove(projectId: string, id: string): Promise<void> {
-    const interaction = await findInteraction(db, id, projectId)
+    const seen = seenBy(projectId)
+    const interaction = await findInteraction(seen, id, projectId)
     if (!interaction) throw notFound(id)
-    if (interaction.status === 'running' || !(await deleteInteraction(db, projectId, id))) {
+    if (interaction.status === 'running' || !(await deleteInteraction(seen, projectId, id))) {
       throw new ErrandError('conflict', `The interaction ${id} is still running; cancel it first.`)
     }
     // What could not be removed now has no owner any more, and is found by that.
@@ -103,46 +109,52 @@ export function openEngine({
   return {
     submit(projectId, request, options) {
       if (closing) throw new ErrandError('unavailable', 'The server is shutting down. Try again in a few seconds.')
-      return submitRun(parts, worker, projectId, request, options)
+      return submitRun({ ...parts, db: seenBy(projectId) }, worker, projectId, request, options)
     },
-    follow: (id, after, signal) => followLog({ db, hub, pollMs: FOLLOW_POLL_MS }, id, after, signal),
-    find: (projectId, id) => findInteraction(db, id, projectId),
+    follow: (projectId, id, after, signal) =>
+      followLog({ db: seenBy(projectId), hub, pollMs: FOLLOW_POLL_MS }, id, after, signal),
+    find: (projectId, id) => findInteraction(seenBy(projectId), id, projectId),
     async get(projectId, id) {
-      const found = await findInteraction(db, id, projectId)
+      const seen = seenBy(projectId)
+      const found = await findInteraction(seen, id, projectId)
       if (!found) return undefined
-      const story = await readStory(id)
+      const story = await readStory(seen, id)
       // The end may have come between the two reads: then the row is read again, so that both say the same.
-      const interaction = story.end && found.status === 'running' ? await findInteraction(db, id, projectId) : found
+      const interaction = story.end && found.status === 'running' ? await findInteraction(seen, id, projectId) : found
       if (!interaction) return undefined
       // What was decided a moment ago may not stand in the log yet.
-      const pendingApprovals = await undecided(db, id, story.pendingApprovals)
-      return { interaction, story: { ...story, pendingApprovals }, usage: await usageOf(interaction) }
+      const pendingApprovals = await undecided(seen, id, story.pendingApprovals)
+      return { interaction, story: { ...story, pendingApprovals }, usage: await usageOf(seen, interaction) }
     },
     async list(projectId, query) {
-      const found = await listInteractions(db, projectId, query, query.pageSize + 1)
+      const seen = seenBy(projectId)
+      const found = await listInteractions(seen, projectId, query, query.pageSize + 1)
       const page = found.slice(0, query.pageSize)
       const interactions = await Promise.all(
-        page.map(async (interaction) => ({ interaction, usage: await usageOf(interaction) })),
+        page.map(async (interaction) => ({ interaction, usage: await usageOf(seen, interaction) })),
       )
       return { interactions, next: found.length > page.length ? page.at(-1)!.id : undefined }
     },
     async audit(projectId, id, query) {
-      return (await findInteraction(db, id, projectId)) && listAudit(db, id, query)
+      const seen = seenBy(projectId)
+      return (await findInteraction(seen, id, projectId)) && listAudit(seen, id, query)
     },
     cancel,
     async approve(projectId, id, verdict, keyId) {
-      const interaction = await findInteraction(db, id, projectId)
+      const seen = seenBy(projectId)
+      const interaction = await findInteraction(seen, id, projectId)
       if (!interaction) throw notFound(id)
       if (interaction.status !== 'running') {
         throw new ErrandError('conflict', `The interaction ${id} has ${interaction.status} already; nothing waits.`)
       }
-      const { pendingApprovals } = await readStory(id)
-      await decide(parts, id, pendingApprovals, verdict, { keyId, at: parts.now() })
+      const { pendingApprovals } = await readStory(seen, id)
+      await decide({ db: seen, hub }, id, pendingApprovals, verdict, { keyId, at: parts.now() })
     },
     remove,
     async webhookLog(projectId, id) {
-      if (!(await findInteraction(db, id, projectId))) throw notFound(id)
-      return readWebhookLog(db, id)
+      const seen = seenBy(projectId)
+      if (!(await findInteraction(seen, id, projectId))) throw notFound(id)
+      return readWebhookLog(seen, id)
     },
     async ready() {
       if (closing) return 'The server is shutting down.'

@@ -50,7 +50,7 @@ export async function answerAtEnd(
   const patience = waitS === undefined ? [] : [AbortSignal.timeout(waitS * 1000)]
   const signal = AbortSignal.any([left.signal, edge.closing, ...patience])
   try {
-    for await (const _batch of edge.engine.follow(interactionId, 0, signal)) {
+    for await (const _batch of edge.engine.follow(request.caller.projectId, interactionId, 0, signal)) {
       // The end is what is waited for; what came before it is read with it, below.
     }
   } finally {
@@ -88,7 +88,7 @@ export async function streamRun(
     const whole = await sendEvents({
       response: reply.raw,
       headers,
-      follow: (signal) => edge.engine.follow(interactionId, after, signal),
+      follow: (signal) => edge.engine.follow(request.caller.projectId, interactionId, after, signal),
       encode: (event) => request.codec.encodeEvent(event, form),
       closing: edge.closing,
     })

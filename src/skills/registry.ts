@@ -72,12 +72,9 @@ export function createRegistry(options: RegistryOptions): Registry {
 
   /** Whose skill a project means by a name: its own where it has one. */
   async function ownerOf(projectId: string, name: string): Promise<string | undefined> {
-    for (const owner of [projectId, SERVER]) if (await has(owner, name)) return owner
+    const seen = db.forProject(projectId)
+    for (const owner of [projectId, SERVER]) if (await has(seen, owner, name)) return owner
     return undefined
-  }
-
-  async function has(owner: string, name: string): Promise<boolean> {
-    return ((await findName(db, owner, name))?.newest ?? 0) > 0
   }
 
   async function add(owner: string, folder: GoodFolder): Promise<AddedSkill> {
@@ -131,7 +128,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       const names = strangers.slice(0, SHOWN_STRANGERS).join(', ')
       said.push(`\`allowed-tools\` names ${names}, which are no tools of this server; they were passed over.`)
     }
-    if (owner !== SERVER && (await has(SERVER, name))) {
+    if (owner !== SERVER && (await has(db, SERVER, name))) {
       said.push(`The server has a skill ${name} too; in this project the uploaded one goes before it.`)
     }
     return said
@@ -154,7 +151,7 @@ export function createRegistry(options: RegistryOptions): Registry {
 
   async function findOne(projectId: string, name: string, version?: number): Promise<Skill | undefined> {
     const owner = await ownerOf(projectId, name)
-    return owner === undefined ? undefined : findVersion(db, owner, name, version)
+    return owner === undefined ? undefined : findVersion(db.forProject(projectId), owner, name, version)
   }
 
   async function offer(projectId: string, ref: string): Promise<SkillOffer | undefined> {
@@ -168,16 +165,17 @@ export function createRegistry(options: RegistryOptions): Registry {
   return {
     add,
     async find(projectId, name, version) {
+      const seen = db.forProject(projectId)
       const skill = await findOne(projectId, name, version)
-      const content = skill && (await findContent(db, skill.digest))
+      const content = skill && (await findContent(seen, skill.digest))
       if (!content) return undefined
       const owner = skill.origin === 'server' ? SERVER : projectId
-      return { skill, files: content.files, versions: await versionNumbers(db, owner, name) }
+      return { skill, files: content.files, versions: await versionNumbers(seen, owner, name) }
     },
-    list: (projectId, query) => listSkills(db, projectId, query),
+    list: (projectId, query) => listSkills(db.forProject(projectId), projectId, query),
     async versions(projectId, name, page) {
       const owner = await ownerOf(projectId, name)
-      return owner === undefined ? undefined : listVersions(db, owner, name, page)
+      return owner === undefined ? undefined : listVersions(db.forProject(projectId), owner, name, page)
     },
     async remove(projectId, name, version) {
       if (await removeFrom(projectId, name, version)) return 'removed'
@@ -207,4 +205,8 @@ export function createRegistry(options: RegistryOptions): Registry {
       }
     },
   }
+}
+
+async function has(db: Database, owner: string, name: string): Promise<boolean> {
+  return ((await findName(db, owner, name))?.newest ?? 0) > 0
 }

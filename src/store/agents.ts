@@ -4,18 +4,19 @@ import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
 import type { AgentPage, AgentQuery, AgentStore } from './agents-port.ts'
 import { labelled } from './interactions.ts'
-import type { Database, Statement } from './port.ts'
+import type { Database, ProjectDatabases, Statement } from './port.ts'
 
 export interface AgentStoreOptions {
-  readonly db: Database
+  readonly db: ProjectDatabases
   /** What an agent without a model of its own runs with: the list's filter finds it under that name. */
   readonly defaultModel: string
   readonly now?: () => number
 }
 
-export function createAgentStore({ db, defaultModel, now = Date.now }: AgentStoreOptions): AgentStore {
+export function createAgentStore({ db: databases, defaultModel, now = Date.now }: AgentStoreOptions): AgentStore {
   return {
     async create(projectId, { id = newId('agt', now()), config }) {
+      const db = databases.forProject(projectId)
       const at = now()
       const agent: Agent = { id, config, version: 1, createdAt: at, updatedAt: at }
       const result = await db.write([
@@ -25,9 +26,10 @@ export function createAgentStore({ db, defaultModel, now = Date.now }: AgentStor
       if (result.ok) return agent
       throw new ErrandError('conflict', `There is an agent with the id ${JSON.stringify(id)} already.`, { param: 'id' })
     },
-    get: (projectId, id) => findAgent(db, projectId, id),
-    list: (projectId, query) => listAgents(db, projectId, query, defaultModel),
+    get: (projectId, id) => findAgent(databases.forProject(projectId), projectId, id),
+    list: (projectId, query) => listAgents(databases.forProject(projectId), projectId, query, defaultModel),
     async update(projectId, id, change) {
+      const db = databases.forProject(projectId)
       for (;;) {
         const current = await findAgent(db, projectId, id)
         if (!current) throw new ErrandError('not_found', `There is no agent ${JSON.stringify(id)}.`)
@@ -46,6 +48,7 @@ export function createAgentStore({ db, defaultModel, now = Date.now }: AgentStor
       }
     },
     async remove(projectId, id) {
+      const db = databases.forProject(projectId)
       const result = await db.write([
         {
           query: db.query.deleteFrom('agents').where('project_id', '=', projectId).where('id', '=', id).compile(),
@@ -62,8 +65,8 @@ export function createAgentStore({ db, defaultModel, now = Date.now }: AgentStor
       ])
       return result.ok
     },
-    versions: (projectId, id, page) => listVersions(db, projectId, id, page),
-    version: (projectId, id, version) => agentConfigAt(db, projectId, id, version),
+    versions: (projectId, id, page) => listVersions(databases.forProject(projectId), projectId, id, page),
+    version: (projectId, id, version) => agentConfigAt(databases.forProject(projectId), projectId, id, version),
   }
 }
 

@@ -290,16 +290,8 @@ export function labelled(db: Database, projectId: string, kind: 'agent' | 'inter
 
 /** Removes an ended interaction and all that hangs on it. False where it is not there, or still running. */
 export async function deleteInteraction(db: Database, projectId: string, id: string): Promise<boolean> {
+  // Last of all: what hangs on it is a project's for as long as it is there.
   const result = await db.write([
-    {
-      query: db.query
-        .deleteFrom('interactions')
-        .where('id', '=', id)
-        .where('project_id', '=', projectId)
-        .where('status', '<>', 'running')
-        .compile(),
-      rows: 1,
-    },
     ...(
       [
         'events',
@@ -316,6 +308,15 @@ export async function deleteInteraction(db: Database, projectId: string, id: str
       query: db.query.deleteFrom(table).where('interaction_id', '=', id).compile(),
     })),
     { query: db.query.deleteFrom('labels').where('object_id', '=', id).where('kind', '=', 'interaction').compile() },
+    {
+      query: db.query
+        .deleteFrom('interactions')
+        .where('id', '=', id)
+        .where('project_id', '=', projectId)
+        .where('status', '<>', 'running')
+        .compile(),
+      rows: 1,
+    },
   ])
   return result.ok
 }

@@ -5,6 +5,7 @@
  */
 import { type CreateTableBuilder, type Kysely, sql } from 'kysely'
 import type { Query } from './port.ts'
+import { OF_INTERACTION, OF_SKILL_VERSION, ofProject, showOperators, wall, wallFunctions } from './row-security.ts'
 import type { Tables } from './tables.ts'
 
 type Dialect = 'sqlite' | 'postgres'
@@ -24,6 +25,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0007-audit-pages', statements: auditPages },
   { name: '0008-webhooks', statements: webhooks },
   { name: '0009-turn-models', statements: turnModels },
+  { name: '0010-row-security', statements: rowSecurity },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -333,4 +335,21 @@ function webhooks({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
 /** A fallback may have said a turn. */
 function turnModels({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
   return [schema.alterTable('turns').addColumn('model', columnTypes(dialect).text).compile()]
+}
+
+/** The second wall between projects. Whoever adds a table with rows of a project puts it behind the wall as well. */
+function rowSecurity(db: Kysely<Tables>, dialect: Dialect): Query[] {
+  if (dialect === 'sqlite') return []
+  const owned = ['keys', 'agents', 'agent_versions', 'labels', 'interactions', 'idempotency'] as const
+  const ownedToo = ['credentials', 'skills', 'skill_versions', 'webhooks'] as const
+  const ofRuns = ['specs', 'events', 'turns', 'audit', 'result_media', 'approvals', 'webhook_deliveries'] as const
+  return [
+    ...wallFunctions(db),
+    ...wall(db, 'projects', ofProject('id')),
+    ...[...owned, ...ownedToo].flatMap((table) => wall(db, table, ofProject())),
+    ...ofRuns.flatMap((table) => wall(db, table, OF_INTERACTION)),
+    ...wall(db, 'skill_contents', OF_SKILL_VERSION),
+    showOperators(db, 'skills'),
+    showOperators(db, 'skill_versions'),
+  ]
 }

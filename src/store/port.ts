@@ -35,6 +35,8 @@ export type Write = readonly Statement[] | (() => readonly Statement[])
 
 export interface Database {
   readonly dialect: 'sqlite' | 'postgres'
+  /** Whether the database keeps projects apart itself, by row-level security. */
+  readonly walled: boolean
   /** The query builder; its own `execute` is for reads. */
   readonly query: Kysely<Tables>
   /**
@@ -42,10 +44,21 @@ export interface Database {
    * Durable when it resolves. Rejects (DatabaseUnavailable) where the database can't be reached or is full.
    */
   write(write: Write): Promise<WriteResult>
+  /**
+   * The same database as that project sees it: for all that is done because a caller of the project asked. Where the
+   * database is `walled`, a query that forgets the project finds none of another's rows, and can't write any.
+   */
+  forProject(projectId: string): Database
   close(): Promise<void>
 }
 
-/** The database can't be written now: it is full, or out of reach. What was to be written was not. */
+/** For rooms that work for callers alone: nothing can be asked before the project is named. */
+export type ProjectDatabases = Pick<Database, 'forProject'>
+
+/**
+ * The database is full or out of reach now. What was to be written was not, but where the connection broke after the commit
+ * was sent: then nobody can say, until it is looked up.
+ */
 export class DatabaseUnavailable extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })

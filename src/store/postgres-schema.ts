@@ -1,19 +1,43 @@
-/** Brings a Postgres database up to date: in one transaction, under a lock, so that several nodes may start at once. */
-import type { Kysely } from 'kysely'
+/**
+ * Brings a Postgres database up to date: in one transaction, under a lock, so that any number of nodes may start at once.
+ * The lock is the transaction's, not the session's, which poolers share out.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { Kysely, PostgresDialect } from 'kysely'
 import type { ClientBase } from 'pg'
 import { MIGRATION_LOCK } from './locks.ts'
 import { MIGRATIONS, newerSchema } from './migrations.ts'
+import { refuseReadOnly } from './postgres-pool.ts'
+import { PROJECT_SETTING, SERVER } from './row-security.ts'
 import type { Tables } from './tables.ts'
 
-/** Throws where the schema is of a newer version or the database can't hold every text. `builder` only writes SQL. */
-export async function migratePostgres(client: ClientBase, builder: Kysely<Tables>): Promise<void> {
-  await client.query('begin isolation level read committed')
+const LOCK_NOT_AVAILABLE = '55P03'
+/** While a change waits for a table, every query of that table waits behind it: better to step back and come again. */
+const LOCK_TIMEOUT_MS = 3_000
+const TRIES = 20
+
+/** Throws where the schema is of a newer version or the database can't hold every text. */
+export async function migratePostgres(client: ClientBase): Promise<void> {
+  await refuseReadOnly(client)
+  await checkEncoding(client)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await migrateOnce(client)
+    } catch (error) {
+      if (attempt === TRIES || (error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
+      await delay(LOCK_TIMEOUT_MS)
+    }
+  }
+}
+
+async function migrateOnce(client: ClientBase): Promise<void> {
+  await client.query(`begin isolation level read committed; set local ${PROJECT_SETTING} = '${SERVER}'`)
   try {
     // Another node's migration may take its time.
-    await client.query('set local statement_timeout = 0')
+    await client.query('set local statement_timeout = 0; set local lock_timeout = 0')
     await client.query('select pg_advisory_xact_lock($1, 0)', [MIGRATION_LOCK])
-    await checkEncoding(client)
-    await runMissing(client, builder)
+    await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
+    await runMissing(client)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})
@@ -30,7 +54,7 @@ async function checkEncoding(client: ClientBase): Promise<void> {
   )
 }
 
-async function runMissing(client: ClientBase, builder: Kysely<Tables>): Promise<void> {
+async function runMissing(client: ClientBase): Promise<void> {
   await client.query('create table if not exists migrations (name text primary key, at bigint not null)')
   const { rows } = await client.query<{ name: string }>('select name from migrations')
   const done = new Set(rows.map((row) => row.name))
@@ -38,9 +62,26 @@ async function runMissing(client: ClientBase, builder: Kysely<Tables>): Promise<
   if (newer) throw new Error(newer)
   for (const migration of MIGRATIONS) {
     if (done.has(migration.name)) continue
-    for (const statement of migration.statements(builder, 'postgres')) {
+    for (const statement of migration.statements(BUILDER, 'postgres')) {
       await client.query(statement.sql, [...statement.parameters])
     }
     await client.query('insert into migrations values ($1, $2)', [migration.name, Date.now()])
   }
+}
+
+/** Only writes SQL. */
+const BUILDER = new Kysely<Tables>({
+  dialect: new PostgresDialect({
+    pool: async () => {
+      throw new Error('no connection')
+    },
+  }),
+})
+
+/** Whether row-level security holds for the role that this connection has. */
+export async function isWalled(client: ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ passes: boolean }>(
+    'select rolsuper or rolbypassrls as passes from pg_roles where rolname = current_user',
+  )
+  return !rows[0]!.passes
 }

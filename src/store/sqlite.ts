@@ -24,15 +24,18 @@ export async function openSqlite(file: string): Promise<Database> {
   reader.exec('PRAGMA query_only = 1; PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456')
   const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: preparing(reader) }) })
   const writer = openWriter(file)
-  return {
+  const database: Database = {
     dialect: 'sqlite',
+    walled: false,
     query,
     write: writer.write,
+    forProject: () => database,
     async close() {
       await writer.close()
       if (reader.isOpen) reader.close()
     },
   }
+  return database
 }
 
 /** Makes the file, sets WAL and brings the schema up to date, under SQLite's own lock, which spans processes. */

@@ -125,7 +125,7 @@ test.each([
     await vi.waitFor(() => expect(follow).toHaveBeenCalledOnce())
     leave.abort()
     await call.then((response) => response.text()).catch(() => {})
-    const signal = follow.mock.calls[0]![2]
+    const signal = follow.mock.calls[0]![3]
     await vi.waitFor(() => expect(signal.aborted).toBe(true))
     const run = edge.engine.runs[before]!
     if (cancelled) await vi.waitFor(() => expect(run.cancelled).toBe(true))

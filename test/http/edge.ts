@@ -151,7 +151,7 @@ export function createScriptedEngine(): ScriptedEngine {
       this.onSubmit(run)
       return { interactionId: run.id, joined: false }
     },
-    async *follow(id, after, signal) {
+    async *follow(_projectId, id, after, signal) {
       const run = runs.find((candidate) => candidate.id === id)!
       for (let next = after; !signal.aborted; ) {
         if (next > 0 && run.log[next - 1]?.type === 'completed') return

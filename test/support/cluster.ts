@@ -14,8 +14,12 @@ const PACKAGES = '/usr/lib/postgresql'
 const NOBODY = 65_534
 const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
+const ADMIN = 'admin'
+/** As operators are told to make it: it owns its database, and is no superuser. */
+const OWNER = 'errand'
+
 export interface Cluster {
-  /** The address of a new, empty database. */
+  /** The address of a new, empty database, for the role that owns it. */
   createDatabase(settings?: string): Promise<string>
   stop(): Promise<void>
 }
@@ -36,7 +40,7 @@ export async function startCluster(programs: string): Promise<Cluster> {
   const version = Number(/\d+/.exec((await run(initdb, ['--version'])).stdout)![0])
   // A language, where this version brings its own: what compares text by it, and not by its bytes, is found out.
   const language = version >= 15 ? ['--locale-provider=icu', '--icu-locale=en-US'] : []
-  const flags = ['--username=test', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C', ...language]
+  const flags = [`--username=${ADMIN}`, '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C', ...language]
   await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
 
   const settings = ['listen_addresses=', `unix_socket_directories=${dir}`, 'fsync=off', 'deadlock_timeout=20ms']
@@ -50,15 +54,20 @@ export async function startCluster(programs: string): Promise<Cluster> {
   })
   await ready(server)
 
+  async function asAdmin(statement: string): Promise<void> {
+    const client = new pg.Client(address(dir, 'postgres', ADMIN))
+    await client.connect()
+    await client.query(statement)
+    await client.end()
+  }
+
+  await asAdmin(`create role ${OWNER} login`)
   let databases = 0
   return {
     async createDatabase(settings = "encoding 'UTF8'") {
       const name = `test${++databases}`
-      const client = new pg.Client(address(dir, 'postgres'))
-      await client.connect()
-      await client.query(`create database ${name} template template0 ${settings}`)
-      await client.end()
-      return address(dir, name)
+      await asAdmin(`create database ${name} owner ${OWNER} template template0 ${settings}`)
+      return address(dir, name, OWNER)
     },
     async stop() {
       const exited = once(server, 'exit')
@@ -69,8 +78,8 @@ export async function startCluster(programs: string): Promise<Cluster> {
   }
 }
 
-function address(dir: string, database: string): string {
-  return `postgres:///${database}?host=${dir}&user=test`
+function address(dir: string, database: string, role: string): string {
+  return `postgres:///${database}?host=${dir}&user=${role}`
 }
 
 /** Reads its log for as long as it runs: it would stand still before a pipe that is full. */
