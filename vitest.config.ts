@@ -1,9 +1,20 @@
 import { existsSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
+import { findPostgres } from './test/support/cluster.ts'
 
 // Every driver's tests, on a Docker that the tests start themselves. That needs root: without it, and without CI, the
 // sandboxes are tested on bubblewrap alone, and script/test says so.
 const hasDocker = process.env.CI !== undefined || (process.getuid?.() === 0 && existsSync('/usr/sbin/dockerd'))
+
+// The front door once more, each server on a database of its own. `test/store` and what else is written for both stores runs
+// on both in the first project already; of the rest, this is left out, as it stores nothing of its own: how tools, networks,
+// search and the demo model behave, what the documents say, what keeps a server from starting.
+const SAME_ON_EVERY_STORE = [
+  'test/contract/tools{,-files,-isolation,-limits,-output}.test.ts',
+  'test/contract/{network,network-credentials,ssrf,web-search,web-search-provider}.test.ts',
+  'test/contract/{demo,demo-off,openapi,operator,revisions,server,skills-hostile}.test.ts',
+]
+const hasPostgres = process.env.CI !== undefined || findPostgres() !== undefined
 
 export default defineConfig({
   test: {
@@ -17,6 +28,19 @@ export default defineConfig({
         extends: true,
         test: { name: 'errand', include: ['test/**/*.test.ts'], exclude: ['test/sandbox/docker/**'] },
       },
+      ...(hasPostgres
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: 'postgres',
+                include: ['test/contract/**/*.test.ts', 'test/mcp/{approvals,secrets}.test.ts', 'test/skills/lasting.test.ts'],
+                exclude: SAME_ON_EVERY_STORE,
+                globalSetup: 'test/support/postgres.ts',
+              },
+            },
+          ]
+        : []),
       ...(hasDocker
         ? [
             {

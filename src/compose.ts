@@ -160,8 +160,9 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     inside: sandboxFacts.inside,
     now: Date.now,
     log,
-    onEnd(status, usage) {
-      metrics.interactionEnded(status, usage.duration_ms)
+    observe(moment) {
+      if (moment.type !== 'ended') return
+      metrics.interactionEnded(moment.status, moment.usage.duration_ms)
       webhooks?.wake()
     },
     onPoint,

@@ -48,6 +48,7 @@ const PORTS = new Set([
   'store/port.ts',
   'store/tables.ts',
   'telemetry/log.ts',
+  'telemetry/moments.ts',
   'tools/port.ts',
 ])
 

@@ -31,7 +31,7 @@ interface Entry {
 }
 
 export function createAuditor(
-  { db, now, log }: Pick<EngineParts, 'db' | 'now' | 'log'>,
+  { db, now, log, observe }: Pick<EngineParts, 'db' | 'now' | 'log' | 'observe'>,
   interactionId: string,
 ): Auditor {
   const newest = new Map<string, Entry>()
@@ -60,6 +60,7 @@ export function createAuditor(
   }
 
   async function record(kind: ContactKind, contact: Contact): Promise<void> {
+    observe({ type: 'contact_made', kind, outcome: contact.outcome })
     const key = [kind, contact.host, contact.port, contact.outcome].join(' ')
     const at = now()
     const known = newest.get(key)

@@ -26,6 +26,7 @@ export async function endOutside(parts: EngineParts, id: string, end: OutsideEnd
     data: encodeEvent(event),
   }))
   parts.hub.publish(id, stored)
-  parts.onEnd(end.status, end.usage)
+  const { status, stopReason, error, usage } = end
+  parts.observe({ type: 'ended', interactionId: id, status, stopReason, code: error?.code, usage })
   return true
 }

@@ -14,7 +14,7 @@ import {
   withinMedia,
   withoutNewestMedia,
 } from '../domain/message.ts'
-import type { Price } from '../domain/usage.ts'
+import { costOf, type Price } from '../domain/usage.ts'
 import type { CatalogueEntry, FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
@@ -190,7 +190,7 @@ async function callModel(
   maxOutputTokens: number,
   answerStarted: boolean,
 ) {
-  const { spec, meter, recorder, signal } = context
+  const { run, observe, redactor, spec, meter, recorder, signal } = context
   const request: ModelRequest = {
     system: context.system,
     messages: withinMedia(visibleTo(messages, entry)),
@@ -209,18 +209,33 @@ async function callModel(
     answerStarted,
   })
   meter.startCall(promptCharacters(context, messages), entry.price)
-  const { outcome, said } = await callWithinBudget(await entry.open(), request, speaker, meter, signal)
+  const startedAt = performance.now()
+  const { outcome, firstAt } = await callWithinBudget(await entry.open(), request, speaker, meter, signal)
+  const tokens = outcome.tokens ?? meter.estimate()
+  observe({
+    type: 'model_called',
+    run,
+    model: entry,
+    request,
+    outcome,
+    tokens,
+    cost: entry.price && costOf(tokens, entry.price),
+    firstMs: firstAt && firstAt - startedAt,
+    redact: redactor.redact,
+    ms: performance.now() - startedAt,
+  })
   // What a broken call said stays readable; half a JSON value is no answer.
   if (!outcome.ok) spec.responseFormat ? speaker.drop() : speaker.endAsAnswer()
   if (signal.aborted) throw signal.reason
-  if (outcome.ok || outcome.tokens || meter.estimate().output > 0) meter.addCall(outcome.tokens ?? meter.estimate())
+  if (outcome.ok || outcome.tokens || tokens.output > 0) meter.addCall(tokens)
   else meter.dropCall()
-  return { outcome, speaker, said }
+  return { outcome, speaker, said: firstAt !== undefined }
 }
 
 /**
  * Calls the model and cuts it off where it says far more than it was allowed: a provider may ignore its limit. Tokens are
  * only estimated here, so the cut comes late (twice the budget) and the provider's own limit is what normally holds.
+ * `firstAt`: when it first said anything, by `performance.now()`.
  */
 async function callWithinBudget(
   model: Model,
@@ -228,16 +243,16 @@ async function callWithinBudget(
   speaker: Speaker,
   meter: Meter,
   signal: AbortSignal,
-): Promise<{ readonly outcome: ModelOutcome; readonly said: boolean }> {
+): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined }> {
   const overrun = new AbortController()
   const cutAt = 2 * request.maxOutputTokens + 64
   let text = ''
-  let said = false
+  let firstAt: number | undefined
   const outcome = await model.call(
     request,
     (delta) => {
       if (overrun.signal.aborted) return
-      said = true
+      firstAt ??= performance.now()
       if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
       if (delta.type === 'provider_tool') {
         meter.addToolCall()
@@ -253,9 +268,9 @@ async function callWithinBudget(
     },
     AbortSignal.any([signal, overrun.signal]),
   )
-  if (!overrun.signal.aborted || signal.aborted) return { outcome, said }
+  if (!overrun.signal.aborted || signal.aborted) return { outcome, firstAt }
   const message = { role: 'assistant', content: [{ type: 'text', text }] } as const
-  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, said }
+  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, firstAt }
 }
 
 function recordTurn(

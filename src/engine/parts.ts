@@ -3,15 +3,14 @@ import type { Credentials } from '../accounts/credentials.ts'
 import type { Vault } from '../accounts/vault.ts'
 import type { Blobs } from '../blobs/port.ts'
 import type { Buckets } from '../buckets/port.ts'
-import type { TerminalStatus } from '../domain/event.ts'
 import type { Limits } from '../domain/limits.ts'
-import type { Usage } from '../domain/usage.ts'
 import type { Egress } from '../egress/port.ts'
 import type { Catalogue } from '../models/port.ts'
 import type { Sandboxes } from '../sandbox/port.ts'
 import type { SkillShelf, Skills } from '../skills/port.ts'
 import type { Database } from '../store/port.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { Observe } from '../telemetry/moments.ts'
 import type { ToolProvider } from '../tools/port.ts'
 import type { Hub } from './hub.ts'
 
@@ -52,8 +51,7 @@ export interface EngineParts {
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
   readonly log: Log
-  /** Told of every end, whoever wrote it. */
-  readonly onEnd: (status: TerminalStatus, usage: Usage) => void
+  readonly observe: Observe
   /** Told when a run comes to a point; for tests. */
   readonly onPoint?: (point: Point) => void
 }

@@ -11,6 +11,7 @@ import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain
 import type { Claim } from '../store/claims.ts'
 import { appendStatements, type Ending, endStatements, numberEvents } from '../store/events.ts'
 import type { Database, Statement } from '../store/port.ts'
+import type { Observe } from '../telemetry/moments.ts'
 import type { Hub } from './hub.ts'
 import type { EngineParts } from './parts.ts'
 
@@ -20,6 +21,7 @@ export interface RecorderOptions {
   readonly claim: Pick<Claim, 'id' | 'epoch' | 'lastSeq'>
   readonly stage: Stage
   readonly now: () => number
+  readonly observe: Observe
   /** The claim is not ours any more, or the database can't be written: stop all work. Called once. */
   readonly onLost: (cause: 'fenced' | 'database', error?: Error) => void
   readonly onPoint?: EngineParts['onPoint']
@@ -63,7 +65,8 @@ export class RecorderLost extends Error {
   }
 }
 
-export function createRecorder({ db, hub, claim, now, onLost, onPoint, ...options }: RecorderOptions): Recorder {
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { db, hub, claim, now, observe, onLost, onPoint } = options
   let { stage } = options
   let { lastSeq } = claim
   let pending: RunEvent[] = []
@@ -116,6 +119,7 @@ export function createRecorder({ db, hub, claim, now, onLost, onPoint, ...option
         onPoint?.('after-write')
         lastSeq += taken.events.length
         hub.publish(claim.id, taken.events)
+        observe({ type: 'events_stored', count: taken.events.length })
       }
       return true
     } catch (error) {

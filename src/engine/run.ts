@@ -22,7 +22,7 @@ import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
 import { createRedactor } from './redactor.ts'
 import { NOTHING_RESTORED, type Restored, restore } from './restore.ts'
 import { settle } from './settle.ts'
-import { Stop, stopCause } from './stop.ts'
+import { Stop, type StopCause, stopCause } from './stop.ts'
 import { work } from './work.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
 
@@ -52,12 +52,19 @@ export function startRun(
   const onMeter = (made: Meter) => {
     meter = made
   }
+  const startedAt = performance.now()
   const finished = execute(parts, claim, spec, abort, onMeter)
-    .catch((error) => {
-      if (!(error instanceof RecorderLost)) parts.log.error({ err: error, interactionId: claim.id }, 'a run broke off')
-    })
-    .then(async () => {
-      if (stopCause(abort.signal) === 'shutdown') await handOver(claim)
+    .then(
+      () => leavingCause(abort.signal) ?? 'ended',
+      (error) => {
+        if (!(error instanceof RecorderLost))
+          parts.log.error({ err: error, interactionId: claim.id }, 'a run broke off')
+        return leavingCause(abort.signal) ?? 'broken'
+      },
+    )
+    .then(async (cause) => {
+      parts.observe({ type: 'left', run: claim, cause, ms: performance.now() - startedAt })
+      if (cause === 'shutdown') await handOver(claim)
     })
   return {
     id: claim.id,
@@ -68,6 +75,12 @@ export function startRun(
   }
 }
 
+/** Undefined where it went to its own end; a deadline is one. */
+function leavingCause(signal: AbortSignal): Exclude<StopCause, 'deadline'> | undefined {
+  const cause = stopCause(signal)
+  return cause === 'deadline' ? undefined : cause
+}
+
 async function execute(
   parts: EngineParts,
   claim: Claim,
@@ -76,6 +89,8 @@ async function execute(
   onMeter: (meter: Meter) => void,
 ): Promise<void> {
   const { signal } = abort
+  const waitedMs = claim.claimedAt - claim.createdAt
+  parts.observe({ type: 'claimed', run: claim, spec, waitedMs, givenUp: isGivenUp(claim) })
   parts.onPoint?.('claimed')
   const deadline = performance.now() + spec.policy.maxTurnDuration * 1_000 - (claim.claimedAt - claim.startedAt)
   const remainingMs = () => Math.max(0, deadline - performance.now())
@@ -139,11 +154,15 @@ interface Past {
   readonly problem?: Outcome
 }
 
+function isGivenUp({ attempts }: Claim): boolean {
+  return attempts > MAX_ATTEMPTS
+}
+
 async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
   const { db, log } = parts
   const nothing = { turns: [], restored: NOTHING_RESTORED, outputsTaken: false }
   if (claim.epoch === 1) return nothing
-  if (claim.attempts > MAX_ATTEMPTS) {
+  if (isGivenUp(claim)) {
     const message = `The server stopped ${MAX_ATTEMPTS} times while it worked on this interaction; it was given up.`
     // Its sandbox may still be there: it is looked for and ended.
     const restored: Restored = { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' }
@@ -185,6 +204,7 @@ function openWorkspace(
   remainingMs: () => number,
   signal: AbortSignal,
 ): Workspace {
+  let provisioningAt = 0
   return createWorkspace({
     ...parts,
     interactionId: claim.id,
@@ -201,8 +221,12 @@ function openWorkspace(
       if (state !== 'started') meter.startSandbox()
       if (state === 'taken up') return
       recorder.append({ type: 'stage', stage: state === 'started' ? 'provisioning' : 'working' })
-      // A worker that finds neither in the log may take it that nothing ran.
-      if (state === 'ready') await recorder.flush()
+      if (state === 'started') provisioningAt = performance.now()
+      else {
+        // A worker that finds neither in the log may take it that nothing ran.
+        await recorder.flush()
+        parts.observe({ type: 'provisioned', run: claim, ms: performance.now() - provisioningAt })
+      }
     },
   })
 }

@@ -25,6 +25,7 @@ export async function settle(
   workspace: Workspace,
   outcome: Outcome,
 ): Promise<void> {
+  const startedAt = performance.now()
   if (workspace.opened) {
     recorder.append({ type: 'stage', stage: 'settling' })
     const outputs = await collect(parts, claim, workspace, outcome)
@@ -48,7 +49,9 @@ export async function settle(
   }
   const usage = meter.usage()
   await recorder.end({ ...outcome, usage, events: terminalEvents(claim.id, outcome, usage) })
-  parts.onEnd(outcome.status, usage)
+  const { status, stopReason, error } = outcome
+  parts.observe({ type: 'settled', run: claim, ms: performance.now() - startedAt })
+  parts.observe({ type: 'ended', interactionId: claim.id, run: claim, status, stopReason, code: error?.code, usage })
 }
 
 const PROBLEMS_TOLD = 20

@@ -74,6 +74,7 @@ export async function submitRun(
     )
     if (inserted.outcome === 'accepted') {
       parts.onPoint?.('accepted')
+      parts.observe({ type: 'accepted', interactionId: id, projectId })
       if (inserted.claim && reservation) reservation.start(inserted.claim, full)
       else worker?.wake()
       return { interactionId: id, joined: false }

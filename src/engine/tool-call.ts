@@ -2,6 +2,8 @@
 import type { AssistantPart, MediaPart, ToolMessage } from '../domain/message.ts'
 import type { Sandbox } from '../sandbox/port.ts'
 import { SandboxError } from '../sandbox/port.ts'
+import type { Decision } from '../store/approvals.ts'
+import type { Observe, RunName, ToolEnding } from '../telemetry/moments.ts'
 import type { Tool, ToolOutcome } from '../tools/port.ts'
 import { type ApprovalContext, awaitApproval, denial } from './approval.ts'
 import type { Meter } from './meter.ts'
@@ -31,6 +33,8 @@ export interface ToolScope {
 }
 
 export interface CallContext extends ApprovalContext {
+  readonly run: RunName
+  readonly observe: Observe
   readonly toolbox: Toolbox
   readonly toolScope: ToolScope
   readonly meter: Meter
@@ -39,6 +43,10 @@ export interface CallContext extends ApprovalContext {
   readonly onPoint: EngineParts['onPoint']
   /** Stores what the result of that step shows; the attachment belongs to its event. */
   readonly keepMedia: (step: number, media: readonly MediaPart[]) => Promise<Attachment | undefined>
+}
+
+interface Acted extends ToolOutcome {
+  readonly ending: ToolEnding
 }
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
@@ -60,16 +68,36 @@ export async function performCall(
   }
   meter.addToolCall()
   const startedAt = performance.now()
-  const outcome = await approveAndAct(context, call, step, begun?.step === undefined ? undefined : begun)
-  if (signal.aborted) throw signal.reason
-  const output = redactor.redact(outcome.output)
-  const { media } = outcome
+  const tell = (ending: ToolEnding, output?: string) => tellCall(context, call, ending, output, startedAt)
+  let acted: Acted
+  try {
+    acted = await approveAndAct(context, call, step, begun?.step === undefined ? undefined : begun)
+    signal.throwIfAborted()
+  } catch (error) {
+    tell('stopped')
+    throw error
+  }
+  const output = redactor.redact(acted.output)
+  tell(acted.ending, output)
+  const { media } = acted
   const duration_ms = Math.round(performance.now() - startedAt)
   const resultStep = context.nextStep()
   const kept = media && (await context.keepMedia(resultStep, media))
   recorder.append({ type: 'tool_result', step: resultStep, output, duration_ms })
   if (kept) recorder.attach(kept)
   return { role: 'tool', callId: call.callId, name: call.name, output, ...(media && { media }) }
+}
+
+function tellCall(
+  { run, observe, redactor: { redact } }: CallContext,
+  call: ToolCallPart,
+  ending: ToolEnding,
+  output: string | undefined,
+  startedAt: number,
+): void {
+  const { name, callId } = call
+  const ms = performance.now() - startedAt
+  observe({ type: 'tool_called', run, name, callId, args: shownArgs(call), output, ending, redact, ms })
 }
 
 function shownArgs(call: ToolCallPart): Readonly<Record<string, unknown>> {
@@ -82,27 +110,32 @@ async function approveAndAct(
   call: ToolCallPart,
   step: number,
   begun: Omit<OpenCall, 'call'> | undefined,
-): Promise<ToolOutcome> {
+): Promise<Acted> {
   const tools = context.toolbox.tools()
   const tool = tools.get(call.name)
   const approval = begun?.approval
-  if (typeof approval === 'object') return { output: denial({ approve: false, step, reason: approval.reason }) }
+  if (typeof approval === 'object') return denied({ approve: false, step, reason: approval.reason })
   if (approval === 'asked' || (tool?.needsApproval && call.args && approval === undefined)) {
     const waiting = { step, name: call.name, args: shownArgs(call) }
     const decision = await awaitApproval(context, waiting, approval === 'asked')
-    return decision.approve ? act(context, call, step, false) : { output: denial(decision) }
+    return decision.approve ? act(context, call, step, false) : denied(decision)
   }
   return act(context, call, step, begun !== undefined)
 }
 
-async function act(context: CallContext, call: ToolCallPart, step: number, resumed: boolean): Promise<ToolOutcome> {
+function denied(decision: Decision): Acted {
+  return { output: denial(decision), ending: 'denied' }
+}
+
+async function act(context: CallContext, call: ToolCallPart, step: number, resumed: boolean): Promise<Acted> {
   const { toolScope, recorder, redactor } = context
   const tools = context.toolbox.tools()
   const tool = tools.get(call.name)
-  if (!tool) return { output: unknownTool(call.name, tools) }
+  if (!tool) return { output: unknownTool(call.name, tools), ending: 'refused' }
   if (!call.args)
     return {
       output: `The arguments of ${call.name} are not a JSON object, or are nested too deep. Call it again with valid arguments.`,
+      ending: 'refused',
     }
   const shown = redactor.stream((text) => {
     recorder.append({ type: 'tool_output', step, text })
@@ -110,7 +143,7 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
   })
   try {
     context.onPoint?.('tool-begins')
-    if (resumed && !(await repeatable(tool, toolScope))) return { output: OUTCOME_UNKNOWN }
+    if (resumed && !(await repeatable(tool, toolScope))) return OUTCOME_UNKNOWN
     const endsAt = performance.now() + toolScope.maxToolMs
     const running = tool.run(call.args, {
       sandbox: toolScope.openSandbox,
@@ -126,11 +159,11 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
     const outcome = await Promise.race([running, leftBehind(context.signal)])
     context.onPoint?.('tool-ended')
     if (outcome.sandboxLost) toolScope.forgetSandbox()
-    return outcome
+    return { ...outcome, ending: 'answered' }
   } catch (error) {
     if (!(error instanceof SandboxError) || error.code !== 'lost') throw error
     toolScope.forgetSandbox()
-    return { output: OUTCOME_UNKNOWN }
+    return OUTCOME_UNKNOWN
   } finally {
     shown.end()
   }
@@ -148,9 +181,12 @@ function leftBehind(signal: AbortSignal): Promise<never> {
   })
 }
 
-const OUTCOME_UNKNOWN =
-  'The server was interrupted while this ran, so its outcome is unknown; files and variables of the sandbox may be gone. ' +
-  'Look at what is there before you go on.'
+const OUTCOME_UNKNOWN: Acted = {
+  output:
+    'The server was interrupted while this ran, so its outcome is unknown; files and variables of the sandbox may be gone. ' +
+    'Look at what is there before you go on.',
+  ending: 'interrupted',
+}
 
 /**
  * Whether an interrupted call may be asked for again: it does no harm, or it was to run in a sandbox that was never

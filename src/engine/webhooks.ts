@@ -31,7 +31,7 @@ const AT_ONCE_PER_PROJECT = 4
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export interface WebhookOptions {
-  readonly parts: Pick<EngineParts, 'db' | 'egress' | 'vault' | 'log' | 'now'>
+  readonly parts: Pick<EngineParts, 'db' | 'egress' | 'vault' | 'log' | 'now' | 'observe'>
   /** `whsec_…` of a project. */
   readonly secretOf: (projectId: string) => string
   /** The event's `type`, `timestamp` and `data`, in a revision's words. */
@@ -120,6 +120,7 @@ export function openWebhooks({ parts, secretOf, encode, delaysMs }: WebhookOptio
     const inMs = (delays[attempt - 1] ?? 0) * (0.8 + 0.4 * Math.random())
     const delivery = { at, durationMs: Math.round(performance.now() - startedAt), ...outcome }
     await recordDelivery(db, due, delivery, { state, inMs })
+    parts.observe({ type: 'webhook_sent', state, ms: delivery.durationMs })
     log.info({ interactionId, attempt, status: outcome.status, state }, 'webhook')
   }
 

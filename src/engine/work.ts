@@ -56,6 +56,8 @@ export async function work(run: Work): Promise<Outcome | undefined> {
     let step = restored.lastStep
     return await runLoop({
       interactionId: claim.id,
+      run: claim,
+      observe: parts.observe,
       spec,
       models: [entry, ...fallbacksOf(parts.catalogue, entry)],
       toolbox,

@@ -5,6 +5,7 @@
 import { sql } from 'kysely'
 import { databaseNow, fromNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
+import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
 import type { Database, Query } from './port.ts'
 
@@ -103,12 +104,11 @@ export function claimNewQuery(db: Database, claimant: Claimant, projectId: strin
   return claimNew(db, { ...claimArguments(claimant, projectId), id })
 }
 
-function claimOldestQuery(db: Database, claimant: Claimant, projectId: string): Query {
-  return claimAmong(db, claimArguments(claimant, projectId), (candidate) => {
-    const others = claimant.except?.length ? candidate.where('q.id', 'not in', claimant.except) : candidate
-    return others.orderBy('q.id').limit(1)
-  }).compile()
-}
+const claimFirst = fixedQuery((db, args: ClaimArguments & { except: string }) =>
+  claimAmong(db, args, (candidate) =>
+    candidate.where('q.id', 'not in', textsOf(db.dialect, args.except)).orderBy('q.id').limit(1),
+  ),
+)
 
 function claimArguments({ owner, leaseMs, runningPerProject }: Claimant, projectId: string): ClaimArguments {
   return { projectId, owner, leaseMs: Math.round(leaseMs), most: runningPerProject }
@@ -135,31 +135,38 @@ export async function claimOldest(db: Database, claimant: Claimant): Promise<Cla
   for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
     const projectId = await findProjectWithWork(db, claimant)
     if (projectId === undefined) return undefined
-    const claim = { query: claimOldestQuery(db, claimant, projectId) }
-    const result = await db.write([...projectLock(db, projectId), claim])
+    const query = claimFirst(db, { ...claimArguments(claimant, projectId), except: exceptOf(claimant) })
+    const result = await db.write([...projectLock(db, projectId), { query }])
     const row = result.ok ? result.rows.at(-1)?.[0] : undefined
     if (row) return toClaim(row)
   }
   return undefined
 }
 
-/** The project of the oldest that waits, among those that have room: a hint, since the claim looks again. */
-async function findProjectWithWork(db: Database, { runningPerProject, except }: Claimant): Promise<string | undefined> {
+function exceptOf({ except = [] }: Claimant): string {
+  return JSON.stringify(except)
+}
+
+const projectWithWork = fixedQuery((db, { most, except }: { most: number; except: string }) => {
   const now = databaseNow(db.dialect)
-  const mine = except?.length ? except : ['']
-  const row = await db.query
+  const mine = textsOf(db.dialect, except)
+  return db.query
     .selectFrom('interactions')
     .select('project_id')
     .where('status', '=', sql.lit('running'))
     .groupBy('project_id')
-    .having((eb) => eb(eb.fn.countAll().filterWhere('lease_until', '>', now), '<', runningPerProject))
+    .having((eb) => eb(eb.fn.countAll().filterWhere('lease_until', '>', now), '<', most))
     .having((eb) =>
       eb(eb.fn.countAll().filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine), '>', 0),
     )
     .orderBy((eb) => eb.fn.min('id').filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine))
     .limit(1)
-    .executeTakeFirst()
-  return row?.project_id
+})
+
+/** The project of the oldest that waits, among those that have room: a hint, since the claim looks again. */
+async function findProjectWithWork(db: Database, claimant: Claimant): Promise<string | undefined> {
+  const query = projectWithWork(db, { most: claimant.runningPerProject, except: exceptOf(claimant) })
+  return (await db.query.executeQuery(query)).rows[0]?.project_id
 }
 
 /** Prolongs this owner's leases on these interactions; returns the ids that are still its own, with their epochs. */
@@ -174,7 +181,7 @@ export async function renewLeases(
       query: db.query
         .updateTable('interactions')
         .set({ lease_until: fromNow(db.dialect, leaseMs) })
-        .where('id', 'in', ids)
+        .where('id', 'in', textsOf(db.dialect, JSON.stringify(ids)))
         .where('lease_owner', '=', owner)
         .where('status', '=', sql.lit('running'))
         .returning(['id', 'epoch'])

@@ -5,6 +5,7 @@
 import { sql } from 'kysely'
 import type { Delivery, WebhookLog, WebhookState } from '../domain/webhook.ts'
 import { databaseNow, fromNow } from './clock.ts'
+import { textsOf } from './lists.ts'
 import type { Database, Statement } from './port.ts'
 
 /** A webhook that was claimed: to be told now. */
@@ -48,15 +49,17 @@ export async function claimDueWebhook(
   leaseMs: number,
   except: readonly string[],
 ): Promise<DueWebhook | undefined> {
-  let due = db.query
+  const row = await db.query
     .selectFrom('webhooks as w')
     .innerJoin('interactions as i', 'i.id', 'w.interaction_id')
     .select(['w.interaction_id', 'w.project_id', 'w.url', 'w.revision', 'w.attempts'])
     .where('w.state', '=', sql.lit('pending'))
     .where('w.next_at', '<=', databaseNow(db.dialect))
     .where('i.status', '<>', sql.lit('running'))
-  if (except.length > 0) due = due.where('w.project_id', 'not in', except)
-  const row = await due.orderBy('w.next_at').limit(1).executeTakeFirst()
+    .where('w.project_id', 'not in', textsOf(db.dialect, JSON.stringify(except)))
+    .orderBy('w.next_at')
+    .limit(1)
+    .executeTakeFirst()
   if (!row) return undefined
   const attempts = Number(row.attempts)
   const claim = db.query

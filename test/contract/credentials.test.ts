@@ -147,11 +147,12 @@ describe('a credential', () => {
     for (const { text } of answers) expect(text).not.toContain(SECRET)
     expect(server.output()).not.toContain(SECRET)
     const files = readdirSync(server.dataDir, { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
-    expect(files.map((file) => file.name)).toContain('errand.db')
-    for (const file of files) {
-      const content = readFileSync(join(file.parentPath, file.name))
-      expect(content.includes(SECRET), file.name).toBe(false)
-      expect(content.includes(Buffer.from(SECRET).toString('base64').slice(0, 24)), file.name).toBe(false)
+    const contents = files.map((file) => readFileSync(join(file.parentPath, file.name), 'latin1'))
+    const stored = await server.stored.text()
+    expect(stored).toContain('bearer')
+    for (const content of [...contents, stored]) {
+      expect(content).not.toContain(SECRET)
+      expect(content).not.toContain(Buffer.from(SECRET).toString('base64').slice(0, 24))
     }
   })
 })

@@ -11,7 +11,6 @@ import {
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { AwsV4Signer } from 'aws4fetch'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -137,12 +136,11 @@ describe('a file by s3://', () => {
     expect(answer.status, answer.text).toBe(200)
     const signature = new URL(signed, store.url).searchParams.get('X-Amz-Signature')!
     expect(signature).toMatch(/^[0-9a-f]{64}$/)
-    const db = new DatabaseSync(join(server.dataDir, 'errand.db'), { readOnly: true })
-    const rows = ['specs', 'events', 'turns', 'audit'].map((table) =>
-      JSON.stringify(db.prepare(`select * from ${table} where interaction_id = ?`).all(body.interactionId)),
-    )
-    const audit = db.prepare('select kind, host, outcome from audit where interaction_id = ?').all(body.interactionId)
-    db.close()
+    const rowsOf = (columns: string, table: string) =>
+      server.stored.query(`select ${columns} from ${table} where interaction_id = ?`, body.interactionId)
+    const tables = await Promise.all(['specs', 'events', 'turns', 'audit'].map((table) => rowsOf('*', table)))
+    const rows = tables.map((found) => JSON.stringify(found))
+    const audit = await rowsOf('kind, host, outcome', 'audit')
     expect(audit).toEqual([{ kind: 'file', host: '127.0.0.1', outcome: 'dialled' }])
     const places = [...rows, answer.text, server.output(), JSON.stringify(provider.requests.at(-1)!.body)]
     for (const text of places) expect(text).not.toMatch(new RegExp(`${signature}|X-Amz|READER_KEY`))

@@ -5,7 +5,6 @@ import { createServer, type Server as HttpServer, type ServerResponse } from 'no
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { auditOf } from '../support/audit.ts'
@@ -115,10 +114,7 @@ describe('a file by URL', () => {
     ])
     expect((await server.request('DELETE', `${PATH}/${body.interactionId}`)).status).toBe(200)
     expect((await server.get(`${PATH}/${body.interactionId}/audit`)).status).toBe(404)
-    const db = new DatabaseSync(join(server.dataDir, 'errand.db'), { readOnly: true })
-    const left = db.prepare('select count(*) as rows from audit where interaction_id = ?').get(body.interactionId)
-    db.close()
-    expect(left).toEqual({ rows: 0 })
+    expect(await server.stored.query('select * from audit where interaction_id = ?', body.interactionId)).toEqual([])
   })
 
   it('is told in stages, and its address is shown and kept nowhere', async () => {
@@ -132,9 +128,8 @@ describe('a file by URL', () => {
     expect(stages.slice(0, 4)).toEqual(['queued', 'working', 'provisioning', 'working'])
     expect(events.at(-1)?.data.status).toBe('completed')
     expect(asked).toContain('/signed.csv?X-Signature=s3cret')
-    const db = new DatabaseSync(join(server.dataDir, 'errand.db'), { readOnly: true })
-    const { spec } = db.prepare('select spec from specs where interaction_id = ?').get(id) as { spec: string }
-    db.close()
+    const [row] = await server.stored.query('select spec from specs where interaction_id = ?', id)
+    const spec = row!.spec as string
     expect(JSON.parse(spec)).toMatchObject({ inputFiles: [{ name: 'a.csv', size: 1, mimeType: 'text/csv' }] })
     const places = [JSON.stringify(events), (await server.get(`${PATH}/${id}`)).text, spec, server.output()]
     places.push(JSON.stringify(provider.requests.at(-1)!.body))

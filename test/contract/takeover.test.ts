@@ -1,7 +1,6 @@
 /** What a run keeps when its server goes and the next one takes it up: files in, files out, and the step that runs. */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -118,9 +117,8 @@ test('a run whose stored turns can not be read ends as failed, and is not claime
   await seen(id, ({ event }) => event === 'tool_result')
   const { dataDir, key } = server
   await server.stop('SIGKILL')
-  const db = new DatabaseSync(join(dataDir, 'errand.db'))
-  expect(db.prepare("update turns set message = 'no json' where interaction_id = ?").run(id).changes).toBe(1)
-  db.close()
+  const broken = "update turns set message = 'no json' where interaction_id = ? returning turn"
+  expect(await server.stored.query(broken, id)).toHaveLength(1)
   server = await startServer({ provider, dataDir, key, env: LEASE })
   const body = await ended(id)
   expect(body).toMatchObject({ status: 'failed', error: { code: 'internal' } })

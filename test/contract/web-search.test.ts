@@ -1,6 +1,5 @@
 /** `web_search` end to end: a run that searches a real SearXNG-shaped server, its audit, and a server that has none. */
-import { readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { auditOf } from '../support/audit.ts'
@@ -155,14 +154,11 @@ it('a key is used, and stands in nothing that is kept or shown', async () => {
     )(calls, TOOLS)
     expect(outputs[0]).toMatch(/refused this server/)
     expect(service.asked.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${KEY}`, `Bearer ${KEY}`])
-    const stored = await readFile(join(hosted.dataDir, 'errand.db'), 'latin1')
-    const log = await readFile(join(hosted.dataDir, 'errand.db-wal'), 'latin1').catch(() => '')
     for (const place of [
       JSON.stringify(body),
       JSON.stringify(provider.requests.at(-1)!.body),
       hosted.output(),
-      stored,
-      log,
+      await hosted.stored.text(),
     ]) {
       expect(place).not.toContain(KEY)
     }

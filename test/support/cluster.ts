@@ -3,6 +3,7 @@
  * unprivileged user (it refuses to be root's) and without fsync. Debian's package has its programs outside of PATH.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,6 +20,8 @@ const ADMIN = 'admin'
 const OWNER = 'errand'
 
 export interface Cluster {
+  /** Where its socket is: what `createDatabaseIn` needs, in another process too. */
+  readonly directory: string
   /** The address of a new, empty database, for the role that owns it. */
   createDatabase(settings?: string): Promise<string>
   stop(): Promise<void>
@@ -44,6 +47,7 @@ export async function startCluster(programs: string): Promise<Cluster> {
   await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
 
   const settings = ['listen_addresses=', `unix_socket_directories=${dir}`, 'fsync=off', 'deadlock_timeout=20ms']
+  settings.push('max_connections=400')
   // Refused statements are what tests are about, and no news.
   settings.push('log_min_messages=log')
   const options = settings.flatMap((setting) => ['-c', setting])
@@ -54,21 +58,10 @@ export async function startCluster(programs: string): Promise<Cluster> {
   })
   await ready(server)
 
-  async function asAdmin(statement: string): Promise<void> {
-    const client = new pg.Client(address(dir, 'postgres', ADMIN))
-    await client.connect()
-    await client.query(statement)
-    await client.end()
-  }
-
-  await asAdmin(`create role ${OWNER} login`)
-  let databases = 0
+  await asAdmin(dir, `create role ${OWNER} login`)
   return {
-    async createDatabase(settings = "encoding 'UTF8'") {
-      const name = `test${++databases}`
-      await asAdmin(`create database ${name} owner ${OWNER} template template0 ${settings}`)
-      return address(dir, name, OWNER)
-    },
+    directory: dir,
+    createDatabase: (settings) => createDatabaseIn(dir, settings),
     async stop() {
       const exited = once(server, 'exit')
       server.kill('SIGINT')
@@ -76,6 +69,20 @@ export async function startCluster(programs: string): Promise<Cluster> {
       rmSync(dir, { recursive: true })
     },
   }
+}
+
+/** The address of a new, empty database in the cluster there, for the role that owns it. */
+export async function createDatabaseIn(directory: string, settings = "encoding 'UTF8'"): Promise<string> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await asAdmin(directory, `create database ${name} owner ${OWNER} template template0 ${settings}`)
+  return address(directory, name, OWNER)
+}
+
+async function asAdmin(directory: string, statement: string): Promise<void> {
+  const client = new pg.Client(address(directory, 'postgres', ADMIN))
+  await client.connect()
+  await client.query(statement)
+  await client.end()
 }
 
 function address(dir: string, database: string, role: string): string {

@@ -13,7 +13,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import type { FakeProvider } from '../fake-provider.ts'
+import { createDatabaseIn } from './cluster.ts'
 import { readSse, type WireEvent } from './sse.ts'
+import { lookInto, type Stored } from './stored.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
 const START_TIMEOUT_MS = 60_000
@@ -27,7 +29,7 @@ export interface ServerOptions {
   readonly dataDir?: string
   /** The key of that earlier server, or of another on the same database. */
   readonly key?: string
-  /** A Postgres database to be a node on; without it SQLite in the data dir. */
+  /** A Postgres database to be a node on; without it SQLite in the data dir, and in the project `postgres` a new one. */
   readonly database?: string
 }
 
@@ -59,6 +61,7 @@ export interface Server {
   readonly process: ChildProcess
   /** All that it printed on stdout and stderr. */
   output(): string
+  readonly stored: Stored
   request(method: string, path: string, body?: unknown, headers?: HeaderMap): Promise<Answer>
   get(path: string, headers?: HeaderMap): Promise<Answer>
   post(path: string, body?: unknown, headers?: HeaderMap): Promise<Answer>
@@ -72,15 +75,28 @@ export interface Server {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
+/** In the project `postgres`: the database of each data dir, for a server that starts again on it. */
+const databases = new Map<string, string>()
+
+async function databaseFor(dataDir: string): Promise<string | undefined> {
+  // Benches start servers, too.
+  const cluster = process.env.VITEST ? (await import('vitest')).inject('postgres') : undefined
+  if (cluster === undefined) return undefined
+  const database = databases.get(dataDir) ?? (await createDatabaseIn(cluster))
+  databases.set(dataDir, database)
+  return database
+}
+
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'errand-test-')))
+  const database = options.database ?? (await databaseFor(dataDir))
   const configFile = join(dataDir, 'errand.yaml')
   if (!options.dataDir || options.config) await writeFile(configFile, stringify(configuration(options)))
   const env = cleanEnv({
     ERRAND_CONFIG: configFile,
     ERRAND_DATA_DIR: dataDir,
     ERRAND_PORT: '0',
-    ...nodeEnv(options),
+    ...nodeEnv(database),
     ...options.env,
   })
   const child = spawn(process.execPath, [MAIN, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -117,6 +133,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     dataDir,
     process: child,
     output: () => output,
+    stored: lookInto(dataDir, database),
     request,
     get: (path, headers) => request('GET', path, undefined, headers),
     post: (path, body, headers) => request('POST', path, body, headers),
@@ -203,7 +220,7 @@ function configuration({ provider, config }: ServerOptions): object {
 }
 
 /** What all nodes on a database have in common. */
-function nodeEnv({ database }: ServerOptions): HeaderMap {
+function nodeEnv(database: string | undefined): HeaderMap {
   return database === undefined
     ? {}
     : { ERRAND_DATABASE_URL: database, ERRAND_SECRET: 'the secret of all nodes of a test' }

@@ -55,7 +55,7 @@ onEveryBackend((backend) => {
     allowPrivate = [`127.0.0.1:${receiver.port}`],
   ) {
     const webhooks = openWebhooks({
-      parts: { db, vault, log, now: Date.now, egress: guard({ allowPrivate }) },
+      parts: { db, vault, log, now: Date.now, observe: () => {}, egress: guard({ allowPrivate }) },
       secretOf: (project) => webhookSecret(SECRET, project),
       encode: ({ id, status }, revision) => ({ type: `interaction.${status}`, data: { id, revision } }),
       delaysMs,
@@ -200,7 +200,14 @@ onEveryBackend((backend) => {
     const held: string[] = []
     for (let i = 0; i < 20; i++) held.push(await over(db))
     const webhooks = openWebhooks({
-      parts: { db, vault, log, now: Date.now, egress: guard({ allowPrivate: [`127.0.0.1:${receiver.port}`] }) },
+      parts: {
+        db,
+        vault,
+        log,
+        now: Date.now,
+        observe: () => {},
+        egress: guard({ allowPrivate: [`127.0.0.1:${receiver.port}`] }),
+      },
       secretOf: (project) => webhookSecret(SECRET, project),
       encode: ({ projectId }) => ({ speed: projectId === PROJECT ? 'slow' : 'fast' }),
     })

@@ -1,0 +1,66 @@
+/** What a server has stored, looked at behind its back, whichever database it has. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+
+export type StoredRow = Record<string, unknown>
+
+export interface Stored {
+  /** Runs one statement, with `?` where a parameter goes; the rows that it returns. */
+  query(sql: string, ...parameters: (string | null)[]): Promise<StoredRow[]>
+  /** All that is stored, as text to look for something in. */
+  text(): Promise<string>
+}
+
+const INT8 = 20
+
+/** `database`: a Postgres address; without one, SQLite in that data dir. */
+export function lookInto(dataDir: string, database: string | undefined): Stored {
+  return database === undefined ? inSqlite(join(dataDir, 'errand.db')) : inPostgres(database)
+}
+
+function inSqlite(file: string): Stored {
+  return {
+    async query(sql, ...parameters) {
+      const db = new DatabaseSync(file)
+      try {
+        return db.prepare(sql).all(...parameters) as StoredRow[]
+      } finally {
+        db.close()
+      }
+    },
+    text: async () =>
+      [file, `${file}-wal`].map((path) => (existsSync(path) ? readFileSync(path, 'latin1') : '')).join(),
+  }
+}
+
+function inPostgres(url: string): Stored {
+  async function query(sql: string, ...parameters: (string | null)[]): Promise<StoredRow[]> {
+    const types = { getTypeParser: (oid: number) => (oid === INT8 ? Number : pg.types.getTypeParser(oid)) }
+    const client = new pg.Client({ connectionString: url, types: types as typeof pg.types })
+    await client.connect()
+    try {
+      let place = 0
+      return (
+        await client.query(
+          sql.replace(/\?/g, () => `$${++place}`),
+          parameters,
+        )
+      ).rows
+    } finally {
+      await client.end()
+    }
+  }
+  return {
+    query,
+    async text() {
+      const tables = await query("select table_name from information_schema.tables where table_schema = 'public'")
+      const rows = tables.map(({ table_name: name }) => query(`select t::text as row from ${name} t`))
+      return (await Promise.all(rows))
+        .flat()
+        .map(({ row }) => row)
+        .join('\n')
+    },
+  }
+}
