@@ -1,0 +1,89 @@
+/**
+ * R2: the server is killed while it accepts: at a random moment under many POSTs, or between storing one and answering
+ * it. What a caller has an id of exists on the next server, and ends.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkEnded, ended, ROOMY } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { figure, rounds, seeded } from '../support/prove.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { onEveryStore } from './stores.ts'
+
+const POSTS = 25
+const ROUNDS = rounds(10, 2)
+const random = seeded('R2')
+
+onEveryStore((createDatabase) => {
+  let provider: FakeProvider
+  let dataDir: string
+  let database: string | undefined
+  let server: Server
+  beforeAll(async () => {
+    provider = await openFakeProvider({ record: false })
+    provider.when(/./, () => ({ text: 'Done.' }))
+    dataDir = await mkdtemp(join(tmpdir(), 'errand-r02-'))
+    database = await createDatabase()
+    server = await start()
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await provider?.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  function start(env: Record<string, string> = {}): Promise<Server> {
+    const config = { limits: { ...ROOMY, runningPerProject: 100, queuedPerProject: 1_000 } }
+    const options = { provider, dataDir, database, config, env: { ERRAND_LEASE_S: '1', ...env } }
+    return startServer({ ...options, ...(server && { key: server.key }) })
+  }
+
+  /** All at once; the ids of those that were answered, and how many were not. */
+  async function post(at: Server, onAnswer: () => void): Promise<{ ids: string[]; cut: number }> {
+    const answers = await Promise.all(
+      Array.from({ length: POSTS }, async () => {
+        const body = { instruction: 'Once.', background: true }
+        const answer = await at.post('/v1beta/interactions', body).catch(() => undefined)
+        if (answer) onAnswer()
+        return answer
+      }),
+    )
+    const ids = answers.flatMap((answer) => (answer?.status === 200 ? [answer.body.interactionId as string] : []))
+    return { ids, cut: answers.filter((answer) => !answer).length }
+  }
+
+  test('kill -9 around accept: nothing that was acknowledged is missing', { timeout: ROUNDS * 60_000 }, async () => {
+    const tally = { posts: 0, acknowledged: 0, cut: 0 }
+    for (let round = 0; round < ROUNDS; round++) {
+      let answered = 0
+      const killAfter = random.whole(0, POSTS)
+      const posted = post(server, () => {
+        if (++answered === killAfter) server.process.kill('SIGKILL')
+      })
+      if (killAfter === 0) {
+        await sleep(random.whole(0, 60))
+        server.process.kill('SIGKILL')
+      }
+      const byChance = await posted
+      await server.stop('SIGKILL')
+      server = await start({ ERRAND_CRASH_AT: `accepted:${random.whole(1, POSTS)}` })
+      const atPoint = await post(server, () => {})
+      await server.stop('SIGKILL')
+      server = await start()
+      for (const { ids, cut } of [byChance, atPoint]) {
+        for (const id of ids) {
+          expect(await ended(server, id)).toMatchObject({ status: 'completed', output: 'Done.' })
+          await checkEnded(server, id)
+        }
+        tally.posts += POSTS
+        tally.acknowledged += ids.length
+        tally.cut += cut
+      }
+    }
+    figure('R2', 'POSTs, of which acknowledged, cut off', `${tally.posts}: ${tally.acknowledged}, ${tally.cut}`)
+    figure('R2', 'acknowledged interactions that were missing', 0)
+  })
+})
