@@ -1,0 +1,251 @@
+/**
+ * The proof, row by row: what is done to Errand, what must then hold, and which tests show it. `script/prove` runs them
+ * whole and writes docs/proof.md; every run of the suite has their short forms.
+ *
+ * A row's own test is the file here that is named for it (`r01-….test.ts`); others that show it are named in the table.
+ * A row that has neither is told as not proved.
+ */
+import { readdirSync } from 'node:fs'
+
+export interface Row {
+  /** `R…`: reliability; `S…`: security. */
+  readonly id: string
+  readonly fault: string
+  readonly pass: string
+  /** Files and directories of the repository, beside the row's own file. */
+  readonly tests?: readonly string[]
+  /** A script of the repository that belongs to the row, and must end well. */
+  readonly script?: string
+  /** What the tests do not show, where that is something. */
+  readonly gap?: string
+}
+
+export const ROWS: readonly Row[] = [
+  {
+    id: 'R1',
+    fault: 'kill -9 of the worker at a random or a named point',
+    pass: 'nothing lost or stuck; each run ends right within lease + 15 s; no finished tool call runs twice',
+  },
+  {
+    id: 'R2',
+    fault: 'kill -9 of the API around accepting',
+    pass: 'no acknowledged interaction is missing',
+  },
+  {
+    id: 'R3',
+    fault: 'a worker stopped (SIGSTOP) past its lease, then let go on',
+    pass: 'no stale write; the old worker stops within 1 s',
+  },
+  {
+    id: 'R4',
+    fault: 'Postgres killed again and again under load',
+    pass: 'nothing lost or doubled; 503 with Retry-After meanwhile; recovered within 5 s',
+  },
+  {
+    id: 'R5',
+    fault: 'the connection to Postgres cut after COMMIT was sent',
+    pass: 'no event twice',
+  },
+  {
+    id: 'R6',
+    fault: 'no space, or no inodes, under the database, the files, the sandboxes',
+    pass: 'a clean 503, or the run fails; once there is space, all goes on',
+  },
+  {
+    id: 'R7',
+    fault: 'a worker’s wall clock an hour ahead or behind',
+    pass: 'no lease stolen; deadlines right within 1 s',
+  },
+  {
+    id: 'R8',
+    fault: 'restart after restart by SIGTERM, under 20 streams',
+    pass: 'no run fails; streams go on exactly where they were; each exit within 30 s',
+  },
+  {
+    id: 'R9',
+    fault: 'an interaction that kills each worker that takes it',
+    pass: 'failed after at most 3 claims; its neighbours unaffected',
+  },
+  {
+    id: 'R10',
+    fault: 'cancelled at a random point',
+    pass: 'ended within 1 s; no process left when 200 arrives; again is the same',
+  },
+  {
+    id: 'R11',
+    fault: 'maxTurnDuration against a tree of processes that ignores SIGTERM',
+    pass: 'ends within the limit + 2 s; no process left',
+  },
+  {
+    id: 'R12',
+    fault: 'kill -9 of everything, with sandboxes open, warm and being made',
+    pass: 'no sandbox, directory, mount or control group left 30 s after the restart',
+    tests: ['test/sandbox/left-behind.test.ts'],
+  },
+  {
+    id: 'R13',
+    fault: 'a model’s provider: 429, 5xx, reset, stall, half open, cut short, characters split, error events',
+    pass: 'at most 3 tries, spread, Retry-After obeyed, the idle timeout ends a silence; nothing hangs',
+  },
+  {
+    id: 'R14',
+    fault: 'the model’s stream dies after fragments were sent',
+    pass: 'what was sent stays the beginning of the output, or the run fails; the answer never starts over',
+  },
+  {
+    id: 'R15',
+    fault: 'coming back to a stream at every event: live, finished, after a restart',
+    pass: 'no event missing, none twice',
+  },
+  {
+    id: 'R16',
+    fault: '50 clients that never read, 24 MB for each',
+    pass: 'memory grows by at most 64 MB; they are dropped within 30 s; runs unaffected',
+  },
+  {
+    id: 'R17',
+    fault: '2,000 connections that send a byte now and then',
+    pass: 'a good client’s p99 is at most twice what it was',
+  },
+  {
+    id: 'R18',
+    fault: '100 POSTs at once with one Idempotency-Key',
+    pass: 'one interaction; another body is 422; survives kill -9',
+  },
+  {
+    id: 'R19',
+    fault: '20,000 interactions, one after the other',
+    pass: 'memory does not climb; handles, connections and sandboxes stay level',
+  },
+  {
+    id: 'R20',
+    fault: 'the engine on a fake clock and store, faults by seed',
+    pass: 'in no seed is an invariant violated',
+  },
+  {
+    id: 'S1',
+    fault: 'addresses that must not be reached, in every spelling, by redirect and by name, at every way out',
+    pass: 'no canary is hit',
+    tests: [
+      'test/egress/ssrf.test.ts',
+      'test/egress/fetch.test.ts',
+      'test/egress/proxy.test.ts',
+      'test/contract/ssrf.test.ts',
+      'test/browser/hostile.test.ts',
+      'test/browser/network.test.ts',
+    ],
+    gap: 'a name that changes its address is shown at the guard, not through Chromium',
+  },
+  {
+    id: 'S2',
+    fault: 'a sandbox that wants out: TCP, UDP, names, ICMP, IPv6, the host’s loopback, abstract sockets',
+    pass: 'no packet leaves',
+    tests: [
+      'test/sandbox/network.test.ts',
+      'test/sandbox/bubblewrap/network.test.ts',
+      'test/contract/tools-isolation.test.ts',
+    ],
+  },
+  {
+    id: 'S3',
+    fault: 'ways out of a sandbox: mounts, ptrace, namespaces, /proc and /sys, setuid, devices, bpf, io_uring, files',
+    pass: 'none succeeds; no capabilities, no new privileges, seccomp on',
+    tests: [
+      'test/sandbox/escape.test.ts',
+      'test/sandbox/isolation.test.ts',
+      'test/sandbox/mounts.test.ts',
+      'test/sandbox/bubblewrap/seccomp.test.ts',
+      'test/sandbox/docker/seccomp.test.ts',
+    ],
+  },
+  {
+    id: 'S4',
+    fault: 'bombs: forks, memory, disk, inodes, descriptors, output without end',
+    pass: 'each is stopped, told to the model as what it was, and its neighbours go on',
+    tests: [
+      'test/sandbox/bombs.test.ts',
+      'test/sandbox/bubblewrap/cgroups.test.ts',
+      'test/contract/tools-limits.test.ts',
+    ],
+    script: 'script/prove-cgroup-v2',
+    gap: 'a neighbour’s p99 is measured by bench/neighbour.ts and not judged: it depends on the machine',
+  },
+  {
+    id: 'S5',
+    fault: 'names: `..`, links, FIFOs, devices, NUL, races; 500 made by chance',
+    pass: 'no byte of a canary, nothing hangs',
+    tests: ['test/sandbox/names.test.ts', 'test/sandbox/files.test.ts'],
+  },
+  {
+    id: 'S6',
+    fault: 'gzip bombs, downloads without end or in drips',
+    pass: 'stopped at the cap; memory grows by at most 100 MB',
+    tests: ['test/egress/memory.test.ts'],
+  },
+  {
+    id: 'S7',
+    fault: 'every route with another project’s, a revoked, an expired, no key',
+    pass: '401 or 404, with the body of a thing that does not exist',
+    tests: ['test/contract/auth.test.ts', 'test/contract/credentials.test.ts', 'test/http/order-of-checks.test.ts'],
+  },
+  {
+    id: 'S8',
+    fault: 'keys: looked for in the database and the log, with typos, after they were revoked',
+    pass: 'never in plain text; a typo is refused without the database; a revoked key is dead within 1 s',
+    tests: ['test/contract/auth.test.ts'],
+  },
+  {
+    id: 'S9',
+    fault: 'planted secrets, with a hijacked model in the loop',
+    pass: 'none in a sandbox, a trace, a log, an error',
+    tests: [
+      'test/mcp/secrets.test.ts',
+      'test/mcp/sign-in.test.ts',
+      'test/accounts/secrets.test.ts',
+      'test/contract/network-credentials.test.ts',
+    ],
+  },
+  {
+    id: 'S10',
+    fault:
+      'bodies: a million deep, 200,000 keys, `__proto__`, bad UTF-8, two lengths, a wrong type, a gigabyte without a key',
+    pass: '4xx within 50 ms, at most 64 KiB read before the key is judged, no 5xx',
+    tests: ['test/http/bodies.test.ts'],
+  },
+  {
+    id: 'S11',
+    fault: 'a fuzzer that reads the OpenAPI document: every route, and one after another',
+    pass: 'no answer that is not documented, no 5xx',
+  },
+  {
+    id: 'S12',
+    fault: 'events forged in a model’s text and a tool’s output; 10,000 made by chance',
+    pass: 'what is parsed is what was sent',
+    tests: ['test/http/stream.test.ts'],
+  },
+  {
+    id: 'S13',
+    fault: 'three times the rate limit',
+    pass: 'admitted: the limit ± 1, over all nodes; after Retry-After at least 99.9 % succeed',
+    tests: ['test/http/rate-limits.test.ts'],
+  },
+  {
+    id: 'S14',
+    fault: 'signed addresses with flipped bits, expired, of another project; hostile SVG and HTML files',
+    pass: 'refused; no script runs in the console’s origin',
+    tests: ['test/http/signed-urls.test.ts'],
+  },
+  {
+    id: 'S15',
+    fault: 'a hostile MCP server: without end, 100 MB, redirects to another origin, 10,000 tools',
+    pass: 'bounded; the token goes to no other origin',
+    tests: ['test/mcp/hostile.test.ts'],
+  },
+]
+
+/** The files that show a row, its own first; empty where it is not proved. Paths in the repository. */
+export function testsOf({ id, tests = [] }: Row): readonly string[] {
+  const prefix = `${id[0]!.toLowerCase()}${id.slice(1).padStart(2, '0')}-`
+  const own = readdirSync(import.meta.dirname).filter((name) => name.startsWith(prefix) && name.endsWith('.test.ts'))
+  return [...own.map((name) => `test/prove/${name}`), ...tests]
+}
