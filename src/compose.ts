@@ -35,17 +35,22 @@ import { openCatalogue } from './models/catalogue.ts'
 import { demoEntry } from './models/demo/demo.ts'
 import type { Catalogue } from './models/port.ts'
 import { createSandboxesElsewhere } from './sandbox/elsewhere.ts'
+import { observeSandboxes } from './sandbox/observed.ts'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
 import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
 import { createSearch, type SearchChoice } from './search/create-search.ts'
 import { openSkills } from './skills/open-skills.ts'
 import { createAgentStore } from './store/agents.ts'
 import { readQueue } from './store/claims.ts'
+import { observeWrites } from './store/observed.ts'
 import type { Database } from './store/port.ts'
 import { openPostgres } from './store/postgres.ts'
 import { openSqlite } from './store/sqlite.ts'
+import { countPendingWebhooks } from './store/webhooks.ts'
 import type { Log } from './telemetry/log.ts'
+import { logMoments } from './telemetry/log-moments.ts'
 import { createMetrics } from './telemetry/metrics.ts'
+import type { Observe } from './telemetry/moments.ts'
 import { createBrowserTools } from './tools/browser/browser.ts'
 import type { BrowserParts } from './tools/browser/life.ts'
 import { createMcp } from './tools/mcp/provider.ts'
@@ -107,16 +112,26 @@ export async function openErrand(config: Config, options: OpenOptions): Promise<
 }
 
 async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, closers: Closers): Promise<Errand> {
+  const metrics = createMetrics(VERSION)
+  let webhooks: Webhooks | undefined
+  const logMoment = logMoments(log)
+  const observe: Observe = (moment) => {
+    metrics.observe(moment)
+    logMoment(moment)
+    if (moment.type === 'ended') webhooks?.wake()
+  }
   const works = config.role === 'api' ? 'none' : mode === 'one-shot' ? 'own' : 'all'
   for (const sentence of warnings(config)) log.warn(sentence)
   const secret = loadSecret(config.dataDir, config.secret)
-  const db = closers.add(await openDatabase(config, log))
+  const db = observeWrites(closers.add(await openDatabase(config, log, observe)), observe)
   const blobs = closers.add(await openBlobs(config.blobs))
   const accounts = openAccounts({ db, secret })
   const vault = createVault(secret)
   const credentials = createCredentials({ db, vault })
   const [catalogue, sandboxes] = await Promise.all([
-    openCatalogue({ ...config, ownSearch: config.search.provider === 'model', env, log, demoEntry }).then(closers.add),
+    openCatalogue({ ...config, ownSearch: config.search.provider === 'model', env, log, observe, demoEntry }).then(
+      closers.add,
+    ),
     openSandboxHost(config, works, log).then(closers.add),
   ])
   const sandboxFacts = await sandboxes.facts()
@@ -141,7 +156,6 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const missingTools = TOOL_NAMES.filter((name) => !tools.includes(name)).map((name) => {
     return { name, remedy: remedyFor(name, search) }
   })
-  const metrics = createMetrics()
   const parts: EngineParts = {
     db,
     hub: createHub(),
@@ -149,7 +163,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     buckets: createBuckets(config.files, env),
     fileTypes: config.files.types,
     catalogue,
-    sandboxes,
+    sandboxes: observeSandboxes(sandboxes, observe),
     egress,
     credentials,
     vault,
@@ -160,14 +174,9 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     inside: sandboxFacts.inside,
     now: Date.now,
     log,
-    observe(moment) {
-      if (moment.type !== 'ended') return
-      metrics.interactionEnded(moment.status, moment.usage.duration_ms)
-      webhooks?.wake()
-    },
+    observe,
     onPoint,
   }
-  let webhooks: Webhooks | undefined
   const engine = closers.add(
     openEngine({
       parts,
@@ -177,7 +186,15 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
       works,
     }),
   )
-  metrics.observe({ queue: () => readQueue(db), sandboxes: async () => (await sandboxes.living()).length })
+  metrics.watch({
+    queue: () => readQueue(db),
+    webhooksPending: () => countPendingWebhooks(db),
+    sandboxes: sandboxes.counts,
+    connections: () => db.connections?.(),
+    worker: () => ({ running: engine.running, slots: works === 'none' ? 0 : config.workerSlots }),
+    models: () =>
+      catalogue.names().map((name) => ({ name, resting: catalogue.get(name)?.health?.().state === 'resting' })),
+  })
 
   // Signed addresses begin with how callers reach this server, which is only known when it listens on a port of its choice.
   let publicUrl = config.publicUrl
@@ -202,6 +219,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     signer: createSigner({ publicUrl: () => publicUrl, secret }),
     rateLimits: createRateLimits(config.limits),
     metrics,
+    observe,
     log,
   })
   closers.add(app)
@@ -266,8 +284,8 @@ function browserParts({ browser, limits }: Config, facts: SandboxFacts): Browser
   return executable === undefined ? undefined : { ...browser, executable, ceiling: limits.network }
 }
 
-function openDatabase({ databaseUrl, databasePool, dataDir }: Config, log: Log): Promise<Database> {
-  if (databaseUrl === undefined) return openSqlite(join(dataDir, 'errand.db'))
+function openDatabase({ databaseUrl, databasePool, dataDir }: Config, log: Log, observe?: Observe): Promise<Database> {
+  if (databaseUrl === undefined) return openSqlite(join(dataDir, 'errand.db'), observe)
   return openPostgres(databaseUrl, { poolSize: databasePool, log })
 }
 

@@ -1,11 +1,37 @@
 /** The log, on stderr: JSON lines for machines, short lines where a person watches. */
 import pino, { type Logger } from 'pino'
 import type { Config } from '../config.ts'
+import { logFields } from '../telemetry/log.ts'
 import { paint, printable, type Terminal } from './surroundings.ts'
 
 export function createLog(level: Config['log'], terminal: Terminal): Logger {
   const write = terminal.isTTY ? (line: string) => terminal.write(shortLine(line, terminal)) : terminal.write
-  return pino({ level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, { write })
+  const log: Logger = pino(
+    {
+      level,
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: errorFields },
+      // The log of a request has its fields already.
+      mixin: (_fields, _level, writer) => (writer === log ? logFields() : {}),
+    },
+    { write },
+  )
+  return log
+}
+
+/** What an error is, and no more of what hangs on it: libraries hang requests on theirs, with all their headers. */
+function errorFields(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { name: type, message, stack, cause } = error
+  const { code } = error as { code?: unknown }
+  return {
+    type,
+    message,
+    ...(code !== undefined && { code }),
+    stack,
+    ...(cause !== undefined && { cause: errorFields(cause) }),
+  }
 }
 
 /** For commands whose own output is what matters: they log what went wrong, and more only when asked for `debug`. */

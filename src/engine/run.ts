@@ -12,6 +12,7 @@ import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
 import { outputsTaken, readEvents } from '../store/events.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
+import { logWith } from '../telemetry/log.ts'
 import { createAuditor } from './auditor.ts'
 import { readMedia } from './media.ts'
 import { createMeter, type Meter } from './meter.ts'
@@ -53,7 +54,8 @@ export function startRun(
     meter = made
   }
   const startedAt = performance.now()
-  const finished = execute(parts, claim, spec, abort, onMeter)
+  const { id: interactionId, projectId, epoch } = claim
+  const finished = logWith({ interactionId, projectId, epoch }, () => execute(parts, claim, spec, abort, onMeter))
     .then(
       () => leavingCause(abort.signal) ?? 'ended',
       (error) => {

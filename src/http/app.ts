@@ -7,6 +7,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { z } from 'zod'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
+import { logWith } from '../telemetry/log.ts'
 import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
 import { auditRoutes } from './audit.ts'
@@ -22,10 +23,10 @@ import { healthRoutes } from './health.ts'
 import { interactionRoutes } from './interactions.ts'
 import { declaredLength, leaveUnread, readJson } from './json-body.ts'
 import { refuseOtherMethods } from './methods.ts'
-import { type CallMetrics, metricsRoutes } from './metrics.ts'
+import { type Exposition, metricsRoutes } from './metrics.ts'
 import { registerOpenApi } from './openapi.ts'
-import { pathOf } from './path.ts'
 import { answerProblem } from './problems.ts'
+import { routeOf } from './route.ts'
 import { serverRoutes } from './server.ts'
 import { continueLate, serverOptions } from './server-options.ts'
 import { skillRoutes } from './skills.ts'
@@ -35,13 +36,22 @@ import type { Codec } from './wire/codec.ts'
 export interface AppDeps
   extends Pick<
     Edge,
-    'engine' | 'agents' | 'credentials' | 'skills' | 'blobs' | 'catalogue' | 'signer' | 'rateLimits' | 'facts'
+    | 'engine'
+    | 'agents'
+    | 'credentials'
+    | 'skills'
+    | 'blobs'
+    | 'catalogue'
+    | 'signer'
+    | 'rateLimits'
+    | 'facts'
+    | 'observe'
   > {
   readonly config: Config
   readonly accounts: Accounts
   readonly log: FastifyBaseLogger
-  /** Told of every answer, and shown under /metrics where the configuration has a key for it. */
-  readonly metrics?: CallMetrics
+  /** Shown under /metrics where the configuration has a key for it. */
+  readonly metrics?: Exposition
   /** The revisions to serve; the newest is the default of callers that name none. */
   readonly revisions?: readonly Codec[]
 }
@@ -67,12 +77,12 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   validateParameters(app)
   readBodies(app, edge)
 
+  observeCalls(app, edge)
   app.addHook('onRequest', gate)
   app.addHook('onSend', async (request, reply) => {
     await giveBack(deps.rateLimits, request, reply)
     leaveUnread(request.raw, reply.raw)
   })
-  observeCalls(app, deps.metrics)
   app.addHook('preClose', async () => {
     closing.abort()
     // Node waits for connections that never sent a request, as browsers open them in advance: those have no claim on us.
@@ -106,7 +116,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
 
 /** Every field from the start, so that all requests keep one shape; the gate fills them in. */
 function decorateRequests(app: FastifyInstance): void {
-  for (const name of ['caller', 'codec', 'quota']) app.decorateRequest(name)
+  for (const name of ['caller', 'codec', 'quota', 'interactionId']) app.decorateRequest(name)
   app.decorateRequest('counted', false)
 }
 
@@ -135,21 +145,31 @@ function readBodies(app: FastifyInstance, { limits }: Edge): void {
   })
 }
 
-function observeCalls(app: FastifyInstance, metrics: AppDeps['metrics']): void {
+/** What is logged on the way of a request carries its id; at the end it has one line, and is told. */
+function observeCalls(app: FastifyInstance, { observe }: Edge): void {
+  app.addHook('onRequest', (request, _reply, done) => logWith({ requestId: request.id }, done))
   app.addHook('onResponse', async (request, reply) => {
-    // Without the patterns of its parameters; what is no route at all is one label, whoever guesses addresses.
-    const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none').replace(/\([^)]*\)/g, '')
-    metrics?.httpAnswered(request.method, route, reply.statusCode, reply.elapsedTime)
-    request.log.info(
+    const { method, caller, headers, log } = request
+    const { statusCode: status, elapsedTime } = reply
+    const route = routeOf(request)
+    observe({ type: 'http_answered', method, route, status, ms: elapsedTime })
+    log.info(
       {
-        method: request.method,
-        path: pathOf(request.url),
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime),
-        projectId: request.caller?.projectId,
-        theirRequestId: String(request.headers['x-request-id'] ?? '').slice(0, 128) || undefined,
+        method,
+        route,
+        status,
+        ms: Math.round(elapsedTime),
+        interactionId: request.interactionId ?? interactionIn(request.params),
+        projectId: caller?.projectId,
+        keyId: caller?.keyId,
+        theirRequestId: String(headers['x-request-id'] ?? '').slice(0, 128) || undefined,
       },
       'call',
     )
   })
+}
+
+function interactionIn(params: unknown): string | undefined {
+  const { id } = (params ?? {}) as { id?: unknown }
+  return typeof id === 'string' && id.startsWith('int_') ? id : undefined
 }

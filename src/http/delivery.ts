@@ -91,6 +91,7 @@ export async function streamRun(
       follow: (signal) => edge.engine.follow(request.caller.projectId, interactionId, after, signal),
       encode: (event) => request.codec.encodeEvent(event, form),
       closing: edge.closing,
+      observe: edge.observe,
     })
     if (!whole && asked.cancelOnLeave) await cancelFor(edge, request, interactionId)
   } catch (err) {

@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { Catalogue } from '../models/port.ts'
 import type { Skills } from '../skills/port.ts'
 import type { AgentStore } from '../store/agents-port.ts'
+import type { Observe } from '../telemetry/moments.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { Signer } from './signed-urls.ts'
 import type { Codec } from './wire/codec.ts'
@@ -26,6 +27,7 @@ export interface Edge {
   /** Those that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
   readonly log: FastifyBaseLogger
+  readonly observe: Observe
   /** The codec whose schemas the OpenAPI document shows: the newest. */
   readonly documented: Codec
   /** Aborts when the server closes: streams end, waiting callers are told. */

@@ -33,6 +33,8 @@ declare module 'fastify' {
     caller: Caller
     codec: Codec
     quota: Quota | undefined
+    /** That it made. */
+    interactionId: string | undefined
     /** This creation's count stands: something was created, or the count was given back already. */
     counted: boolean
   }

@@ -93,6 +93,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   })
   if (joined) await giveBack(edge.rateLimits, request, reply)
   request.counted = true
+  request.interactionId = interactionId
   reply.headers(runHeaders(interactionId))
 
   const form = formOf(query.view, preferences)

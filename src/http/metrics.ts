@@ -9,9 +9,9 @@ import type { FastifyInstance } from 'fastify'
 import { ErrandError } from '../domain/errors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-export type CallMetrics = Pick<Metrics, 'httpAnswered' | 'render'>
+export type Exposition = Pick<Metrics, 'render'>
 
-export function metricsRoutes(app: FastifyInstance, metrics: CallMetrics | undefined, key: string | undefined): void {
+export function metricsRoutes(app: FastifyInstance, metrics: Exposition | undefined, key: string | undefined): void {
   if (!metrics || key === undefined) return
   app.get('/metrics', { config: { open: true }, schema: { hide: true } }, async (request, reply) => {
     if (!same(request.headers.authorization ?? '', `Bearer ${key}`)) {
@@ -24,7 +24,7 @@ export function metricsRoutes(app: FastifyInstance, metrics: CallMetrics | undef
 
 /** Answers `GET /metrics` and nothing else. Rejects as node's `listen` does. */
 export async function openMetricsPort(
-  metrics: CallMetrics,
+  metrics: Exposition,
   address: { readonly host: string; readonly port: number },
 ): Promise<{ close(): Promise<void> }> {
   const server = createServer(async (request, response) => {

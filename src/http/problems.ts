@@ -9,7 +9,7 @@ import { BlobsUnavailable } from '../blobs/port.ts'
 import { ErrandError, type ErrorCode } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
 import { DatabaseUnavailable } from '../store/port.ts'
-import { pathOf } from './path.ts'
+import { routeOf } from './route.ts'
 
 export interface ProblemBody {
   readonly error: {
@@ -48,14 +48,15 @@ export function answerProblem(thrown: unknown, request: FastifyRequest, reply: F
   // What was not thrown on purpose is a bug, or lost infrastructure: its stack belongs in the log.
   const unexpected = !(thrown instanceof ErrandError) && error.status >= 500
   const level = unexpected ? 'error' : error.status >= 500 ? 'info' : 'debug'
+  // The message may hold the caller's words: it is for the caller alone.
   request.log[level](
     {
       ...((unexpected || error.cause !== undefined) && { err: thrown }),
       code: error.code,
       method: request.method,
-      path: pathOf(request.url),
+      route: routeOf(request),
     },
-    error.message,
+    'refused',
   )
   if (error.retryAfterS !== undefined) reply.header('Retry-After', String(error.retryAfterS))
   if (error.status === 401) reply.header('WWW-Authenticate', 'ApiKey realm="errand"')

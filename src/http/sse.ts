@@ -7,6 +7,7 @@
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { StoredEvent } from '../domain/event.ts'
+import type { Observe } from '../telemetry/moments.ts'
 import type { Frame } from './wire/codec.ts'
 
 const KEEP_ALIVE_MS = 15_000
@@ -27,6 +28,7 @@ export interface EventStream {
   readonly encode: (event: StoredEvent) => Frame | undefined
   /** Aborts when the server closes: the stream ends where it is. */
   readonly closing: AbortSignal
+  readonly observe: Observe
 }
 
 export function frame(seq: number, { type, data }: Frame): string {
@@ -34,7 +36,15 @@ export function frame(seq: number, { type, data }: Frame): string {
 }
 
 /** Resolves when the response has ended: true after the last event or at closing, false where the reader went away. */
-export async function sendEvents({ response, headers, follow, encode, closing }: EventStream): Promise<boolean> {
+export async function sendEvents({
+  response,
+  headers,
+  follow,
+  encode,
+  closing,
+  observe,
+}: EventStream): Promise<boolean> {
+  observe({ type: 'stream_opened' })
   const reader = watchReader(response)
   const signal = AbortSignal.any([reader.gone, closing])
   response.writeHead(200, { ...headers, ...STREAM_HEADERS })
@@ -57,12 +67,13 @@ export async function sendEvents({ response, headers, follow, encode, closing }:
   } finally {
     clearImmediate(early)
     reader.release()
+    observe({ type: 'stream_closed', cause: reader.isSlow() ? 'slow' : reader.gone.aborted ? 'gone' : 'whole' })
   }
   return !reader.gone.aborted
 }
 
 /** Keeps the connection alive, and notices when nobody reads any more. */
-function watchReader(response: ServerResponse): { gone: AbortSignal; release(): void } {
+function watchReader(response: ServerResponse): { gone: AbortSignal; isSlow(): boolean; release(): void } {
   const gone = new AbortController()
   let stuck = 0
   const onDrain = () => {
@@ -79,6 +90,7 @@ function watchReader(response: ServerResponse): { gone: AbortSignal; release(): 
   if (response.destroyed || response.socket?.destroyed) gone.abort()
   return {
     gone: gone.signal,
+    isSlow: () => stuck >= STUCK_TICKS,
     release() {
       clearInterval(timer)
       response.off('drain', onDrain).off('close', onClose)

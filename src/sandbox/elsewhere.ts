@@ -9,6 +9,7 @@ export function createSandboxesElsewhere(driver: string): Sandboxes {
     },
     async destroy() {},
     living: async () => [],
+    counts: async () => ({ open: 0, warm: 0 }),
     facts: async () => ({ driver, enforced: [], notEnforced: [], probes: [], inside: '', browser: undefined }),
     async close() {},
   }

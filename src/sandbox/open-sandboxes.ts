@@ -173,6 +173,10 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
     async living() {
       return (await (await connectionOrUnavailable()).start({ op: 'living' }).done).living ?? []
     },
+    async counts() {
+      const { living = [], warm = 0 } = await (await connectionOrUnavailable()).start({ op: 'living' }).done
+      return { open: living.length, warm }
+    },
     async facts() {
       return (await (await connectionOrUnavailable()).start({ op: 'facts' }).done).facts!
     },

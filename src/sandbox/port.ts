@@ -168,6 +168,8 @@ export interface Sandboxes {
   destroy(interactionId: string): Promise<void>
   /** The interactions that have a living sandbox: for the reaper. */
   living(): Promise<string[]>
+  /** `open`: interactions that have any; `warm`: sandboxes that are ready and unused. */
+  counts(): Promise<{ readonly open: number; readonly warm: number }>
   facts(): Promise<SandboxFacts>
   close(): Promise<void>
 }

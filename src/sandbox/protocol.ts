@@ -71,6 +71,8 @@ export type Done = Partial<ExecDone> & {
   /** Of `open`: whether the sandbox was made now. */
   fresh?: boolean
   living?: string[]
+  /** With `living`: how many are ready and unused. */
+  warm?: number
   facts?: SandboxFacts
   /** Of `hello`: false where the host was started with another program or other settings that it cannot change. */
   welcome?: boolean

@@ -49,6 +49,8 @@ export interface Database {
    * database is `walled`, a query that forgets the project finds none of another's rows, and can't write any.
    */
   forProject(projectId: string): Database
+  /** Of the pool, where there is one: all, those that nobody uses, and who waits for one. */
+  connections?(): { readonly open: number; readonly idle: number; readonly waiting: number }
   close(): Promise<void>
 }
 

@@ -35,6 +35,8 @@ export interface Pool {
   release(client: pg.PoolClient): void
   /** What went wrong on a connection: DatabaseUnavailable where that passes, else the error itself, which is a bug. */
   explain(error: unknown): unknown
+  /** All, those that nobody uses, and who waits for one. */
+  counts(): { readonly open: number; readonly idle: number; readonly waiting: number }
   /** Waits for what is under way, refuses what comes. */
   close(): Promise<void>
 }
@@ -94,6 +96,7 @@ export function openPool(url: string, { size, log }: PoolOptions): Pool {
       client.release(client.getTransactionStatus() !== 'I' || isOld(client))
     },
     explain,
+    counts: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close() {
       closing ??= drain()
       return closing

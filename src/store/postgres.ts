@@ -51,6 +51,7 @@ export async function openPostgres(
         }
       },
       forProject: (projectId) => seenBy(scopeOf(projectId)),
+      connections: pool.counts,
       close,
     }
   }

@@ -10,6 +10,7 @@ import { chmodSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Kysely, SqliteDialect } from 'kysely'
+import type { Observe } from '../telemetry/moments.ts'
 import { MIGRATIONS, newerSchema } from './migrations.ts'
 import { type Database, DatabaseUnavailable, type Statement, type Write, type WriteResult } from './port.ts'
 import type { BatchReply, BatchRequest } from './sqlite-writer.ts'
@@ -18,12 +19,12 @@ import type { Tables } from './tables.ts'
 const BUSY_TIMEOUT_MS = 10_000
 
 /** Opens (and makes, and brings up to date) the database file. Throws where the file can't be used. */
-export async function openSqlite(file: string): Promise<Database> {
+export async function openSqlite(file: string, observe?: Observe): Promise<Database> {
   prepareFile(file)
   const reader = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   reader.exec('PRAGMA query_only = 1; PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456')
   const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: preparing(reader) }) })
-  const writer = openWriter(file)
+  const writer = openWriter(file, observe)
   const database: Database = {
     dialect: 'sqlite',
     walled: false,
@@ -97,7 +98,7 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
-function openWriter(file: string) {
+function openWriter(file: string, observe?: Observe) {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const worker = new Worker(new URL(`./sqlite-writer.${extension}`, import.meta.url), {
     workerData: { file, busyTimeoutMs: BUSY_TIMEOUT_MS },
@@ -157,6 +158,7 @@ function openWriter(file: string) {
     if (batch.length > 0) {
       inFlight = batch
       worker.postMessage(request)
+      observe?.({ type: 'database_committed', writes: batch.length })
     } else schedule()
   }
 

@@ -134,3 +134,15 @@ export async function readWebhookLog(db: Database, interactionId: string): Promi
     })),
   }
 }
+
+/** How many are yet to be delivered of interactions that are over. */
+export async function countPendingWebhooks(db: Database): Promise<number> {
+  const { count } = await db.query
+    .selectFrom('webhooks as w')
+    .innerJoin('interactions as i', 'i.id', 'w.interaction_id')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('w.state', '=', sql.lit('pending'))
+    .where('i.status', '<>', sql.lit('running'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}

@@ -300,6 +300,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     log: pino({ level: 'silent' }),
   })
   const app = await createApp({
+    observe: () => {},
     config: { limits, publicUrl: 'https://errand.example', tls: undefined, metrics: {}, mcp: {} } as Config,
     engine,
     accounts: ACCOUNTS,

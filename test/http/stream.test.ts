@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { encodeEvent, type StoredEvent } from '../../src/domain/event.ts'
 import { frame, sendEvents } from '../../src/http/sse.ts'
+import type { Moment } from '../../src/telemetry/moments.ts'
 import { readSse } from '../support/sse.ts'
 import { createScriptedEngine, type Edge, KEY, openEdge } from './edge.ts'
 import { open } from './raw.ts'
@@ -123,6 +124,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const big: StoredEvent = { seq: 1, type: 'partial_output', data: JSON.stringify({ text: 'x'.repeat(8_000_000) }) }
   let sent = 0
+  const told: Moment[] = []
   let dropped: Promise<boolean> | undefined
   const server = createServer((_request, response) => {
     dropped = sendEvents({
@@ -136,6 +138,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
       },
       encode: (event) => event,
       closing: new AbortController().signal,
+      observe: (moment) => told.push(moment),
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -147,6 +150,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
   expect(sent).toBe(1)
   vi.advanceTimersByTime(15_000)
   expect(await dropped).toBe(false)
+  expect(told).toEqual([{ type: 'stream_opened' }, { type: 'stream_closed', cause: 'slow' }])
   // Nothing more was asked of the log while nobody read.
   expect(sent).toBe(1)
   socket.destroy()

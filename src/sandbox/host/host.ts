@@ -28,6 +28,8 @@ export interface Host {
   destroy(interactionId: string, name?: string, epoch?: number): Promise<void>
   /** Interactions with a sandbox. */
   living(): string[]
+  /** Sandboxes that are ready and unused. */
+  warm(): number
   configure(settings: HostSettings): void
   close(): Promise<void>
 }
@@ -144,6 +146,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
       await Promise.all([...living].filter(([place, entry]) => wanted(entry, place)).map(([, { end }]) => end()))
     },
     living: () => [...new Set([...living.values()].map(({ interactionId }) => interactionId))],
+    warm: () => pool.warm,
     configure(next) {
       settings = next
       pool.refill()

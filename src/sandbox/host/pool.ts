@@ -13,6 +13,8 @@ import { createRunner, type Runner } from './runner.ts'
 export interface Pool {
   /** A runner of one's own, with what ends it and gives its place back. Throws SandboxError `unavailable`. */
   take(shape: CellShape, signal: AbortSignal): Promise<{ runner: Runner; end: () => Promise<void> }>
+  /** Ready and unused. */
+  readonly warm: number
   /** Brings the warm ones in line with the settings. */
   refill(): void
   close(): Promise<void>
@@ -106,6 +108,9 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
         leave()
         throw new SandboxError('unavailable', `No sandbox could be started: ${(error as Error).message}`, error)
       }
+    },
+    get warm() {
+      return warm.size
     },
     async close() {
       closed = true

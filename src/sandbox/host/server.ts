@@ -69,7 +69,7 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
         await host.destroy(request.sandbox, request.name, request.epoch)
         return { op: 'done' }
       case 'living':
-        return { op: 'done', living: host.living() }
+        return { op: 'done', living: host.living(), warm: host.warm() }
       case 'facts':
         return { op: 'done', facts: options.facts }
       case 'close':

@@ -1,0 +1,23 @@
+/** Sandboxes whose opening is told as moments. */
+import type { Observe } from '../telemetry/moments.ts'
+import { SandboxError, type Sandboxes } from './port.ts'
+
+export function observeSandboxes(sandboxes: Sandboxes, observe: Observe): Sandboxes {
+  return {
+    ...sandboxes,
+    async open(spec, signal) {
+      const startedAt = performance.now()
+      const { interactionId: id, epoch, name = 'main' } = spec
+      const told = { type: 'sandbox_opened', run: { id, epoch }, name } as const
+      try {
+        const sandbox = await sandboxes.open(spec, signal)
+        observe({ ...told, fresh: sandbox.fresh, ms: performance.now() - startedAt })
+        return sandbox
+      } catch (error) {
+        const code = error instanceof SandboxError ? error.code : 'unavailable'
+        observe({ ...told, fresh: false, error: code, ms: performance.now() - startedAt })
+        throw error
+      }
+    },
+  }
+}

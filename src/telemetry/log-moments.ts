@@ -1,0 +1,17 @@
+/** What the log tells of interactions beside what goes wrong: that one was taken up by another worker, and every end. */
+import type { Log } from './log.ts'
+import type { Observe } from './moments.ts'
+
+export function logMoments(log: Log): Observe {
+  return (moment) => {
+    if (moment.type === 'claimed' && moment.run.epoch > 1) {
+      const { id: interactionId, projectId, epoch } = moment.run
+      log.info({ interactionId, projectId, epoch }, 'took an interaction up')
+    }
+    if (moment.type === 'ended') {
+      const { interactionId, status, code, stopReason, usage } = moment
+      const { duration_ms: ms, model_calls: modelCalls, tool_calls: toolCalls } = usage
+      log.info({ interactionId, status, code, stopReason, ms, modelCalls, toolCalls }, 'an interaction ended')
+    }
+  }
+}
