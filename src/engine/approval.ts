@@ -3,21 +3,27 @@
  *
  *   tool_call ─▶ approval_required, stage requires_action ─▶ (decision in the database) ─▶ approval_decided, stage working ─▶ act
  *
- * The decision is written by whoever heard it, on any node; the worker reads it on a hint or by its poll. Before
- * `approval_decided` stands in the log nothing was done, so a worker that takes the run up waits again, or finds the
- * decision that came meanwhile.
+ * The decision is written by whoever heard it, on any node; the worker reads it on a hint or by its poll. Until then
+ * the run is parked: it keeps its lease, its sandboxes and its connections, for they hold what can't be made again, but
+ * neither a slot of its worker nor a place among those of its project that may run at once. Before `approval_decided`
+ * stands in the log nothing was done, so a worker that takes the run up waits again, or finds the decision that came
+ * meanwhile.
  */
 import { ErrandError } from '../domain/errors.ts'
 import type { PendingApproval } from '../domain/fold.ts'
 import { type Decision, insertDecisions, readDecisions } from '../store/approvals.ts'
+import { forgiveStatement } from '../store/claims.ts'
 import type { Database } from '../store/port.ts'
 import type { Hub } from './hub.ts'
 import type { Recorder } from './recorder.ts'
+import type { Place } from './slots.ts'
 
 const POLL_MS = 1_000
 
 export interface ApprovalContext {
   readonly interactionId: string
+  readonly epoch: number
+  readonly place: Place
   readonly db: Database
   readonly hub: Hub
   readonly recorder: Recorder
@@ -30,18 +36,21 @@ export async function awaitApproval(
   call: PendingApproval,
   asked: boolean,
 ): Promise<Decision> {
-  const { recorder } = context
+  const { db, recorder, place, signal } = context
   if (!asked) recorder.append({ type: 'approval_required', ...call })
   recorder.append({ type: 'stage', stage: 'requires_action' })
+  recorder.attach(() => forgiveStatement(db, { id: context.interactionId, epoch: context.epoch }))
   await recorder.flush()
   const decision = await waitForDecision(context, call.step)
+  await place.retake(signal)
   recorder.append({ type: 'approval_decided', ...decision })
   recorder.append({ type: 'stage', stage: 'working' })
   await recorder.flush()
   return decision
 }
 
-async function waitForDecision({ interactionId, db, hub, signal }: ApprovalContext, step: number): Promise<Decision> {
+async function waitForDecision(context: ApprovalContext, step: number): Promise<Decision> {
+  const { interactionId, db, hub, place, signal } = context
   let hint = Promise.withResolvers<void>()
   const unsubscribe = hub.subscribe(interactionId, () => hint.resolve())
   const onAbort = () => hint.resolve()
@@ -51,6 +60,7 @@ async function waitForDecision({ interactionId, db, hub, signal }: ApprovalConte
       if (signal.aborted) throw signal.reason
       const found = await findDecision(db, interactionId, step)
       if (found) return found
+      place.giveUp()
       const timer = setTimeout(() => hint.resolve(), POLL_MS)
       await hint.promise
       clearTimeout(timer)

@@ -23,6 +23,7 @@ import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
 import { createRedactor } from './redactor.ts'
 import { NOTHING_RESTORED, type Restored, restore } from './restore.ts'
 import { settle } from './settle.ts'
+import type { Place } from './slots.ts'
 import { Stop, type StopCause, stopCause } from './stop.ts'
 import { work } from './work.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
@@ -41,11 +42,12 @@ export interface Run {
   readonly finished: Promise<void>
 }
 
-/** Starts the run. `handOver` is called where it stopped at shutdown and somebody else may go on. */
+/** Starts the run, in that place. `handOver` is called where it stopped at shutdown and somebody else may go on. */
 export function startRun(
   parts: EngineParts,
   claim: Claim,
   spec: RunSpec,
+  place: Place,
   handOver: (claim: Claim) => Promise<void>,
 ): Run {
   const abort = new AbortController()
@@ -55,7 +57,9 @@ export function startRun(
   }
   const startedAt = performance.now()
   const { id: interactionId, projectId, epoch } = claim
-  const finished = logWith({ interactionId, projectId, epoch }, () => execute(parts, claim, spec, abort, onMeter))
+  const finished = logWith({ interactionId, projectId, epoch }, () =>
+    execute(parts, claim, spec, place, abort, onMeter),
+  )
     .then(
       () => leavingCause(abort.signal) ?? 'ended',
       (error) => {
@@ -87,6 +91,7 @@ async function execute(
   parts: EngineParts,
   claim: Claim,
   spec: RunSpec,
+  place: Place,
   abort: AbortController,
   onMeter: (meter: Meter) => void,
 ): Promise<void> {
@@ -126,6 +131,7 @@ async function execute(
         parts,
         claim,
         spec,
+        place,
         recorder,
         meter,
         workspace,

@@ -18,6 +18,7 @@ import type { EngineParts } from './parts.ts'
 import { type Recorder, RecorderLost } from './recorder.ts'
 import type { Redactor } from './redactor.ts'
 import type { Restored } from './restore.ts'
+import type { Place } from './slots.ts'
 import { stopCause } from './stop.ts'
 import { openToolbox, type Toolbox } from './toolbox.ts'
 import type { Workspace } from './workspace.ts'
@@ -28,6 +29,8 @@ export interface Work {
   readonly claim: Claim
   /** As it was accepted. */
   readonly spec: RunSpec
+  /** Given up while it waits for a person. */
+  readonly place: Place
   readonly recorder: Recorder
   readonly meter: Meter
   readonly workspace: Workspace
@@ -76,6 +79,8 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       hub: parts.hub,
       redactor,
       recorder,
+      place: run.place,
+      epoch: claim.epoch,
       meter: run.meter,
       signal,
       system: systemPrompt(spec, parts.inside, toolbox.about),

@@ -2,13 +2,15 @@
  * Works on interactions: claims what waits while it has slots, keeps the leases of what it has, and stops what it lost.
  *
  *   idle ──wake, poll──▶ claiming ──claim──▶ running (a slot each) ──end──▶ idle
- *   any ──close──▶ draining: no new claims; what still runs after the grace is handed over
+ *   running ──waits for a person──▶ parked (its lease and its sandboxes, no slot) ──decision, a free slot──▶ running
+ *   any ──close──▶ draining: no new claims; what is parked, or still runs after the grace, is handed over
  */
 import type { RunSpec } from '../domain/interaction.ts'
 import { type Claim, type Claimant, claimOldest, releaseClaim, renewLeases } from '../store/claims.ts'
 import { findInteraction } from '../store/interactions.ts'
 import type { EngineParts } from './parts.ts'
 import { type Run, startRun } from './run.ts'
+import { createSlots, type Place, type Slot } from './slots.ts'
 import { Stop } from './stop.ts'
 
 export interface WorkerOptions {
@@ -35,9 +37,9 @@ export interface Worker {
 }
 
 export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: WorkerOptions): Worker {
-  const runs = new Map<string, Run>()
+  const runs = new Map<string, { readonly run: Run; readonly slot: Slot }>()
   const claimant: Claimant = { owner, leaseMs, runningPerProject: parts.limits.runningPerProject }
-  let reserved = 0
+  const places = createSlots(slots)
   let closing = false
   let claiming = false
   let wokenMeanwhile = false
@@ -46,19 +48,27 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   const poll = claims ? setInterval(wake, pollMs) : undefined
   const heartbeat = setInterval(() => void renew(), leaseMs / 3)
 
-  const hasSlot = () => !closing && runs.size + reserved < slots
-
-  function start(claim: Claim, spec: RunSpec): void {
+  function start(claim: Claim, spec: RunSpec, slot: Slot): void {
     if (closing) {
+      slot.giveUp()
       void releaseClaim(parts.db, claim).catch(() => {})
       return
     }
-    const run = startRun(parts, claim, spec, (handed) => releaseClaim(parts.db, handed))
-    runs.set(claim.id, run)
+    const place: Place = {
+      giveUp() {
+        slot.giveUp()
+        if (closing) run.stop(new Stop('shutdown'))
+        else wake()
+      },
+      retake: slot.retake,
+    }
+    const run = startRun(parts, claim, spec, place, (handed) => releaseClaim(parts.db, handed))
+    runs.set(claim.id, { run, slot })
     void run.finished
       .catch((error) => parts.log.error({ err: error, interactionId: claim.id }, 'a run could not be handed over'))
       .then(() => {
-        if (runs.get(claim.id) === run) runs.delete(claim.id)
+        if (runs.get(claim.id)?.run === run) runs.delete(claim.id)
+        slot.giveUp()
         wake()
       })
   }
@@ -69,17 +79,19 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     else void claimWaiting()
   }
 
-  /** False where nothing waits. A lease of our own that ran out is prolonged by the heartbeat, not claimed anew. */
+  /** False where no slot is free or nothing waits. A lease of our own that ran out is for the heartbeat to prolong. */
   async function claimOne(): Promise<boolean> {
-    reserved++
+    const slot = closing ? undefined : places.take()
+    if (!slot) return false
     try {
       const claim = await claimOldest(parts.db, { ...claimant, except: [...runs.keys()] })
-      if (!claim) return false
-      const interaction = await findInteraction(parts.db, claim.id)
-      if (interaction) start(claim, interaction.spec)
-      return true
-    } finally {
-      reserved--
+      const interaction = claim && (await findInteraction(parts.db, claim.id))
+      if (claim && interaction) start(claim, interaction.spec, slot)
+      else slot.giveUp()
+      return claim !== undefined
+    } catch (error) {
+      slot.giveUp()
+      throw error
     }
   }
 
@@ -88,9 +100,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     try {
       do {
         wokenMeanwhile = false
-        while (hasSlot()) {
-          if (!(await claimOne())) break
-        }
+        while (await claimOne());
       } while (wokenMeanwhile)
     } catch (error) {
       parts.log.error({ err: error }, 'could not claim work')
@@ -105,7 +115,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       renewedAt = performance.now()
       return
     }
-    const before = [...runs.values()]
+    const before = [...runs.values()].map(({ run }) => run)
     try {
       const ours = await renewLeases(
         parts.db,
@@ -123,33 +133,33 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
 
   return {
     reserve() {
-      if (!hasSlot()) return undefined
-      reserved++
-      let held = true
-      const release = () => {
-        if (held) reserved--
-        held = false
-      }
+      const slot = closing ? undefined : places.take()
+      if (!slot) return undefined
+      let started = false
       return {
         claimant,
         start(claim, spec) {
-          release()
-          start(claim, spec)
+          started = true
+          start(claim, spec, slot)
         },
-        giveUp: release,
+        giveUp() {
+          if (!started) slot.giveUp()
+        },
       }
     },
     wake,
-    get: (id) => runs.get(id),
+    get: (id) => runs.get(id)?.run,
     get running() {
       return runs.size
     },
     async close(graceMs) {
       closing = true
       clearInterval(poll)
-      const all = () => Promise.all([...runs.values()].map((run) => run.finished))
+      // Nobody knows how long a person takes.
+      for (const { run, slot } of runs.values()) if (!slot.held) run.stop(new Stop('shutdown'))
+      const all = () => Promise.all([...runs.values()].map(({ run }) => run.finished))
       await Promise.race([all(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
-      for (const run of runs.values()) run.stop(new Stop('shutdown'))
+      for (const { run } of runs.values()) run.stop(new Stop('shutdown'))
       await all()
       clearInterval(heartbeat)
     },

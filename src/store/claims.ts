@@ -3,11 +3,15 @@
  * Who claims one may write its log until its lease, on the database's clock, runs out.
  */
 import { sql } from 'kysely'
+import type { Stage } from '../domain/event.ts'
 import { databaseNow, fromNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
-import type { Database, Query } from './port.ts'
+import type { Database, Query, Statement } from './port.ts'
+
+/** A run that waits for a person keeps its lease, and no place among those of its project that may run at once. */
+const PARKED = sql.lit('requires_action' satisfies Stage)
 
 /** How often a claimant looks again after others took what it had seen. */
 const CLAIM_ATTEMPTS = 10
@@ -53,6 +57,7 @@ function claimAmong(db: Database, args: ClaimArguments, narrow: (candidates: Can
     .where('r.project_id', '=', args.projectId)
     .where('r.status', '=', sql.lit('running'))
     .where('r.lease_until', '>', now)
+    .where('r.stage', '<>', PARKED)
   const candidate = narrow(candidates(db).where('q.project_id', '=', args.projectId).where(running, '<', args.most))
   return db.query
     .updateTable('interactions')
@@ -155,7 +160,10 @@ const projectWithWork = fixedQuery((db, { most, except }: { most: number; except
     .select('project_id')
     .where('status', '=', sql.lit('running'))
     .groupBy('project_id')
-    .having((eb) => eb(eb.fn.countAll().filterWhere('lease_until', '>', now), '<', most))
+    .having((eb) => {
+      const running = eb.fn.countAll().filterWhere('lease_until', '>', now).filterWhere('stage', '<>', PARKED)
+      return eb(running, '<', most)
+    })
     .having((eb) =>
       eb(eb.fn.countAll().filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine), '>', 0),
     )
@@ -205,6 +213,16 @@ export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoc
         .compile(),
     },
   ])
+}
+
+/** Forgets the claims before this one, under the fence: what waits for a person did not end its workers. */
+export function forgiveStatement(db: Database, { id, epoch }: Pick<Claim, 'id' | 'epoch'>): Statement {
+  const query = db.query
+    .updateTable('interactions')
+    .set({ attempts: 1 })
+    .where('id', '=', id)
+    .where('epoch', '=', epoch)
+  return { query: query.compile(), rows: 1 }
 }
 
 /** Interactions that no worker has taken for `waitMs` since they were accepted. */

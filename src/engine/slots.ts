@@ -1,0 +1,68 @@
+/**
+ * A worker's slots: so many runs work at once. A run that waits for a person gives its slot up, and takes the next that
+ * is free when it goes on, before anything new is begun.
+ */
+export interface Slots {
+  /** Undefined where none is free. */
+  take(): Slot | undefined
+}
+
+export interface Slot extends Place {
+  readonly held: boolean
+}
+
+export interface Place {
+  /** Idempotent. */
+  giveUp(): void
+  /** Resolves when it is held again, first come first served. Rejects with the signal's reason. */
+  retake(signal: AbortSignal): Promise<void>
+}
+
+export function createSlots(most: number): Slots {
+  let free = most
+  const waiting: (() => void)[] = []
+
+  function giveBack(): void {
+    const next = waiting.shift()
+    if (next) next()
+    else free++
+  }
+
+  function waitForOne(signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const onAbort = () => {
+      const at = waiting.indexOf(resolve)
+      if (at < 0) return // it has it already
+      waiting.splice(at, 1)
+      reject(signal.reason)
+    }
+    waiting.push(resolve)
+    signal.addEventListener('abort', onAbort)
+    return promise.finally(() => signal.removeEventListener('abort', onAbort))
+  }
+
+  return {
+    take() {
+      if (free === 0) return undefined
+      free--
+      let held = true
+      return {
+        get held() {
+          return held
+        },
+        giveUp() {
+          if (!held) return
+          held = false
+          giveBack()
+        },
+        async retake(signal) {
+          signal.throwIfAborted()
+          if (held) return
+          if (free > 0) free--
+          else await waitForOne(signal)
+          held = true
+        },
+      }
+    },
+  }
+}
