@@ -51,6 +51,7 @@ import type { Log } from './telemetry/log.ts'
 import { logMoments } from './telemetry/log-moments.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import type { Observe } from './telemetry/moments.ts'
+import { openTraces } from './telemetry/traces.ts'
 import { createBrowserTools } from './tools/browser/browser.ts'
 import type { BrowserParts } from './tools/browser/life.ts'
 import { createMcp } from './tools/mcp/provider.ts'
@@ -115,9 +116,12 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const metrics = createMetrics(VERSION)
   let webhooks: Webhooks | undefined
   const logMoment = logMoments(log)
+  const traces = await openTraces(env, VERSION, log)
+  if (traces) closers.add(traces)
   const observe: Observe = (moment) => {
     metrics.observe(moment)
     logMoment(moment)
+    traces?.observe(moment)
     if (moment.type === 'ended') webhooks?.wake()
   }
   const works = config.role === 'api' ? 'none' : mode === 'one-shot' ? 'own' : 'all'
@@ -219,6 +223,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     signer: createSigner({ publicUrl: () => publicUrl, secret }),
     rateLimits: createRateLimits(config.limits),
     metrics,
+    trace: traces?.begin,
     observe,
     log,
   })

@@ -13,6 +13,8 @@ export interface SubmitOptions {
   /** `Prefer: handling=strict`: what would be a warning is refused. */
   readonly strict: boolean
   readonly keyId: string
+  /** Of the request, where it is traced. */
+  readonly traceparent?: string | undefined
 }
 
 export interface Submitted {

@@ -49,7 +49,8 @@ export async function submitRun(
 
   const files = await storeInputs(parts, id, request)
   const reservation = worker?.reserve()
-  const full: RunSpec = { ...resolution.spec, ...files, mcp }
+  const { traceparent } = options
+  const full: RunSpec = { ...resolution.spec, ...files, mcp, ...(traceparent !== undefined && { traceparent }) }
   try {
     const events: RunEvent[] = [
       { type: 'stage', stage: 'queued' },

@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import { logWith } from '../telemetry/log.ts'
+import type { Traces } from '../telemetry/traces.ts'
 import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
 import { auditRoutes } from './audit.ts'
@@ -50,6 +51,8 @@ export interface AppDeps
   readonly config: Config
   readonly accounts: Accounts
   readonly log: FastifyBaseLogger
+  /** Begins the trace of a request, where they are traced. */
+  readonly trace?: Traces['begin'] | undefined
   /** Shown under /metrics where the configuration has a key for it. */
   readonly metrics?: Exposition
   /** The revisions to serve; the newest is the default of callers that name none. */
@@ -77,7 +80,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   validateParameters(app)
   readBodies(app, edge)
 
-  observeCalls(app, edge)
+  observeCalls(app, deps)
   app.addHook('onRequest', gate)
   app.addHook('onSend', async (request, reply) => {
     await giveBack(deps.rateLimits, request, reply)
@@ -116,7 +119,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
 
 /** Every field from the start, so that all requests keep one shape; the gate fills them in. */
 function decorateRequests(app: FastifyInstance): void {
-  for (const name of ['caller', 'codec', 'quota', 'interactionId']) app.decorateRequest(name)
+  for (const name of ['caller', 'codec', 'quota', 'interactionId', 'traceparent']) app.decorateRequest(name)
   app.decorateRequest('counted', false)
 }
 
@@ -146,13 +149,16 @@ function readBodies(app: FastifyInstance, { limits }: Edge): void {
 }
 
 /** What is logged on the way of a request carries its id; at the end it has one line, and is told. */
-function observeCalls(app: FastifyInstance, { observe }: Edge): void {
-  app.addHook('onRequest', (request, _reply, done) => logWith({ requestId: request.id }, done))
+function observeCalls(app: FastifyInstance, { observe, trace }: AppDeps): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!request.routeOptions.config?.open) request.traceparent = trace?.(request.id, request.headers)
+    logWith({ requestId: request.id }, done)
+  })
   app.addHook('onResponse', async (request, reply) => {
     const { method, caller, headers, log } = request
     const { statusCode: status, elapsedTime } = reply
     const route = routeOf(request)
-    observe({ type: 'http_answered', method, route, status, ms: elapsedTime })
+    observe({ type: 'http_answered', requestId: request.id, method, route, status, ms: elapsedTime })
     log.info(
       {
         method,

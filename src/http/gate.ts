@@ -35,6 +35,8 @@ declare module 'fastify' {
     quota: Quota | undefined
     /** That it made. */
     interactionId: string | undefined
+    /** What is done for it goes by this W3C trace context, where it is traced. */
+    traceparent: string | undefined
     /** This creation's count stands: something was created, or the count was given back already. */
     counted: boolean
   }

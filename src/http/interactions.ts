@@ -90,6 +90,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
     idempotency: key === undefined ? undefined : { key, fingerprint: fingerprint(request.body) },
     strict: preferences.strict,
     keyId: caller.keyId,
+    traceparent: request.traceparent,
   })
   if (joined) await giveBack(edge.rateLimits, request, reply)
   request.counted = true

@@ -106,6 +106,7 @@ export type Moment =
   /** `route`: its pattern, `none` where the address is no route. A stream's `ms` count until its last byte. */
   | {
       readonly type: 'http_answered'
+      readonly requestId: string
       readonly method: string
       readonly route: string
       readonly status: number

@@ -28,7 +28,7 @@ const usage = {
 const outcome = { ok: true, message: { role: 'assistant', content: [] }, finish: 'stop', tokens } as const
 
 export const EVERY_MOMENT: { readonly [T in Moment['type']]: Extract<Moment, { type: T }> } = {
-  http_answered: { type: 'http_answered', method: 'GET', route: '/healthz', status: 200, ms: 1 },
+  http_answered: { type: 'http_answered', requestId: 'req_1', method: 'GET', route: '/healthz', status: 200, ms: 1 },
   accepted: { type: 'accepted', interactionId: run.id, projectId: run.projectId },
   claimed: { type: 'claimed', run, spec: {} as RunSpec, waitedMs: 2, givenUp: false },
   provisioned: { type: 'provisioned', run, ms: 30 },

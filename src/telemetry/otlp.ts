@@ -1,0 +1,100 @@
+/**
+ * OpenTelemetry's SDK, with what we bound: spans that wait to be sent are few, and a collector that is away costs them and
+ * nothing else. The exporter itself reads the standard variables (endpoint, headers, timeout, certificates, compression).
+ */
+import { type DiagLogger, diag, type Tracer } from '@opentelemetry/api'
+import { setGlobalErrorHandler } from '@opentelemetry/core'
+import { detectResources, envDetector, hostDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { Log } from './log.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const MAX_WAITING_SPANS = 2_048
+const MAX_VALUE_CHARS = 16_384
+const SEND_MS = 5_000
+/** Of one complaint; a collector that is away is told once in so long. */
+const COMPLAIN_EVERY_MS = 60_000
+
+export async function openSdk(
+  env: Env,
+  version: string,
+  log: Log,
+): Promise<{ readonly tracer: Tracer; close(): Promise<void> }> {
+  const complain = complaints(log)
+  setGlobalErrorHandler(complain)
+  diag.setLogger(quiet(complain), { suppressOverrideMessage: true })
+  const exporter = await openExporter(env)
+  const own = resourceFromAttributes({ 'service.name': 'errand', 'service.version': version })
+  const provider = new TracerProvider({
+    resource: own.merge(detectResources({ detectors: [hostDetector, envDetector] })),
+    sampler: samplerOf(env),
+    spanLimits: { attributeValueLengthLimit: MAX_VALUE_CHARS },
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter, maxQueueSize: MAX_WAITING_SPANS, exportTimeoutMillis: 2 * SEND_MS }),
+    ],
+  })
+  return {
+    tracer: provider.getTracer('errand', version),
+    async close() {
+      const patience = Promise.withResolvers<void>()
+      const timer = setTimeout(patience.resolve, SEND_MS)
+      await Promise.race([provider.shutdown().catch(complain), patience.promise])
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function openExporter(env: Env) {
+  const timed = env.OTEL_EXPORTER_OTLP_TIMEOUT || env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT
+  const options = timed ? {} : { timeoutMillis: SEND_MS }
+  const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto')
+  return new OTLPTraceExporter(options)
+}
+
+/** By the standard names; all of them, within a trace that was begun elsewhere, where there is none or it is not known. */
+function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: arg }: Env): Sampler {
+  const [, parentBased, root = 'always_on'] =
+    /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name ?? '') ?? []
+  const ratio = arg === undefined || Number.isNaN(Number(arg)) ? 1 : Number(arg)
+  const sampler =
+    root === 'always_off'
+      ? new AlwaysOffSampler()
+      : root === 'traceidratio'
+        ? new TraceIdRatioBasedSampler(ratio)
+        : new AlwaysOnSampler()
+  return parentBased || !name ? new ParentBasedSampler({ root: sampler }) : sampler
+}
+
+function complaints(log: Log): (error: unknown) => void {
+  let silentUntil = 0
+  return (error) => {
+    const now = performance.now()
+    if (now < silentUntil) return
+    silentUntil = now + COMPLAIN_EVERY_MS
+    log.warn({ err: error }, 'traces could not be sent; those that wait are kept up to a number, then dropped')
+  }
+}
+
+function quiet(complain: (error: unknown) => void): DiagLogger {
+  const nothing = () => {}
+  return {
+    error: (message) => complain(new Error(message)),
+    warn: nothing,
+    info: nothing,
+    debug: nothing,
+    verbose: nothing,
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * OpenTelemetry traces: a span a request, a run, a model call, a tool call. On where the standard variables name a
+ * collector; else nothing of it is loaded.
+ */
+import type { Log } from './log.ts'
+import type { Observe } from './moments.ts'
+
+export interface Traces {
+  readonly observe: Observe
+  /** Begins a request's span, within the caller's trace where `headers` name one. What is to be a part of it goes by the W3C `traceparent` that is returned. */
+  begin(requestId: string, headers: Headers): string | undefined
+  /** Sends what is left, for a few seconds at most. Never rejects. */
+  close(): Promise<void>
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Undefined where nobody wants them. Throws nothing: a collector that can't be reached is told by the log. */
+export async function openTraces(env: Env, version: string, log: Log): Promise<Traces | undefined> {
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT
+  if (!endpoint || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none')
+    return undefined
+  const { createSpans } = await import('./spans.ts')
+  const { openSdk } = await import('./otlp.ts')
+  const { tracer, close } = await openSdk(env, version, log)
+  return { ...createSpans(tracer, capturesContent(env)), close }
+}
+
+/** What callers, models and tools say is shown where the GenAI conventions' own variable asks for it, and nowhere else. */
+function capturesContent({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: wanted = '' }: Env): boolean {
+  return ['true', 'span_only', 'span_and_event'].includes(wanted.toLowerCase())
+}
