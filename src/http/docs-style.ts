@@ -1,6 +1,6 @@
-/** The look of the API reference; its colours and type are every page's. */
+/** The look of the API reference. */
 
-export const FOUNDATION = `
+const FOUNDATION = `
 :root {
   --ground: #fbfbf9; --panel: #f3f2ed; --line: #e2e0d8; --text: #24231f; --soft: #6b6860; --accent: #a8481d;
   --get: #1f6f4a; --post: #2458a6; --patch: #8a5a00; --delete: #b3261e; --code: #f0eee7; --block: #1f1e1b; --block-text: #ece9e1;

@@ -1,0 +1,34 @@
+/** "Use it from your code": the same call as curl, TypeScript and Python. */
+import { Tabs } from 'radix-ui'
+import { CodeBlock } from '../ui/code.tsx'
+import { Modal } from '../ui/layer.tsx'
+import { TAB } from '../ui/tab.ts'
+import { snippets } from './snippets.ts'
+
+export default function CodeDialog({ body, onClose }: { readonly body: object; readonly onClose: () => void }) {
+  const all = snippets(body)
+  return (
+    <Modal
+      open
+      wide
+      onClose={onClose}
+      title="Use it from your code"
+      about="With an API key of this project in ERRAND_API_KEY."
+    >
+      <Tabs.Root defaultValue="curl">
+        <Tabs.List aria-label="Language" className="mb-3 flex gap-4 border-b">
+          {all.map(({ name }) => (
+            <Tabs.Trigger key={name} value={name} className={TAB}>
+              {name}
+            </Tabs.Trigger>
+          ))}
+        </Tabs.List>
+        {all.map(({ name, language, text }) => (
+          <Tabs.Content key={name} value={name}>
+            <CodeBlock text={text} language={language} title={name} />
+          </Tabs.Content>
+        ))}
+      </Tabs.Root>
+    </Modal>
+  )
+}

@@ -1,0 +1,235 @@
+/** The form that knows what a run can be given: models, tools, skills, MCP servers, network, limits. */
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import type { Policy } from '../api/types.gen.js'
+import { serverQuery, skillsQuery } from '../server/queries.ts'
+import { Badge } from '../ui/badge.tsx'
+import { cx } from '../ui/cx.ts'
+import { Check, Field, Input, Select, Textarea } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Loading } from '../ui/states.tsx'
+import { McpFields } from './mcp-fields.tsx'
+import type { Settings } from './settings.ts'
+
+const TOOLS: Record<string, string> = {
+  code_execution: 'Python, JavaScript and bash in the sandbox',
+  file_read: 'Reads files, images and PDFs',
+  file_write: 'Writes and edits files',
+  web_search: 'Searches the web',
+  browser: 'A Chromium in a sandbox of its own',
+}
+
+interface FormProps {
+  readonly value: Settings
+  readonly onChange: (value: Settings) => void
+}
+
+export function SettingsForm({ value, onChange }: FormProps) {
+  const set = (changes: Partial<Settings>) => onChange({ ...value, ...changes })
+  const server = useQuery(serverQuery)
+  if (!server.data) return <Loading rows={8} />
+  const { models, defaultModel, tools } = server.data
+  return (
+    <div className="grid gap-5">
+      <Field label="Model">
+        {(control) => (
+          <Select
+            {...control}
+            value={value.model || defaultModel}
+            onChange={(event) => set({ model: event.target.value })}
+          >
+            {models.map(({ name, provider, demo, unavailable }) => (
+              <option key={name} value={name} disabled={unavailable !== undefined}>
+                {name}
+                {demo ? ' · built-in demo' : unavailable ? ' · unavailable' : ` · ${provider}`}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      <Field label="System instruction" optional>
+        {(control) => (
+          <Textarea
+            {...control}
+            rows={4}
+            value={value.systemInstruction}
+            placeholder="You are a careful analyst. Answer in one sentence."
+            onChange={(event) => set({ systemInstruction: event.target.value })}
+          />
+        )}
+      </Field>
+      <fieldset className="grid gap-2.5">
+        <legend className="mb-1 text-small font-medium">Tools</legend>
+        {tools.available.map((name) => (
+          <Check
+            key={name}
+            label={<code className="text-small">{name}</code>}
+            hint={TOOLS[name]}
+            checked={value.tools.includes(name)}
+            onChange={() => set({ tools: toggled(value.tools, name) })}
+          />
+        ))}
+        {tools.missing.map(({ name, remedy }) => (
+          <Check
+            key={name}
+            label={<code className="text-small text-faint">{name}</code>}
+            hint={remedy}
+            disabled
+            checked={false}
+            readOnly
+          />
+        ))}
+      </fieldset>
+      <Section title="Skills" count={value.skills.length}>
+        <SkillFields value={value} onChange={onChange} />
+      </Section>
+      <Section title="MCP servers" count={value.mcp.length}>
+        <McpFields servers={value.mcp} onChange={(mcp) => set({ mcp })} />
+      </Section>
+      <Section
+        title="Network"
+        count={value.network === 'disabled' ? 0 : value.network === 'public' ? 'public' : value.network.allow.length}
+      >
+        <NetworkFields value={value.network} onChange={(network) => set({ network })} />
+      </Section>
+      <Section title="Limits" count={Object.keys(value.policy).length}>
+        <PolicyFields value={value.policy} onChange={(policy) => set({ policy })} />
+      </Section>
+    </div>
+  )
+}
+
+function toggled(list: readonly string[], name: string): readonly string[] {
+  return list.includes(name) ? list.filter((each) => each !== name) : [...list, name]
+}
+
+/** Closed until it is needed; its head says whether something is in it. */
+function Section({
+  title,
+  count,
+  children,
+}: {
+  readonly title: string
+  readonly count: number | string
+  readonly children: ReactNode
+}) {
+  return (
+    <details className="group border-t pt-4" open={count !== 0}>
+      <summary className="flex list-none items-center gap-2 text-small font-medium [&::-webkit-details-marker]:hidden">
+        <Icon name="right" className="text-faint transition-transform group-open:rotate-90" />
+        {title}
+        {count !== 0 && <Badge tone="accent">{count}</Badge>}
+      </summary>
+      <div className="mt-3 grid gap-3">{children}</div>
+    </details>
+  )
+}
+
+function SkillFields({ value, onChange }: FormProps) {
+  const skills = useQuery(skillsQuery)
+  const offered = skills.data?.skills ?? []
+  // Pinned versions, and names that are not there any more, stay to be seen.
+  const others = value.skills.filter((ref) => !offered.some(({ name }) => name === ref))
+  if (offered.length + others.length === 0)
+    return <p className="text-small text-faint">No skills yet. Upload some under Settings, Skills.</p>
+  return (
+    <>
+      {offered.map(({ name, description }) => (
+        <Check
+          key={name}
+          label={name}
+          hint={<span className="line-clamp-2">{description}</span>}
+          checked={value.skills.includes(name)}
+          onChange={() => onChange({ ...value, skills: toggled(value.skills, name) })}
+        />
+      ))}
+      {others.map((ref) => (
+        <Check
+          key={ref}
+          label={ref}
+          checked
+          onChange={() => onChange({ ...value, skills: toggled(value.skills, ref) })}
+        />
+      ))}
+    </>
+  )
+}
+
+function NetworkFields({
+  value,
+  onChange,
+}: {
+  readonly value: Settings['network']
+  readonly onChange: (value: Settings['network']) => void
+}) {
+  const kind = typeof value === 'string' ? value : 'allow'
+  return (
+    <>
+      <Field label="What the sandbox may reach">
+        {(control) => (
+          <Select
+            {...control}
+            value={kind}
+            onChange={(event) =>
+              onChange(event.target.value === 'allow' ? { allow: [] } : (event.target.value as 'disabled' | 'public'))
+            }
+          >
+            <option value="disabled">Nothing</option>
+            <option value="allow">Hosts by name</option>
+            <option value="public">The public internet</option>
+          </Select>
+        )}
+      </Field>
+      {typeof value === 'object' && (
+        <Field label="Hosts" hint="One a line: pypi.org, *.pythonhosted.org">
+          {(control) => (
+            <Textarea
+              {...control}
+              rows={3}
+              className="font-mono !text-small"
+              defaultValue={value.allow.join('\n')}
+              onChange={(event) => onChange({ ...value, allow: event.target.value.split(/[\s,]+/).filter(Boolean) })}
+            />
+          )}
+        </Field>
+      )}
+    </>
+  )
+}
+
+function PolicyFields({ value, onChange }: { readonly value: Policy; readonly onChange: (value: Policy) => void }) {
+  const { data: server } = useQuery(serverQuery)
+  if (!server) return null
+  const { maxTurnDuration, maxOutputTokens, maxToolDuration } = server.limits
+  const rows = [
+    ['maxTurnDuration', 'Time', 'seconds', maxTurnDuration],
+    ['maxToolDuration', 'Time of one tool call', 'seconds', maxToolDuration],
+    ['maxOutputTokens', 'Output', 'tokens', maxOutputTokens],
+    ['maxCost', 'Cost', 'US dollars', undefined],
+  ] as const
+  return (
+    <div className="grid grid-cols-2 gap-3">
+      {rows.map(([name, label, unit, range]) => (
+        <Field key={name} label={label} hint={unit}>
+          {(control) => (
+            <Input
+              {...control}
+              type="number"
+              inputMode="decimal"
+              min={range?.min ?? 0}
+              max={range?.max}
+              step={name === 'maxCost' ? 'any' : 1}
+              placeholder={range ? String(range.default) : 'no limit'}
+              value={value[name] ?? ''}
+              className={cx('tabular-nums')}
+              onChange={(event) => {
+                const { [name]: _, ...rest } = value
+                onChange(event.target.value === '' ? rest : { ...rest, [name]: Number(event.target.value) })
+              }}
+            />
+          )}
+        </Field>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,28 @@
+/** The console's first script. */
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { createRoot } from 'react-dom/client'
+import './style.css'
+import './server/client.ts'
+import { createConsoleRouter } from './router.tsx'
+import { Problem } from './server/problem.ts'
+
+// The page's policy lets in only those style elements that carry its nonce; dialogs make one, to hold the page still.
+Object.assign(globalThis, {
+  __webpack_nonce__: document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.content,
+})
+
+const cache = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      retry: (failures, error) => failures < 2 && Problem.from(error).status >= 500,
+    },
+  },
+})
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <QueryClientProvider client={cache}>
+    <RouterProvider router={createConsoleRouter()} />
+  </QueryClientProvider>,
+)

@@ -1,0 +1,133 @@
+/** What to do, with files dropped, pasted or chosen. Enter runs it; Shift-Enter is a new line. */
+import { type DragEvent, type ReactNode, useRef, useState } from 'react'
+import { Button, IconButton } from '../ui/button.tsx'
+import { cx } from '../ui/cx.ts'
+import { bytes } from '../ui/format.ts'
+import { Icon } from '../ui/icon.tsx'
+import { toast } from '../ui/toast.tsx'
+
+export interface Attached {
+  readonly name: string
+  readonly size: number
+  /** Base64. */
+  readonly content: string
+}
+
+interface ComposerProps {
+  readonly instruction: string
+  readonly onInstruction: (text: string) => void
+  readonly files: readonly Attached[]
+  readonly onFiles: (files: readonly Attached[]) => void
+  readonly busy: boolean
+  /** The conversation there is goes on. */
+  readonly goesOn: boolean
+  readonly onRun: () => void
+  readonly stop: ReactNode
+}
+
+/** What the API takes inline, of all files together. */
+const MAX_BYTES = 10 * 1024 * 1024
+
+export function Composer({ instruction, onInstruction, files, onFiles, busy, goesOn, onRun, stop }: ComposerProps) {
+  const [over, setOver] = useState(false)
+  const chooser = useRef<HTMLInputElement>(null)
+  const ready = instruction.trim() !== '' && !busy
+
+  async function add(list: FileList | null) {
+    const chosen = [...(list ?? [])]
+    const all = [...files.map(({ size }) => size), ...chosen.map(({ size }) => size)].reduce(
+      (sum, size) => sum + size,
+      0,
+    )
+    if (all > MAX_BYTES)
+      return toast(`Files go along up to ${bytes(MAX_BYTES)} in all; larger ones by URL, through the API`, true)
+    const read = await Promise.all(
+      chosen.map(async (file) => ({ name: file.name, size: file.size, content: await base64(file) })),
+    )
+    onFiles([...files.filter(({ name }) => !read.some((file) => file.name === name)), ...read])
+  }
+  const onDrag = (event: DragEvent) => {
+    if (!event.dataTransfer.types.includes('Files')) return
+    event.preventDefault()
+    setOver(event.type !== 'dragleave' && event.type !== 'drop')
+    if (event.type === 'drop') add(event.dataTransfer.files)
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a shorter way to the button beside it.
+    <div onDragOver={onDrag} onDragLeave={onDrag} onDrop={onDrag} className="shrink-0 px-4 pb-4">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (ready) onRun()
+        }}
+        className={cx(
+          'mx-auto max-w-3xl rounded-xl border border-line-strong bg-card transition-colors focus-within:border-faint',
+          over && '!border-accent bg-accent-soft',
+        )}
+      >
+        {files.length > 0 && (
+          <ul aria-label="Attached files" className="flex flex-wrap gap-2 px-3 pt-3">
+            {files.map((file) => (
+              <li key={file.name} className="flex h-7 items-center gap-2 rounded-md bg-hover pl-2 text-small">
+                <Icon name="file" className="text-soft" />
+                <span className="max-w-48 truncate">{file.name}</span>
+                <span className="text-faint">{bytes(file.size)}</span>
+                <IconButton
+                  icon="close"
+                  size="small"
+                  label={`Remove ${file.name}`}
+                  onClick={() => onFiles(files.filter(({ name }) => name !== file.name))}
+                />
+              </li>
+            ))}
+          </ul>
+        )}
+        <textarea
+          aria-label="Instruction"
+          rows={2}
+          value={instruction}
+          placeholder={over ? 'Drop the files here' : goesOn ? 'Go on with this conversation …' : 'What should it do?'}
+          onChange={(event) => onInstruction(event.target.value)}
+          onPaste={(event) => event.clipboardData.files.length > 0 && add(event.clipboardData.files)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+            event.preventDefault()
+            if (ready) onRun()
+          }}
+          className="block field-sizing-content max-h-60 min-h-16 w-full resize-none bg-transparent px-3.5 pt-3 text-[0.875rem] leading-6 outline-none focus-visible:outline-none"
+        />
+        <div className="flex items-center gap-2 px-2 pb-2">
+          <IconButton icon="attach" label="Attach files" onClick={() => chooser.current?.click()} />
+          <input
+            ref={chooser}
+            type="file"
+            multiple
+            hidden
+            aria-label="Files"
+            onChange={(event) => {
+              add(event.target.files)
+              event.target.value = ''
+            }}
+          />
+          <span className="flex-1 truncate text-small text-faint max-sm:invisible">
+            Enter runs it · Shift-Enter for a new line
+          </span>
+          {stop ?? (
+            <Button type="submit" look="primary" icon="play" disabled={!ready}>
+              Run
+            </Button>
+          )}
+        </div>
+      </form>
+    </div>
+  )
+}
+
+function base64(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve((reader.result as string).slice((reader.result as string).indexOf(',') + 1))
+    reader.onerror = () => reject(reader.error)
+    reader.readAsDataURL(file)
+  })
+}

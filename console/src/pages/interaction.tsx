@@ -1,0 +1,311 @@
+/** One interaction: what was asked, what it did, what it used, whom it called. Its address is the link to share. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { Tabs } from 'radix-ui'
+import { cancelInteraction, deleteInteraction } from '../api/sdk.gen.js'
+import type { Interaction } from '../api/types.gen.js'
+import { Problem } from '../server/problem.ts'
+import { runQuery } from '../server/queries.ts'
+import { Card, Page } from '../shell/page.tsx'
+import { Files } from '../trace/files.tsx'
+import { TraceView } from '../trace/trace-view.tsx'
+import { useDecide } from '../trace/use-decide.ts'
+import { type LiveRun, useRun } from '../trace/use-run.ts'
+import { Badge, Status } from '../ui/badge.tsx'
+import { Button, ButtonLink, IconButton } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/code.tsx'
+import { ago, cost, count, duration, moment } from '../ui/format.ts'
+import { Menu, MenuItem, MenuRule } from '../ui/layer.tsx'
+import { Failure, Loading, Notice } from '../ui/states.tsx'
+import { TAB } from '../ui/tab.ts'
+import { toast } from '../ui/toast.tsx'
+import { AuditView, DeliveriesView } from './outside.tsx'
+
+const route = getRouteApi('/interactions/$id')
+
+export default function InteractionPage() {
+  const { id } = route.useParams()
+  const interaction = useQuery(runQuery(id))
+  const run = useRun(id)
+  if (interaction.error) {
+    return (
+      <Page title="Interaction" above={<Back />}>
+        <Failure error={interaction.error} retry={() => interaction.refetch()} />
+      </Page>
+    )
+  }
+  if (!interaction.data) {
+    return (
+      <Page title="Interaction" above={<Back />}>
+        <Loading rows={12} />
+      </Page>
+    )
+  }
+  return <Whole interaction={interaction.data} run={run} />
+}
+
+function Back() {
+  return (
+    <Link to="/interactions" className="hover:text-text">
+      Interactions
+    </Link>
+  )
+}
+
+const TABS = ['trace', 'settings', 'events', 'outside', 'json'] as const
+const TAB_NAMES = {
+  trace: 'Trace',
+  settings: 'Ran with',
+  events: 'Events',
+  outside: 'Outside',
+  json: 'Request and response',
+}
+
+function Whole({ interaction, run }: { readonly interaction: Interaction; readonly run: LiveRun }) {
+  const navigate = useNavigate()
+  const { tab = 'trace' } = route.useSearch()
+  const decide = useDecide(interaction.id)
+  const { trace } = run
+  const status = trace.events.length > 0 ? trace.status : interaction.status
+  return (
+    <Page
+      title={title(interaction.instruction)}
+      above={<Back />}
+      about={<Line interaction={interaction} status={status} stage={trace.stage} />}
+      actions={<Actions interaction={interaction} status={status} />}
+    >
+      <Figures interaction={interaction} run={run} />
+      {run.problem !== undefined && (
+        <Notice tone="red" title="Its events can’t be read">
+          {Problem.from(run.problem).message}
+        </Notice>
+      )}
+      <Tabs.Root
+        value={tab}
+        onValueChange={(next) =>
+          navigate({
+            to: '/interactions/$id',
+            params: { id: interaction.id },
+            search: next === 'trace' ? {} : { tab: next },
+            replace: true,
+          })
+        }
+      >
+        <Tabs.List aria-label="Parts" className="mt-5 mb-4 flex gap-5 overflow-x-auto border-b">
+          {TABS.map((name) => (
+            <Tabs.Trigger key={name} value={name} className={TAB}>
+              <span className="whitespace-nowrap">{TAB_NAMES[name]}</span>
+            </Tabs.Trigger>
+          ))}
+        </Tabs.List>
+        <Tabs.Content value="trace" className="grid gap-4" tabIndex={-1}>
+          {interaction.instruction.length > TITLE_CHARS && <Asked text={interaction.instruction} />}
+          <TraceView trace={trace} files={interaction.files} onDecide={decide} />
+          {interaction.files.length > 0 && <Files files={interaction.files} />}
+        </Tabs.Content>
+        <Tabs.Content value="settings">
+          <RanWith interaction={interaction} />
+        </Tabs.Content>
+        <Tabs.Content value="events">
+          <CodeBlock
+            title={`${trace.events.length} events`}
+            language="json"
+            text={trace.events
+              .map(({ seq, type, data }) => `${String(seq).padStart(4)}  ${type}  ${JSON.stringify(data)}`)
+              .join('\n')}
+          />
+        </Tabs.Content>
+        <Tabs.Content value="outside" className="grid gap-4">
+          <AuditView id={interaction.id} />
+          <DeliveriesView id={interaction.id} />
+        </Tabs.Content>
+        <Tabs.Content value="json" className="grid gap-4">
+          <CodeBlock
+            title="Request, as it was resolved"
+            language="json"
+            text={JSON.stringify(requestOf(interaction), null, 2)}
+          />
+          <CodeBlock title="Response" language="json" text={JSON.stringify(interaction, null, 2)} />
+        </Tabs.Content>
+      </Tabs.Root>
+    </Page>
+  )
+}
+
+const TITLE_CHARS = 110
+
+function title(instruction: string): string {
+  const line = instruction.trim().split('\n', 1)[0]!
+  return line.length > TITLE_CHARS ? `${line.slice(0, TITLE_CHARS)}…` : line
+}
+
+/** What would run the same again: the instruction with what it was resolved to. */
+export function requestOf({ instruction, agentId, agentVersion, labels, resolved }: Interaction): object {
+  const { systemInstruction, model, tools, skills, mcp, network, policy } = resolved
+  return {
+    instruction,
+    ...(agentId && { agentId, agentVersion }),
+    labels,
+    systemInstruction,
+    model,
+    tools,
+    skills,
+    mcp,
+    network,
+    policy,
+  }
+}
+
+function Asked({ text }: { readonly text: string }) {
+  return (
+    <Card title="Instruction">
+      <p className="max-h-60 overflow-y-auto whitespace-pre-wrap break-words">{text}</p>
+    </Card>
+  )
+}
+
+function Line({
+  interaction,
+  status,
+  stage,
+}: {
+  readonly interaction: Interaction
+  readonly status: string
+  readonly stage?: string
+}) {
+  const { agentId, agentVersion, model, createTime, labels } = interaction
+  return (
+    <div className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1">
+      <Status status={status} stage={stage} />
+      {agentId && (
+        <Link to="/agents/$id" params={{ id: agentId }} className="hover:text-text">
+          {agentId} v{agentVersion}
+        </Link>
+      )}
+      <span>{model}</span>
+      <time dateTime={createTime} title={moment(createTime)}>
+        {ago(createTime)}
+      </time>
+      <code className="text-small text-faint">{interaction.id}</code>
+      {Object.entries(labels).map(([key, value]) => (
+        <Badge key={key}>
+          {key}={value}
+        </Badge>
+      ))}
+    </div>
+  )
+}
+
+function Figures({ interaction, run }: { readonly interaction: Interaction; readonly run: LiveRun }) {
+  const usage = run.trace.usage ?? interaction.usage
+  const figures = [
+    [
+      'Time',
+      duration(usage.duration_ms),
+      usage.sandbox_ms === undefined ? '' : `${duration(usage.sandbox_ms)} in the sandbox`,
+    ],
+    ['Model calls', count(usage.model_calls ?? 0), `${count(usage.tool_calls ?? 0)} tool calls`],
+    [
+      'Tokens',
+      count(usage.input_tokens + usage.output_tokens),
+      `${count(usage.input_tokens)} in · ${count(usage.output_tokens)} out`,
+    ],
+    ['Cost', cost(usage.cost?.amount, usage.cost?.currency), usage.cost ? '' : 'the model has no price'],
+  ]
+  return (
+    <dl className="grid grid-cols-2 overflow-hidden rounded-xl border bg-card md:grid-cols-4 [&>div]:shadow-[0_0_0_.5px_var(--line)]">
+      {figures.map(([name, value, about]) => (
+        <div key={name} className="min-w-0 px-4 py-3">
+          <dt className="text-small text-soft">{name}</dt>
+          <dd className="truncate text-lead font-semibold tabular-nums">{value}</dd>
+          <dd className="h-[1.125rem] truncate text-small text-faint">{about}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Actions({ interaction, status }: { readonly interaction: Interaction; readonly status: string }) {
+  const navigate = useNavigate()
+  const cache = useQueryClient()
+  const cancel = useMutation({
+    mutationFn: () => cancelInteraction({ path: { id: interaction.id } }),
+    onSettled: () => cache.invalidateQueries({ queryKey: ['interactions'] }),
+    onError: (error) => toast(Problem.from(error).message, true),
+  })
+  const remove = useMutation({
+    mutationFn: () => deleteInteraction({ path: { id: interaction.id } }),
+    onSuccess: async () => {
+      await navigate({ to: '/interactions' })
+      cache.removeQueries({ queryKey: runQuery(interaction.id).queryKey })
+      cache.invalidateQueries({ queryKey: ['interactions', 'list'] })
+      toast('Deleted')
+    },
+    onError: (error) => toast(Problem.from(error).message, true),
+  })
+  const share = () => navigator.clipboard?.writeText(location.href).then(() => toast('Link copied'))
+  return (
+    <>
+      {status === 'running' ? (
+        <Button icon="stop" busy={cancel.isPending} onClick={() => cancel.mutate()}>
+          Cancel
+        </Button>
+      ) : (
+        <ButtonLink to="/playground" search={{ again: interaction.id }} icon="retry">
+          Run again
+        </ButtonLink>
+      )}
+      <Button icon="link" onClick={share}>
+        Share
+      </Button>
+      <Menu trigger={<IconButton icon="more" label="More" />}>
+        <MenuItem icon="columns" onSelect={() => navigate({ to: '/compare', search: { a: interaction.id } })}>
+          Compare with another run
+        </MenuItem>
+        <MenuItem
+          icon="right"
+          disabled={status === 'running'}
+          onSelect={() => navigate({ to: '/playground', search: { run: interaction.id } })}
+        >
+          Go on in the playground
+        </MenuItem>
+        <MenuRule />
+        <MenuItem
+          icon="trash"
+          danger
+          disabled={status === 'running'}
+          onSelect={() => confirm('Delete this interaction, its events and its files?') && remove.mutate()}
+        >
+          Delete
+        </MenuItem>
+      </Menu>
+    </>
+  )
+}
+
+function RanWith({ interaction }: { readonly interaction: Interaction }) {
+  const { systemInstruction, model, tools, skills, mcp, network, policy } = interaction.resolved
+  const rows: readonly (readonly [string, string])[] = [
+    ['Model', model],
+    ['System instruction', systemInstruction ?? 'none'],
+    ['Tools', tools.join(', ') || 'none'],
+    ['Skills', skills.join(', ') || 'none'],
+    ['MCP servers', mcp.map(({ name, url }) => (url ? `${name} (${url})` : name)).join(', ') || 'none'],
+    ['Network', typeof network === 'string' ? network : network.allow.join(', ')],
+    ...Object.entries(policy).map(
+      ([key, value]) => [key, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const,
+    ),
+  ]
+  return (
+    <Card flush>
+      <dl>
+        {rows.map(([name, value]) => (
+          <div key={name} className="grid gap-x-6 border-t px-4 py-2.5 first:border-t-0 sm:grid-cols-[12rem_1fr]">
+            <dt className="text-soft">{name}</dt>
+            <dd className="whitespace-pre-wrap break-words">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Card>
+  )
+}

@@ -1,0 +1,195 @@
+/** All interactions of the project. Pages are fetched as one scrolls, and only rows in sight are drawn. */
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useRef } from 'react'
+import type { InteractionSummary } from '../api/types.gen.js'
+import { type RunFilters, runsQuery } from '../server/queries.ts'
+import { Page } from '../shell/page.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Input, Select } from '../ui/field.tsx'
+import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { ROW_HEIGHT, RunRow, RunRowHead } from './run-rows.tsx'
+
+const route = getRouteApi('/interactions')
+
+export default function Interactions() {
+  const filters = route.useSearch()
+  const runs = useInfiniteQuery({
+    ...runsQuery(filters),
+    refetchInterval: (query) =>
+      query.state.data?.pages[0]?.interactions.some(({ status }) => status === 'running') ? 3_000 : false,
+  })
+  const rows = runs.data?.pages.flatMap(({ interactions }) => interactions) ?? []
+  return (
+    <Page
+      title="Interactions"
+      about="Every run of this project, with all that it did."
+      actions={
+        <ButtonLink to="/playground" look="primary" icon="play">
+          New run
+        </ButtonLink>
+      }
+    >
+      <Filters filters={filters} />
+      <div className="mt-3 overflow-hidden rounded-xl border bg-card">
+        <RunRowHead />
+        {runs.error ? (
+          <Failure error={runs.error} retry={() => runs.refetch()} />
+        ) : runs.isPending ? (
+          <div className="border-t px-4 py-3">
+            <Loading rows={12} />
+          </div>
+        ) : rows.length === 0 ? (
+          <div className="border-t">
+            <Nothing filtered={Object.keys(filters).length > 0} />
+          </div>
+        ) : (
+          <Rows
+            rows={rows}
+            more={runs.hasNextPage}
+            fetchMore={() => runs.fetchNextPage()}
+            fetching={runs.isFetchingNextPage}
+          />
+        )}
+      </div>
+    </Page>
+  )
+}
+
+interface RowsProps {
+  readonly rows: readonly InteractionSummary[]
+  readonly more: boolean
+  readonly fetching: boolean
+  readonly fetchMore: () => void
+}
+
+const AHEAD = 20
+
+function Rows({ rows, more, fetching, fetchMore }: RowsProps) {
+  const list = useRef<HTMLUListElement>(null)
+  const virtual = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => ROW_HEIGHT + 1,
+    overscan: 12,
+    scrollMargin: list.current?.offsetTop ?? 0,
+  })
+  const shown = virtual.getVirtualItems()
+  const last = shown.at(-1)?.index ?? 0
+  useEffect(() => {
+    if (more && !fetching && last > rows.length - AHEAD) fetchMore()
+  }, [more, fetching, last, rows.length, fetchMore])
+  return (
+    <>
+      <ul ref={list} aria-label="Interactions" className="relative" style={{ height: virtual.getTotalSize() }}>
+        {shown.map(({ index, key, start }) => (
+          <li
+            key={key}
+            aria-setsize={more ? -1 : rows.length}
+            aria-posinset={index + 1}
+            className="absolute inset-x-0 top-0 border-t"
+            style={{ transform: `translateY(${start - virtual.options.scrollMargin}px)` }}
+          >
+            <RunRow run={rows[index]!} />
+          </li>
+        ))}
+      </ul>
+      {more && (
+        <div className="border-t p-2 text-center">
+          <Button look="ghost" size="small" busy={fetching} onClick={fetchMore}>
+            More
+          </Button>
+        </div>
+      )}
+    </>
+  )
+}
+
+function Nothing({ filtered }: { readonly filtered: boolean }) {
+  if (!filtered)
+    return (
+      <Empty
+        icon="list"
+        title="Nothing has run yet"
+        action={
+          <ButtonLink to="/playground" look="primary" icon="play">
+            Run the first one
+          </ButtonLink>
+        }
+      >
+        Runs from the playground and from your own code both show up here.
+      </Empty>
+    )
+  return (
+    <Empty icon="search" title="Nothing matches" action={<ButtonLink to="/interactions">Clear the filters</ButtonLink>}>
+      No interaction of this project has all of that.
+    </Empty>
+  )
+}
+
+function Filters({ filters }: { readonly filters: RunFilters }) {
+  const navigate = useNavigate()
+  const set = (changes: Partial<RunFilters>) => {
+    const next = Object.fromEntries(
+      Object.entries({ ...filters, ...changes }).filter(([, value]) => value),
+    ) as RunFilters
+    navigate({ to: '/interactions', search: next, replace: true })
+  }
+  return (
+    <search aria-label="Filters" className="flex flex-wrap items-center gap-2">
+      <Select
+        aria-label="Status"
+        className="w-36"
+        value={filters.status ?? ''}
+        onChange={(event) => set({ status: (event.target.value || undefined) as RunFilters['status'] })}
+      >
+        <option value="">Any status</option>
+        <option value="running">Running</option>
+        <option value="completed">Completed</option>
+        <option value="failed">Failed</option>
+        <option value="cancelled">Cancelled</option>
+      </Select>
+      <FilterText name="Agent" placeholder="Agent id" value={filters.agentId} onSet={(agentId) => set({ agentId })} />
+      <FilterText
+        name="Label"
+        placeholder="Label, as team=sales"
+        value={filters.label}
+        onSet={(label) => set({ label })}
+      />
+      <Select
+        aria-label="Order"
+        className="w-36"
+        value={filters.order ?? ''}
+        onChange={(event) => set({ order: (event.target.value || undefined) as 'asc' })}
+      >
+        <option value="">Newest first</option>
+        <option value="asc">Oldest first</option>
+      </Select>
+    </search>
+  )
+}
+
+/** Taken with Enter, or when one goes elsewhere. */
+function FilterText({
+  name,
+  value = '',
+  placeholder,
+  onSet,
+}: {
+  readonly name: string
+  readonly value?: string
+  readonly placeholder: string
+  readonly onSet: (text: string) => void
+}) {
+  return (
+    <Input
+      key={value}
+      aria-label={name}
+      placeholder={placeholder}
+      defaultValue={value}
+      className="!w-48"
+      onBlur={(event) => event.target.value.trim() !== value && onSet(event.target.value.trim())}
+      onKeyDown={(event) => event.key === 'Enter' && onSet(event.currentTarget.value.trim())}
+    />
+  )
+}

@@ -1,0 +1,172 @@
+/** What this server is and what it enforces, and first of all what it does not. */
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import type { Server } from '../api/types.gen.js'
+import { serverQuery } from '../server/queries.ts'
+import { Card, Page } from '../shell/page.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { count } from '../ui/format.ts'
+import { Icon } from '../ui/icon.tsx'
+import { Failure, Loading } from '../ui/states.tsx'
+
+export default function Settings() {
+  const server = useQuery(serverQuery)
+  return (
+    <Page
+      narrow
+      title="Server"
+      about={
+        server.data ? `Errand ${server.data.version} at ${location.host}, as found when it started.` : location.host
+      }
+    >
+      {server.error ? (
+        <Failure error={server.error} retry={() => server.refetch()} />
+      ) : server.data ? (
+        <Facts server={server.data} />
+      ) : (
+        <Loading rows={14} />
+      )}
+    </Page>
+  )
+}
+
+function Facts({ server }: { readonly server: Server }) {
+  const { sandbox, models, tools, limits } = server
+  const { tried, refused, open } = sandbox.attacks
+  return (
+    <div className="grid gap-5">
+      {sandbox.notEnforced.length > 0 && (
+        <section aria-labelledby="not-enforced" className="rounded-xl bg-amber-soft px-4 py-3">
+          <h2 id="not-enforced" className="flex items-center gap-2 font-semibold text-amber">
+            <Icon name="alert" />
+            Not enforced on this host
+          </h2>
+          <ul className="mt-2 grid gap-2 pl-6">
+            {sandbox.notEnforced.map((fact) => (
+              <Told key={fact} fact={fact} />
+            ))}
+          </ul>
+        </section>
+      )}
+      <Card
+        flush
+        title="Isolation"
+        about={`${sandbox.driver}; ${tried === 0 ? 'no attacks were tried' : `${refused} of ${tried} attacks on itself refused at the start`}`}
+      >
+        <Rows
+          rows={sandbox.enforced
+            .map((fact) => split(fact))
+            .map(([topic, how]) => [<Held key={topic} topic={topic} />, how || 'enforced'])}
+        />
+        {open.length > 0 && (
+          <Rows
+            rows={open.map(({ name, detail }) => [
+              <span key={name} className="text-red">
+                {name}
+              </span>,
+              detail ?? 'came through',
+            ])}
+          />
+        )}
+        <p className="border-t px-4 py-3 text-small text-faint">Inside a sandbox: {sandbox.inside}.</p>
+      </Card>
+      <Card flush title="Models" about={`Without a name, ${server.defaultModel} answers.`}>
+        <Rows
+          rows={models.map(({ name, provider, source, demo, vision, documents, unavailable }) => [
+            <code key={name}>{name}</code>,
+            <span key={name} className="flex flex-wrap items-center gap-2">
+              {unavailable ? (
+                <span className="text-amber">{unavailable}</span>
+              ) : demo ? (
+                'the built-in demo model stands in'
+              ) : (
+                `${provider}, by ${source}`
+              )}
+              {vision && <Badge>images</Badge>}
+              {documents && <Badge>PDFs</Badge>}
+            </span>,
+          ])}
+        />
+      </Card>
+      <Card flush title="Tools" about={`${tools.available.length} of ${tools.available.length + tools.missing.length}`}>
+        <Rows
+          rows={[
+            ...tools.available.map(
+              (name) =>
+                [
+                  <Held key={name} topic={name} />,
+                  name === 'web_search' && server.search ? `by ${server.search}` : 'ready',
+                ] as const,
+            ),
+            ...tools.missing.map(
+              ({ name, remedy }) =>
+                [
+                  <span key={name}>{name}</span>,
+                  <span key={name} className="text-amber">
+                    {remedy}
+                  </span>,
+                ] as const,
+            ),
+          ]}
+        />
+      </Card>
+      <Card flush title="Limits" about="As the operator has set them.">
+        <Rows rows={limitRows(limits)} />
+      </Card>
+    </div>
+  )
+}
+
+function Rows({ rows }: { readonly rows: readonly (readonly [ReactNode, ReactNode])[] }) {
+  return (
+    <dl>
+      {rows.map(([name, value], i) => (
+        <div key={i} className="grid gap-x-6 border-t px-4 py-2 sm:grid-cols-[14rem_1fr]">
+          <dt className="break-words font-medium">{name}</dt>
+          <dd className="break-words text-soft">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+function Held({ topic }: { readonly topic: string }) {
+  return (
+    <span className="flex items-center gap-2">
+      <Icon name="check" className="text-green" />
+      {topic}
+    </span>
+  )
+}
+
+function Told({ fact }: { readonly fact: string }) {
+  const [topic, remedy] = split(fact)
+  return (
+    <li>
+      <b className="font-medium">{topic}</b>
+      {remedy && <p className="text-soft">{remedy}</p>}
+    </li>
+  )
+}
+
+/** `memory: 512 MiB`: the topic, and how. */
+function split(fact: string): readonly [string, string] {
+  const at = fact.indexOf(': ')
+  return at < 0 ? [fact, ''] : [fact.slice(0, at), fact.slice(at + 2)]
+}
+
+function limitRows(limits: Server['limits']): readonly (readonly [string, string])[] {
+  const range = ({ default: usual, min, max }: { default: number; min: number; max: number }, unit: string) =>
+    `${count(usual)}${unit}; a run may ask for ${count(min)} to ${count(max)}`
+  return [
+    ['Time of a run', range(limits.maxTurnDuration, ' s')],
+    ['Time of a tool call', range(limits.maxToolDuration, ' s')],
+    ['Output tokens of a run', range(limits.maxOutputTokens, '')],
+    ['Memory of a sandbox', range(limits.sandbox.memoryMiB, ' MiB')],
+    ['Processors of a sandbox', range(limits.sandbox.cpus, '')],
+    ['Running at once, a project', count(limits.runningPerProject)],
+    ['New interactions a minute', count(limits.interactionsPerMinute)],
+    ['Calls a minute', count(limits.callsPerMinute)],
+    ['Kept for', `${limits.retentionDays} days`],
+  ]
+}

@@ -1,0 +1,114 @@
+/** Every page's address, and what of it stands in the query. Pages are loaded when they are first gone to. */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import type { RunFilters } from './server/queries.ts'
+import { Page } from './shell/page.tsx'
+import { Shell } from './shell/shell.tsx'
+import { ButtonLink } from './ui/button.tsx'
+import { Failure } from './ui/states.tsx'
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => (
+    <Page title="There is no such page">
+      <ButtonLink to="/">Go to the overview</ButtonLink>
+    </Page>
+  ),
+  errorComponent: ({ error, reset }) => <Failure error={error} retry={reset} />,
+})
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  component: lazyRouteComponent(() => import('./pages/overview.tsx')),
+})
+
+export interface PlaygroundSearch {
+  /** The run that is shown. */
+  readonly run?: string
+  readonly agent?: string
+  /** A run whose request is to be made again. */
+  readonly again?: string
+}
+const playground = createRoute({
+  getParentRoute: () => root,
+  path: '/playground',
+  validateSearch: (search): PlaygroundSearch => texts(search, ['run', 'agent', 'again']),
+  component: lazyRouteComponent(() => import('./pages/playground.tsx')),
+})
+
+const interactions = createRoute({
+  getParentRoute: () => root,
+  path: '/interactions',
+  validateSearch: (search): RunFilters => texts(search, ['status', 'agentId', 'label', 'order']) as RunFilters,
+  component: lazyRouteComponent(() => import('./pages/interactions.tsx')),
+})
+const interaction = createRoute({
+  getParentRoute: () => root,
+  path: '/interactions/$id',
+  validateSearch: (search): { readonly tab?: string } => texts(search, ['tab']),
+  component: lazyRouteComponent(() => import('./pages/interaction.tsx')),
+})
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: '/compare',
+  validateSearch: (search): { readonly a?: string; readonly b?: string } => texts(search, ['a', 'b']),
+  component: lazyRouteComponent(() => import('./pages/compare.tsx')),
+})
+
+const agents = createRoute({
+  getParentRoute: () => root,
+  path: '/agents',
+  validateSearch: (search): { readonly q?: string } => texts(search, ['q']),
+  component: lazyRouteComponent(() => import('./pages/agents.tsx')),
+})
+const newAgent = createRoute({
+  getParentRoute: () => root,
+  path: '/agents/new',
+  component: lazyRouteComponent(() => import('./pages/new-agent.tsx')),
+})
+const agent = createRoute({
+  getParentRoute: () => root,
+  path: '/agents/$id',
+  validateSearch: (search): { readonly tab?: string } => texts(search, ['tab']),
+  component: lazyRouteComponent(() => import('./pages/agent.tsx')),
+})
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./pages/settings.tsx')),
+})
+
+const routeTree = root.addChildren([
+  overview,
+  playground,
+  interactions,
+  interaction,
+  compare,
+  agents,
+  newAgent,
+  agent,
+  settings,
+])
+
+/** Those of these parameters that are texts. */
+function texts<K extends string>(
+  search: Readonly<Record<string, unknown>>,
+  names: readonly K[],
+): { [key in K]?: string } {
+  return Object.fromEntries(
+    names
+      .filter((name) => search[name] !== undefined && search[name] !== '')
+      .map((name) => [name, String(search[name])]),
+  ) as { [key in K]?: string }
+}
+
+export function createConsoleRouter() {
+  return createRouter({ routeTree, basepath: '/console', defaultPreload: 'intent', scrollRestoration: true })
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createConsoleRouter>
+  }
+}

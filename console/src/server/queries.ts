@@ -1,0 +1,82 @@
+/** What pages ask the server, each with the name under which its answer is kept. */
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import {
+  getAgent,
+  getInteraction,
+  getServer,
+  listAgents,
+  listAgentVersions,
+  listAudit,
+  listCredentials,
+  listDeliveries,
+  listInteractions,
+  listSkills,
+} from '../api/sdk.gen.js'
+import { data } from './client.ts'
+
+const PAGE = 100
+const LONG_MS = 5 * 60_000
+
+export const serverQuery = queryOptions({ queryKey: ['server'], queryFn: () => data(getServer()), staleTime: LONG_MS })
+
+export const agentsQuery = infiniteQueryOptions({
+  queryKey: ['agents', 'list'],
+  queryFn: ({ pageParam }) => data(listAgents({ query: { pageSize: PAGE, pageToken: pageParam } })),
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (last) => last.nextPageToken,
+})
+
+export const agentQuery = (id: string) =>
+  queryOptions({ queryKey: ['agents', id], queryFn: () => data(getAgent({ path: { id } })) })
+
+export const agentVersionsQuery = (id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['agents', id, 'versions'],
+    queryFn: ({ pageParam }) =>
+      data(listAgentVersions({ path: { id }, query: { pageSize: PAGE, pageToken: pageParam } })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.nextPageToken,
+  })
+
+export interface RunFilters {
+  readonly status?: 'running' | 'completed' | 'failed' | 'cancelled'
+  readonly agentId?: string
+  /** `key=value`. */
+  readonly label?: string
+  readonly order?: 'asc'
+}
+
+export const runsQuery = ({ label, ...filters }: RunFilters) =>
+  infiniteQueryOptions({
+    queryKey: ['interactions', 'list', { label, ...filters }],
+    queryFn: ({ pageParam }) =>
+      data(listInteractions({ query: { ...filters, ...labelParameter(label), pageSize: PAGE, pageToken: pageParam } })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.nextPageToken,
+  })
+
+function labelParameter(label: string | undefined): Record<string, string> {
+  const at = label?.indexOf('=') ?? -1
+  return label && at > 0 ? { [`label.${label.slice(0, at)}`]: label.slice(at + 1) } : {}
+}
+
+export const runQuery = (id: string) =>
+  queryOptions({ queryKey: ['interactions', id], queryFn: () => data(getInteraction({ path: { id } })) })
+
+export const auditQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['interactions', id, 'audit'],
+    queryFn: () => data(listAudit({ path: { id }, query: { pageSize: PAGE } })),
+  })
+
+export const deliveriesQuery = (id: string) =>
+  queryOptions({ queryKey: ['interactions', id, 'deliveries'], queryFn: () => data(listDeliveries({ path: { id } })) })
+
+export const skillsQuery = queryOptions({
+  queryKey: ['skills', 'list'],
+  queryFn: () => data(listSkills({ query: { pageSize: PAGE } })),
+})
+export const credentialsQuery = queryOptions({
+  queryKey: ['credentials', 'list'],
+  queryFn: () => data(listCredentials({ query: { pageSize: PAGE } })),
+})

@@ -1,0 +1,18 @@
+/** Where one can go: the way around, the palette and the shortcuts all read this list. */
+import type { IconName } from '../ui/icon.tsx'
+
+export interface Place {
+  readonly to: '/' | '/playground' | '/interactions' | '/agents' | '/settings'
+  readonly name: string
+  readonly icon: IconName
+  /** After `g`. */
+  readonly letter: string
+}
+
+export const PLACES: readonly Place[] = [
+  { to: '/', name: 'Overview', icon: 'overview', letter: 'o' },
+  { to: '/playground', name: 'Playground', icon: 'play', letter: 'p' },
+  { to: '/interactions', name: 'Interactions', icon: 'list', letter: 'i' },
+  { to: '/agents', name: 'Agents', icon: 'agent', letter: 'a' },
+  { to: '/settings', name: 'Settings', icon: 'settings', letter: 's' },
+]

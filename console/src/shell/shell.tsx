@@ -1,0 +1,122 @@
+/** The frame around every page: the way around at the left (on a phone: a sheet), the page beside it. */
+import { Link, Outlet, useRouterState } from '@tanstack/react-router'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { useKey } from '../server/access.ts'
+import { IconButton } from '../ui/button.tsx'
+import { cx } from '../ui/cx.ts'
+import { Icon } from '../ui/icon.tsx'
+import { Loading } from '../ui/states.tsx'
+import { Toasts } from '../ui/toast.tsx'
+import { AccountMenu } from './account-menu.tsx'
+import { Mark } from './mark.tsx'
+import { PLACES } from './places.ts'
+import { useShortcuts } from './shortcuts.ts'
+import { SignIn } from './sign-in.tsx'
+
+const Palette = lazy(() => import('./palette.tsx'))
+const Sheet = lazy(() => import('../ui/layer.tsx').then(({ Sheet }) => ({ default: Sheet })))
+
+export function Shell() {
+  const key = useKey()
+  return (
+    <>
+      {key ? <Frame /> : <SignIn />}
+      <Toasts />
+    </>
+  )
+}
+
+function Frame() {
+  const [palette, setPalette] = useState(false)
+  const [sheet, setSheet] = useState(false)
+  const path = useRouterState({ select: ({ location }) => location.pathname })
+  const main = useRef<HTMLElement>(null)
+  useShortcuts(() => setPalette(true))
+  // A new page starts at its top, and is what the keyboard goes on from.
+  // At each new path.
+  useEffect(() => {
+    setSheet(false)
+    main.current?.focus({ preventScroll: true })
+  }, [path])
+
+  const ways = <Ways onSearch={() => setPalette(true)} />
+  return (
+    <div className="grid min-h-dvh grid-rows-[auto_1fr] lg:grid-cols-[14rem_1fr] lg:grid-rows-1">
+      <a
+        href="#main"
+        className="sr-only focus:not-sr-only focus:fixed focus:left-3 focus:top-3 focus:z-50 focus:rounded-md focus:bg-card focus:px-3 focus:py-2"
+      >
+        Skip to the page
+      </a>
+      <aside className="sticky top-0 hidden h-dvh border-r bg-panel lg:block">{ways}</aside>
+      <header className="sticky top-0 z-30 flex h-12 items-center gap-1 border-b bg-panel px-2 lg:hidden">
+        <IconButton icon="menu" label="Menu" onClick={() => setSheet(true)} />
+        <Mark />
+        <span className="flex-1" />
+        <IconButton icon="search" label="Search" onClick={() => setPalette(true)} />
+      </header>
+      <main id="main" ref={main} tabIndex={-1} className="min-w-0 outline-none focus-visible:outline-none">
+        <Suspense fallback={<PageFallback />}>
+          <Outlet />
+        </Suspense>
+      </main>
+      <Suspense fallback={null}>
+        {sheet && (
+          <Sheet open onClose={() => setSheet(false)} title="Menu">
+            {ways}
+          </Sheet>
+        )}
+        {palette && <Palette onClose={() => setPalette(false)} />}
+      </Suspense>
+    </div>
+  )
+}
+
+function PageFallback() {
+  return (
+    <div className="p-6">
+      <Loading />
+    </div>
+  )
+}
+
+function Ways({ onSearch }: { readonly onSearch: () => void }) {
+  return (
+    <div className="flex h-full flex-col p-3">
+      <div className="flex h-9 items-center px-2">
+        <Mark />
+      </div>
+      <button
+        type="button"
+        onClick={onSearch}
+        className="mt-3 flex h-8 items-center gap-2.5 rounded-md border bg-card px-2 text-soft hover:border-line-strong"
+      >
+        <Icon name="search" />
+        <span className="flex-1 text-left">Search</span>
+        <kbd className="rounded border px-1 font-sans text-micro text-faint">⌘K</kbd>
+      </button>
+      <nav aria-label="Console" className="mt-4 grid gap-0.5">
+        {PLACES.map(({ to, name, icon }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: to === '/' }}
+            className="group flex h-8 items-center gap-2.5 rounded-md px-2 font-medium text-soft transition-colors hover:bg-hover hover:text-text aria-[current=page]:bg-hover aria-[current=page]:text-text"
+          >
+            <Icon name={icon} className="group-aria-[current=page]:text-accent" />
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <span className="flex-1" />
+      <a
+        href="/docs"
+        className={cx('flex h-8 items-center gap-2.5 rounded-md px-2 text-soft hover:bg-hover hover:text-text')}
+      >
+        <Icon name="book" />
+        API reference
+      </a>
+      <AccountMenu />
+    </div>
+  )
+}

@@ -1,0 +1,111 @@
+/** One tool call: what it is, its code, what came of it, and a person's word where one is needed. */
+import { useState } from 'react'
+import type { OutputFile } from '../api/types.gen.js'
+import { Button } from '../ui/button.tsx'
+import { Code } from '../ui/code.tsx'
+import { cx } from '../ui/cx.ts'
+import { Input } from '../ui/field.tsx'
+import { duration } from '../ui/format.ts'
+import { Icon, Spinner } from '../ui/icon.tsx'
+import { FilePreview, isImage } from './files.tsx'
+import type { ToolCall } from './fold.ts'
+import { toolWords } from './tool-words.ts'
+
+interface CallCardProps {
+  readonly call: ToolCall
+  readonly live: boolean
+  readonly files: readonly OutputFile[]
+  readonly onDecide?: (step: number, approve: boolean, reason?: string) => void
+}
+
+export function CallCard({ call, live, files, onDecide }: CallCardProps) {
+  const { icon, title, code, args } = toolWords(call.name, call.args)
+  const [open, setOpen] = useState(true)
+  const shots = call.done ? files.filter((file) => isImage(file) && call.output.includes(`outputs/${file.name}`)) : []
+  const isJson = /^\s*[[{]/.test(call.output) && call.done
+  return (
+    <section aria-label={title} className="overflow-hidden rounded-lg border bg-card">
+      <h2>
+        <button
+          type="button"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          className="flex w-full items-center gap-2.5 px-3 min-h-9 py-1.5 text-left hover:bg-hover"
+        >
+          <Icon name={icon} className="text-soft" />
+          <span className="min-w-0 flex-1 truncate font-medium">{title}</span>
+          <State call={call} live={live} />
+          <Icon name="down" className={cx('text-faint transition-transform', !open && '-rotate-90')} />
+        </button>
+      </h2>
+      {open && (
+        <div className="border-t">
+          {code && (
+            <Code text={code.text} language={code.language} label={`Code: ${title}`} className="max-h-80 bg-code p-3" />
+          )}
+          {args && (
+            <Code
+              text={JSON.stringify(args, null, 2)}
+              language="json"
+              label={`Arguments: ${title}`}
+              className="max-h-48 bg-code p-3"
+            />
+          )}
+          {call.verdict === 'waiting' && live && onDecide && <Decision call={call} onDecide={onDecide} />}
+          {call.output !== '' && (
+            <div className={cx((code || args) && 'border-t')}>
+              <Code
+                text={call.output}
+                language={isJson ? 'json' : 'plain'}
+                label={`Result: ${title}`}
+                wraps
+                className="max-h-72 p-3 text-soft"
+              />
+            </div>
+          )}
+          {shots.map((file) => (
+            <FilePreview key={file.name} file={file} className="border-t" />
+          ))}
+        </div>
+      )}
+    </section>
+  )
+}
+
+function State({ call, live }: { readonly call: ToolCall; readonly live: boolean }) {
+  if (call.verdict === 'denied') return <span className="text-small text-red">Denied</span>
+  if (call.verdict === 'waiting' && !call.done)
+    return <span className="text-small font-medium text-amber">Needs approval</span>
+  if (call.done) return <span className="text-small text-faint tabular-nums">{duration(call.durationMs)}</span>
+  return live ? <Spinner className="text-accent" /> : <span className="text-small text-faint">Not finished</span>
+}
+
+function Decision({
+  call,
+  onDecide,
+}: {
+  readonly call: ToolCall
+  readonly onDecide: NonNullable<CallCardProps['onDecide']>
+}) {
+  const [reason, setReason] = useState('')
+  return (
+    <div className="grid gap-2.5 border-t bg-amber-soft p-3">
+      <p className="font-medium text-amber">This call waits for your word.</p>
+      <div className="flex flex-wrap gap-2">
+        <Input
+          aria-label="Reason, for the model"
+          placeholder="Reason, for the model (optional)"
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+          className="flex-1 basis-52"
+        />
+        <Button look="primary" icon="check" onClick={() => onDecide(call.step, true)}>
+          Approve
+        </Button>
+        <Button icon="close" onClick={() => onDecide(call.step, false, reason || undefined)}>
+          Deny
+        </Button>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,151 @@
+/**
+ * Files that a run made. Whatever is in them, none of it runs here: images are drawn from blobs, HTML stands in a frame
+ * without scripts and without an origin, and everything else is text or a download.
+ */
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useMemo, useState } from 'react'
+import type { OutputFile } from '../api/types.gen.js'
+import { IconButton } from '../ui/button.tsx'
+import { Code } from '../ui/code.tsx'
+import { cx } from '../ui/cx.ts'
+import { bytes } from '../ui/format.ts'
+import { Icon } from '../ui/icon.tsx'
+import { Skeleton } from '../ui/states.tsx'
+import { languageOf } from './tool-words.ts'
+
+const MAX_PREVIEW_BYTES = 5_000_000
+const MAX_TEXT_CHARS = 200_000
+
+export function isImage({ mimeType }: OutputFile): boolean {
+  return /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/.test(mimeType)
+}
+
+function isText({ mimeType, name }: OutputFile): boolean {
+  return /^text\/|json|xml|yaml|javascript|csv/.test(mimeType) || languageOf(name) !== 'plain'
+}
+
+export function Files({ files }: { readonly files: readonly OutputFile[] }) {
+  return (
+    <ul aria-label="Files" className="grid gap-3 lg:grid-cols-2">
+      {files.map((file) => (
+        <li key={file.name} className={cx('min-w-0', files.length === 1 && 'lg:col-span-2')}>
+          <FileCard file={file} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function FileCard({ file }: { readonly file: OutputFile }) {
+  const shown = file.size <= MAX_PREVIEW_BYTES && (isImage(file) || isText(file))
+  const [open, setOpen] = useState(isImage(file))
+  return (
+    <div className="overflow-hidden rounded-lg border bg-card">
+      <div className="flex items-center gap-2.5 pl-3 pr-1 h-10">
+        <Icon name={isImage(file) ? 'image' : 'file'} className="text-soft" />
+        <span className="min-w-0 flex-1 truncate font-medium" title={file.name}>
+          {file.name}
+        </span>
+        <span className="text-small text-faint tabular-nums">{bytes(file.size)}</span>
+        {shown && (
+          <IconButton
+            icon={open ? 'down' : 'right'}
+            label={`${open ? 'Hide' : 'Preview'} ${file.name}`}
+            aria-expanded={open}
+            size="small"
+            onClick={() => setOpen(!open)}
+          />
+        )}
+        <a
+          href={local(file)}
+          download
+          title="Download"
+          aria-label={`Download ${file.name}`}
+          className="inline-flex size-7 items-center justify-center rounded-md text-soft hover:bg-hover hover:text-text"
+        >
+          <Icon name="download" />
+        </a>
+      </div>
+      {open && <FilePreview file={file} className="border-t" />}
+    </div>
+  )
+}
+
+/** Signed addresses name the server as callers reach it, which need not be as this browser does. */
+function local(file: OutputFile): string {
+  const { pathname, search } = new URL(file.url, location.origin)
+  return pathname + search
+}
+
+export function FilePreview({ file, className }: { readonly file: OutputFile; readonly className?: string }) {
+  const content = useQuery({
+    queryKey: ['file', file.sha256],
+    queryFn: async () => {
+      const response = await fetch(local(file))
+      if (!response.ok) throw new Error('The link has expired. Load the page again for a new one.')
+      return new Uint8Array(await response.arrayBuffer())
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  if (content.error) return <p className={cx('p-3 text-small text-red', className)}>{content.error.message}</p>
+  if (!content.data)
+    return (
+      <div className={className}>
+        <Skeleton className="h-72" />
+      </div>
+    )
+  if (isImage(file)) return <Picture file={file} content={content.data} className={className} />
+  return <TextPreview file={file} content={content.data} className={className} />
+}
+
+interface PreviewProps {
+  readonly file: OutputFile
+  readonly content: Uint8Array<ArrayBuffer>
+  readonly className?: string
+}
+
+/** As an image, an SVG neither runs scripts nor loads anything. */
+function Picture({ file, content, className }: PreviewProps) {
+  return (
+    <div className={cx('grid h-72 place-items-center bg-[#fff] p-3', className)}>
+      <img src={useBlob(content, file.mimeType)} alt={file.name} className="max-h-full max-w-full object-contain" />
+    </div>
+  )
+}
+
+function TextPreview({ file, content, className }: PreviewProps) {
+  const text = useMemo(() => new TextDecoder().decode(content).slice(0, MAX_TEXT_CHARS), [content])
+  const page = file.mimeType === 'text/html'
+  const [source, setSource] = useState(false)
+  return (
+    <div className={className}>
+      {page && (
+        <div className="flex justify-end border-b px-2 py-1">
+          <button
+            type="button"
+            onClick={() => setSource(!source)}
+            className="rounded px-1.5 text-small text-soft hover:text-text"
+          >
+            {source ? 'Show the page' : 'Show its source'}
+          </button>
+        </div>
+      )}
+      {page && !source ? (
+        <Frame title={file.name} content={content} />
+      ) : (
+        <Code text={text} language={languageOf(file.name)} label={file.name} className="h-72 bg-code p-3" />
+      )}
+    </div>
+  )
+}
+
+/** No scripts, no origin, and the console's own policy: it is shown as it would print without its styles. */
+function Frame({ title, content }: { readonly title: string; readonly content: Uint8Array<ArrayBuffer> }) {
+  return <iframe title={title} sandbox="" src={useBlob(content, 'text/html')} className="h-72 w-full bg-[#fff]" />
+}
+
+function useBlob(content: Uint8Array<ArrayBuffer>, type: string): string {
+  const url = useMemo(() => URL.createObjectURL(new Blob([content], { type })), [content, type])
+  useEffect(() => () => URL.revokeObjectURL(url), [url])
+  return url
+}

@@ -1,0 +1,71 @@
+/** How each tool's calls are told: an icon, a line that says what it does, and its code where it has some. */
+import type { Language } from '../ui/code.tsx'
+import type { IconName } from '../ui/icon.tsx'
+
+export interface ToolWords {
+  readonly icon: IconName
+  readonly title: string
+  readonly code?: { readonly text: string; readonly language: Language }
+  /** What the call was given, where no code says it. */
+  readonly args?: Readonly<Record<string, unknown>>
+}
+
+export function toolWords(name: string, args: Readonly<Record<string, unknown>>): ToolWords {
+  const text = (key: string) => (typeof args[key] === 'string' ? (args[key] as string) : undefined)
+  switch (name) {
+    case 'code_execution': {
+      const language = (text('language') ?? 'python') as Language
+      return {
+        icon: language === 'bash' ? 'terminal' : 'code',
+        title: `Run ${language}`,
+        code: { text: text('code') ?? '', language },
+      }
+    }
+    case 'file_read':
+      return { icon: 'file', title: `Read ${text('path') ?? 'a file'}`, args: without(args, 'path') }
+    case 'file_write':
+      return {
+        icon: 'edit',
+        title: `Write ${text('path') ?? 'a file'}`,
+        code: { text: text('content') ?? '', language: languageOf(text('path')) },
+      }
+    case 'web_search':
+      return { icon: 'search', title: `Search “${text('query') ?? ''}”`, args: without(args, 'query') }
+    case 'browser':
+      return {
+        icon: 'globe',
+        title: ['Browser:', text('action'), text('url') ?? text('text') ?? text('ref')].filter(Boolean).join(' '),
+        args: without(args, 'action', 'url'),
+      }
+    case 'skill':
+      return { icon: 'book', title: `Skill ${[text('name'), text('path')].filter(Boolean).join(': ')}` }
+    default:
+      return { icon: 'plug', title: name.replace('__', ' · '), args }
+  }
+}
+
+export function languageOf(name: string | undefined): Language {
+  const ending = name?.slice(name.lastIndexOf('.') + 1).toLowerCase() ?? ''
+  const languages: Record<string, Language> = {
+    py: 'python',
+    js: 'javascript',
+    mjs: 'javascript',
+    ts: 'typescript',
+    tsx: 'typescript',
+    sh: 'bash',
+    json: 'json',
+    html: 'xml',
+    xml: 'xml',
+    svg: 'xml',
+    md: 'markdown',
+  }
+  return languages[ending] ?? 'plain'
+}
+
+function without(
+  args: Readonly<Record<string, unknown>>,
+  ...keys: string[]
+): Readonly<Record<string, unknown>> | undefined {
+  const rest = Object.entries(args).filter(([key]) => !keys.includes(key))
+  return rest.length > 0 ? Object.fromEntries(rest) : undefined
+}

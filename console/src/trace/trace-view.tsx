@@ -1,0 +1,108 @@
+/** A run as it went: thoughts, tool calls, answer, in the order in which they came. */
+import { lazy, Suspense, useState } from 'react'
+import type { OutputFile } from '../api/types.gen.js'
+import { cx } from '../ui/cx.ts'
+import { Icon, Spinner } from '../ui/icon.tsx'
+import { Notice } from '../ui/states.tsx'
+import { CallCard } from './call-card.tsx'
+import type { Block, Trace } from './fold.ts'
+
+const Answer = lazy(() => import('./markdown.tsx'))
+
+interface TraceViewProps {
+  readonly trace: Trace
+  readonly files: readonly OutputFile[]
+  readonly onDecide?: (step: number, approve: boolean, reason?: string) => void
+}
+
+export function TraceView({ trace, files, onDecide }: TraceViewProps) {
+  const live = trace.status === 'running'
+  return (
+    <div className="grid gap-3">
+      {trace.blocks.map((block, i) => (
+        <BlockView
+          key={i}
+          block={block}
+          live={live}
+          last={live && i === trace.blocks.length - 1}
+          files={files}
+          onDecide={onDecide}
+        />
+      ))}
+      {live && <Waiting trace={trace} />}
+    </div>
+  )
+}
+
+type BlockProps = Omit<TraceViewProps, 'trace'> & {
+  readonly block: Block
+  readonly live: boolean
+  readonly last: boolean
+}
+
+function BlockView({ block, live, last, files, onDecide }: BlockProps) {
+  switch (block.kind) {
+    case 'reasoning':
+      return <Reasoning text={block.text} live={last} />
+    case 'call':
+      return <CallCard call={block} live={live} files={files} onDecide={onDecide} />
+    case 'answer':
+      return (
+        <section aria-label="Answer" className="py-1">
+          <Suspense fallback={<p className="prose whitespace-pre-wrap">{block.text}</p>}>
+            <Answer text={block.text} />
+          </Suspense>
+        </section>
+      )
+    case 'warning':
+      return <Notice title={block.warning.code.replaceAll('_', ' ')}>{block.warning.message}</Notice>
+    case 'error':
+      return (
+        <Notice tone="red" title={block.code.replaceAll('_', ' ')}>
+          {block.message}
+        </Notice>
+      )
+  }
+}
+
+const SHORT_CHARS = 280
+
+function Reasoning({ text, live }: { readonly text: string; readonly live: boolean }) {
+  const long = text.length > SHORT_CHARS
+  const [open, setOpen] = useState(false)
+  return (
+    <section aria-label="Reasoning" className="flex gap-2.5 px-3 text-soft">
+      <Icon name="thought" className={cx('mt-0.5', live && 'text-accent animate-pulse')} />
+      <div className="min-w-0 flex-1">
+        <p className={cx('whitespace-pre-wrap break-words', long && !open && !live && 'line-clamp-3')}>{text}</p>
+        {long && !live && (
+          <button
+            type="button"
+            aria-expanded={open}
+            onClick={() => setOpen(!open)}
+            className="mt-1 text-small font-medium text-text underline underline-offset-2"
+          >
+            {open ? 'Less' : 'More'}
+          </button>
+        )}
+      </div>
+    </section>
+  )
+}
+
+const WAITING: Record<string, string> = {
+  queued: 'Waiting for a free place …',
+  provisioning: 'Preparing a sandbox …',
+  settling: 'Collecting its files …',
+}
+
+function Waiting({ trace }: { readonly trace: Trace }) {
+  const last = trace.blocks.at(-1)
+  if (trace.stage === 'requires_action' || (last?.kind === 'call' && !last.done)) return null
+  return (
+    <p role="status" className="flex items-center gap-2.5 px-3 text-soft">
+      <Spinner className="text-accent" />
+      {(trace.stage && WAITING[trace.stage]) ?? (last ? 'Working …' : 'Thinking …')}
+    </p>
+  )
+}

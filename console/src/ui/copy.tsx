@@ -1,0 +1,52 @@
+/** Copying, told by the button itself. */
+import { useEffect, useState } from 'react'
+import { IconButton } from './button.tsx'
+import { toast } from './toast.tsx'
+
+function useCopy(text: string): { readonly copied: boolean; readonly copy: () => void } {
+  const [copied, setCopied] = useState(false)
+  useEffect(() => {
+    if (!copied) return
+    const timer = setTimeout(() => setCopied(false), 1_600)
+    return () => clearTimeout(timer)
+  }, [copied])
+  const copy = () => {
+    write(text).then(
+      () => setCopied(true),
+      () => toast('The browser did not allow copying', true),
+    )
+  }
+  return { copied, copy }
+}
+
+/** Browsers give the clipboard to https and loopback alone: elsewhere the old way. */
+async function write(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = Object.assign(document.createElement('textarea'), { value: text })
+  document.body.append(area)
+  area.select()
+  const done = document.execCommand('copy')
+  area.remove()
+  if (!done) throw new Error('not copied')
+}
+
+export function CopyIcon({
+  text,
+  label = 'Copy',
+  className,
+}: {
+  readonly text: string
+  readonly label?: string
+  readonly className?: string
+}) {
+  const { copied, copy } = useCopy(text)
+  return (
+    <IconButton
+      icon={copied ? 'check' : 'copy'}
+      label={copied ? 'Copied' : label}
+      size="small"
+      onClick={copy}
+      className={className}
+    />
+  )
+}

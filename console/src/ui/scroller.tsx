@@ -1,0 +1,7 @@
+/** A part that scrolls by itself, and so can be reached and scrolled by keyboard. */
+import type { ComponentProps } from 'react'
+
+export function Scroller({ label, ...rest }: ComponentProps<'section'> & { readonly label: string }) {
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: without it no key would scroll it.
+  return <section aria-label={label} tabIndex={0} {...rest} />
+}

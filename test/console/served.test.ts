@@ -1,0 +1,94 @@
+/** How the console is served: what a first visit loads, how long it may be kept, and what the page may do. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Server, startServer } from '../support/server.ts'
+import { openBrowser } from './browser.ts'
+
+const CONSOLE = resolve(import.meta.dirname, '../../console')
+const FIRST_LOAD_BYTES = 200_000
+
+let server: Server
+let browser: Browser
+
+beforeAll(async () => {
+  server = await startServer()
+  browser = await openBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.stop()
+})
+
+test('a first visit to the overview loads less than 200 kB', async () => {
+  const page = await (await browser.newContext()).newPage()
+  const client = await page.context().newCDPSession(page)
+  await client.send('Network.enable')
+  let loaded = 0
+  client.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    loaded += encodedDataLength
+  })
+  await page.addInitScript((key) => sessionStorage.setItem('errand.key', key), server.key)
+  await page.goto(`${server.url}/console`)
+  await page.getByText('Latest runs').waitFor()
+  await page.waitForLoadState('networkidle')
+  expect(loaded).toBeGreaterThan(50_000)
+  expect(loaded).toBeLessThan(FIRST_LOAD_BYTES)
+})
+
+test('the page runs its own scripts alone and is never kept; each has a nonce of its own', async () => {
+  const policies: string[] = []
+  for (const path of ['/console', '/console/agents/some-agent']) {
+    const { status, headers, text } = await server.get(path)
+    expect(status, path).toBe(200)
+    expect(headers.get('cache-control'), path).toBe('no-store')
+    const policy = headers.get('content-security-policy') ?? ''
+    for (const rule of ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"]) {
+      expect(policy).toContain(rule)
+    }
+    expect(policy).not.toMatch(/unsafe|\*|https?:/)
+    expect(text).not.toMatch(/<script(?![^>]* src="\/console\/)|<style| style=| on\w+=|errand_sk_\w/)
+    policies.push(policy)
+  }
+  expect(policies[0]).not.toBe(policies[1])
+})
+
+test('assets may be kept for ever, and what is no asset is no page in its place', async () => {
+  const { text } = await server.get('/console')
+  const script = /src="(\/console\/assets\/[^"]+\.js)"/.exec(text)?.[1] as string
+  const { headers } = await server.get(script, { 'accept-encoding': 'gzip' })
+  expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  expect(headers.get('content-encoding')).toBe('gzip')
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  for (const path of ['/console/assets/none.js', '/console/api/none', '/console/assets/..%2f..%2fpackage.json']) {
+    expect((await server.get(path)).status, path).toBe(404)
+  }
+})
+
+test('the client is what the server’s OpenAPI document makes of it', async () => {
+  const at = await mkdtemp(join(tmpdir(), 'errand-client-'))
+  try {
+    await writeFile(join(at, 'openapi.json'), (await server.get('/openapi.json')).text)
+    const env = { ...process.env, ERRAND_OPENAPI: join(at, 'openapi.json'), ERRAND_CLIENT: join(at, 'api') }
+    await promisify(execFile)(process.execPath, [join(CONSOLE, 'node_modules/.bin/openapi-ts')], { cwd: CONSOLE, env })
+    expect(await contents(join(CONSOLE, 'src/api')), 'run: script/console-client').toEqual(
+      await contents(join(at, 'api')),
+    )
+  } finally {
+    await rm(at, { recursive: true })
+  }
+})
+
+async function contents(folder: string): Promise<Record<string, string>> {
+  const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
+  const texts = files.map(async ({ parentPath, name }) => {
+    const path = join(parentPath, name)
+    return [path.slice(folder.length + 1), await readFile(path, 'utf8')] as const
+  })
+  return Object.fromEntries((await Promise.all(texts)).sort())
+}
