@@ -7,6 +7,7 @@
  */
 import type { StoredEvent } from '../domain/event.ts'
 import { readEvents, readProgress } from '../store/events.ts'
+import { patiently } from '../store/patience.ts'
 import type { Database } from '../store/port.ts'
 import type { Hub } from './hub.ts'
 
@@ -14,6 +15,8 @@ const MAX_HELD_BYTES = 256 * 1024
 /** Rows of the first page; the next ones are as long as the rows so far let expect MAX_HELD_BYTES. */
 const FIRST_PAGE = 4
 const MAX_PAGE = 500
+/** A stream stays open while the database is away for so long. */
+const OUTAGE_MS = 60_000
 
 export interface FollowOptions {
   readonly db: Database
@@ -70,7 +73,7 @@ export async function* followLog(
     held = []
     heldBytes = 0
     behind = false
-    const page = await readEvents(db, interactionId, last, pageRows)
+    const page = await patiently(OUTAGE_MS, () => readEvents(db, interactionId, last, pageRows), signal)
     if (page.length === pageRows) {
       behind = true
       held = []
@@ -82,7 +85,7 @@ export async function* followLog(
 
   /** Nothing follows any more: the log was read to its end before, or is gone. */
   async function isOver(): Promise<boolean> {
-    const row = await readProgress(db, interactionId)
+    const row = await patiently(OUTAGE_MS, () => readProgress(db, interactionId), signal)
     return !row || (row.status !== 'running' && row.lastSeq <= last)
   }
 

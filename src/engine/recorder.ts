@@ -3,13 +3,13 @@
  *
  * Events are numbered when they are written, so neighbouring fragments can join until then. One write is under way at a
  * time; what comes meanwhile goes with the next. Followers are told after the commit, never before: nothing is shown that
- * is not stored. A write that finds the fence broken ends
- * the recorder (`onLost`); one that the database could not take is tried again for a while.
+ * is not stored. A write that finds the fence broken ends the recorder (`onLost`); one that the database could not take is
+ * tried again for a while.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
 import type { Claim } from '../store/claims.ts'
-import { appendStatements, type Ending, endStatements, numberEvents } from '../store/events.ts'
+import { appendStatements, type Ending, endStatements, numberEvents, readProgress } from '../store/events.ts'
 import type { Database, Statement } from '../store/port.ts'
 import type { Observe } from '../telemetry/moments.ts'
 import type { Hub } from './hub.ts'
@@ -36,11 +36,10 @@ interface Placed {
   readonly attachment: Attachment
 }
 
-interface Taken {
-  readonly pending: readonly RunEvent[]
-  readonly attachments: readonly Placed[]
-  readonly events: StoredEvent[]
-  readonly statements: Statement[]
+/** Events that were numbered, and what is written with them. */
+interface Batch {
+  readonly events: readonly StoredEvent[]
+  readonly statements: readonly Statement[]
 }
 
 /** A full disk may have room again soon: so long the database is asked again. Shorter than a lease. */
@@ -71,7 +70,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let { lastSeq } = claim
   let pending: RunEvent[] = []
   let attachments: Placed[] = []
-  let giveUpAt = Number.POSITIVE_INFINITY
+  /** Sent, and no answer came: it may be written or not. */
+  let unsettled: Batch | undefined
   let writing: Promise<void> | undefined
   let ending: Omit<Ending, 'at'> | undefined
   let lost = false
@@ -83,58 +83,55 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   /** What is pending, as one transaction; asked for when the database is ready to take it. */
-  function takePending(): Taken {
+  function takePending(): Batch {
     const fence = { id: claim.id, epoch: claim.epoch, lastSeq }
     const events = numberEvents(pending, lastSeq)
-    const taken = { pending, attachments }
     const extra = attachments.map(({ behind, attachment }) => attachment(lastSeq + behind))
     pending = []
     attachments = []
     const main = ending
       ? endStatements(db, fence, events, { ...ending, at: now() })
       : appendStatements(db, fence, events, stage, now())
-    return { ...taken, events, statements: [...main, ...extra] }
+    return { events, statements: [...main, ...extra] }
   }
 
-  /** What was taken and could not be written, to be written before anything newer. */
-  function putBack(taken: Taken): void {
-    pending = [...taken.pending, ...pending]
-    attachments = [
-      ...taken.attachments,
-      ...attachments.map(({ behind, attachment }) => ({ behind: behind + taken.pending.length, attachment })),
-    ]
-  }
-
-  /** False where the database could not take it. */
-  async function writePending(): Promise<boolean> {
-    let taken: Taken | undefined
+  /**
+   * Rejects where the database could not take the batch, or its answer got lost. Then the very same batch is sent again: if
+   * it was written after all, the fence refuses it, and the row tells that the numbers up to its last one are ours.
+   */
+  async function writeBatch(): Promise<void> {
+    const again = unsettled !== undefined
     onPoint?.('before-write')
-    try {
-      const result = await db.write(() => {
-        taken = takePending()
-        return taken.statements
-      })
-      if (!result.ok) lose('fenced')
-      else if (taken) {
-        onPoint?.('after-write')
-        lastSeq += taken.events.length
-        hub.publish(claim.id, taken.events)
-        observe({ type: 'events_stored', count: taken.events.length })
-      }
-      return true
-    } catch (error) {
-      if (taken) putBack(taken)
-      if (performance.now() > giveUpAt) lose('database', error as Error)
-      return false
-    }
+    const result = await db.write(() => {
+      unsettled ??= takePending()
+      return unsettled.statements
+    })
+    const { events } = unsettled!
+    const written = result.ok || (again && (await isAt(lastSeq + events.length)))
+    if (!written) return lose('fenced')
+    unsettled = undefined
+    onPoint?.('after-write')
+    lastSeq += events.length
+    hub.publish(claim.id, events)
+    observe({ type: 'events_stored', count: events.length })
+  }
+
+  /** Whether the log has that many events and nobody but us wrote them: whoever else may write raises the epoch. */
+  async function isAt(seq: number): Promise<boolean> {
+    const row = await readProgress(db, claim.id)
+    return row?.epoch === claim.epoch && row.lastSeq === seq
   }
 
   async function writeAll(): Promise<void> {
-    while (!lost && (pending.length > 0 || attachments.length > 0)) {
-      if (await writePending()) giveUpAt = Number.POSITIVE_INFINITY
-      else {
-        if (giveUpAt === Number.POSITIVE_INFINITY) giveUpAt = performance.now() + PATIENCE_MS
-        await delay(RETRY_MS)
+    let giveUpAt: number | undefined
+    while (!lost && (unsettled || pending.length > 0 || attachments.length > 0)) {
+      try {
+        await writeBatch()
+        giveUpAt = undefined
+      } catch (error) {
+        giveUpAt ??= performance.now() + PATIENCE_MS
+        if (performance.now() > giveUpAt) lose('database', error as Error)
+        else await delay(RETRY_MS)
       }
     }
     writing = undefined

@@ -11,6 +11,7 @@ import type { RunSpec } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
 import { outputsTaken, readEvents } from '../store/events.ts'
+import { patiently } from '../store/patience.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
 import { logWith } from '../telemetry/log.ts'
 import { createAuditor } from './auditor.ts'
@@ -29,6 +30,8 @@ import { work } from './work.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
 
 const ALL_EVENTS = 1_000_000
+/** A run that is taken up waits so long for a database that is away. Shorter than a lease. */
+const OUTAGE_MS = 20_000
 /** Claims after which an interaction is taken to kill its workers. */
 const MAX_ATTEMPTS = 3
 
@@ -177,9 +180,11 @@ async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
     return { ...nothing, restored, problem: failure('internal', message) }
   }
   try {
-    const turns = await readTurns(db, claim.id)
-    const restored = restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(parts, claim.id))
-    return { turns, restored, outputsTaken: await outputsTaken(db, claim.id) }
+    return await patiently(OUTAGE_MS, async () => {
+      const turns = await readTurns(db, claim.id)
+      const restored = restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(parts, claim.id))
+      return { turns, restored, outputsTaken: await outputsTaken(db, claim.id) }
+    })
   } catch (error) {
     log.error({ err: error, interactionId: claim.id }, 'what is stored of a run could not be read')
     const problem =

@@ -11,6 +11,7 @@ import { agentConfigAt } from '../store/agents.ts'
 import { numberEvents } from '../store/events.ts'
 import { findByIdempotencyKey } from '../store/idempotency.ts'
 import { findInteraction, type InsertOutcome, insertInteraction } from '../store/interactions.ts'
+import { DatabaseUnavailable } from '../store/port.ts'
 import type { SubmitOptions, Submitted } from './engine.ts'
 import { refuseAddresses } from './linked-files.ts'
 import { acceptServers } from './mcp-servers.ts'
@@ -83,7 +84,9 @@ export async function submitRun(
     await parts.blobs.removeAll(id).catch(() => {})
     return await notInserted(parts, projectId, options, notBefore, inserted)
   } catch (error) {
-    if (!(error instanceof ErrandError)) await parts.blobs.removeAll(id).catch(() => {})
+    // Where nobody can say whether it was stored, its files stay: those without an owner are found later.
+    const settled = !(error instanceof ErrandError || error instanceof DatabaseUnavailable)
+    if (settled) await parts.blobs.removeAll(id).catch(() => {})
     throw error
   } finally {
     reservation?.giveUp()

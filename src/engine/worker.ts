@@ -8,6 +8,7 @@
 import type { RunSpec } from '../domain/interaction.ts'
 import { type Claim, type Claimant, claimOldest, releaseClaim, renewLeases } from '../store/claims.ts'
 import { findInteraction } from '../store/interactions.ts'
+import { patiently } from '../store/patience.ts'
 import type { EngineParts } from './parts.ts'
 import { type Run, startRun } from './run.ts'
 import { createSlots, type Place, type Slot } from './slots.ts'
@@ -85,7 +86,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     if (!slot) return false
     try {
       const claim = await claimOldest(parts.db, { ...claimant, except: [...runs.keys()] })
-      const interaction = claim && (await findInteraction(parts.db, claim.id))
+      const interaction = claim && (await patiently(leaseMs / 2, () => findInteraction(parts.db, claim.id)))
       if (claim && interaction) start(claim, interaction.spec, slot)
       else slot.giveUp()
       return claim !== undefined

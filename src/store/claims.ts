@@ -8,6 +8,7 @@ import { databaseNow, fromNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
+import { patiently } from './patience.ts'
 import type { Database, Query, Statement } from './port.ts'
 
 /** A run that waits for a person keeps its lease, and no place among those of its project that may run at once. */
@@ -119,6 +120,20 @@ function claimArguments({ owner, leaseMs, runningPerProject }: Claimant, project
   return { projectId, owner, leaseMs: Math.round(leaseMs), most: runningPerProject }
 }
 
+/** How an interaction is claimed, and by whom; undefined where there is none. */
+export async function findClaim(
+  db: Database,
+  id: string,
+): Promise<{ readonly claim: Claim; readonly owner: string | null } | undefined> {
+  const row = await db.query
+    .selectFrom('interactions')
+    .select(['id', 'project_id', 'epoch', 'last_seq', 'attempts', 'started_at', 'created_at', 'lease_owner'])
+    .select(databaseNow(db.dialect).as('claimed_at'))
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && { claim: toClaim(row), owner: row.lease_owner }
+}
+
 export function toClaim(row: Readonly<Record<string, unknown>>): Claim {
   return {
     id: String(row.id),
@@ -177,25 +192,25 @@ async function findProjectWithWork(db: Database, claimant: Claimant): Promise<st
   return (await db.query.executeQuery(query)).rows[0]?.project_id
 }
 
-/** Prolongs this owner's leases on these interactions; returns the ids that are still its own, with their epochs. */
+/**
+ * Prolongs this owner's leases on these interactions; returns the ids that are still its own, with their epochs. A database
+ * that is away for a moment is asked again: renewals are too far apart for one of them to be missed.
+ */
 export async function renewLeases(
   db: Database,
   owner: string,
   leaseMs: number,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const result = await db.write([
-    {
-      query: db.query
-        .updateTable('interactions')
-        .set({ lease_until: fromNow(db.dialect, leaseMs) })
-        .where('id', 'in', textsOf(db.dialect, JSON.stringify(ids)))
-        .where('lease_owner', '=', owner)
-        .where('status', '=', sql.lit('running'))
-        .returning(['id', 'epoch'])
-        .compile(),
-    },
-  ])
+  const query = db.query
+    .updateTable('interactions')
+    .set({ lease_until: fromNow(db.dialect, leaseMs) })
+    .where('id', 'in', textsOf(db.dialect, JSON.stringify(ids)))
+    .where('lease_owner', '=', owner)
+    .where('status', '=', sql.lit('running'))
+    .returning(['id', 'epoch'])
+    .compile()
+  const result = await patiently(leaseMs / 4, () => db.write([{ query }]))
   if (!result.ok) return new Map()
   return new Map(result.rows[0]!.map((row) => [String(row.id), Number(row.epoch)]))
 }

@@ -188,12 +188,15 @@ export async function readEvents(db: Database, id: string, after: number, limit:
   return rows as StoredEvent[]
 }
 
-/** How far the log is, and whether it goes on; undefined where there is none. */
-export async function readProgress(db: Database, id: string): Promise<{ status: string; lastSeq: number } | undefined> {
+/** How far the log is, who may write it, and whether it goes on; undefined where there is none. */
+export async function readProgress(
+  db: Database,
+  id: string,
+): Promise<(Pick<Fence, 'epoch' | 'lastSeq'> & { readonly status: string }) | undefined> {
   const row = await db.query
     .selectFrom('interactions')
-    .select(['status', 'last_seq'])
+    .select(['status', 'epoch', 'last_seq'])
     .where('id', '=', id)
     .executeTakeFirst()
-  return row && { status: row.status, lastSeq: Number(row.last_seq) }
+  return row && { status: row.status, epoch: Number(row.epoch), lastSeq: Number(row.last_seq) }
 }

@@ -3,14 +3,18 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
 import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
-import { type Claim, type Claimant, claimNewQuery, toClaim } from './claims.ts'
+import { type Claim, type Claimant, claimNewQuery, findClaim, toClaim } from './claims.ts'
 import { fromNow } from './clock.ts'
 import { insertEvents } from './events.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
-import type { Database, Statement } from './port.ts'
+import { patiently } from './patience.ts'
+import type { Database, Statement, WriteResult } from './port.ts'
 import type { InteractionsTable, SpecsTable } from './tables.ts'
 import { insertWebhook } from './webhooks.ts'
+
+/** So long a caller waits to hear what became of a request whose commit got no answer. */
+const LOOK_UP_MS = 5_000
 
 export interface NewInteraction {
   readonly id: string
@@ -69,7 +73,15 @@ export async function insertInteraction(
   statements.push({ query: insertRow(db, interaction), rows: 1 }, ...insertDetails(db, interaction))
   const claimAt = statements.length
   if (claimant) statements.push({ query: claimNewQuery(db, claimant, interaction.projectId, interaction.id) })
-  const result = await db.write(statements)
+  let result: WriteResult
+  try {
+    result = await db.write(statements)
+  } catch (error) {
+    // The answer to the commit may have got lost.
+    const stored = await patiently(LOOK_UP_MS, () => findClaim(db, interaction.id))
+    if (!stored) throw error
+    return { outcome: 'accepted', claim: stored.owner === claimant?.owner ? stored.claim : undefined }
+  }
   if (!result.ok) {
     if (result.failedAt === rowAt && result.reason === 'rows') return { outcome: 'queue_full' }
     if (result.reason === 'unique' && result.failedAt < rowAt) return { outcome: 'duplicate_key' }

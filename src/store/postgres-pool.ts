@@ -70,7 +70,7 @@ export function openPool(url: string, { size, log }: PoolOptions): Pool {
   }
 
   function explain(error: unknown): unknown {
-    if (codeOf(error) === READ_ONLY) generation++
+    if (error instanceof pg.DatabaseError && error.code === READ_ONLY) generation++
     return passes(error) ? new DatabaseUnavailable(`The database can't be used now: ${reasonOf(error)}`, error) : error
   }
 
@@ -133,12 +133,8 @@ export function reasonOf(error: unknown): string {
   return (error as Error).message
 }
 
-/** Without a code of five characters it is no word of the server: the connection broke. */
+/** What is no word of the server's is the connection's end. */
 function passes(error: unknown): boolean {
-  const code = codeOf(error)
-  return code?.length !== 5 || code === READ_ONLY || PASSING.has(code.slice(0, 2))
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as { code?: string }).code
+  if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true
+  return error.code === READ_ONLY || PASSING.has(error.code.slice(0, 2))
 }

@@ -20,10 +20,14 @@ const ADMIN = 'admin'
 const OWNER = 'errand'
 
 export interface Cluster {
-  /** Where its socket is: what `createDatabaseIn` needs, in another process too. */
+  /** Where its socket is: what `createDatabaseIn` and the proxy need. */
   readonly directory: string
   /** The address of a new, empty database, for the role that owns it. */
   createDatabase(settings?: string): Promise<string>
+  /** Ends it without a word to anybody, as a power failure does: what had committed is found again at the next start. */
+  crash(): Promise<void>
+  /** Behind a crash. */
+  restart(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -51,21 +55,34 @@ export async function startCluster(programs: string): Promise<Cluster> {
   // Refused statements are what tests are about, and no news.
   settings.push('log_min_messages=log')
   const options = settings.flatMap((setting) => ['-c', setting])
-  const server = spawn(join(programs, 'postgres'), ['-D', data, ...options], {
-    ...user,
-    cwd: dir,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  await ready(server)
+  let server = await launch()
+
+  async function launch(): Promise<ChildProcess> {
+    const child = spawn(join(programs, 'postgres'), ['-D', data, ...options], {
+      ...user,
+      cwd: dir,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    await ready(child)
+    return child
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const exited = once(server, 'exit')
+    server.kill(signal)
+    await exited
+  }
 
   await asAdmin(dir, `create role ${OWNER} login`)
   return {
     directory: dir,
     createDatabase: (settings) => createDatabaseIn(dir, settings),
+    crash: () => end('SIGQUIT'),
+    async restart() {
+      server = await launch()
+    },
     async stop() {
-      const exited = once(server, 'exit')
-      server.kill('SIGINT')
-      await exited
+      await end('SIGINT')
       rmSync(dir, { recursive: true })
     },
   }

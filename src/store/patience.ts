@@ -1,0 +1,18 @@
+/** Waiting for a database that is away: restarted, failed over, cut off. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { DatabaseUnavailable } from './port.ts'
+
+const RETRY_MS = 250
+
+/** Asks again for up to `forMs` while the database is away; then, or once `signal` aborts, rejects as it did last. */
+export async function patiently<T>(forMs: number, ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (const until = performance.now() + forMs; ; ) {
+    try {
+      return await ask()
+    } catch (error) {
+      const over = performance.now() > until || signal?.aborted
+      if (over || !(error instanceof DatabaseUnavailable)) throw error
+      await delay(RETRY_MS)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * R5: a connection to Postgres is cut around a COMMIT: before it arrives, right behind it, or once it was made and its answer
+ * lost. Nobody can tell these apart, so what was sent is looked up and not just repeated: no event is there twice, none is missing, whoever
+ * follows sees each once, and a request that was sent again with its key is one interaction.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkEnded, ROOMY } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { onPostgres } from '../store/backends.ts'
+import { openPostgresProxy, type PostgresProxy } from '../support/postgres-proxy.ts'
+import { figure, rounds, seeded } from '../support/prove.ts'
+import { type Server, startServer } from '../support/server.ts'
+import type { WireEvent } from '../support/sse.ts'
+
+const CUTS = rounds(200, 12)
+/** So many fragments, each far enough behind the last to be an event of its own. */
+const ANSWER = Array.from({ length: 12 }, (_, i) => `part ${i}, ${'long '.repeat(20)}`)
+const random = seeded('R5')
+
+onPostgres('R5', (cluster) => {
+  let provider: FakeProvider
+  let proxy: PostgresProxy
+  let server: Server
+  beforeAll(async () => {
+    provider = await openFakeProvider({ record: false })
+    provider.when('[says]', { text: ANSWER, delayMs: 10 })
+    proxy = await openPostgresProxy(cluster().directory)
+    const database = proxy.through(await cluster().createDatabase())
+    server = await startServer({ provider, database, config: { limits: ROOMY }, env: { ERRAND_LEASE_S: '2' } })
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await proxy?.close()
+    await provider?.close()
+  })
+
+  test(`of ${CUTS} cuts none doubles an event, and none loses one`, { timeout: 30 * 60_000 }, async () => {
+    const ids: string[] = []
+    const cuts = { before: 0, behind: 0, after: 0 }
+    for (let made = 0; made < CUTS; made++) {
+      const how = random.pick(['before', 'behind', 'after'] as const)
+      let isCut = false
+      void proxy.cut(how, random.whole(0, 10)).then(() => {
+        isCut = true
+        cuts[how]++
+      })
+      while (!isCut) ids.push(await runOne(`key-${ids.length}`))
+    }
+    const stored: string[] = []
+    for (let token = ''; ; ) {
+      const { body } = await server.get(`/v1beta/interactions?pageSize=100${token && `&pageToken=${token}`}`)
+      stored.push(...body.interactions.map(({ interactionId }: { interactionId: string }) => interactionId))
+      if (body.nextPageToken === undefined) break
+      token = encodeURIComponent(body.nextPageToken)
+    }
+    expect(stored.sort()).toEqual(ids.sort())
+    figure('R5', 'cuts before, behind and after the commit', Object.values(cuts).join(', '))
+    figure('R5', 'interactions', ids.length)
+  })
+
+  /** Streams one run from its first event; where it is refused it is sent again with the same key. */
+  async function runOne(key: string): Promise<string> {
+    for (;;) {
+      const headers = { 'idempotency-key': key }
+      const stream = await server.stream('/v1beta/interactions:stream', { instruction: '[says]' }, headers)
+      if (stream.status !== 200) {
+        expect([stream.status, stream.headers.get('retry-after')]).toEqual([503, '5'])
+        stream.drop()
+        continue
+      }
+      const seen: WireEvent[] = await stream.all()
+      const id = seen.at(-1)!.data.interactionId
+      const { interaction } = await checkEnded(server, id, seen)
+      expect(interaction).toMatchObject({ status: 'completed', output: ANSWER.join('') })
+      return id
+    }
+  }
+})
