@@ -15,6 +15,8 @@ import { openUnreliableProxy, type UnreliableProxy } from './unreliable-proxy.ts
 const ROOT = new URL('../../clients/', import.meta.url).pathname
 const CLIENTS: Record<string, readonly string[]> = {
   TypeScript: [process.execPath, join(ROOT, 'typescript/test/scenario.ts')],
+  Python: ['/usr/bin/python3', join(ROOT, 'python/tests/scenario.py'), 'sync'],
+  'Python, asyncio': ['/usr/bin/python3', join(ROOT, 'python/tests/scenario.py'), 'async'],
 }
 
 let provider: FakeProvider

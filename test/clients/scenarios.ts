@@ -143,7 +143,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   files: { result: { names: ['out.bin', 'out.txt'], same: true, text: 'Grüße 🙂' } },
   'file-corrupt': { plans: ['pass', 'pass', 'corrupt'], result: { error: 'ErrandError' } },
-  skills: { result: { name: 'greeting', version: 1, again: 1, names: ['greeting'], gone: notFound } },
+  skills: { result: { name: 'greeting', again: true, names: ['greeting'], gone: notFound } },
   credentials: { result: { id: 'tracker', secret: false, gone: notFound } },
   list: { result: { found: 1, gone: notFound } },
   server: { result: true },

@@ -179,7 +179,7 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
     const names: string[] = []
     for await (const skill of skills.list()) names.push(skill.name)
     await skills.delete(name)
-    return { name, version, again: again.version, names, gone: await caught(() => skills.retrieve(name)) }
+    return { name, again: again.version === version, names, gone: await caught(() => skills.retrieve(name)) }
   },
   async credentials() {
     const made = await credentials.create({

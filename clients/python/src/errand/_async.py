@@ -1,0 +1,455 @@
+# Made by clients/python/make_clients.py from clients/python/client.py.txt.
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import httpx
+
+from . import _calls as calls
+from ._drivers import AsyncDriver, Identity
+from ._flows import UNSET, Call, Followed, fetch, follow, send, settled
+from .errors import ConnectionError, ErrandError
+from .records import Record
+from .shapes import Agent, AuditEntry, Credential, Event, Interaction, InteractionSummary, OutputFile, Server, Skill, SkillSummary
+
+T = TypeVar("T", bound=Record)
+
+
+class _Way:
+    """What all resources share."""
+
+    def __init__(self, driver: AsyncDriver, max_retries: int) -> None:
+        self.driver = driver
+        self.max_retries = max_retries
+
+    async def fetch(self, call: Call, kind: type[T]) -> T:
+        return await self.driver.run(fetch(call, self.max_retries, kind))
+
+    async def send(self, call: Call) -> bytes:
+        return (await self.driver.run(send(call, self.max_retries))).body
+
+
+class AsyncList(Generic[T]):
+    """
+    A list of the API: iterated, it is every item, the pages read as they are needed; ``page()`` is the first page alone.
+    """
+
+    def __init__(self, way: _Way, path: str, field: str, kind: type[T], query: dict[str, Any]) -> None:
+        self._way, self._path, self._field, self._kind, self._query = way, path, field, kind, query
+
+    async def page(self) -> tuple[list[T], str | None]:
+        """The items, and the token for the next page: ``None`` on the last one."""
+        return await self._read(self._query.get("pageToken"))
+
+    async def _read(self, token: str | None) -> tuple[list[T], str | None]:
+        call = Call("GET", self._path, query={**self._query, "pageToken": token})
+        answer = (await self._way.fetch(call, Record)).raw
+        return [self._kind(item) for item in answer[self._field]], answer.get("nextPageToken")
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        token = self._query.get("pageToken")
+        while True:
+            items, token = await self._read(token)
+            for item in items:
+                yield item
+            if token is None:
+                return
+
+
+class AsyncInteractionStream:
+    """
+    An interaction's events in order, each once, to ``completed``; taken up again behind the last one where the connection
+    breaks. A run that fails ends its stream like any other: by ``error``, then ``completed``. Left by an exception inside
+    ``with``, the run goes on, unless it was made with ``cancel_on_exit``.
+    """
+
+    def __init__(self, way: _Way, at: Followed, start: Call | None, cancel_on_exit: bool = False) -> None:
+        self._way, self._at, self._cancel_on_exit = way, at, cancel_on_exit
+        self._events = way.driver.events(follow(at, start, way.max_retries))
+        self._over = False
+
+    @property
+    def interaction_id(self) -> str | None:
+        """``None`` until the server has accepted the interaction."""
+        return self._at.id
+
+    @property
+    def last_event_id(self) -> int:
+        """The number of the last event that was handed out."""
+        return self._at.last
+
+    def __aiter__(self) -> AsyncInteractionStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            event = await self._events.__anext__()
+        except StopAsyncIteration:
+            raise
+        except BaseException:
+            await self._left()
+            raise
+        self._over = event.event == "completed"
+        return event
+
+    async def text(self) -> AsyncIterator[str]:
+        """The fragments of the answer alone."""
+        async for event in self:
+            if event.event == "partial_output":
+                yield event.data.text
+
+    async def final(self) -> Interaction:
+        """Reads to the end; the whole interaction. Raises the error of a run that failed."""
+        async for _ in self:
+            pass
+        assert self._at.id is not None
+        found = await self._way.fetch(calls.get(calls.of(calls.INTERACTIONS, self._at.id)), Interaction)
+        return settled(found)
+
+    async def cancel(self) -> Interaction:
+        """Ends the run on the server; returns when its sandbox is gone."""
+        if self._at.id is None:
+            raise ConnectionError("The interaction was not accepted yet: read its first event.")
+        return await self._way.fetch(calls.post(calls.of(calls.INTERACTIONS, self._at.id, ":cancel")), Interaction)
+
+    async def close(self) -> None:
+        """Stops reading. The run goes on."""
+        await self._events.aclose()
+
+    async def _left(self) -> None:
+        """Something ended the reading before the end: an interrupt, a time-out, an exception of the caller's."""
+        if not self._cancel_on_exit or self._over or self._at.id is None:
+            return
+        self._over = True
+        try:
+            await self.cancel()
+        except ErrandError:
+            pass
+
+    async def __aenter__(self) -> AsyncInteractionStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+        if kind is not None:
+            await self._left()
+
+
+class AsyncInteractions:
+    """Running agents."""
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+
+    async def create(
+        self,
+        instruction: str = UNSET,
+        *,
+        agent_id: str = UNSET,
+        agent_version: int = UNSET,
+        system_instruction: str = UNSET,
+        model: str = UNSET,
+        tools: Sequence[str] = UNSET,
+        skills: Sequence[str] = UNSET,
+        files: Sequence[Mapping[str, Any]] = UNSET,
+        mcp: Sequence[Mapping[str, Any]] = UNSET,
+        network: str | Mapping[str, Any] = UNSET,
+        policy: Mapping[str, Any] = UNSET,
+        labels: Mapping[str, str] = UNSET,
+        response_format: Mapping[str, Any] = UNSET,
+        previous_interaction_id: str = UNSET,
+        webhook: Mapping[str, Any] = UNSET,
+        on_disconnect: str = UNSET,
+        idempotency_key: str | None = None,
+        strict: bool = False,
+        cancel_on_exit: bool = False,
+        timeout: float | None = None,
+    ) -> Interaction:
+        """
+        Runs an agent and waits for its end, however long it takes and whatever becomes of the connection meanwhile. Raises
+        ApiError (one class a code; with ``interaction_id`` where the run failed), ConnectionError. A run that somebody
+        cancels is returned, with ``status == "cancelled"``.
+
+        ``idempotency_key``: default one made for the call, so that its own tries make one run; your own makes one run of
+        several calls, for 24 hours. ``strict``: a skill or an MCP server that can't be used is an error instead of a warning.
+        ``cancel_on_exit``: where waiting is interrupted, the run is cancelled; else it goes on. ``timeout``: for the answer
+        to one request to begin, seconds; not for the run.
+        """
+        request = _request(locals())
+        call = calls.stream(request, idempotency_key, strict, timeout)
+        return await AsyncInteractionStream(self._way, Followed(None, 0), call, cancel_on_exit).final()
+
+    async def start(
+        self,
+        instruction: str = UNSET,
+        *,
+        agent_id: str = UNSET,
+        agent_version: int = UNSET,
+        system_instruction: str = UNSET,
+        model: str = UNSET,
+        tools: Sequence[str] = UNSET,
+        skills: Sequence[str] = UNSET,
+        files: Sequence[Mapping[str, Any]] = UNSET,
+        mcp: Sequence[Mapping[str, Any]] = UNSET,
+        network: str | Mapping[str, Any] = UNSET,
+        policy: Mapping[str, Any] = UNSET,
+        labels: Mapping[str, str] = UNSET,
+        response_format: Mapping[str, Any] = UNSET,
+        previous_interaction_id: str = UNSET,
+        webhook: Mapping[str, Any] = UNSET,
+        on_disconnect: str = UNSET,
+        idempotency_key: str | None = None,
+        strict: bool = False,
+        timeout: float | None = None,
+    ) -> Interaction:
+        """Starts a run and returns as soon as it is accepted: ``retrieve``, ``events``, ``wait`` and ``cancel`` take its id."""
+        request = _request(locals())
+        return await self._way.fetch(calls.start(request, idempotency_key, strict, timeout), Interaction)
+
+    def stream(
+        self,
+        instruction: str = UNSET,
+        *,
+        agent_id: str = UNSET,
+        agent_version: int = UNSET,
+        system_instruction: str = UNSET,
+        model: str = UNSET,
+        tools: Sequence[str] = UNSET,
+        skills: Sequence[str] = UNSET,
+        files: Sequence[Mapping[str, Any]] = UNSET,
+        mcp: Sequence[Mapping[str, Any]] = UNSET,
+        network: str | Mapping[str, Any] = UNSET,
+        policy: Mapping[str, Any] = UNSET,
+        labels: Mapping[str, str] = UNSET,
+        response_format: Mapping[str, Any] = UNSET,
+        previous_interaction_id: str = UNSET,
+        webhook: Mapping[str, Any] = UNSET,
+        on_disconnect: str = UNSET,
+        idempotency_key: str | None = None,
+        strict: bool = False,
+        cancel_on_exit: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncInteractionStream:
+        """Runs an agent; its events as they come. Nothing is sent before the first one is asked for."""
+        request = _request(locals())
+        call = calls.stream(request, idempotency_key, strict, timeout)
+        return AsyncInteractionStream(self._way, Followed(None, 0), call, cancel_on_exit)
+
+    def events(self, interaction_id: str, *, after: int = 0) -> AsyncInteractionStream:
+        """The events of an interaction behind number ``after``, live until its end."""
+        return AsyncInteractionStream(self._way, Followed(interaction_id, after), None)
+
+    async def wait(self, interaction_id: str) -> Interaction:
+        """Waits for the end of a run that was started. Raises as ``create`` does."""
+        return await self.events(interaction_id).final()
+
+    async def retrieve(self, interaction_id: str) -> Interaction:
+        return await self._way.fetch(calls.get(calls.of(calls.INTERACTIONS, interaction_id)), Interaction)
+
+    def list(
+        self,
+        *,
+        agent_id: str | None = None,
+        status: str | None = None,
+        labels: dict[str, str] | None = None,
+        order: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+    ) -> AsyncList[InteractionSummary]:
+        """Newest first unless asked otherwise."""
+        query = calls.labelled(labels, agentId=agent_id, status=status, order=order, pageSize=page_size, pageToken=page_token)
+        return AsyncList(self._way, calls.INTERACTIONS, "interactions", InteractionSummary, query)
+
+    async def cancel(self, interaction_id: str) -> Interaction:
+        """Ends a run; returns when no process of it is left. Raises ConflictError where it has ended otherwise."""
+        return await self._way.fetch(calls.post(calls.of(calls.INTERACTIONS, interaction_id, ":cancel")), Interaction)
+
+    async def approve(
+        self,
+        interaction_id: str,
+        *,
+        approve: bool = UNSET,
+        reason: str = UNSET,
+        decisions: Sequence[Mapping[str, Any]] = UNSET,
+    ) -> Interaction:
+        """Decides on tool calls that wait for a person: on those of ``decisions``, or the same on all that wait."""
+        body = {"approve": approve, "reason": reason, "decisions": decisions}
+        return await self._way.fetch(calls.post(calls.of(calls.INTERACTIONS, interaction_id, ":approve"), body), Interaction)
+
+    async def delete(self, interaction_id: str) -> None:
+        """Removes an ended interaction with its events and files."""
+        await self._way.send(calls.delete(calls.of(calls.INTERACTIONS, interaction_id), repeatable=True))
+
+    def audit(self, interaction_id: str) -> AsyncList[AuditEntry]:
+        """The hosts outside that were turned to on its behalf."""
+        return AsyncList(self._way, calls.of(calls.INTERACTIONS, interaction_id, "/audit"), "entries", AuditEntry, {})
+
+    async def deliveries(self, interaction_id: str) -> Record:
+        """What became of its webhook."""
+        return await self._way.fetch(calls.get(calls.of(calls.INTERACTIONS, interaction_id, "/deliveries")), Record)
+
+
+_OPTIONS = {"self", "idempotency_key", "strict", "cancel_on_exit", "timeout"}
+
+
+def _request(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name not in _OPTIONS}
+
+
+class AsyncAgents:
+    """Stored agents. Fields: ``display_name``, ``description``, ``system_instruction``, ``model``, ``tools``, ``skills``, ``mcp``, ``network``, ``policy``, ``labels``."""
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+
+    async def create(self, *, id: str = UNSET, **fields: Any) -> Agent:
+        """Raises ConflictError where ``id`` is taken."""
+        return await self._way.fetch(calls.post(calls.AGENTS, {"id": id, **fields}, repeatable=False), Agent)
+
+    async def retrieve(self, agent_id: str) -> Agent:
+        return await self._way.fetch(calls.get(calls.of(calls.AGENTS, agent_id)), Agent)
+
+    def list(
+        self,
+        *,
+        model: str | None = None,
+        labels: dict[str, str] | None = None,
+        order: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+    ) -> AsyncList[Agent]:
+        query = calls.labelled(labels, model=model, order=order, pageSize=page_size, pageToken=page_token)
+        return AsyncList(self._way, calls.AGENTS, "agents", Agent, query)
+
+    async def update(self, agent_id: str, *, etag: str | None = None, **fields: Any) -> Agent:
+        """
+        Changes the fields that are given: ``None`` clears one, lists are replaced, ``policy`` and ``labels`` merge key by
+        key. With ``etag``, only the agent as it was read: else PreconditionFailedError.
+        """
+        return await self._way.fetch(calls.patch(calls.of(calls.AGENTS, agent_id), fields, etag), Agent)
+
+    async def delete(self, agent_id: str) -> None:
+        await self._way.send(calls.delete(calls.of(calls.AGENTS, agent_id)))
+
+    def versions(self, agent_id: str) -> AsyncList[Agent]:
+        """Newest first."""
+        return AsyncList(self._way, calls.of(calls.AGENTS, agent_id, "/versions"), "versions", Agent, {})
+
+    async def version(self, agent_id: str, version: int) -> Agent:
+        return await self._way.fetch(calls.get(calls.of(calls.AGENTS, agent_id, f"/versions/{version}")), Agent)
+
+
+class AsyncSkills:
+    """Skills: folders of instructions, scripts and references that runs can be given by name."""
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+
+    async def upload(self, zip: bytes) -> Skill:
+        """``zip``: with SKILL.md at its root or in its one top folder. Another content under the same name is the next version; the same one, the same."""
+        return await self._way.fetch(calls.upload(calls.SKILLS, zip), Skill)
+
+    async def retrieve(self, name: str) -> Skill:
+        """``pdf``: its newest version; or ``pdf@3``."""
+        return await self._way.fetch(calls.get(calls.of(calls.SKILLS, name)), Skill)
+
+    def list(self, *, order: str | None = None, page_size: int | None = None, page_token: str | None = None) -> AsyncList[SkillSummary]:
+        query = {"order": order, "pageSize": page_size, "pageToken": page_token}
+        return AsyncList(self._way, calls.SKILLS, "skills", SkillSummary, query)
+
+    def versions(self, name: str) -> AsyncList[SkillSummary]:
+        return AsyncList(self._way, calls.of(calls.SKILLS, name, "/versions"), "versions", SkillSummary, {})
+
+    async def delete(self, name: str) -> None:
+        """All its versions, or the one that is named."""
+        await self._way.send(calls.delete(calls.of(calls.SKILLS, name)))
+
+
+class AsyncCredentials:
+    """Secrets that runs sign in with: written, never read back."""
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+
+    async def create(self, *, type: str, **fields: Any) -> Credential:
+        """``id``, ``name``, ``allowed_hosts``, and what the type takes: ``token``, ``headers``, ``username`` and ``password`` …"""
+        return await self._way.fetch(calls.post(calls.CREDENTIALS, {"type": type, **fields}, repeatable=False), Credential)
+
+    async def retrieve(self, credential_id: str) -> Credential:
+        return await self._way.fetch(calls.get(calls.of(calls.CREDENTIALS, credential_id)), Credential)
+
+    def list(self, *, order: str | None = None, page_size: int | None = None, page_token: str | None = None) -> AsyncList[Credential]:
+        query = {"order": order, "pageSize": page_size, "pageToken": page_token}
+        return AsyncList(self._way, calls.CREDENTIALS, "credentials", Credential, query)
+
+    async def update(self, credential_id: str, **fields: Any) -> Credential:
+        """Another secret takes the place of the one before, as does another kind of sign-in."""
+        return await self._way.fetch(calls.patch(calls.of(calls.CREDENTIALS, credential_id), fields), Credential)
+
+    async def delete(self, credential_id: str) -> None:
+        await self._way.send(calls.delete(calls.of(calls.CREDENTIALS, credential_id)))
+
+
+class AsyncFiles:
+    """What agents made, by the signed addresses in ``interaction.files``. They hold for an hour; ``retrieve`` mints new ones."""
+
+    def __init__(self, way: _Way) -> None:
+        self._way = way
+
+    async def download(self, file: OutputFile) -> bytes:
+        """The whole file, checked against its ``sha256``."""
+        content = await self._way.send(calls.get(file.url))
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise ErrandError(f"What came for {file.name} is not what the agent made: its sha256 is another.")
+        return content
+
+    async def text(self, file: OutputFile) -> str:
+        return (await self.download(file)).decode()
+
+
+class AsyncErrand:
+    """
+    The client of an Errand server.
+
+    ``api_key``: of a project; default the environment's ``ERRAND_API_KEY``. ``base_url``: default ``ERRAND_BASE_URL``, else
+    ``http://127.0.0.1:8080``. ``timeout``: for the answer to one request to begin, seconds. ``max_retries``: further tries of a
+    request after trouble that may pass. ``http``: an httpx client of your own, which stays yours to close.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float | None = None,
+        max_retries: int = 4,
+        headers: Mapping[str, str] | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._driver = AsyncDriver(Identity(api_key, base_url, timeout, headers), http)
+        self._way = _Way(self._driver, max_retries)
+        self.interactions = AsyncInteractions(self._way)
+        self.agents = AsyncAgents(self._way)
+        self.skills = AsyncSkills(self._way)
+        self.credentials = AsyncCredentials(self._way)
+        self.files = AsyncFiles(self._way)
+
+    async def server(self) -> Server:
+        """What the server is: its isolation, models, tools and limits."""
+        return await self._way.fetch(calls.get("/v1beta/server"), Server)
+
+    async def close(self) -> None:
+        await self._driver.close()
+
+    async def __aenter__(self) -> AsyncErrand:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

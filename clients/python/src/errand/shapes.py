@@ -1,0 +1,340 @@
+# Made by clients/python/generate.ts from the server’s OpenAPI document.
+"""The objects of the API."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .records import Record
+
+
+class Event(Record):
+    """One event of a stream: its number, its name, its data. There may be names that this version does not know."""
+
+    id: int
+    event: str
+    data: Record
+
+
+class Agent(Record):
+    """A stored agent configuration."""
+
+    id: str
+    agent_id: str
+    display_name: str | None
+    description: str | None
+    system_instruction: str | None
+    model: str
+    tools: list[str]
+    skills: list[str]
+    mcp: list[McpServerAnswer]
+    network: Literal["disabled", "public"] | Record | None
+    policy: PolicyAnswer
+    labels: dict[str, Any]
+    version: int
+    create_time: str
+    update_time: str
+    etag: str
+    warnings: list[Warning] | None
+
+
+class Approval(Record):
+    """Nothing, or `{}`: all that waits is approved."""
+
+    step: int | None
+    approve: bool | None
+    reason: str | None
+    decisions: list[Record] | None
+
+
+class AuditEntry(Record):
+    """A host outside that was turned to on the interaction’s behalf."""
+
+    time: str
+    kind: str
+    host: str
+    port: int
+    outcome: Literal["dialled", "refused", "unresolved"]
+    count: int
+
+
+class Credential(Record):
+    """What may be seen of a credential: never its secret."""
+
+    id: str
+    name: str | None
+    type: str
+    allowed_hosts: list[str] | None
+    create_time: str
+    update_time: str
+    last_used_time: str | None
+    warnings: list[Record] | None
+
+
+class Delivery(Record):
+    """Delivery"""
+
+    attempt: int
+    time: str
+    duration_ms: int
+    status: int | None
+    error: str | None
+
+
+class HeaderInjection(Record):
+    """A header with a credential that is put into each request to a host on its way, so that programs in the sandbox can use it and none can read it."""
+
+    host: str
+    header: str | None
+    credential_id: str
+    format: str | None
+
+
+class InputFile(Record):
+    """A file for the sandbox. Exactly one of `content`, `data`, `url`."""
+
+    name: str
+    content: str | None
+    encoding: Literal["utf-8", "base64"] | None
+    data: str | None
+    url: str | None
+    mime_type: str | None
+
+
+class Interaction(Record):
+    """One run of an agent."""
+
+    interaction_id: str
+    id: str
+    status: Literal["running", "completed", "failed", "cancelled"]
+    stage: Literal["queued", "provisioning", "working", "requires_action", "settling"] | None
+    agent_id: str | None
+    agent_version: int | None
+    model: str
+    instruction: str
+    previous_interaction_id: str | None
+    labels: dict[str, Any]
+    create_time: str
+    end_time: str | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "max_model_calls", "content_filter"] | None
+    error: RunError | None
+    usage: Usage
+    output: str
+    execution_trace: list[TraceStep]
+    files: list[OutputFile]
+    warnings: list[Warning]
+    pending_approvals: list[Record] | None
+    resolved: Record
+
+
+class InteractionInWebhook(Record):
+    """The short interaction, without what was asked and answered."""
+
+    interaction_id: str
+    id: str
+    status: Literal["running", "completed", "failed", "cancelled"]
+    agent_id: str | None
+    agent_version: int | None
+    model: str
+    previous_interaction_id: str | None
+    labels: dict[str, Any]
+    create_time: str
+    end_time: str | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "max_model_calls", "content_filter"] | None
+    error: RunError | None
+    usage: Record
+
+
+class InteractionSummary(Record):
+    """An interaction without what may be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`."""
+
+    interaction_id: str
+    id: str
+    status: Literal["running", "completed", "failed", "cancelled"]
+    stage: Literal["queued", "provisioning", "working", "requires_action", "settling"] | None
+    agent_id: str | None
+    agent_version: int | None
+    model: str
+    instruction: str
+    previous_interaction_id: str | None
+    labels: dict[str, Any]
+    create_time: str
+    end_time: str | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "max_model_calls", "content_filter"] | None
+    error: RunError | None
+    usage: Usage
+
+
+class McpServer(Record):
+    """An MCP server."""
+
+    name: str
+    url: str | None
+    authentication: Any | Record | str | None
+    allowed_tools: list[str] | None
+    require_approval: Any | Literal["always", "never", "unless_skill"] | bool | list[str] | None
+
+
+class McpServerAnswer(Record):
+    """An MCP server, without secrets."""
+
+    name: str
+    url: str | None
+    authentication: Record | None
+    allowed_tools: list[str] | None
+    require_approval: Any
+
+
+class OutputFile(Record):
+    """A file that the agent produced."""
+
+    name: str
+    url: str
+    size: int
+    mime_type: str
+    sha256: str
+
+
+class Policy(Record):
+    """Limits of a run. What is left out takes the server’s default."""
+
+    max_turn_duration: int | None
+    max_output_tokens: int | None
+    max_cost: float | None
+    max_tool_duration: int | None
+    sandbox: Any | SandboxPolicy | None
+
+
+class PolicyAnswer(Record):
+    """Limits of a run: seconds, tokens, US dollars."""
+
+    max_turn_duration: int | None
+    max_output_tokens: int | None
+    max_cost: float | None
+    max_tool_duration: int | None
+    sandbox: SandboxPolicyAnswer | None
+
+
+class RunError(Record):
+    """Why a run failed."""
+
+    code: str
+    message: str
+    status: int
+    retryable: bool
+
+
+class SandboxPolicy(Record):
+    """What a sandbox of the run may use. Which limit ended a step is told to the model, and in the trace."""
+
+    memory_mi_b: int | None
+    cpus: float | None
+    pids: int | None
+    workspace_mi_b: int | None
+    files: int | None
+    output_bytes: int | None
+
+
+class SandboxPolicyAnswer(Record):
+    """What a sandbox of the run may use."""
+
+    memory_mi_b: int | None
+    cpus: float | None
+    pids: int | None
+    workspace_mi_b: int | None
+    files: int | None
+    output_bytes: int | None
+
+
+class Server(Record):
+    """What this server is."""
+
+    version: str
+    sandbox: Record
+    models: list[Record]
+    default_model: str
+    tools: Record
+    search: str | None
+    limits: Record
+
+
+class Skill(Record):
+    """A skill: instructions, scripts and references under a name, in versions."""
+
+    name: str
+    version: int
+    description: str
+    license: str | None
+    compatibility: str | None
+    metadata: dict[str, Any]
+    allowed_tools: list[str]
+    source: Literal["project", "server"]
+    digest: str
+    size: int
+    file_count: int
+    create_time: str
+    update_time: str
+    versions: list[int] | None
+    files: list[Record] | None
+    warnings: list[Record] | None
+
+
+class SkillSummary(Record):
+    """One version of a skill."""
+
+    name: str
+    version: int
+    description: str
+    license: str | None
+    compatibility: str | None
+    metadata: dict[str, Any]
+    allowed_tools: list[str]
+    source: Literal["project", "server"]
+    digest: str
+    size: int
+    file_count: int
+    create_time: str
+    update_time: str
+
+
+class TraceStep(Record):
+    """One step of the work. A call and its result each have their own `step`."""
+
+    step: int
+    type: Literal["reasoning"] | Literal["tool_call"] | Literal["tool_result"]
+    content: str | None
+    name: str | None
+    args: dict[str, Any] | str | None
+    output: str | None
+    duration_ms: int | None
+
+
+class Usage(Record):
+    """What a run used so far; present on failure and cancellation too. The short form has `input_tokens` and `output_tokens` alone."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int | None
+    duration_ms: int | None
+    cached_input_tokens: int | None
+    reasoning_tokens: int | None
+    model_calls: int | None
+    tool_calls: int | None
+    sandbox_ms: int | None
+    cost: Record | None
+
+
+class Warning(Record):
+    """Something in the request that was not used: `unknown_field`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …"""
+
+    code: str
+    param: str | None
+    message: str
+
+
+class WebhookEvent(Record):
+    """What a webhook is sent."""
+
+    type: Literal["interaction.completed", "interaction.failed", "interaction.cancelled"]
+    timestamp: str
+    data: InteractionInWebhook
