@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startServer } from '../support/server.ts'
 
 const PYTHON = new URL('../../clients/python/', import.meta.url).pathname
+const TYPESCRIPT = new URL('../../clients/typescript/', import.meta.url).pathname
 const run = promisify(execFile)
 
 let directory: string
@@ -22,6 +23,12 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }))
 
 const REMEDY = 'make them anew: see the head of the file'
+
+it('TypeScript: types.ts', async () => {
+  await run(process.execPath, [join(TYPESCRIPT, 'generate.ts'), document, directory])
+  const kept = await readFile(join(TYPESCRIPT, 'src/generated/types.ts'), 'utf8')
+  expect(kept, REMEDY).toBe(await readFile(join(directory, 'types.ts'), 'utf8'))
+})
 
 it('Python: shapes.py', async () => {
   await run(process.execPath, [join(PYTHON, 'generate.ts'), document, directory])
