@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { randomBase62 } from '../domain/ids.ts'
-import { type Blobs, checkKey } from './port.ts'
+import { type Blobs, BlobsUnavailable, checkKey } from './port.ts'
 
 const UNFINISHED = '.tmp'
 /** Written to for the last time so long ago, nobody is writing it any more. */
@@ -36,7 +36,7 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
         for (let up = dirname(target); up.startsWith(directory); up = dirname(up)) await syncDirectory(up)
       } catch (error) {
         await rm(temporary, { force: true })
-        throw error
+        throw isFull(error) ? new BlobsUnavailable(`There is no space left for files in ${directory}.`, error) : error
       }
     },
     get: (key) => readFile(path(key)).catch(missing),
@@ -71,6 +71,10 @@ async function syncDirectory(directory: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
 function missing(error: NodeJS.ErrnoException): undefined {

@@ -5,7 +5,10 @@
 import type { Readable } from 'node:stream'
 
 export interface Blobs {
-  /** Stores bytes under a new key. Durable when it resolves. Where their source throws, so does it, and nothing is stored. */
+  /**
+   * Stores bytes under a new key. Durable when it resolves. Where their source throws, so does it, and nothing is stored.
+   * Throws BlobsUnavailable.
+   */
   put(key: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void>
   /** Undefined where there is none. */
   get(key: string): Promise<Uint8Array | undefined>

@@ -87,19 +87,23 @@ export function decodeEvent(stored: Pick<StoredEvent, 'type' | 'data'>): RunEven
   return { type: stored.type, ...JSON.parse(stored.data) } as RunEvent
 }
 
+/** Of a joined fragment: a reader who follows holds several events at a time. */
+const MAX_JOINED_CHARS = 65_536
+
 /**
- * Two neighbouring fragments as one, where both are the same kind of fragment of the same step; undefined where they
- * must stay two events. Used before events are numbered, never after.
+ * Two neighbouring fragments as one, where both are the same kind of fragment of the same step and short enough together;
+ * undefined where they must stay two events. Used before events are numbered, never after.
  */
 export function coalesce(first: RunEvent, second: RunEvent): RunEvent | undefined {
-  if (first.type === 'partial_output' && second.type === 'partial_output') {
-    return { type: 'partial_output', text: first.text + second.text }
-  }
+  if (!('text' in first && 'text' in second)) return undefined
+  const text = first.text + second.text
+  if (text.length > MAX_JOINED_CHARS) return undefined
+  if (first.type === 'partial_output' && second.type === 'partial_output') return { type: 'partial_output', text }
   if (first.type === 'reasoning_delta' && second.type === 'reasoning_delta' && first.step === second.step) {
-    return { type: 'reasoning_delta', step: first.step, text: first.text + second.text }
+    return { type: 'reasoning_delta', step: first.step, text }
   }
   if (first.type === 'tool_output' && second.type === 'tool_output' && first.step === second.step) {
-    return { type: 'tool_output', step: first.step, text: first.text + second.text }
+    return { type: 'tool_output', step: first.step, text }
   }
   return undefined
 }

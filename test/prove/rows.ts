@@ -50,6 +50,7 @@ export const ROWS: readonly Row[] = [
     id: 'R6',
     fault: 'no space, or no inodes, under the database, the files, the sandboxes',
     pass: 'a clean 503, or the run fails; once there is space, all goes on',
+    gap: 'the scratch of a sandbox host that is root lies in /run, which is not filled; a sandbox’s own disk is S4’s',
   },
   {
     id: 'R7',

@@ -1,0 +1,118 @@
+/**
+ * R16: clients that ask for a stream of 24 MB and read nothing of it, while the run goes on and when it is over. They cost
+ * no memory worth the name, are dropped, and the runs beside them go on.
+ */
+import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkEnded, ended, ROOMY } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { open } from '../http/raw.ts'
+import { figure, rounds } from '../support/prove.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+const PATH = '/v1beta/interactions'
+const MIB = 1024 * 1024
+const CLIENTS = rounds(50, 10)
+const TURNS = rounds(12, 3)
+/** What a turn says; all of them say 24 MB. */
+const TURN_BYTES = 2 * MIB
+const MOST_GROWTH = 64 * MIB
+/** 30 s by the row, and what a busy machine adds. */
+const DROPPED_WITHIN_MS = 45_000
+
+let provider: FakeProvider
+let server: Server
+beforeAll(async () => {
+  provider = await openFakeProvider({ record: false })
+  const text = Array.from({ length: 64 }, () => 'x'.repeat(TURN_BYTES / 64))
+  const turn = { text, toolCalls: [{ name: 'nothing', args: {} }] }
+  provider.when('[long]', ...Array.from({ length: TURNS }, () => turn), { text: 'Done.' })
+  provider.when('[short]', { text: 'Done.' })
+  server = await startServer({ provider, config: { limits: { ...ROOMY, runningPerProject: 100 } } })
+})
+afterAll(async () => {
+  await server?.stop()
+  await provider?.close()
+})
+
+async function residentBytes(): Promise<number> {
+  const status = await readFile(`/proc/${server.process.pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024
+}
+
+/** The most that it was while `task` went on. */
+async function peakDuring(task: Promise<unknown>): Promise<number> {
+  let peak = 0
+  let over = false
+  void task.finally(() => {
+    over = true
+  })
+  while (!over) {
+    peak = Math.max(peak, await residentBytes())
+    await sleep(50)
+  }
+  return peak
+}
+
+async function begin(): Promise<string> {
+  const policy = { maxOutputTokens: 1_000_000 }
+  return (await server.post(PATH, { instruction: '[long]', background: true, policy })).body.interactionId
+}
+
+/** Asks for the stream, and never reads. */
+async function ask(id: string): Promise<Socket> {
+  const socket = await open(server.url)
+  socket.pause().on('error', () => {})
+  socket.write(`GET ${PATH}/${id}:stream HTTP/1.1\r\nHost: x\r\nx-svc-api-key: ${server.key}\r\n\r\n`)
+  return socket
+}
+
+/** Connections that the server still has, of those that came from `sockets`: by the kernel, for nobody reads here. */
+async function held(sockets: readonly Socket[]): Promise<number> {
+  const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/))
+  const server_ = hexPort(Number(new URL(server.url).port))
+  const ours = new Set(sockets.map(({ localPort }) => hexPort(localPort!)))
+  const ESTABLISHED = '01'
+  return rows.filter(([, local = '', remote = '', state]) => {
+    return local.endsWith(server_) && ours.has(remote.slice(-5)) && state === ESTABLISHED
+  }).length
+}
+
+/** As it ends an address in /proc/net/tcp: `:1F90`. */
+function hexPort(port: number): string {
+  return `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+}
+
+test('clients that never read cost no memory, are dropped, and nobody else notices', { timeout: 600_000 }, async () => {
+  // What a long run costs without them, twice, so that what is only needed once is there.
+  await ended(server, await begin())
+  const finished = await begin()
+  const alone = await peakDuring(ended(server, finished))
+
+  const live = await begin()
+  const sockets = await Promise.all(Array.from({ length: CLIENTS }, (_, i) => ask(i % 2 === 0 ? live : finished)))
+  const beside = Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const { body } = await server.post(PATH, { instruction: '[short]' })
+      expect(body).toMatchObject({ status: 'completed', output: 'Done.' })
+      return checkEnded(server, body.interactionId)
+    }),
+  )
+  const asked = performance.now()
+  const dropped = (async () => {
+    while ((await held(sockets)) > 0) await sleep(200)
+    return performance.now() - asked
+  })()
+  const peak = await peakDuring(Promise.all([ended(server, live), beside, dropped]))
+  const { interaction } = await checkEnded(server, live)
+  expect(interaction.output).toHaveLength(TURNS * (TURN_BYTES + 2) + 'Done.'.length)
+
+  figure('R16', 'clients, and what each was to read, MB', `${CLIENTS}, ${((TURNS * TURN_BYTES) / 1e6).toFixed(0)}`)
+  figure('R16', 'the most memory beyond what the run takes without them, MB', ((peak - alone) / 1e6).toFixed(0))
+  figure('R16', 'all were dropped after, s', ((await dropped) / 1_000).toFixed(1))
+  for (const socket of sockets) socket.destroy()
+  expect(peak - alone).toBeLessThan(MOST_GROWTH)
+  expect(await dropped).toBeLessThan(DROPPED_WITHIN_MS)
+})
