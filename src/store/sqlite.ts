@@ -13,7 +13,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import type { Observe } from '../telemetry/moments.ts'
 import { MIGRATIONS, newerSchema } from './migrations.ts'
 import { type Database, DatabaseUnavailable, type Statement, type Write, type WriteResult } from './port.ts'
-import type { BatchReply, BatchRequest } from './sqlite-writer.ts'
+import type { BatchReply, BatchRequest } from './sqlite-batch.ts'
 import type { Tables } from './tables.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
@@ -39,34 +39,39 @@ export async function openSqlite(file: string, observe?: Observe): Promise<Datab
   return database
 }
 
-/** Makes the file, sets WAL and brings the schema up to date, under SQLite's own lock, which spans processes. */
+/** Makes the file, sets WAL and brings the schema up to date. */
 function prepareFile(file: string): void {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     chmodSync(file, 0o600)
     db.exec('PRAGMA journal_mode = WAL')
-    db.exec('BEGIN IMMEDIATE')
-    db.exec('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER NOT NULL)')
-    const done = new Set(
-      db
-        .prepare('SELECT name FROM migrations')
-        .all()
-        .map((row) => String(row.name)),
-    )
-    const builder = new Kysely<Tables>({ dialect: new SqliteDialect({ database: preparing(db) }) })
-    const newer = newerSchema(done)
-    if (newer) throw new Error(`The database ${file} can't be used: ${newer}`)
-    for (const migration of MIGRATIONS) {
-      if (done.has(migration.name)) continue
-      for (const statement of migration.statements(builder, 'sqlite')) {
-        db.prepare(statement.sql).run(...(statement.parameters as SQLInputValue[]))
-      }
-      db.prepare('INSERT INTO migrations VALUES (?, ?)').run(migration.name, Date.now())
-    }
-    db.exec('COMMIT')
+    migrate(db, file)
   } finally {
     db.close()
   }
+}
+
+/** Brings the schema up to date, under SQLite's own lock, which spans processes. `name`: for who reads the error. */
+export function migrate(db: DatabaseSync, name: string): void {
+  db.exec('BEGIN IMMEDIATE')
+  db.exec('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER NOT NULL)')
+  const done = new Set(
+    db
+      .prepare('SELECT name FROM migrations')
+      .all()
+      .map((row) => String(row.name)),
+  )
+  const builder = new Kysely<Tables>({ dialect: new SqliteDialect({ database: preparing(db) }) })
+  const newer = newerSchema(done)
+  if (newer) throw new Error(`The database ${name} can't be used: ${newer}`)
+  for (const migration of MIGRATIONS) {
+    if (done.has(migration.name)) continue
+    for (const statement of migration.statements(builder, 'sqlite')) {
+      db.prepare(statement.sql).run(...(statement.parameters as SQLInputValue[]))
+    }
+    db.prepare('INSERT INTO migrations VALUES (?, ?)').run(migration.name, Date.now())
+  }
+  db.exec('COMMIT')
 }
 
 /** node:sqlite in the shape Kysely's SQLite dialect asks for, with each text prepared once. */

@@ -1,0 +1,89 @@
+/**
+ * Writes to SQLite: one batch is one transaction, each write in it stands or falls alone (a savepoint). Where one
+ * transaction for all can't be (a full disk), it is one for each, so that one write does not take its neighbours along.
+ */
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { WriteResult } from './port.ts'
+
+/** Writes, each a list of [sql, parameters, rows that must be touched]. */
+export type BatchRequest = (readonly [sql: string, parameters: readonly unknown[], rows: number | undefined])[][]
+/** A string: why that write could not be made. */
+export type BatchReply = readonly (WriteResult | string)[]
+
+const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
+const SQLITE_CONSTRAINT_UNIQUE = 2067
+
+/** What runs batches on this connection. */
+export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => BatchReply {
+  const prepared = new Map<string, { statement: StatementSync; returns: boolean }>()
+
+  function runBatch(batch: BatchRequest): BatchReply {
+    const results = commit(batch)
+    if (typeof results !== 'string') return results
+    if (batch.length === 1) return [results]
+    return batch.map((write) => {
+      const alone = commit([write])
+      return typeof alone === 'string' ? alone : alone[0]!
+    })
+  }
+
+  function commit(batch: BatchRequest): WriteResult[] | string {
+    try {
+      db.exec('BEGIN IMMEDIATE')
+      const results = batch.map(runWrite)
+      db.exec('COMMIT')
+      return results
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK')
+      return (error as Error).message
+    }
+  }
+
+  function runWrite(write: BatchRequest[number]): WriteResult {
+    db.exec('SAVEPOINT w')
+    const rows: Record<string, unknown>[][] = []
+    for (const [i, [sql, parameters, expected]] of write.entries()) {
+      let touched: number
+      try {
+        const { statement, returns } = prepare(sql)
+        if (returns) {
+          const returned = statement.all(...(parameters as SQLInputValue[]))
+          rows.push(returned)
+          touched = returned.length
+        } else {
+          touched = Number(statement.run(...(parameters as SQLInputValue[])).changes)
+          rows.push([])
+        }
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error
+        return undo({ ok: false, failedAt: i, reason: 'unique' })
+      }
+      if (expected !== undefined && touched !== expected) return undo({ ok: false, failedAt: i, reason: 'rows' })
+    }
+    db.exec('RELEASE w')
+    return { ok: true, rows }
+  }
+
+  function undo(result: WriteResult): WriteResult {
+    db.exec('ROLLBACK TO w; RELEASE w')
+    return result
+  }
+
+  function prepare(sql: string) {
+    let entry = prepared.get(sql)
+    if (!entry) {
+      if (prepared.size >= 500) prepared.clear()
+      const statement = db.prepare(sql)
+      entry = { statement, returns: statement.columns().length > 0 }
+      prepared.set(sql, entry)
+    }
+    return entry
+  }
+
+  return runBatch
+}
+
+function isUniqueViolation(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode
+  return code === SQLITE_CONSTRAINT_PRIMARYKEY || code === SQLITE_CONSTRAINT_UNIQUE
+}
