@@ -138,7 +138,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   function schedule(): void {
-    writing ??= writeAll()
+    // Once it is lost there is nothing to write, and a `writeAll` that is over at once would stand as under way for ever.
+    if (!lost) writing ??= writeAll()
   }
 
   async function flush(): Promise<void> {
