@@ -173,11 +173,11 @@ async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
   const { db, log } = parts
   const nothing = { turns: [], restored: NOTHING_RESTORED, outputsTaken: false }
   if (claim.epoch === 1) return nothing
+  // Its sandbox may still be there: it is looked for and ended.
+  const ended = { ...nothing, restored: { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' } } as const
   if (isGivenUp(claim)) {
     const message = `The server stopped ${MAX_ATTEMPTS} times while it worked on this interaction; it was given up.`
-    // Its sandbox may still be there: it is looked for and ended.
-    const restored: Restored = { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' }
-    return { ...nothing, restored, problem: failure('internal', message) }
+    return { ...ended, problem: failure('internal', message) }
   }
   try {
     return await patiently(OUTAGE_MS, async () => {
@@ -191,7 +191,7 @@ async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
       error instanceof BlobsUnavailable
         ? storeOutOfReach()
         : failure('internal', 'What is stored of the run could not be read; the server log has more.')
-    return { ...nothing, problem }
+    return { ...ended, problem }
   }
 }
 
