@@ -38,7 +38,7 @@ export function seeded(row: string): Random {
 }
 
 /** mulberry32: small, and good enough to choose faults by. */
-function randomOf(seed: number): Random {
+export function randomOf(seed: number): Random {
   let state = seed >>> 0
   function next(): number {
     state = (state + 0x6d2b79f5) >>> 0

@@ -1,0 +1,78 @@
+/** What must hold in a world at rest: I1-I6 of every interaction, as the API tells it; and nodes that close leave nothing. */
+import type { Story } from '../../src/domain/fold.ts'
+import type { Machine } from './fate.ts'
+import type { Journal, Recorded } from './journal.ts'
+import type { World } from './nodes.ts'
+import type { Process } from './scheduler.ts'
+
+const MINUTE_MS = 60_000
+
+export async function checkRest(world: World, machines: readonly Machine[]): Promise<void> {
+  const { scheduler, journal, files } = world
+  const me: Process = { name: 'judge', state: 'running', skewMs: 0 }
+  const [machine] = machines
+  let open = true
+  const done = (async () => {
+    for (const [id, known] of journal.interactions) {
+      const view = await machine!.node.ask(me, `get ${id}`, (engine) => engine.get(known.row.projectId, id))
+      if (known.removed) {
+        if (view) journal.violation(id, 'it was removed, and is still there')
+        continue
+      }
+      if (!view) {
+        journal.violation(id, 'I6: it is gone')
+        continue
+      }
+      if (view.interaction.status === 'running') journal.violation(id, 'I6: it has not ended')
+      checkStory(journal, id, known, view.story)
+      for (const { blob } of view.interaction.outputFiles) {
+        if (!files.has(blob)) journal.violation(id, `the output file ${blob} is not in the store`)
+      }
+    }
+    for (const { node } of machines) await node.shutDown(me, 0)
+  })()
+  void done
+    .catch((error) => journal.violation('the world', `at rest: ${(error as Error).stack}`))
+    .then(() => {
+      open = false
+    })
+  const until = scheduler.now + MINUTE_MS
+  while (open) {
+    if (await scheduler.step(until)) continue
+    journal.violation('the world', 'at rest, a node did not answer or did not close')
+    return
+  }
+}
+
+interface Told {
+  readonly type: string
+  readonly step?: number
+  readonly text?: string
+  readonly content?: string
+}
+
+/** Apart from the product's own fold. */
+function checkStory(journal: Journal, id: string, { events }: Recorded, story: Story): void {
+  const told: Told[] = events.map(({ type, data }) => ({ type, ...JSON.parse(data) }))
+  const output = told.map(({ type, text }) => (type === 'partial_output' ? text : '')).join('')
+  if (output !== story.output) journal.violation(id, 'I3: the fragments joined are not the output')
+  checkAnswer(journal, id, output)
+  const steps = told.filter(({ type }) => ['reasoning_started', 'tool_call', 'tool_result'].includes(type))
+  const trace = story.trace.map(({ step, type }) => `${step} ${type}`)
+  const expected = steps.map(({ step, type }) => `${step} ${type === 'reasoning_started' ? 'reasoning' : type}`)
+  if (trace.join() !== expected.join()) journal.violation(id, 'I4: the trace is not the stream')
+  if (steps.some(({ step }, i) => step !== i + 1)) journal.violation(id, `steps are not 1..n: ${expected.join(', ')}`)
+}
+
+/** The model's `n.0 n.1 n.2 …`: of each call that is in the answer, its words from the first on, none left out or said twice. */
+function checkAnswer(journal: Journal, id: string, output: string): void {
+  const next = new Map<string, number>()
+  for (const word of output.split(/\s+/).filter((text) => text !== '')) {
+    const [call, i] = word.split('.') as [string, string]
+    if (Number(i) !== (next.get(call) ?? 0)) {
+      journal.violation(id, `I3: the answer says ${word}, and ${call}.${next.get(call) ?? 0} was next`)
+      return
+    }
+    next.set(call, Number(i) + 1)
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * The database of a simulated world: the real SQL on SQLite in memory, behind the port, with a network before it.
+ *
+ *   write ─▶ asked for its statements ─▶ (network) ─▶ transaction ─▶ (network) ─▶ answer
+ *
+ * A request or an answer may be late or lost, also the answer to a transaction that was made. What a node had sent when
+ * it died or stood still arrives all the same. Its clock is true time, whatever the nodes' say.
+ */
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import {
+  type Database,
+  DatabaseUnavailable,
+  type Query,
+  type Statement,
+  type WriteResult,
+} from '../../src/store/port.ts'
+import { migrate } from '../../src/store/sqlite.ts'
+import { type BatchRequest, createBatchRunner } from '../../src/store/sqlite-batch.ts'
+import type { Tables } from '../../src/store/tables.ts'
+import type { Process, Scheduler } from './scheduler.ts'
+
+/** What the network between a node and the database does to one request. */
+export interface Passage {
+  readonly thereMs: number
+  readonly backMs: number
+  /** Which way it gets lost; then it fails after `backMs`. */
+  readonly lost?: 'there' | 'back'
+}
+
+/** What the database itself saw, whatever the statements said. */
+export type Witnessed =
+  | { readonly kind: 'row'; readonly before: RowState | undefined; readonly after: RowState }
+  | { readonly kind: 'event'; readonly id: string; readonly seq: number; readonly type: string; readonly data: string }
+  | { readonly kind: 'gone'; readonly id: string }
+
+export interface RowState {
+  readonly id: string
+  readonly projectId: string
+  readonly status: string
+  readonly stage: string
+  readonly epoch: number
+  readonly owner: string | null
+  readonly leaseUntil: number
+  readonly lastSeq: number
+}
+
+export interface WorldDatabase {
+  /** The port, for one node. `passage` is asked for each request. */
+  connect(node: Process, passage: () => Passage): Database
+  /** Rows at once, for who looks at the world from outside. */
+  look(sql: string, ...parameters: SQLInputValue[]): readonly Readonly<Record<string, unknown>>[]
+}
+
+/** What is done to a statement on its way: a planted fault. */
+export type Tamper = (sql: string, parameters: readonly unknown[]) => Query
+
+export interface WorldDatabaseOptions {
+  readonly scheduler: Scheduler
+  /** Told of each transaction that was made. */
+  readonly onCommit: (by: Process, seen: readonly Witnessed[]) => void
+  readonly tamper?: Tamper
+}
+
+const ROW = ['id', 'project_id', 'status', 'stage', 'epoch', 'lease_owner', 'lease_until', 'last_seq']
+
+/** One for all worlds: opening and migrating one costs more than most worlds. */
+const file = openFile()
+
+function openFile() {
+  const db = new DatabaseSync(':memory:')
+  migrate(db, 'in memory')
+  const seen: Witnessed[] = []
+  const clock = { now: () => 0 }
+  // Overrides SQLite's own: the clock that leases hang on.
+  db.function('unixepoch', { varargs: true }, () => clock.now() / 1_000)
+  db.function('saw_row', { varargs: true }, (...values) => {
+    const [before, after] = [values.slice(0, ROW.length), values.slice(ROW.length)].map(toRow)
+    seen.push({ kind: 'row', before: before!.id === null ? undefined : before!, after: after! })
+    return null
+  })
+  db.function('saw_event', (id, seq, type, data) => {
+    seen.push({ kind: 'event', id: String(id), seq: Number(seq), type: String(type), data: String(data) })
+    return null
+  })
+  db.function('saw_gone', (id) => {
+    seen.push({ kind: 'gone', id: String(id) })
+    return null
+  })
+  const row = (of: string) => ROW.map((column) => `${of}.${column}`).join(', ')
+  db.exec(`
+    create temp trigger row_made after insert on interactions
+      begin select saw_row(${ROW.map(() => 'null').join(', ')}, ${row('new')}); end;
+    create temp trigger row_changed after update on interactions begin select saw_row(${row('old')}, ${row('new')}); end;
+    create temp trigger row_gone after delete on interactions begin select saw_gone(old.id); end;
+    create temp trigger event_made after insert on events
+      begin select saw_event(new.interaction_id, new.seq, new.type, new.data); end;
+  `)
+  const tables = db.prepare("select name from sqlite_master where type = 'table' and name <> 'migrations'").all()
+  return { db, clock, seen, runBatch: createBatchRunner(db), tables: tables.map(({ name }) => String(name)) }
+}
+
+function toRow([id, projectId, status, stage, epoch, owner, leaseUntil, lastSeq]: unknown[]): RowState {
+  return { id, projectId, status, stage, epoch, owner, leaseUntil, lastSeq } as RowState
+}
+
+/** Empties what the world before left. */
+export function openWorldDatabase({ scheduler, onCommit, tamper }: WorldDatabaseOptions): WorldDatabase {
+  const { db, clock, seen, runBatch, tables } = file
+  const server: Process = { name: 'database', state: 'running', skewMs: 0 }
+  const prepared = new Map<string, StatementSync>()
+  clock.now = () => scheduler.now
+  for (const table of tables) db.exec(`delete from "${table}"`)
+  seen.length = 0
+
+  function look(sql: string, ...parameters: SQLInputValue[]) {
+    const statement = prepared.get(sql) ?? db.prepare(sql)
+    prepared.set(sql, statement)
+    return statement.all(...parameters)
+  }
+
+  function commit(by: Process, statements: readonly Statement[]): WriteResult {
+    const write: BatchRequest[number] = statements.map(({ query: { sql, parameters }, rows }) => {
+      const sent = tamper?.(sql, parameters) ?? { sql, parameters }
+      return [sent.sql, sent.parameters, rows]
+    })
+    seen.length = 0
+    const result = runBatch([write])[0]!
+    if (typeof result === 'string') throw new Error(`the database refused a write: ${result}`)
+    if (result.ok && seen.length > 0) onCommit(by, [...seen])
+    return result
+  }
+
+  /** One request over the network; `act` happens at the database. */
+  function request<T>(node: Process, what: string, { thereMs, backMs, lost }: Passage, act: () => T): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const fail = (error: unknown) => scheduler.schedule(node, backMs, `${what}: failed`, () => reject(error))
+    if (lost === 'there') {
+      fail(new DatabaseUnavailable('The database is out of reach.'))
+      return promise
+    }
+    scheduler.schedule(server, thereMs, `${what} of ${node.name}`, () => {
+      try {
+        const answer = act()
+        if (lost === 'back') fail(new DatabaseUnavailable('The connection to the database broke.'))
+        else scheduler.schedule(node, backMs, `${what}: answer`, () => resolve(answer))
+      } catch (error) {
+        fail(error)
+      }
+    })
+    return promise
+  }
+
+  return {
+    look,
+    connect(node, passage) {
+      const read = (sql: string, parameters: readonly unknown[]) =>
+        request(node, 'read', passage(), () => {
+          const sent = tamper?.(sql, parameters) ?? { sql, parameters }
+          return look(sent.sql, ...(sent.parameters as SQLInputValue[]))
+        })
+      const query = new Kysely<Tables>({
+        dialect: {
+          createAdapter: () => new SqliteAdapter(),
+          createDriver: () => createDriver(read),
+          createIntrospector: (kysely) => new SqliteIntrospector(kysely),
+          createQueryCompiler: () => new SqliteQueryCompiler(),
+        },
+      })
+      const database: Database = {
+        dialect: 'sqlite',
+        walled: false,
+        query,
+        async write(write) {
+          // Statements that are given as a function are asked for only when there is a connection.
+          await scheduler.sleep(node, passage().thereMs, 'connection')
+          const statements = typeof write === 'function' ? write() : write
+          return request(node, 'write', passage(), () => commit(node, statements))
+        },
+        forProject: () => database,
+        async close() {},
+      }
+      return database
+    },
+  }
+}
+
+function createDriver(read: (sql: string, parameters: readonly unknown[]) => Promise<readonly unknown[]>): Driver {
+  const refused = async () => {
+    throw new Error('a write goes through the port')
+  }
+  const connection: DatabaseConnection = {
+    async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+      return { rows: (await read(sql, parameters)) as R[] }
+    },
+    streamQuery() {
+      throw new Error('nothing streams')
+    },
+  }
+  return {
+    async init() {},
+    async acquireConnection() {
+      return connection
+    },
+    beginTransaction: refused,
+    commitTransaction: refused,
+    rollbackTransaction: refused,
+    async releaseConnection() {},
+    async destroy() {},
+  }
+}

@@ -1,0 +1,27 @@
+/** A violation in words: what, how it came to it, and how to see it again. */
+import type { Verdict } from './simulate.ts'
+
+/** Decisions that are told; a world has a thousand. */
+const TOLD = 150
+
+export function describeFailure({ seed, violations, decisions, errors }: Verdict): string {
+  const id = /int_\w+/.exec(violations[0] ?? '')?.[0]
+  const told = decisions.filter(
+    ({ who, what }) => who === 'fate' || /starts|VIOLATION/.test(who + what) || isOf(id, what),
+  )
+  return [
+    `ERRAND_SEED=${seed} vitest run test/prove/r20-simulation.test.ts`,
+    ...violations,
+    '',
+    'What was decided, milliseconds from the beginning:',
+    ...told.slice(-TOLD).map(({ at, who, what }) => `${at.toFixed(1).padStart(10)} ${who}: ${what}`),
+    '',
+    'What the nodes logged as errors:',
+    ...errors.slice(-10),
+  ].join('\n')
+}
+
+/** What names the interaction, and what no interaction is named in but every one may hang on. */
+function isOf(id: string | undefined, what: string): boolean {
+  return id !== undefined && (what.includes(id) || /^(open|exec|destroy|kill|write)/.test(what))
+}

@@ -1,0 +1,87 @@
+/** What befalls the nodes of a simulated world, at moments that the seed chooses. */
+import type { Node } from './nodes.ts'
+import type { SandboxHost } from './sandboxes.ts'
+import type { Process, Scheduler } from './scheduler.ts'
+
+const HOUR_MS = 3_600_000
+
+/** A machine: its sandbox host, and the node that lives on it now. */
+export interface Machine {
+  readonly host: SandboxHost
+  node: Node
+  /** Starts another node in place of the one that died. */
+  restart(): void
+}
+
+export interface FateOptions {
+  readonly scheduler: Scheduler
+  readonly machines: readonly Machine[]
+  readonly leaseMs: number
+}
+
+const FAULTS = ['killed', 'paused', 'shut down', 'cut off', 'host crashed', 'clock moved'] as const
+
+/** Schedules faults within the next `forMs`; returns how many of which. */
+export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs: number): Record<string, number> {
+  const { random } = scheduler
+  const fate: Process = { name: 'fate', state: 'running', skewMs: 0 }
+  const counts: Record<string, number> = {}
+  const kinds = FAULTS.filter(() => scheduler.chance(0.5))
+  const rate = random.next() * 8
+  for (let i = 0; kinds.length > 0 && i < rate; i++) {
+    const kind = random.pick(kinds)
+    const machine = random.pick(machines)
+    counts[kind] = (counts[kind] ?? 0) + 1
+    scheduler.schedule(fate, random.next() * forMs, `${machine.host.name}: ${kind}`, () => strike(kind, machine))
+  }
+  return counts
+
+  function strike(kind: (typeof FAULTS)[number], machine: Machine): void {
+    const { node } = machine
+    const { process } = node
+    const later = (ms: number, what: string, run: () => void) =>
+      scheduler.schedule(fate, ms, `${machine.host.name}: ${what}`, run)
+    switch (kind) {
+      case 'killed':
+        if (process.state === 'dead') return
+        node.kill()
+        later(random.next() * 1.5 * leaseMs, 'restarted', machine.restart)
+        return
+      case 'paused':
+        if (process.state !== 'running') return
+        process.state = 'paused'
+        later(random.next() * 2 * leaseMs, 'resumed', () => process.state === 'paused' && scheduler.resume(process))
+        return
+      case 'shut down':
+        if (process.state !== 'running') return
+        void node.shutDown(fate, random.pick([0, 500, 5_000])).then(() => {
+          if (machine.node === node) machine.restart()
+        })
+        return
+      case 'cut off':
+        node.cutOff = true
+        later(random.next() * 2 * leaseMs, 'connected', () => {
+          node.cutOff = false
+        })
+        return
+      case 'host crashed':
+        machine.host.crash()
+        return
+      case 'clock moved':
+        process.skewMs = (2 * random.next() - 1) * HOUR_MS
+        return
+      default:
+        kind satisfies never
+    }
+  }
+}
+
+/** Everything lives, runs and is connected again. */
+export function healMachines(scheduler: Scheduler, machines: readonly Machine[]): void {
+  for (const machine of machines) {
+    const { node } = machine
+    node.cutOff = false
+    if (node.process.state === 'paused') scheduler.resume(node.process)
+    if (node.process.state === 'dead') machine.restart()
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * The model of a simulated world, behind the port. What it says can be told apart for ever: the n-th call says `n.0 `,
+ * `n.1 `, `n.2 `, …, so that whoever reads an answer sees what is missing in it, and what was said twice.
+ */
+import type { AssistantPart } from '../../src/domain/message.ts'
+import type { TokenCount } from '../../src/domain/usage.ts'
+import type { Catalogue, CatalogueEntry, Model, ModelDelta, ModelFailure, ModelOutcome } from '../../src/models/port.ts'
+import type { Odds } from './odds.ts'
+import type { Process, Scheduler } from './scheduler.ts'
+
+const FAILURES = ['refused', 'overloaded', 'unreachable', 'stalled', 'malformed'] as const
+/** Turns after which it asks for no more tools. */
+const MAX_TURNS = 6
+
+type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>
+
+export interface ModelWorld {
+  readonly scheduler: Scheduler
+  readonly odds: Odds
+  /** Counts the calls of all models. */
+  readonly nextCall: () => number
+}
+
+export function createCatalogue(node: Process, world: ModelWorld): Catalogue {
+  const entry: CatalogueEntry = {
+    name: 'simulated',
+    provider: 'simulation',
+    model: 'simulated',
+    source: 'this test',
+    price: { input: 1, output: 2 },
+    vision: false,
+    documents: false,
+    demo: false,
+    open: () => createModel(node, world),
+  }
+  return {
+    get: (name) => (name === entry.name ? entry : undefined),
+    names: () => [entry.name],
+    defaultName: entry.name,
+    describe: () => [entry],
+    async close() {},
+  }
+}
+
+function createModel(node: Process, { scheduler, odds, nextCall }: ModelWorld): Model {
+  const { random, chance } = scheduler
+  const failed = (kind: ModelFailure['kind']): ModelOutcome => {
+    const tokens = chance(0.5) ? { input: 10, output: 3, cachedInput: 0, reasoning: 0 } : undefined
+    return { ok: false, failure: { message: `The model is ${kind}.`, kind, retryable: kind !== 'refused' }, tokens }
+  }
+
+  return {
+    async call(request, onDelta, signal) {
+      const aborted = new Promise<void>((resolve) => {
+        signal.addEventListener('abort', () => resolve(), { once: true })
+        if (signal.aborted) resolve()
+      })
+      /** False where the call was aborted meanwhile. */
+      const pause = async (ms: number) => {
+        await Promise.race([scheduler.sleep(node, ms, 'the model speaks'), aborted])
+        return !signal.aborted
+      }
+      const call = nextCall()
+      const usesTools = request.tools.length > 0 && request.messages.length < 2 * MAX_TURNS && chance(0.6)
+      const plan = planDeltas(call, usesTools, random)
+      const cutAt = chance(odds.modelCut) ? random.whole(0, plan.length - 1) : undefined
+      if (!(await pause(20 + random.next() * 500))) return failed('aborted')
+      if (chance(odds.modelFails)) return failed(random.pick(FAILURES))
+      const content: AssistantPart[] = []
+      for (const [i, delta] of plan.entries()) {
+        if (i === cutAt) return failed('truncated')
+        if (chance(odds.modelHangs / plan.length)) await aborted
+        if (!(await pause(random.next() * (chance(0.1) ? 1_500 : 30)))) return failed('aborted')
+        onDelta(delta)
+        if (delta.type === 'text' || delta.type === 'reasoning') content.push({ type: delta.type, text: delta.text })
+      }
+      const said = plan.length * 2
+      const tokens: TokenCount = { input: 10, output: said, cachedInput: 0, reasoning: 0 }
+      const cut = said >= request.maxOutputTokens
+      const calls = usesTools ? Array.from({ length: random.whole(1, 3) }, (_, i) => planTool(call, i, random)) : []
+      const finish = cut ? 'length' : usesTools ? 'tool_calls' : 'stop'
+      return {
+        ok: true,
+        message: { role: 'assistant', content: [...content, ...calls] },
+        finish,
+        tokens: chance(0.9) ? tokens : undefined,
+      }
+    },
+  }
+}
+
+/** Sometimes it thinks first; before tools it says little or nothing, else an answer of any length. */
+function planDeltas(call: number, usesTools: boolean, random: Scheduler['random']): ModelDelta[] {
+  const thoughts = random.next() < 0.4 ? random.whole(1, 4) : 0
+  const words = usesTools ? random.whole(0, random.next() < 0.1 ? 60 : 5) : random.whole(1, 70)
+  const deltas: ModelDelta[] = []
+  for (let i = 0; i < thoughts; i++) deltas.push({ type: 'reasoning', text: `thought ${call}.${i} ` })
+  // In fragments of a few words.
+  for (let i = 0; i < words; ) {
+    const until = Math.min(words, i + random.whole(1, 12))
+    let text = ''
+    for (; i < until; i++) text += `${call}.${i} `
+    deltas.push({ type: 'text', text })
+  }
+  if (deltas.length === 0) deltas.push({ type: 'reasoning', text: `thought ${call}.0 ` })
+  return deltas
+}
+
+function planTool(call: number, i: number, random: Scheduler['random']): ToolCall {
+  const [name, args] = random.pick<[string, object | undefined]>([
+    ['code_execution', { code: 'work()' }],
+    ['code_execution', { code: 'work()' }],
+    ['code_execution', { code: 'work()' }],
+    ['file_write', { path: 'outputs/notes.txt', content: `${call}.${i}\n`, mode: 'append' }],
+    ['file_read', { path: 'outputs/notes.txt' }],
+    ['post', {}],
+    ['ask', {}],
+    ['no_such_tool', {}],
+    ['code_execution', undefined],
+  ])
+  const argsText = args ? JSON.stringify(args) : '{"code": '
+  return { type: 'tool_call', callId: `call_${call}_${i}`, name, argsText, args: args as ToolCall['args'] }
+}

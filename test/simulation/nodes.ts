@@ -1,0 +1,197 @@
+/** A node of a simulated world: the real engine on ports into it, and the connections of those who call it. */
+import type { Credentials } from '../../src/accounts/credentials.ts'
+import { createVault } from '../../src/accounts/vault.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
+import type { Engine } from '../../src/engine/engine.ts'
+import { createHub } from '../../src/engine/hub.ts'
+import { openEngine } from '../../src/engine/open-engine.ts'
+import type { EngineParts } from '../../src/engine/parts.ts'
+import { openWebhooks, type Webhooks } from '../../src/engine/webhooks.ts'
+import type { ToolProvider } from '../../src/tools/port.ts'
+import { createSandboxTools } from '../../src/tools/tools.ts'
+import type { WorldDatabase } from './database.ts'
+import type { FileStore } from './files.ts'
+import type { Journal } from './journal.ts'
+import { createCatalogue } from './models.ts'
+import type { Odds } from './odds.ts'
+import { createOutside } from './outside.ts'
+import { wallClock } from './runtime.ts'
+import type { SandboxHost } from './sandboxes.ts'
+import type { Process, Scheduler } from './scheduler.ts'
+
+export interface World {
+  readonly scheduler: Scheduler
+  readonly odds: Odds
+  readonly journal: Journal
+  readonly database: WorldDatabase
+  readonly files: FileStore
+  readonly limits: Limits
+  readonly leaseMs: number
+  readonly slots: number
+  readonly nextCall: () => number
+  /** What the nodes' logs said at level error, for who looks into a violation. */
+  readonly errors: string[]
+}
+
+export interface Node {
+  readonly process: Process
+  /** No database for it. */
+  cutOff: boolean
+  /** Dead, or about to be. */
+  readonly leaving: boolean
+  /**
+   * Asks its engine, over a network. Rejects with Disconnected where it dies before it has answered, or does not answer
+   * for too long; what the engine throws comes as it is.
+   */
+  ask<T>(client: Process, what: string, act: (engine: Engine) => Promise<T>): Promise<T>
+  /** As kill -9 does. */
+  kill(): void
+  /** As SIGTERM does. Resolves in the client's time. */
+  shutDown(client: Process, graceMs: number): Promise<void>
+}
+
+export class Disconnected extends Error {}
+
+const SECRET = 'of a simulated world, and of no other'
+const PATIENCE_MS = 20_000
+const VAULT = createVault(SECRET)
+
+export function simulatedLimits(changes: Partial<Limits>): Limits {
+  return { ...DEFAULT_LIMITS, ...changes }
+}
+
+/** Starts a node; its name stands for one life of it. */
+export function startNode(name: string, skewMs: number, host: SandboxHost, world: World): Node {
+  const { scheduler } = world
+  const process: Process = { name, state: 'running', skewMs }
+  const node = { process, cutOff: false, leaving: false }
+  const lines = new Set<() => void>()
+  let engine: Engine | undefined
+  let webhooks: Webhooks | undefined
+
+  // Its timers must be its own, so it starts in its own time.
+  scheduler.schedule(process, 0, 'starts', () => {
+    const parts = partsOf(world, node, host, () => webhooks?.wake())
+    const { leaseMs, slots } = world
+    engine = openEngine({ parts, owner: name, slots, leaseMs, works: 'all' })
+    webhooks = openWebhooks({
+      parts,
+      secretOf: () => 'whsec_c2ltdWxhdGlvbg==',
+      encode: ({ id, status }) => ({ id, status }),
+      delaysMs: [1_000, 2_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000],
+    })
+  })
+
+  function ask<T>(client: Process, what: string, act: (engine: Engine) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const hangUp = () => settle('disconnected', () => reject(new Disconnected(`${name} is gone`)))
+      const patience = scheduler.schedule(client, PATIENCE_MS, `waited long enough for ${name}`, hangUp)
+      function settle(how: string, then: () => void): void {
+        if (!lines.delete(hangUp)) return
+        patience.cancel()
+        scheduler.schedule(client, scheduler.random.next() * 3, `${what}: ${how}`, then)
+      }
+      lines.add(hangUp)
+      if (process.state === 'dead') return hangUp()
+      scheduler.schedule(process, scheduler.random.next() * 3, `${what} for ${client.name}`, async () => {
+        if (!engine) return hangUp()
+        try {
+          const value = await act(engine)
+          settle('answer', () => resolve(value))
+        } catch (error) {
+          settle('error', () => reject(error))
+        }
+      })
+    })
+  }
+
+  function kill(): void {
+    process.state = 'dead'
+    node.leaving = true
+    for (const hangUp of lines) hangUp()
+  }
+
+  return Object.assign(node, {
+    ask,
+    kill,
+    async shutDown(client: Process, graceMs: number) {
+      node.leaving = true
+      await ask(client, 'SIGTERM', async (running) => {
+        await running.close(graceMs)
+        await webhooks?.close()
+      }).catch(() => {})
+      kill()
+    },
+  })
+}
+
+function partsOf(
+  world: World,
+  node: { process: Process; cutOff: boolean },
+  host: SandboxHost,
+  onEnd: () => void,
+): EngineParts {
+  const { scheduler, odds, database, limits, files, errors } = world
+  const { process } = node
+  const { random, chance } = scheduler
+
+  function passage() {
+    const [thereMs, backMs] = [random.next() * 2, random.next() * 2]
+    if (node.cutOff) return { thereMs, backMs: random.next() * 1_000, lost: 'there' as const }
+    if (chance(odds.databaseLostThere)) return { thereMs, backMs: random.next() * 5_000, lost: 'there' as const }
+    if (chance(odds.databaseLostBack)) return { thereMs, backMs: random.next() * 5_000, lost: 'back' as const }
+    if (chance(odds.databaseLate)) return { thereMs: random.next() * 2_000, backMs: random.next() * 2_000 }
+    return { thereMs, backMs }
+  }
+
+  return {
+    db: database.connect(process, passage),
+    hub: createHub(),
+    blobs: files.connect(process),
+    buckets: { faultOf: () => 'must be none', sign: () => Promise.reject(new Error('not simulated')) },
+    fileTypes: [],
+    catalogue: createCatalogue(process, world),
+    sandboxes: host.connect(process),
+    egress: createOutside(process, world),
+    credentials: {} as Credentials,
+    vault: VAULT,
+    toolProviders: [createSandboxTools(), createWorldTools(world, process)],
+    mcpServers: new Set(),
+    skills: { lookUp: async () => new Map(), mounts: async () => [] },
+    limits,
+    inside: 'nothing',
+    now: () => wallClock(scheduler, process),
+    log: {
+      debug() {},
+      info() {},
+      warn() {},
+      error(fields, message) {
+        const { err, interactionId = '' } = fields as { err?: Error; interactionId?: string }
+        errors.push(`${process.name}: ${message} ${interactionId} ${err?.stack ?? ''}`)
+      },
+    },
+    observe: ({ type }) => type === 'ended' && onEnd(),
+  }
+}
+
+/** Two tools whose effects nobody can look up: `post` has one at once, `ask` when a person agreed. */
+function createWorldTools({ scheduler, journal }: World, process: Process): ToolProvider {
+  return {
+    offers: [],
+    async open({ interactionId, spec }) {
+      if (spec.tools.length === 0) return undefined
+      const tool = (name: string, needsApproval: boolean) => ({
+        definition: { name, description: 'Has an effect outside.', parameters: { type: 'object' } },
+        keyed: false,
+        needsApproval,
+        async run(_args: object, { key }: { key: string }) {
+          await scheduler.sleep(process, scheduler.random.next() * 50, `${name} goes out`)
+          journal.effect(interactionId, key)
+          await scheduler.sleep(process, scheduler.random.next() * 500, `${name} comes back`)
+          return { output: 'Done.' }
+        },
+      })
+      return { tools: () => [tool('post', false), tool('ask', true)], async close() {} }
+    },
+  }
+}

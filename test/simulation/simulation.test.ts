@@ -1,0 +1,97 @@
+/** The simulation itself: a seed is the same world every time, and what is broken on purpose is found. */
+import { expect, test } from 'vitest'
+import type { Tamper } from './database.ts'
+import { simulate } from './simulate.ts'
+
+/** Seeds within which each must be found. */
+const MOST_SEEDS = 300
+
+test('the same seed is the same world to the last decision', async () => {
+  for (const seed of [1, 2, 3]) {
+    const [first, second] = [await simulate(seed), await simulate(seed)]
+    expect(second.hash).toBe(first.hash)
+    expect(second.decisions).toEqual(first.decisions)
+  }
+  expect((await simulate(1)).hash).not.toBe((await simulate(2)).hash)
+})
+
+/** Each as a change of the SQL on its way to the database, with what it must be found by. */
+const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegExp }> = {
+  // The fence alone would not be missed: the events' own key stands behind it.
+  'appends are not fenced, nor have events a key': {
+    tamper: (...statement) => {
+      const { sql, parameters } = without(/^update "interactions" set "last_seq" = \?, "stage"/, ['epoch', 'last_seq'])(
+        ...statement,
+      )
+      return { sql: sql.replace('insert into "events"', 'insert or replace into "events"'), parameters }
+    },
+    foundBy: /^I[125]/,
+  },
+  'the end by a worker is not fenced': {
+    tamper: without(/^update "interactions" set "status"/, ['epoch', 'last_seq']),
+    foundBy: /^I[125]/,
+  },
+  'an end from outside leaves the epoch as it is': {
+    tamper: replacing('"epoch" = "epoch" + ?, "last_seq"', '"epoch" = "epoch" + 0 * ?, "last_seq"'),
+    foundBy: /^I5/,
+  },
+  'a lease that has not run out is taken': { tamper: replacing('"q"."lease_until" <= ', '0 <= '), foundBy: /^R7/ },
+  'running interactions are not counted': {
+    tamper: replacing('"r"."lease_until" > ', '0 > '),
+    foundBy: /that run, \d+ may/,
+  },
+  'an idempotency key is stored for nobody': {
+    tamper: replacing('insert into "idempotency"', 'insert or ignore into "idempotency"'),
+    foundBy: /the idempotency key .* stands for/,
+  },
+  'who takes a run up does not see what tools said': {
+    tamper: unseen('tool_result'),
+    foundBy: /steps are not|its result is in the log|twice/,
+  },
+  'who takes a run up does not see what was begun': { tamper: unseen('tool_call'), foundBy: /steps are not|twice/ },
+}
+
+/** The statement without some of its conditions, each a comparison with a parameter. */
+function without(statement: RegExp, columns: readonly string[]): Tamper {
+  return (sql, parameters) => {
+    if (!statement.test(sql)) return { sql, parameters }
+    return columns.reduce(
+      (query, column) => {
+        const condition = `"${column}" = ?`
+        const at = query.sql.indexOf(condition, query.sql.indexOf(' where '))
+        if (at < 0) return query
+        const index = query.sql.slice(0, at).split('?').length - 1
+        return {
+          sql: `${query.sql.slice(0, at)}1 = 1${query.sql.slice(at + condition.length)}`,
+          parameters: query.parameters.filter((_, i) => i !== index),
+        }
+      },
+      { sql, parameters },
+    )
+  }
+}
+
+function replacing(text: string, by: string): Tamper {
+  return (sql, parameters) => ({ sql: sql.replaceAll(text, by), parameters })
+}
+
+/** All events of an interaction, as a worker reads them that takes it up, without those of a type. */
+function unseen(type: string): Tamper {
+  return (sql, parameters) => {
+    const all = sql.includes('from "events"') && parameters.includes(1_000_000)
+    return { sql: all ? sql.replace(' where ', ` where "type" <> '${type}' and `) : sql, parameters }
+  }
+}
+
+for (const [name, { tamper, foundBy }] of Object.entries(PLANTED)) {
+  test(`planted, and found: ${name}`, async () => {
+    for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+      const { violations } = await simulate(seed, { tamper })
+      if (violations.length === 0) continue
+      expect(violations[0]).toMatch(foundBy)
+      console.log(`${name}: found by seed ${seed}`)
+      return
+    }
+    throw new Error('no seed found it')
+  })
+}
