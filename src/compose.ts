@@ -45,7 +45,9 @@ import { readQueue } from './store/claims.ts'
 import { observeWrites } from './store/observed.ts'
 import type { Database } from './store/port.ts'
 import { openPostgres } from './store/postgres.ts'
+import { openPostgresWakeups } from './store/postgres-wakeups.ts'
 import { openSqlite } from './store/sqlite.ts'
+import { NO_WAKEUPS, type Wakeups } from './store/wakeups.ts'
 import { countPendingWebhooks } from './store/webhooks.ts'
 import type { Log } from './telemetry/log.ts'
 import { logMoments } from './telemetry/log-moments.ts'
@@ -128,6 +130,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   for (const sentence of warnings(config)) log.warn(sentence)
   const secret = loadSecret(config.dataDir, config.secret)
   const db = observeWrites(closers.add(await openDatabase(config, log, observe)), observe)
+  const wakeups = closers.add(openWakeups(config, log))
   const blobs = closers.add(await openBlobs(config.blobs))
   const accounts = openAccounts({ db, secret })
   const vault = createVault(secret)
@@ -162,7 +165,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   })
   const parts: EngineParts = {
     db,
-    hub: createHub(),
+    hub: createHub(wakeups),
     blobs,
     buckets: createBuckets(config.files, env),
     fileTypes: config.files.types,
@@ -292,6 +295,10 @@ function browserParts({ browser, limits }: Config, facts: SandboxFacts): Browser
 function openDatabase({ databaseUrl, databasePool, dataDir }: Config, log: Log, observe?: Observe): Promise<Database> {
   if (databaseUrl === undefined) return openSqlite(join(dataDir, 'errand.db'), observe)
   return openPostgres(databaseUrl, { poolSize: databasePool, log })
+}
+
+function openWakeups({ databaseUrl, databaseListenUrl = databaseUrl }: Config, log: Log): Wakeups {
+  return databaseListenUrl === undefined ? NO_WAKEUPS : openPostgresWakeups(databaseListenUrl, { log })
 }
 
 function openBlobs(location: Config['blobs']): Promise<Blobs> {

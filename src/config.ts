@@ -86,6 +86,8 @@ export interface Config {
   readonly skillsDir: string | undefined
   /** `postgres://…`; undefined: SQLite in the data dir. */
   readonly databaseUrl: string | undefined
+  /** Where LISTEN works, where `databaseUrl` goes through a pooler that breaks it. */
+  readonly databaseListenUrl: string | undefined
   /** Connections to Postgres at most. */
   readonly databasePool: number
   /** Where files are kept: by `blobsUrl`, or in the data dir. */

@@ -11,6 +11,9 @@ export function checkNodes(values: Values, problems: string[]): void {
         '`openssl rand -hex 32` makes one.',
     )
   }
+  if (values.has('databaseListenUrl') && !values.has('databaseUrl')) {
+    problems.push('databaseListenUrl is set, and databaseUrl is missing: it is another way to the same database.')
+  }
   if (role !== undefined && role !== 'all' && !values.has('databaseUrl')) {
     problems.push(`role is "${role}", and databaseUrl is missing: an api and its workers meet in one Postgres.`)
   }

@@ -179,6 +179,12 @@ export const SETTINGS: readonly Setting[] = [
     secret: true,
     doc: 'Postgres, for several nodes ([postgres.md](postgres.md)); without it SQLite in the data directory. Needs `secret`.',
   }),
+  address('databaseListenUrl', {
+    must: 'an address like postgres://user@host/name',
+    schemes: ['postgres', 'postgresql'],
+    secret: true,
+    doc: 'The same database without the pooler in between, where `databaseUrl` goes through one that shares connections: nodes wake each other over one connection to it. Without it that is `databaseUrl`.',
+  }),
   whole('databasePool', {
     min: 2,
     max: 1000,

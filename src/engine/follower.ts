@@ -40,7 +40,8 @@ export async function* followLog(
 
   const unsubscribe = hub.subscribe(interactionId, (events) => {
     for (const event of events) heldBytes += event.data.length
-    if (heldBytes > MAX_HELD_BYTES) {
+    // No events: another node wrote some.
+    if (heldBytes > MAX_HELD_BYTES || events.length === 0) {
       held = []
       behind = true
     }

@@ -1,30 +1,47 @@
 /**
- * Tells followers in this process what was just committed. A hint and a shortcut, never the truth: a follower that
- * misses something, or gets it out of order, reads the log.
+ * Tells those who wait in this process what was just committed, here or on another node. A hint and a shortcut, never the
+ * truth: who misses something, or gets it out of order, reads the database.
  */
 import type { StoredEvent } from '../domain/event.ts'
+import { NO_WAKEUPS, type Wakeups } from '../store/wakeups.ts'
 
+/** No events: there is something to read, written on another node or not an event. */
 type Listener = (events: readonly StoredEvent[]) => void
 
+/** An interaction's id, or WORK. */
+type Topic = string
+
+/** Interactions wait to be claimed. */
+export const WORK: Topic = 'work'
+
 export interface Hub {
-  publish(interactionId: string, events: readonly StoredEvent[]): void
+  publish(topic: Topic, events: readonly StoredEvent[]): void
   /** Returns the way to stop listening. */
-  subscribe(interactionId: string, listener: Listener): () => void
+  subscribe(topic: Topic, listener: Listener): () => void
 }
 
-export function createHub(): Hub {
-  const listeners = new Map<string, Set<Listener>>()
+export function createHub(wakeups: Wakeups = NO_WAKEUPS): Hub {
+  const listeners = new Map<Topic, Set<Listener>>()
+  wakeups.listen((topic) => {
+    for (const each of topic === undefined ? [...listeners.keys()] : [topic]) tell(each, [])
+  })
+
+  function tell(topic: Topic, events: readonly StoredEvent[]): void {
+    for (const listener of listeners.get(topic) ?? []) listener(events)
+  }
+
   return {
-    publish(interactionId, events) {
-      for (const listener of listeners.get(interactionId) ?? []) listener(events)
+    publish(topic, events) {
+      tell(topic, events)
+      wakeups.send(topic)
     },
-    subscribe(interactionId, listener) {
-      const set = listeners.get(interactionId) ?? new Set()
-      listeners.set(interactionId, set)
+    subscribe(topic, listener) {
+      const set = listeners.get(topic) ?? new Set()
+      listeners.set(topic, set)
       set.add(listener)
       return () => {
         set.delete(listener)
-        if (set.size === 0) listeners.delete(interactionId)
+        if (set.size === 0) listeners.delete(topic)
       }
     },
   }

@@ -15,6 +15,7 @@ import { decide, undecided } from './approval.ts'
 import { endOutside } from './ending.ts'
 import type { Engine } from './engine.ts'
 import { followLog } from './follower.ts'
+import { nothingLeft } from './leftover.ts'
 import { createMeter } from './meter.ts'
 import type { EngineParts } from './parts.ts'
 import { openReaper } from './reaper.ts'
@@ -45,7 +46,7 @@ export function openEngine({
   const pollMs = Math.min(1_000, leaseMs / 3)
   const worker =
     works === 'none' ? undefined : openWorker({ parts, owner, slots, leaseMs, pollMs, claims: works === 'all' })
-  const reaper = works === 'own' ? undefined : openReaper({ parts, remove })
+  const reaper = works === 'own' ? undefined : openReaper({ parts, owner, remove })
   let closing: Promise<void> | undefined
   worker?.wake()
 
@@ -91,6 +92,8 @@ export function openEngine({
     const { status } = (await findInteraction(seen, id, projectId)) ?? interaction
     if (status !== 'cancelled') throw new ErrandError('conflict', `The interaction ${id} has ${status} already.`)
     await parts.sandboxes.destroy(id)
+    // On one SQLite all sandboxes are this host's; else they may be another node's.
+    if (db.dialect === 'postgres') await nothingLeft(parts, id)
   }
 
   async function remove(projectId: string, id: string): Promise<void> {

@@ -6,8 +6,9 @@ import { toRunError } from '../domain/errors.ts'
 import { madeAt } from '../domain/ids.ts'
 import { findStarved } from '../store/claims.ts'
 import { deleteIdempotencyKeys } from '../store/idempotency.ts'
-import { findExpired, findInteraction, knownInteractions } from '../store/interactions.ts'
+import { findExpired, knownInteractions } from '../store/interactions.ts'
 import { endOutside } from './ending.ts'
+import { endLeftover } from './leftover.ts'
 import { createMeter } from './meter.ts'
 import type { EngineParts } from './parts.ts'
 
@@ -21,6 +22,8 @@ const ORPHAN_MS = 3_600_000
 
 export interface ReaperOptions {
   readonly parts: EngineParts
+  /** Names this process among all that work on the database. */
+  readonly owner: string
   readonly remove: (projectId: string, interactionId: string) => Promise<void>
 }
 
@@ -28,7 +31,7 @@ export interface Reaper {
   close(): Promise<void>
 }
 
-export function openReaper({ parts, remove }: ReaperOptions): Reaper {
+export function openReaper({ parts, owner, remove }: ReaperOptions): Reaper {
   let closed = false
   let busy: Promise<void> = Promise.resolve()
   // The queue is looked at often where waiting is bounded shortly.
@@ -66,14 +69,9 @@ export function openReaper({ parts, remove }: ReaperOptions): Reaper {
     }
   }
 
-  /** A sandbox whose interaction is over (or unknown) is nobody's. */
+  /** Of runs that ended, or went on elsewhere, while nobody here could see to it. */
   async function sweepSandboxes(): Promise<void> {
-    for (const id of await parts.sandboxes.living()) {
-      const interaction = await findInteraction(parts.db, id)
-      if (interaction?.status === 'running') continue
-      parts.log.warn({ interactionId: id }, 'ending a sandbox whose interaction is over')
-      await parts.sandboxes.destroy(id)
-    }
+    for (const id of await parts.sandboxes.living()) await endLeftover(parts, owner, id)
   }
 
   /** Files of a request that was never stored, or of an interaction that was removed while the server died. */

@@ -14,6 +14,7 @@ import { outputsTaken, readEvents } from '../store/events.ts'
 import { patiently } from '../store/patience.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
 import { logWith } from '../telemetry/log.ts'
+import type { LeavingCause } from '../telemetry/moments.ts'
 import { createAuditor } from './auditor.ts'
 import { readMedia } from './media.ts'
 import { createMeter, type Meter } from './meter.ts'
@@ -45,13 +46,13 @@ export interface Run {
   readonly finished: Promise<void>
 }
 
-/** Starts the run, in that place. `handOver` is called where it stopped at shutdown and somebody else may go on. */
+/** Starts the run, in that place. `leave` is called with why it is worked on no more; `finished` waits for it. */
 export function startRun(
   parts: EngineParts,
   claim: Claim,
   spec: RunSpec,
   place: Place,
-  handOver: (claim: Claim) => Promise<void>,
+  leave: (claim: Claim, cause: LeavingCause) => Promise<void>,
 ): Run {
   const abort = new AbortController()
   let meter: Meter | undefined
@@ -73,7 +74,7 @@ export function startRun(
     )
     .then(async (cause) => {
       parts.observe({ type: 'left', run: claim, cause, ms: performance.now() - startedAt })
-      if (cause === 'shutdown') await handOver(claim)
+      await leave(claim, cause)
     })
   return {
     id: claim.id,

@@ -13,6 +13,7 @@ import { findByIdempotencyKey } from '../store/idempotency.ts'
 import { findInteraction, type InsertOutcome, insertInteraction } from '../store/interactions.ts'
 import { DatabaseUnavailable } from '../store/port.ts'
 import type { SubmitOptions, Submitted } from './engine.ts'
+import { WORK } from './hub.ts'
 import { refuseAddresses } from './linked-files.ts'
 import { acceptServers } from './mcp-servers.ts'
 import type { EngineParts } from './parts.ts'
@@ -78,7 +79,7 @@ export async function submitRun(
       parts.onPoint?.('accepted')
       parts.observe({ type: 'accepted', interactionId: id, projectId })
       if (inserted.claim && reservation) reservation.start(inserted.claim, full)
-      else worker?.wake()
+      else parts.hub.publish(WORK, [])
       return { interactionId: id, joined: false }
     }
     await parts.blobs.removeAll(id).catch(() => {})

@@ -4,15 +4,26 @@
  *   idle ──wake, poll──▶ claiming ──claim──▶ running (a slot each) ──end──▶ idle
  *   running ──waits for a person──▶ parked (its lease and its sandboxes, no slot) ──decision, a free slot──▶ running
  *   any ──close──▶ draining: no new claims; what is parked, or still runs after the grace, is handed over
+ *
+ * A run is lost when its epoch was raised (it was cancelled, or another worker has it), which shows on a hint or by looking;
+ * and when the database could not be asked for a whole lease, since then it may have been.
  */
+
+import { setTimeout as delay } from 'node:timers/promises'
 import type { RunSpec } from '../domain/interaction.ts'
-import { type Claim, type Claimant, claimOldest, releaseClaim, renewLeases } from '../store/claims.ts'
+import { type Claim, type Claimant, claimOldest, readEpochs, releaseClaim, renewLeases } from '../store/claims.ts'
 import { findInteraction } from '../store/interactions.ts'
 import { patiently } from '../store/patience.ts'
+import type { LeavingCause } from '../telemetry/moments.ts'
+import { WORK } from './hub.ts'
+import { endLeftover } from './leftover.ts'
 import type { EngineParts } from './parts.ts'
 import { type Run, startRun } from './run.ts'
 import { createSlots, type Place, type Slot } from './slots.ts'
 import { Stop } from './stop.ts'
+
+/** For the database to answer where the lease is over already: a process that was frozen may find all as it was. */
+const LAST_MOMENT_MS = 500
 
 export interface WorkerOptions {
   readonly parts: EngineParts
@@ -20,7 +31,7 @@ export interface WorkerOptions {
   readonly owner: string
   readonly slots: number
   readonly leaseMs: number
-  /** How often the queue is looked at without a hint, milliseconds. */
+  /** How often the queue and the epochs are looked at without a hint, milliseconds. */
   readonly pollMs: number
   /** False: only what is handed to `start` is worked on. */
   readonly claims: boolean
@@ -44,15 +55,23 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   let closing = false
   let claiming = false
   let wokenMeanwhile = false
+  let looking = false
+  let hintedMeanwhile = false
+  let renewing = false
+  /** When the database was asked for the leases that it gave last. */
   let renewedAt = performance.now()
 
-  const poll = claims ? setInterval(wake, pollMs) : undefined
+  const unsubscribe = parts.hub.subscribe(WORK, wake)
+  const poll = setInterval(() => {
+    void look()
+    wake()
+  }, pollMs)
   const heartbeat = setInterval(() => void renew(), leaseMs / 3)
 
   function start(claim: Claim, spec: RunSpec, slot: Slot): void {
     if (closing) {
       slot.giveUp()
-      void releaseClaim(parts.db, claim).catch(() => {})
+      void handOver(claim).catch(() => {})
       return
     }
     const place: Place = {
@@ -63,15 +82,30 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       },
       retake: slot.retake,
     }
-    const run = startRun(parts, claim, spec, place, (handed) => releaseClaim(parts.db, handed))
+    const run = startRun(parts, claim, spec, place, leave)
     runs.set(claim.id, { run, slot })
+    const unsubscribe = parts.hub.subscribe(claim.id, (events) => {
+      if (events.length === 0) void look()
+    })
     void run.finished
-      .catch((error) => parts.log.error({ err: error, interactionId: claim.id }, 'a run could not be handed over'))
+      .catch((error) => parts.log.error({ err: error, interactionId: claim.id }, 'a run could not be left in order'))
       .then(() => {
+        unsubscribe()
         if (runs.get(claim.id)?.run === run) runs.delete(claim.id)
         slot.giveUp()
         wake()
       })
+  }
+
+  async function leave(claim: Claim, cause: LeavingCause): Promise<void> {
+    if (cause === 'ended') return
+    if (cause === 'shutdown') await handOver(claim)
+    await endLeftover(parts, owner, claim.id)
+  }
+
+  async function handOver(claim: Claim): Promise<void> {
+    await releaseClaim(parts.db, claim)
+    parts.hub.publish(WORK, [])
   }
 
   function wake(): void {
@@ -112,24 +146,43 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
 
   /** Prolongs the leases. Where that fails for a whole lease, others may have the work: stop it here. */
   async function renew(): Promise<void> {
-    if (runs.size === 0) {
-      renewedAt = performance.now()
-      return
-    }
+    if (renewing) return
+    renewing = true
+    const askedAt = performance.now()
     const before = [...runs.values()].map(({ run }) => run)
     try {
-      const ours = await renewLeases(
-        parts.db,
-        owner,
-        leaseMs,
-        before.map((run) => run.id),
-      )
-      renewedAt = performance.now()
-      for (const run of before) if (ours.get(run.id) !== run.epoch) run.stop(new Stop('lost'))
+      if (before.length > 0) await inTime(renewLeases(parts.db, owner, leaseMs, [...runs.keys()]))
+      renewedAt = askedAt
     } catch (error) {
       parts.log.error({ err: error }, 'could not renew leases')
       if (performance.now() - renewedAt > leaseMs) for (const run of before) run.stop(new Stop('lost'))
+    } finally {
+      renewing = false
     }
+  }
+
+  /** A database that hangs gives no lease: it has as long as the last one lasts, and a moment where that is over. */
+  function inTime<T>(renewal: Promise<T>): Promise<T> {
+    const left = Math.max(LAST_MOMENT_MS, renewedAt + leaseMs + 1 - performance.now())
+    const late = delay(left, undefined, { ref: false }).then(() => {
+      throw new Error('the database does not answer')
+    })
+    return Promise.race([renewal, late])
+  }
+
+  /** Stops what others have now, or have ended. */
+  async function look(): Promise<void> {
+    if (looking) hintedMeanwhile = true
+    if (looking || runs.size === 0) return
+    looking = true
+    do {
+      hintedMeanwhile = false
+      const before = [...runs.values()].map(({ run }) => run)
+      // A database that is away is asked again; for how long it may be, the leases say.
+      const epochs = await readEpochs(parts.db, [...runs.keys()]).catch(() => undefined)
+      for (const run of before) if ((epochs?.get(run.id) ?? run.epoch) !== run.epoch) run.stop(new Stop('lost'))
+    } while (hintedMeanwhile)
+    looking = false
   }
 
   return {
@@ -155,13 +208,14 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     },
     async close(graceMs) {
       closing = true
-      clearInterval(poll)
+      unsubscribe()
       // Nobody knows how long a person takes.
       for (const { run, slot } of runs.values()) if (!slot.held) run.stop(new Stop('shutdown'))
       const all = () => Promise.all([...runs.values()].map(({ run }) => run.finished))
       await Promise.race([all(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
       for (const { run } of runs.values()) run.stop(new Stop('shutdown'))
       await all()
+      clearInterval(poll)
       clearInterval(heartbeat)
     },
   }

@@ -52,7 +52,7 @@ export const INTERACTION_TEXTS = {
     id: 'cancelInteraction',
     summary: 'Cancel an interaction',
     description:
-      'Ends a running interaction. When the answer comes, its sandbox is dead. Again: 200. Already completed or failed: 409. Needs no body.',
+      'Ends a running interaction. When the answer comes, its sandbox is dead, on whichever node it was. Again: 200. Already completed or failed: 409. Needs no body. Where that node does not answer any more, the answer comes when its lease has run out (half a minute unless the operator set another): by then it has stopped, or is gone, and then what it left on its machine ends with the sandbox’s own time or with its next start.',
   },
   approve: {
     id: 'approveInteraction',

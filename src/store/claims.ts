@@ -215,6 +215,46 @@ export async function renewLeases(
   return new Map(result.rows[0]!.map((row) => [String(row.id), Number(row.epoch)]))
 }
 
+/** Who holds an interaction, or held it last. */
+export interface Holder {
+  readonly status: string
+  readonly owner: string | null
+  /** Its lease has not run out, and nobody let go of it. */
+  readonly held: boolean
+}
+
+export async function readHolder(db: Database, id: string): Promise<Holder | undefined> {
+  const row = await db.query
+    .selectFrom('interactions')
+    .select(['status', 'lease_owner'])
+    .select((eb) => eb('lease_until', '>', databaseNow(db.dialect)).as('held'))
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && { status: row.status, owner: row.lease_owner, held: Boolean(row.held) }
+}
+
+/** Of an interaction that was ended from outside: nothing of it is left where this owner worked on it. */
+export async function letGo(db: Database, owner: string, id: string): Promise<void> {
+  const query = db.query
+    .updateTable('interactions')
+    .set({ lease_owner: null, lease_until: 0 })
+    .where('id', '=', id)
+    .where('lease_owner', '=', owner)
+    .where('status', '<>', sql.lit('running'))
+    .compile()
+  await db.write([{ query }])
+}
+
+const epochsOf = fixedQuery((db, { ids }: { ids: string }) =>
+  db.query.selectFrom('interactions').select(['id', 'epoch']).where('id', 'in', textsOf(db.dialect, ids)),
+)
+
+/** By id: whoever works on one under a lower epoch has lost it. */
+export async function readEpochs(db: Database, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await db.query.executeQuery(epochsOf(db, { ids: JSON.stringify(ids) }))
+  return new Map(rows.map(({ id, epoch }) => [id, Number(epoch)]))
+}
+
 /** Gives an interaction back to the queue, unharmed: a hand-over at shutdown is no failed attempt. */
 export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoch'>): Promise<void> {
   await db.write([

@@ -71,6 +71,7 @@ export interface Ending {
 
 type EndColumns = ReturnType<typeof endColumns>
 
+/** The worker that writes it has nothing left, and lets go of its lease. */
 const endRow = fixedQuery((db, to: EndColumns & { id: string; epoch: number; from: number; lastSeq: number }) =>
   db.query
     .updateTable('interactions')
@@ -80,8 +81,8 @@ const endRow = fixedQuery((db, to: EndColumns & { id: string; epoch: number; fro
       usage: to.usage,
       stop_reason: to.stop_reason,
       error: to.error,
-      lease_owner: to.lease_owner,
-      lease_until: to.lease_until,
+      lease_owner: sql.lit(null),
+      lease_until: sql.lit(0),
       last_seq: to.lastSeq,
     })
     .where('id', '=', to.id)
@@ -99,8 +100,8 @@ export function endStatements(db: Database, fence: Fence, events: readonly Store
 
 /**
  * The end from outside: a cancellation, or an end that no worker is left to write. The epoch rises, so whoever worked on
- * it can write nothing more. Statement 0 returns `last_seq`, and touches no row where the interaction is over already
- * (or, with `epoch`, was claimed by somebody since).
+ * it can write nothing more; the lease stays theirs until nothing of it is left with them (claims.ts). Statement 0 returns
+ * `last_seq`, and touches no row where the interaction is over already (or, with `epoch`, was claimed by somebody since).
  */
 export function endFromOutside(db: Database, id: string, ending: Ending, epoch?: number): Statement[] {
   const count = ending.events.length
@@ -144,8 +145,6 @@ function endColumns(ending: Ending) {
     usage: JSON.stringify(ending.usage),
     stop_reason: ending.stopReason ?? null,
     error: ending.error ? JSON.stringify(ending.error) : null,
-    lease_owner: null,
-    lease_until: 0,
   }
 }
 

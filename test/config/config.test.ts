@@ -75,6 +75,7 @@ dataDir: d
 skillsDir: k
 databaseUrl: postgres://h/d
 databasePool: 20
+databaseListenUrl: postgres://direct/d
 blobsUrl: s3://bucket
 secret: ${'s'.repeat(32)}
 role: worker
@@ -396,6 +397,7 @@ describe('several nodes', () => {
   test('need one secret on Postgres, and Postgres for any role but all; both are told at once', () => {
     expect(problems(DATABASE)).toEqual([expect.stringContaining('secret is missing')])
     expect(problems({ ERRAND_ROLE: 'api' })).toEqual([expect.stringContaining('databaseUrl is missing')])
+    expect(problems({ ERRAND_DATABASE_LISTEN_URL: 'postgres://h/d' })).toHaveLength(1)
     expect(problems({ ...DATABASE, ERRAND_ROLE: 'worker', ERRAND_PORT: 'x' })).toHaveLength(2)
     expect(read({ ...DATABASE, ...SECRET, ERRAND_ROLE: 'worker' })).toMatchObject({ role: 'worker', databasePool: 10 })
   })

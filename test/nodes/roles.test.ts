@@ -1,45 +1,25 @@
 /** Processes of each role on one Postgres: who answers what, and who needs what. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { onPostgres } from '../store/backends.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { type Nodes, openNodes } from './start-nodes.ts'
 
 onPostgres('roles', (cluster) => {
   let provider: FakeProvider
-  let files: string
-  let database: string
-  let nodes: Server[] = []
-
+  let nodes: Nodes
   beforeAll(async () => {
     provider = await openFakeProvider()
-    files = await mkdtemp(join(tmpdir(), 'errand-shared-'))
   })
-  afterAll(async () => {
-    await provider?.close()
-    await rm(files, { recursive: true, force: true })
-  })
+  afterAll(() => provider?.close())
   beforeEach(async () => {
-    database = await cluster().createDatabase()
+    nodes = openNodes(provider, await cluster().createDatabase())
   })
-  afterEach(async () => {
-    await Promise.all(nodes.map((node) => node.stop()))
-    nodes = []
-  })
-
-  async function start(role: 'api' | 'worker' | 'all', env: Record<string, string> = {}): Promise<Server> {
-    const shared = { ERRAND_ROLE: role, ERRAND_BLOBS_URL: `file://${files}`, ...env }
-    const node = await startServer({ provider, database, key: role === 'worker' ? 'none' : nodes[0]?.key, env: shared })
-    nodes.push(node)
-    return node
-  }
+  afterEach(() => nodes.close())
 
   test('an api answers callers without a sandbox host, and a worker does the work', async () => {
     // No bubblewrap, no Python: nothing on the api's PATH.
-    const api = await start('api', { PATH: '/nowhere' })
-    const worker = await start('worker')
+    const api = await nodes.start('api', { env: { PATH: '/nowhere' } })
+    const worker = await nodes.start('worker')
     provider.when(
       '[add]',
       { toolCalls: [{ name: 'code_execution', args: { code: 'print(17 * 23)' } }] },
@@ -52,8 +32,8 @@ onPostgres('roles', (cluster) => {
   })
 
   test('a worker tells its health, and nothing to callers', async () => {
-    const api = await start('api')
-    const worker = await start('worker', { ERRAND_METRICS_KEY: '0123456789abcdef' })
+    const api = await nodes.start('api')
+    const worker = await nodes.start('worker', { env: { ERRAND_METRICS_KEY: '0123456789abcdef' } })
     for (const path of ['/healthz', '/readyz']) expect((await worker.get(path)).status).toBe(200)
     const metrics = await worker.get('/metrics', { authorization: 'Bearer 0123456789abcdef' })
     expect(metrics.text).toContain('errand_')
@@ -64,8 +44,24 @@ onPostgres('roles', (cluster) => {
     expect(worker.output()).not.toContain('errand_sk_')
   })
 
+  test('without wake-ups, as behind a pooler that breaks LISTEN, everything is found by looking', async () => {
+    const env = { ERRAND_DATABASE_LISTEN_URL: 'postgres:///direct?host=/nowhere' }
+    const api = await nodes.start('api', { env })
+    const worker = await nodes.start('worker', { env })
+    provider.when('[slow]', { toolCalls: [{ name: 'code_execution', args: { code: 'import time; time.sleep(600)' } }] })
+    provider.when('[quick]', { text: 'Done.' })
+    const first = await api.post('/v1beta/interactions', { instruction: '[quick]' })
+    expect(first.body).toMatchObject({ status: 'completed', output: 'Done.' })
+    const slow = { instruction: '[slow]', background: true, tools: ['code_execution'] }
+    const { id } = (await api.post('/v1beta/interactions', slow)).body
+    const trace = async () => (await api.get(`/v1beta/interactions/${id}`)).body.executionTrace
+    await expect.poll(trace, { timeout: 30_000 }).toHaveLength(1)
+    expect((await api.post(`/v1beta/interactions/${id}:cancel`)).status).toBe(200)
+    for (const node of [api, worker]) expect(node.output()).toContain('set databaseListenUrl')
+  })
+
   test('the command line works on the shared database', async () => {
-    const api = await start('api')
+    const api = await nodes.start('api')
     const made = await api.errand(['keys', 'create', '--name', 'second', '--project', 'other'])
     expect(made.code, made.stderr).toBe(0)
     const header = { 'x-svc-api-key': made.stdout.trim() }

@@ -1,0 +1,68 @@
+/** Nodes of one Postgres for a test: a process and a data dir each, one file store that all share. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ROOMY } from '../contract/invariants.ts'
+import type { FakeProvider } from '../fake-provider.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+export type Role = 'api' | 'worker' | 'all'
+
+export interface Nodes {
+  /** `dataDir`: of a node that is gone, to start again on it. The first api tells the key that all others are asked with. */
+  start(role: Role, options?: { env?: Record<string, string>; config?: object; dataDir?: string }): Promise<Server>
+  /** Ends the workers, however they are. */
+  stopWorkers(): Promise<void>
+  /** Ends all. */
+  close(): Promise<void>
+}
+
+/** Leases last two seconds here. `common`: what the configuration of all has. */
+export function openNodes(provider: FakeProvider, database: string, common: object = {}): Nodes {
+  const nodes: Server[] = []
+  const workers = new Set<Server>()
+  const directories: string[] = []
+  const place = async (name: string) => {
+    const made = await mkdtemp(join(tmpdir(), `errand-${name}-`))
+    directories.push(made)
+    return made
+  }
+  const files = place('shared')
+  return {
+    async start(role, { env, config, dataDir } = {}) {
+      const shared = { ERRAND_BLOBS_URL: `file://${await files}`, ERRAND_LEASE_S: '2' }
+      const key = role === 'worker' ? 'none' : nodes.find((node) => node.key !== 'none')?.key
+      const node = await startServer({
+        provider,
+        database,
+        key,
+        dataDir: dataDir ?? (await place('node')),
+        config: { limits: ROOMY, ...common, ...config },
+        env: { ...shared, ERRAND_ROLE: role, ...env },
+      })
+      nodes.push(node)
+      if (role !== 'api') workers.add(node)
+      return node
+    },
+    async stopWorkers() {
+      await Promise.all([...workers].map(end))
+      workers.clear()
+    },
+    async close() {
+      await Promise.all(nodes.map(end))
+      for (const directory of directories) await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function end(node: Server): Promise<void> {
+  node.process.kill('SIGCONT')
+  if (node.process.exitCode === null && node.process.signalCode === null) await node.stop()
+}
+
+/** The processes of this machine, in sandboxes too, with that in their command line. */
+export async function processesWith(marker: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+  return pids.filter((_, i) => lines[i]!.includes(marker))
+}
