@@ -27,6 +27,7 @@ import type { EngineParts } from './engine/parts.ts'
 import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
 import { createApp } from './http/app.ts'
 import { openMetricsPort } from './http/metrics.ts'
+import { createMemoryCounter, createSharedCounter } from './http/rate-counters.ts'
 import { createRateLimits } from './http/rate-limits.ts'
 import { createSigner } from './http/signed-urls.ts'
 import { createRevision20260520 } from './http/wire/2026-05-20.ts'
@@ -224,7 +225,10 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
       search: tools.includes('web_search') ? config.search.provider : undefined,
     },
     signer: createSigner({ publicUrl: () => publicUrl, secret }),
-    rateLimits: createRateLimits(config.limits),
+    rateLimits: createRateLimits(
+      config.limits,
+      db.dialect === 'postgres' ? createSharedCounter(db) : createMemoryCounter,
+    ),
     metrics,
     trace: traces?.begin,
     observe,

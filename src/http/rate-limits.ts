@@ -6,8 +6,9 @@
  * A creation is counted when it comes, before anyone knows what will become of it. Where nothing was created, it is
  * moved over to the calls (`giveBack`) while there is room: refused requests neither use up creations nor come for free.
  */
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Limits } from '../domain/limits.ts'
+import { DatabaseUnavailable } from '../store/port.ts'
+import { type CreateCounter, createMemoryCounter } from './rate-counters.ts'
 
 const WINDOW_S = 60
 
@@ -18,13 +19,18 @@ export interface Quota {
   readonly admitted: boolean
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, by this process's clock. */
   readonly windowEnd: number
+  /** As its counter names the window. */
+  readonly window: number
 }
 
 export interface RateLimits {
   admit(projectId: string, rateClass: RateClass): Promise<Quota>
-  /** The creation that `quota` admitted created nothing. The quota that the call counts against now. */
+  /**
+   * The creation that `quota` admitted created nothing. The quota that the call counts against now; the same where there is
+   * no room, or the database is away.
+   */
   giveBack(projectId: string, quota: Quota): Promise<Quota>
   /** For the answer to a call that counted against `quota`. */
   headers(quota: Quota): Record<string, string>
@@ -32,24 +38,20 @@ export interface RateLimits {
   secondsLeft(quota: Quota): number
 }
 
-export function createRateLimits(limits: Pick<Limits, 'interactionsPerMinute' | 'callsPerMinute'>): RateLimits {
-  const counters = {
-    interactions: new RateLimiterMemory({ points: limits.interactionsPerMinute, duration: WINDOW_S }),
-    calls: new RateLimiterMemory({ points: limits.callsPerMinute, duration: WINDOW_S }),
-  }
-  const policy = Object.entries(counters)
-    .map(([name, { points }]) => `"${name}";q=${points};w=${WINDOW_S}`)
+export function createRateLimits(
+  { interactionsPerMinute, callsPerMinute }: Pick<Limits, 'interactionsPerMinute' | 'callsPerMinute'>,
+  createCounter: CreateCounter = createMemoryCounter,
+): RateLimits {
+  const most: Readonly<Record<RateClass, number>> = { interactions: interactionsPerMinute, calls: callsPerMinute }
+  const count = (name: RateClass) => createCounter({ name, limit: most[name], windowMs: WINDOW_S * 1000 })
+  const counters = { interactions: count('interactions'), calls: count('calls') }
+  const policy = Object.entries(most)
+    .map(([name, limit]) => `"${name}";q=${limit};w=${WINDOW_S}`)
     .join(', ')
 
   async function admit(projectId: string, rateClass: RateClass): Promise<Quota> {
-    const counter = counters[rateClass]
-    try {
-      return quotaOf(rateClass, counter.points, await counter.consume(projectId), true)
-    } catch (refusal) {
-      if (!(refusal instanceof RateLimiterRes)) throw refusal
-      await counter.reward(projectId)
-      return quotaOf(rateClass, counter.points, refusal, false)
-    }
+    const { endsInMs, ...count } = await counters[rateClass].take(projectId)
+    return { class: rateClass, limit: most[rateClass], windowEnd: Date.now() + endsInMs, ...count }
   }
 
   function secondsLeft(quota: Quota): number {
@@ -60,11 +62,16 @@ export function createRateLimits(limits: Pick<Limits, 'interactionsPerMinute' | 
     admit,
     secondsLeft,
     async giveBack(projectId, quota) {
-      const call = await admit(projectId, 'calls')
-      if (!call.admitted) return quota
-      // Into a later window nothing is given back: it would admit one too many there.
-      if (Date.now() < quota.windowEnd) await counters.interactions.reward(projectId)
-      return call
+      try {
+        const call = await admit(projectId, 'calls')
+        if (!call.admitted) return quota
+        // Into a later window nothing is given back: it would admit one too many there.
+        await counters.interactions.giveBack(projectId, quota.window)
+        return call
+      } catch (error) {
+        if (error instanceof DatabaseUnavailable) return quota
+        throw error
+      }
     },
     headers(quota) {
       const reset = secondsLeft(quota)
@@ -76,15 +83,5 @@ export function createRateLimits(limits: Pick<Limits, 'interactionsPerMinute' | 
         'X-RateLimit-Reset': String(reset),
       }
     },
-  }
-}
-
-function quotaOf(rateClass: RateClass, limit: number, state: RateLimiterRes, admitted: boolean): Quota {
-  return {
-    class: rateClass,
-    admitted,
-    limit,
-    remaining: state.remainingPoints,
-    windowEnd: Date.now() + state.msBeforeNext,
   }
 }

@@ -26,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0008-webhooks', statements: webhooks },
   { name: '0009-turn-models', statements: turnModels },
   { name: '0010-row-security', statements: rowSecurity },
+  { name: '0011-rate-windows', statements: rateWindows },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -352,4 +353,22 @@ function rowSecurity(db: Kysely<Tables>, dialect: Dialect): Query[] {
     showOperators(db, 'skills'),
     showOperators(db, 'skill_versions'),
   ]
+}
+
+/** How often a project called: counted here where several nodes share the database, else in the process. */
+function rateWindows(db: Kysely<Tables>, dialect: Dialect): Query[] {
+  if (dialect === 'sqlite') return []
+  const { text } = columnTypes(dialect)
+  const table = db.schema
+    .createTable('rate_windows')
+    .modifyFront(sql`unlogged`)
+    .addColumn('project_id', text, (c) => c.notNull())
+    .addColumn('class', text, (c) => c.notNull())
+    .addColumn('ends_at', 'bigint', (c) => c.notNull())
+    .addColumn('used', 'integer', (c) => c.notNull())
+    .addColumn('granted', 'integer', (c) => c.notNull())
+    .addPrimaryKeyConstraint('rate_windows_pk', ['project_id', 'class'])
+    // A row is written again and again: with room beside it, in its place.
+    .modifyEnd(sql`with (fillfactor = 50)`)
+  return [table.compile(), ...wall(db, 'rate_windows', ofProject())]
 }

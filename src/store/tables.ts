@@ -230,6 +230,17 @@ export interface WebhookDeliveriesTable {
   error: string | null
 }
 
+/** How often a project called, a row a class of calls; on Postgres alone. */
+export interface RateWindowsTable {
+  project_id: string
+  class: string
+  /** Database clock. */
+  ends_at: number
+  used: number
+  /** Of the calls that the last count was for. */
+  granted: number
+}
+
 export interface Tables {
   accounts: AccountsTable
   settings: SettingsTable
@@ -252,4 +263,5 @@ export interface Tables {
   skill_contents: SkillContentsTable
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
+  rate_windows: RateWindowsTable
 }
