@@ -9,7 +9,7 @@
 import { BlobsUnavailable } from '../blobs/port.ts'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
-import type { Claim } from '../store/claims.ts'
+import { type Claim, MAX_ATTEMPTS } from '../store/claims.ts'
 import { outputsTaken, readEvents } from '../store/events.ts'
 import { patiently } from '../store/patience.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
@@ -33,8 +33,6 @@ import { createWorkspace, type Workspace } from './workspace.ts'
 const ALL_EVENTS = 1_000_000
 /** A run that is taken up waits so long for a database that is away. Shorter than a lease. */
 const OUTAGE_MS = 20_000
-/** Claims after which an interaction is taken to kill its workers. */
-const MAX_ATTEMPTS = 3
 
 export interface Run {
   readonly id: string

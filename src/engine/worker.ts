@@ -11,7 +11,16 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RunSpec } from '../domain/interaction.ts'
-import { type Claim, type Claimant, claimOldest, readEpochs, releaseClaim, renewLeases } from '../store/claims.ts'
+import {
+  type Claim,
+  type Claimant,
+  claimOldest,
+  forgiveStatement,
+  MAX_ATTEMPTS,
+  readEpochs,
+  releaseClaim,
+  renewLeases,
+} from '../store/claims.ts'
 import { findInteraction } from '../store/interactions.ts'
 import { patiently } from '../store/patience.ts'
 import type { LeavingCause } from '../telemetry/moments.ts'
@@ -52,6 +61,8 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   const runs = new Map<string, { readonly run: Run; readonly slot: Slot }>()
   const claimant: Claimant = { owner, leaseMs, runningPerProject: parts.limits.runningPerProject }
   const places = createSlots(slots)
+  /** It has one attempt left: perhaps it is what ended its workers. There is no other such beside it. */
+  let suspect: Run | undefined
   let closing = false
   let claiming = false
   let wokenMeanwhile = false
@@ -87,6 +98,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     const unsubscribe = parts.hub.subscribe(claim.id, (events) => {
       if (events.length === 0) void look()
     })
+    if (claim.attempts === MAX_ATTEMPTS) watchSuspect(run, claim)
     void run.finished
       .catch((error) => parts.log.error({ err: error, interactionId: claim.id }, 'a run could not be left in order'))
       .then(() => {
@@ -108,6 +120,23 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     parts.hub.publish(WORK, [])
   }
 
+  /**
+   * A run that kills its workers takes its neighbours along, each time. So those with one attempt left go on one after
+   * another, and one that has lived for a whole lease is acquitted: the next crash will not have been its own.
+   */
+  function watchSuspect(run: Run, claim: Claim): void {
+    suspect = run
+    const clear = () => {
+      clearTimeout(timer)
+      if (suspect === run) suspect = undefined
+      wake()
+    }
+    const timer = setTimeout(() => {
+      parts.db.write([forgiveStatement(parts.db, claim)]).then(clear, clear)
+    }, leaseMs)
+    void run.finished.then(clear, clear)
+  }
+
   function wake(): void {
     if (!claims || closing) return
     if (claiming) wokenMeanwhile = true
@@ -119,7 +148,11 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     const slot = closing ? undefined : places.take()
     if (!slot) return false
     try {
-      const claim = await claimOldest(parts.db, { ...claimant, except: [...runs.keys()] })
+      const claim = await claimOldest(parts.db, {
+        ...claimant,
+        except: [...runs.keys()],
+        noSuspects: suspect !== undefined,
+      })
       const interaction = claim && (await patiently(leaseMs / 2, () => findInteraction(parts.db, claim.id)))
       if (claim && interaction) start(claim, interaction.spec, slot)
       else slot.giveUp()

@@ -14,6 +14,9 @@ import type { Database, Query, Statement } from './port.ts'
 /** A run that waits for a person keeps its lease, and no place among those of its project that may run at once. */
 const PARKED = sql.lit('requires_action' satisfies Stage)
 
+/** Claims after which an interaction is taken to kill its workers. */
+export const MAX_ATTEMPTS = 3
+
 /** How often a claimant looks again after others took what it had seen. */
 const CLAIM_ATTEMPTS = 10
 
@@ -37,6 +40,8 @@ export interface Claimant {
   readonly runningPerProject: number
   /** What it works on already: a lease of its own that ran out is to be prolonged, not claimed anew. */
   readonly except?: readonly string[]
+  /** Takes none that has one attempt left. */
+  readonly noSuspects?: boolean
 }
 
 interface ClaimArguments {
@@ -110,9 +115,20 @@ export function claimNewQuery(db: Database, claimant: Claimant, projectId: strin
   return claimNew(db, { ...claimArguments(claimant, projectId), id })
 }
 
-const claimFirst = fixedQuery((db, args: ClaimArguments & { except: string }) =>
+/** Which of those that wait a claimant takes. */
+interface Choice {
+  readonly except: string
+  /** Only those with fewer attempts. */
+  readonly below: number
+}
+
+const claimFirst = fixedQuery((db, args: ClaimArguments & Choice) =>
   claimAmong(db, args, (candidate) =>
-    candidate.where('q.id', 'not in', textsOf(db.dialect, args.except)).orderBy('q.id').limit(1),
+    candidate
+      .where('q.id', 'not in', textsOf(db.dialect, args.except))
+      .where('q.attempts', '<', args.below)
+      .orderBy('q.id')
+      .limit(1),
   ),
 )
 
@@ -155,7 +171,7 @@ export async function claimOldest(db: Database, claimant: Claimant): Promise<Cla
   for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
     const projectId = await findProjectWithWork(db, claimant)
     if (projectId === undefined) return undefined
-    const query = claimFirst(db, { ...claimArguments(claimant, projectId), except: exceptOf(claimant) })
+    const query = claimFirst(db, { ...claimArguments(claimant, projectId), ...choiceOf(claimant) })
     const result = await db.write([...projectLock(db, projectId), { query }])
     const row = result.ok ? result.rows.at(-1)?.[0] : undefined
     if (row) return toClaim(row)
@@ -163,13 +179,14 @@ export async function claimOldest(db: Database, claimant: Claimant): Promise<Cla
   return undefined
 }
 
-function exceptOf({ except = [] }: Claimant): string {
-  return JSON.stringify(except)
+function choiceOf({ except = [], noSuspects }: Claimant): Choice {
+  return { except: JSON.stringify(except), below: noSuspects ? MAX_ATTEMPTS - 1 : Number.MAX_SAFE_INTEGER }
 }
 
-const projectWithWork = fixedQuery((db, { most, except }: { most: number; except: string }) => {
+const projectWithWork = fixedQuery((db, { most, except, below }: Choice & { most: number }) => {
   const now = databaseNow(db.dialect)
   const mine = textsOf(db.dialect, except)
+  const waits = sql<boolean>`lease_until <= ${now} and id not in ${mine} and attempts < ${below}`
   return db.query
     .selectFrom('interactions')
     .select('project_id')
@@ -179,16 +196,14 @@ const projectWithWork = fixedQuery((db, { most, except }: { most: number; except
       const running = eb.fn.countAll().filterWhere('lease_until', '>', now).filterWhere('stage', '<>', PARKED)
       return eb(running, '<', most)
     })
-    .having((eb) =>
-      eb(eb.fn.countAll().filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine), '>', 0),
-    )
-    .orderBy((eb) => eb.fn.min('id').filterWhere('lease_until', '<=', now).filterWhere('id', 'not in', mine))
+    .having((eb) => eb(eb.fn.countAll().filterWhere(waits), '>', 0))
+    .orderBy((eb) => eb.fn.min('id').filterWhere(waits))
     .limit(1)
 })
 
 /** The project of the oldest that waits, among those that have room: a hint, since the claim looks again. */
 async function findProjectWithWork(db: Database, claimant: Claimant): Promise<string | undefined> {
-  const query = projectWithWork(db, { most: claimant.runningPerProject, except: exceptOf(claimant) })
+  const query = projectWithWork(db, { most: claimant.runningPerProject, ...choiceOf(claimant) })
   return (await db.query.executeQuery(query)).rows[0]?.project_id
 }
 
@@ -270,7 +285,7 @@ export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoc
   ])
 }
 
-/** Forgets the claims before this one, under the fence: what waits for a person did not end its workers. */
+/** Forgets the claims before this one, under the fence: it was not this run that ended its workers. */
 export function forgiveStatement(db: Database, { id, epoch }: Pick<Claim, 'id' | 'epoch'>): Statement {
   const query = db.query
     .updateTable('interactions')

@@ -1,0 +1,87 @@
+/**
+ * R9: an interaction that kills its worker whenever it is worked on is claimed three times, then failed. Its neighbours,
+ * older and younger, which were killed with it each time, complete.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkEnded, createGate, ended, ROOMY } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { figure, rounds } from '../support/prove.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { onEveryStore } from './stores.ts'
+
+const ROUNDS = rounds(10, 1)
+const PATH = '/v1beta/interactions'
+
+onEveryStore((createDatabase) => {
+  let provider: FakeProvider
+  let dataDir: string
+  let database: string | undefined
+  let server: Server
+  beforeAll(async () => {
+    provider = await openFakeProvider({ record: false })
+    dataDir = await mkdtemp(join(tmpdir(), 'errand-r09-'))
+    database = await createDatabase()
+    server = await start()
+  })
+  afterAll(async () => {
+    await server?.stop()
+    await provider?.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  function start(): Promise<Server> {
+    const options = { provider, dataDir, database, config: { limits: ROOMY }, env: { ERRAND_LEASE_S: '1' } }
+    return startServer({ ...options, ...(server && { key: server.key }) })
+  }
+
+  async function begin(instruction: string): Promise<string> {
+    return (await server.post(PATH, { instruction, background: true })).body.interactionId
+  }
+
+  /** Runs the server, as a supervisor would, until that interaction has ended. */
+  async function superviseUntilEnded(id: string): Promise<void> {
+    for (let over = false; !over; ) {
+      over = await ended(server, id).then(
+        () => true,
+        () => false,
+      )
+      if (over) return
+      await server.stop('SIGKILL')
+      server = await start()
+    }
+  }
+
+  test('a poison interaction is given up, and its neighbours are not', { timeout: ROUNDS * 60_000 }, async () => {
+    let most = 0
+    for (let round = 0; round < ROUNDS; round++) {
+      let claims = 0
+      const [accepted, gate] = [createGate(), createGate()]
+      provider.when(`[poison ${round}]`, () => {
+        claims++
+        void accepted.opened.then(() => server.process.kill('SIGKILL'))
+        return { fault: 'stall' }
+      })
+      provider.when(`[neighbour ${round}]`, () => ({ text: 'Done.', hold: gate.opened }))
+      const older = [await begin(`[neighbour ${round}] 1`), await begin(`[neighbour ${round}] 2`)]
+      const poison = await begin(`[poison ${round}]`)
+      const younger = await begin(`[neighbour ${round}] 3`)
+      accepted.open()
+      await superviseUntilEnded(poison)
+      const { interaction } = await checkEnded(server, poison)
+      expect(interaction).toMatchObject({ status: 'failed', error: { code: 'internal' } })
+      expect(interaction.error.message).toContain('given up')
+      expect(claims).toBeLessThanOrEqual(3)
+      most = Math.max(most, claims)
+      gate.open()
+      for (const id of [...older, younger]) {
+        await ended(server, id)
+        expect((await checkEnded(server, id)).interaction).toMatchObject({ status: 'completed', output: 'Done.' })
+      }
+    }
+    figure('R9', 'claims of a poison interaction, at most', most)
+    figure('R9', 'neighbours that failed with it', `0 of ${3 * ROUNDS}`)
+  })
+})
