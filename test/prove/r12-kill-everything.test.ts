@@ -20,8 +20,6 @@ import { type Server, startServer } from '../support/server.ts'
 const SANDBOXES = rounds(20, 6)
 const ROUNDS = rounds(5, 1)
 const PATH = '/v1beta/interactions'
-/** Processes of a stubborn tree that have its mark. */
-const TREE = 3
 
 let provider: FakeProvider
 let dataDir: string
@@ -56,8 +54,13 @@ async function beginStubborn(server: Server, mark: string): Promise<string[]> {
   )
   const body = { instruction: `[${mark}]`, tools: ['code_execution'], background: true }
   const answers = await Promise.all(Array.from({ length: SANDBOXES }, () => server.post(PATH, body)))
-  await until(async () => (await processesWith(mark)).length >= TREE * SANDBOXES)
-  return answers.map((answer) => answer.body.interactionId)
+  const ids: string[] = answers.map((answer) => answer.body.interactionId)
+  for (const id of ids) {
+    const stream = await server.stream(`${PATH}/${id}:stream`)
+    for await (const { event } of stream.events) if (event === 'tool_output') break
+    stream.drop()
+  }
+  return ids
 }
 
 /** The warm ones of the pool are nobody's, and stay. */
