@@ -52,6 +52,7 @@ export interface Worker {
   /** Something may be waiting. */
   wake(): void
   get(interactionId: string): Run | undefined
+  /** Those that wait for a person are none. */
   readonly running: number
   /** Stops claiming, waits up to `graceMs` for what runs, hands over the rest. */
   close(graceMs: number): Promise<void>
@@ -237,7 +238,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     wake,
     get: (id) => runs.get(id)?.run,
     get running() {
-      return runs.size
+      return [...runs.values()].filter(({ slot }) => slot.held).length
     },
     async close(graceMs) {
       closing = true

@@ -56,7 +56,10 @@ export function createReadings(registers: Registry[]): Readings {
     'Connections to Postgres: `open`, `idle` of these, and `waiting`, those who wait for one',
     'state',
   )
-  const runs = gauge('errand_worker_runs', 'Interactions that this process works on')
+  const runs = gauge(
+    'errand_worker_runs',
+    'Interactions that this process works on; one that waits for a person is none',
+  )
   const slots = gauge('errand_worker_slots', 'Interactions that this process works on at most')
   const resting = gauge(
     'errand_model_resting',

@@ -1,4 +1,6 @@
-/** Prometheus's text format, read: what is served, under which labels, with which values. */
+/** What /metrics serves, in Prometheus's text format: all that there can be, and the format read. */
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { EVERY_MOMENT } from './moments.ts'
 
 export interface Served {
   readonly name: string
@@ -44,4 +46,35 @@ export function readServed(text: string): Served[] {
       labels: Object.keys(own?.labels ?? {}).filter((each) => each !== 'le'),
     }
   })
+}
+
+/** Of a metric, in an expression of PromQL. */
+export const METRIC_NAME = /\b(?:errand|nodejs|process)_\w+/g
+
+/** Names of all series that are ever served. */
+export async function metricNames(): Promise<ReadonlySet<string>> {
+  return new Set(readSamples(await exposition()).map(({ name }) => name))
+}
+
+const SOURCES = {
+  queue: async () => ({ running: 3, queued: 2, oldestWaitMs: 1_500 }),
+  webhooksPending: async () => 4,
+  sandboxes: async () => ({ open: 1, warm: 2 }),
+  connections: () => ({ open: 5, idle: 4, waiting: 0 }),
+  worker: () => ({ running: 3, slots: 8 }),
+  models: () => [{ name: 'svc-3.5-flash', resting: false }],
+}
+
+/** All that is ever served: each moment told once, each source asked. */
+export async function exposition(sources: Partial<typeof SOURCES> = {}): Promise<string> {
+  const metrics = createMetrics('1.2.3')
+  metrics.watch({ ...SOURCES, ...sources })
+  for (const moment of Object.values(EVERY_MOMENT)) metrics.observe(moment)
+  // Those that count what should not happen.
+  const { run } = EVERY_MOMENT.claimed
+  metrics.observe({ ...EVERY_MOMENT.claimed, givenUp: true })
+  metrics.observe({ ...EVERY_MOMENT.claimed, run: { ...run, epoch: 2 } })
+  metrics.observe({ ...EVERY_MOMENT.left, cause: 'lost' })
+  metrics.observe({ ...EVERY_MOMENT.left, cause: 'broken' })
+  return (await metrics.render()).text
 }

@@ -2,32 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { readServed, sumOf } from './exposition.ts'
-import { EVERY_MOMENT } from './moments.ts'
-
-const SOURCES = {
-  queue: async () => ({ running: 3, queued: 2, oldestWaitMs: 1_500 }),
-  webhooksPending: async () => 4,
-  sandboxes: async () => ({ open: 1, warm: 2 }),
-  connections: () => ({ open: 5, idle: 4, waiting: 0 }),
-  worker: () => ({ running: 3, slots: 8 }),
-  models: () => [{ name: 'svc-3.5-flash', resting: false }],
-}
-
-/** All that is ever served: each moment told once, each source asked. */
-async function exposition(sources: Partial<typeof SOURCES> = {}): Promise<string> {
-  const metrics = createMetrics('1.2.3')
-  metrics.watch({ ...SOURCES, ...sources })
-  for (const moment of Object.values(EVERY_MOMENT)) metrics.observe(moment)
-  // Those that count what should not happen.
-  const { run } = EVERY_MOMENT.claimed
-  metrics.observe({ ...EVERY_MOMENT.claimed, givenUp: true })
-  metrics.observe({ ...EVERY_MOMENT.claimed, run: { ...run, epoch: 2 } })
-  metrics.observe({ ...EVERY_MOMENT.left, cause: 'lost' })
-  metrics.observe({ ...EVERY_MOMENT.left, cause: 'broken' })
-  return (await metrics.render()).text
-}
+import { exposition, readServed, sumOf } from './exposition.ts'
 
 test('the page has a row for each metric, with its labels, type and words, and no other', async () => {
   const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
