@@ -1,4 +1,4 @@
-/** The console's client, made from the server's own OpenAPI document by script/console-client. */
+/** The console's client, made from the server's own OpenAPI document by script/clients. */
 import { defineConfig } from '@hey-api/openapi-ts'
 
 export default defineConfig({

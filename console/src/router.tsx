@@ -76,8 +76,25 @@ const agent = createRoute({
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  component: lazyRouteComponent(() => import('./pages/settings.tsx')),
+  component: lazyRouteComponent(() => import('./pages/settings/settings.tsx')),
 })
+const settingsParts = [
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/',
+    component: lazyRouteComponent(() => import('./pages/settings/server.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/skills',
+    component: lazyRouteComponent(() => import('./pages/settings/skills.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/credentials',
+    component: lazyRouteComponent(() => import('./pages/settings/credentials.tsx')),
+  }),
+] as const
 
 const routeTree = root.addChildren([
   overview,
@@ -88,7 +105,7 @@ const routeTree = root.addChildren([
   agents,
   newAgent,
   agent,
-  settings,
+  settings.addChildren(settingsParts),
 ])
 
 /** Those of these parameters that are texts. */

@@ -5,6 +5,7 @@ import type { Interaction, RunRequest } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { WebhookLog } from '../domain/webhook.ts'
 import type { AuditPage } from '../store/audit.ts'
+import type { EventPage } from '../store/events.ts'
 import type { Verdict } from './approval.ts'
 
 export interface SubmitOptions {
@@ -70,6 +71,12 @@ export interface Engine {
     readonly interactions: readonly { interaction: Interaction; usage: Usage }[]
     readonly next: string | undefined
   }>
+  /** Its log with the times of its events. Undefined where the project has none by that id. */
+  events(
+    projectId: string,
+    interactionId: string,
+    query: { readonly pageSize: number; readonly after?: string },
+  ): Promise<EventPage | undefined>
   /** Its audit, oldest first. Undefined where the project has none by that id. */
   audit(
     projectId: string,

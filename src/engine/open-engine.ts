@@ -6,7 +6,7 @@ import { createStoryFold, type Story } from '../domain/fold.ts'
 import type { Interaction } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { listAudit } from '../store/audit.ts'
-import { readEvents } from '../store/events.ts'
+import { listEvents, readEvents } from '../store/events.ts'
 import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
 import type { Database } from '../store/port.ts'
 import { readTurns } from '../store/turns.ts'
@@ -137,6 +137,10 @@ export function openEngine({
         page.map(async (interaction) => ({ interaction, usage: await usageOf(seen, interaction) })),
       )
       return { interactions, next: found.length > page.length ? page.at(-1)!.id : undefined }
+    },
+    async events(projectId, id, query) {
+      const seen = seenBy(projectId)
+      return (await findInteraction(seen, id, projectId)) && listEvents(seen, id, query)
     },
     async audit(projectId, id, query) {
       const seen = seenBy(projectId)

@@ -17,6 +17,7 @@ import { credentialRoutes } from './credentials.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
 import type { Edge } from './edge.ts'
+import { eventLogRoutes } from './event-log.ts'
 import { check } from './fields.ts'
 import { fileRoutes } from './files.ts'
 import { createGate, giveBack } from './gate.ts'
@@ -104,6 +105,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     interactionRoutes(app, edge)
     approvalRoutes(app, edge)
     auditRoutes(app, edge)
+    eventLogRoutes(app, edge)
     credentialRoutes(app, edge)
     skillRoutes(app, edge)
     deliveryRoutes(app, edge)

@@ -187,6 +187,35 @@ export async function readEvents(db: Database, id: string, after: number, limit:
   return rows as StoredEvent[]
 }
 
+export interface TimedEvent extends StoredEvent {
+  /** When it was stored, milliseconds since 1970. */
+  readonly at: number
+}
+
+export interface EventPage {
+  readonly events: readonly TimedEvent[]
+  /** What `after` takes for the page behind; undefined on the last one. */
+  readonly next: string | undefined
+}
+
+/** The log with its times, in order. `after`: the number of an event. */
+export async function listEvents(
+  db: Database,
+  id: string,
+  { pageSize, after = '0' }: { readonly pageSize: number; readonly after?: string },
+): Promise<EventPage> {
+  const rows = await db.query
+    .selectFrom('events')
+    .select(['seq', 'type', 'data', 'at'])
+    .where('interaction_id', '=', id)
+    .where('seq', '>', Number(after))
+    .orderBy('seq')
+    .limit(pageSize + 1)
+    .execute()
+  const events = rows.slice(0, pageSize).map((row) => ({ ...row, at: Number(row.at) }) as TimedEvent)
+  return { events, next: rows.length > pageSize ? String(events.at(-1)?.seq) : undefined }
+}
+
 /** How far the log is, who may write it, and whether it goes on; undefined where there is none. */
 export async function readProgress(
   db: Database,

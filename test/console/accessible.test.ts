@@ -42,6 +42,7 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/interactions', '[look] What is it?'],
   [() => '/interactions?status=failed', 'Nothing matches'],
   [() => `/interactions/${runId}`, 'one'],
+  [() => `/interactions/${runId}?tab=timeline`, 'code_execution'],
   [() => `/interactions/${runId}?tab=settings`, 'System instruction'],
   [() => `/interactions/${runId}?tab=events`, 'tool_result'],
   [() => `/interactions/${runId}?tab=outside`, 'Hosts it turned to'],
@@ -53,6 +54,8 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/agents/looker', 'Save as version 2'],
   [() => '/agents/looker?tab=versions', 'newest'],
   [() => '/settings', 'Not enforced on this host'],
+  [() => '/settings/skills', 'No skills yet'],
+  [() => '/settings/credentials', 'No credentials yet'],
   [() => '/no/such/page', 'There is no such page'],
 ]
 

@@ -76,9 +76,7 @@ test('the client is what the server’s OpenAPI document makes of it', async () 
     await writeFile(join(at, 'openapi.json'), (await server.get('/openapi.json')).text)
     const env = { ...process.env, ERRAND_OPENAPI: join(at, 'openapi.json'), ERRAND_CLIENT: join(at, 'api') }
     await promisify(execFile)(process.execPath, [join(CONSOLE, 'node_modules/.bin/openapi-ts')], { cwd: CONSOLE, env })
-    expect(await contents(join(CONSOLE, 'src/api')), 'run: script/console-client').toEqual(
-      await contents(join(at, 'api')),
-    )
+    expect(await contents(join(CONSOLE, 'src/api')), 'run: script/clients').toEqual(await contents(join(at, 'api')))
   } finally {
     await rm(at, { recursive: true })
   }

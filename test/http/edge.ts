@@ -184,6 +184,9 @@ export function createScriptedEngine(): ScriptedEngine {
       const story = fold.story()
       return { interaction: toInteraction(run, story.end?.status, story.error), story, usage: USAGE }
     },
+    async events(projectId, id) {
+      return find(projectId, id) && { events: [], next: undefined }
+    },
     async audit(projectId, id) {
       return find(projectId, id) && { entries: [], next: undefined }
     },

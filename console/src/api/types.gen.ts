@@ -458,6 +458,17 @@ export type ErrorEvent = {
 };
 
 /**
+ * EventList
+ */
+export type EventList = {
+    events: Array<TimedEvent>;
+    /**
+     * For the next page; absent on the last one.
+     */
+    nextPageToken?: string;
+};
+
+/**
  * EventStream
  *
  * Server-Sent Events. Each has `id` (its number in the interaction’s log, 1, 2, 3 …), `event` and `data` (a JSON object in one line), as `StreamEvent` has them. See “Events”.
@@ -1510,6 +1521,26 @@ export type StageEvent = {
  * One of the events of a stream, its lines as fields. Ignore those with names that you don’t know.
  */
 export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
+
+/**
+ * TimedEvent
+ *
+ * An event of a stream, with its time.
+ */
+export type TimedEvent = {
+    id: number;
+    event: string;
+    /**
+     * When it was stored.
+     */
+    time: string;
+    /**
+     * As the stream has it.
+     */
+    data: {
+        [key: string]: unknown;
+    };
+};
 
 /**
  * ToolCallEvent
@@ -3129,6 +3160,79 @@ export type ListAuditResponses = {
 };
 
 export type ListAuditResponse = ListAuditResponses[keyof ListAuditResponses];
+
+export type ListEventsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         */
+        'Api-Revision'?: string;
+    };
+    path: {
+        /**
+         * As POST answered it, or as you chose it.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * How many on a page. Default 50.
+         */
+        pageSize?: number;
+        /**
+         * The `nextPageToken` of the page before, with the same filters and order.
+         */
+        pageToken?: string;
+    };
+    url: '/v1beta/interactions/{id}/events';
+};
+
+export type ListEventsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListEventsError = ListEventsErrors[keyof ListEventsErrors];
+
+export type ListEventsResponses = {
+    /**
+     * Success.
+     */
+    200: EventList;
+};
+
+export type ListEventsResponse = ListEventsResponses[keyof ListEventsResponses];
 
 export type ListCredentialsData = {
     body?: never;

@@ -8,6 +8,7 @@ import { Problem } from '../server/problem.ts'
 import { runQuery } from '../server/queries.ts'
 import { Card, Page } from '../shell/page.tsx'
 import { Files } from '../trace/files.tsx'
+import { TimeBar, Timeline } from '../trace/timeline.tsx'
 import { TraceView } from '../trace/trace-view.tsx'
 import { useDecide } from '../trace/use-decide.ts'
 import { type LiveRun, useRun } from '../trace/use-run.ts'
@@ -52,9 +53,10 @@ function Back() {
   )
 }
 
-const TABS = ['trace', 'settings', 'events', 'outside', 'json'] as const
+const TABS = ['trace', 'timeline', 'settings', 'events', 'outside', 'json'] as const
 const TAB_NAMES = {
   trace: 'Trace',
+  timeline: 'Timeline',
   settings: 'Ran with',
   events: 'Events',
   outside: 'Outside',
@@ -75,6 +77,7 @@ function Whole({ interaction, run }: { readonly interaction: Interaction; readon
       actions={<Actions interaction={interaction} status={status} />}
     >
       <Figures interaction={interaction} run={run} />
+      <TimeBar interaction={interaction} />
       {run.problem !== undefined && (
         <Notice tone="red" title="Its events can’t be read">
           {Problem.from(run.problem).message}
@@ -102,6 +105,9 @@ function Whole({ interaction, run }: { readonly interaction: Interaction; readon
           {interaction.instruction.length > TITLE_CHARS && <Asked text={interaction.instruction} />}
           <TraceView trace={trace} files={interaction.files} onDecide={decide} />
           {interaction.files.length > 0 && <Files files={interaction.files} />}
+        </Tabs.Content>
+        <Tabs.Content value="timeline">
+          <Timeline interaction={interaction} />
         </Tabs.Content>
         <Tabs.Content value="settings">
           <RanWith interaction={interaction} />

@@ -262,7 +262,7 @@ function Welcome({ onSuggest }: { readonly onSuggest: (instruction: string) => v
               <button
                 type="button"
                 onClick={() => onSuggest(text)}
-                className="h-full w-full rounded-lg border bg-card p-3 text-left transition-colors hover:border-line-strong hover:bg-hover"
+                className="flex h-full w-full flex-col rounded-lg border bg-card p-3 text-left transition-colors hover:border-line-strong hover:bg-hover"
               >
                 <span className="block font-medium">{name}</span>
                 <span className="mt-1 line-clamp-3 text-small text-soft">{text}</span>

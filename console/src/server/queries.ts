@@ -4,14 +4,17 @@ import {
   getAgent,
   getInteraction,
   getServer,
+  getSkill,
   listAgents,
   listAgentVersions,
   listAudit,
   listCredentials,
   listDeliveries,
+  listEvents,
   listInteractions,
   listSkills,
 } from '../api/sdk.gen.js'
+import type { TimedEvent } from '../api/types.gen.js'
 import { data } from './client.ts'
 
 const PAGE = 100
@@ -63,6 +66,22 @@ function labelParameter(label: string | undefined): Record<string, string> {
 export const runQuery = (id: string) =>
   queryOptions({ queryKey: ['interactions', id], queryFn: () => data(getInteraction({ path: { id } })) })
 
+/** The whole log with its times, however many pages it has. */
+export const eventsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['interactions', id, 'events'],
+    queryFn: async () => {
+      const events: TimedEvent[] = []
+      let pageToken: string | undefined
+      do {
+        const page = await data(listEvents({ path: { id }, query: { pageSize: PAGE, pageToken } }))
+        events.push(...page.events)
+        pageToken = page.nextPageToken
+      } while (pageToken !== undefined)
+      return events
+    },
+  })
+
 export const auditQuery = (id: string) =>
   queryOptions({
     queryKey: ['interactions', id, 'audit'],
@@ -76,6 +95,9 @@ export const skillsQuery = queryOptions({
   queryKey: ['skills', 'list'],
   queryFn: () => data(listSkills({ query: { pageSize: PAGE } })),
 })
+export const skillQuery = (name: string) =>
+  queryOptions({ queryKey: ['skills', name], queryFn: () => data(getSkill({ path: { name } })) })
+
 export const credentialsQuery = queryOptions({
   queryKey: ['credentials', 'list'],
   queryFn: () => data(listCredentials({ query: { pageSize: PAGE } })),

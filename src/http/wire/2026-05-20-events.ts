@@ -1,6 +1,9 @@
 /** Revision 2026-05-20: a stream's events, for the OpenAPI document, from which clients take their types. */
 import { z } from 'zod'
+import type { TimedEvent } from '../../store/events.ts'
 import { args, fullUsage, runError, stage, stopReason, warning } from './2026-05-20-answers.ts'
+import type { Body } from './codec.ts'
+import { rfc3339 } from './time.ts'
 
 const step = z.int().min(1)
 const interactionId = z.string()
@@ -43,3 +46,31 @@ export const streamEvent = z.union(schemas).meta({
   title: 'StreamEvent',
   description: 'One of the events of a stream, its lines as fields. Ignore those with names that you don’t know.',
 })
+
+export const eventList = z
+  .object({
+    events: z.array(
+      z
+        .object({
+          id: z.int().min(1),
+          event: z.string(),
+          time: z.iso.datetime().meta({ description: 'When it was stored.' }),
+          data: z.looseObject({}).meta({ description: 'As the stream has it.' }),
+        })
+        .meta({ title: 'TimedEvent', description: 'An event of a stream, with its time.' }),
+    ),
+    nextPageToken: z.string().optional().meta({ description: 'For the next page; absent on the last one.' }),
+  })
+  .meta({ title: 'EventList' })
+
+export function encodeEventList(events: readonly TimedEvent[], nextPageToken: string | undefined): Body {
+  return {
+    events: events.map(({ seq, type, data, at }) => ({
+      id: seq,
+      event: type,
+      time: rfc3339(at),
+      data: JSON.parse(data),
+    })),
+    nextPageToken,
+  }
+}

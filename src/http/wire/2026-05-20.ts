@@ -11,7 +11,7 @@ import type { Authentication, McpServer, RequireApproval, RunMcpServer } from '.
 import type { Usage } from '../../domain/usage.ts'
 import { check, unknownFields, wrongField } from '../fields.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
-import { streamEvent } from './2026-05-20-events.ts'
+import { encodeEventList, eventList, streamEvent } from './2026-05-20-events.ts'
 import { createRequestSchemas } from './2026-05-20-requests.ts'
 import { approval, decodeApproval } from './approvals.ts'
 import { audit, encodeAudit } from './audit.ts'
@@ -52,6 +52,7 @@ export function createRevision20260520(limits: Limits): Codec {
       interactionList,
       eventStream,
       streamEvent,
+      eventList,
       approval,
       audit,
       deliveries,
@@ -127,6 +128,7 @@ export function createRevision20260520(limits: Limits): Codec {
     encodeServer,
     decodeApproval,
     encodeAudit,
+    encodeEventList,
     decodeNewCredential,
     decodeCredentialPatch,
     encodeCredential,

@@ -19,6 +19,7 @@ import type { InteractionView } from '../../engine/engine.ts'
 import type { Catalogue } from '../../models/port.ts'
 import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
 import type { AuditEntry } from '../../store/audit.ts'
+import type { TimedEvent } from '../../store/events.ts'
 import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
 import type { ServerFacts } from './server.ts'
 
@@ -68,6 +69,7 @@ export interface CodecSchemas {
   readonly interactionList: z.ZodType
   readonly eventStream: z.ZodType
   readonly streamEvent: z.ZodType
+  readonly eventList: z.ZodType
   readonly approval: z.ZodType
   readonly audit: z.ZodType
   readonly newCredential: z.ZodType
@@ -98,6 +100,7 @@ export interface Codec {
     form: Form,
     nextPageToken: string | undefined,
   ): Body
+  encodeEventList(events: readonly TimedEvent[], nextPageToken: string | undefined): Body
   /** Undefined where there was no body. */
   decodeApproval(body: unknown): Verdict
   encodeAudit(entries: readonly AuditEntry[], nextPageToken: string | undefined): Body

@@ -452,6 +452,17 @@ export type ErrorEvent = {
 };
 
 /**
+ * EventList
+ */
+export type EventList = {
+    events: Array<TimedEvent>;
+    /**
+     * For the next page; absent on the last one.
+     */
+    nextPageToken?: string;
+};
+
+/**
  * EventStream
  *
  * Server-Sent Events. Each has `id` (its number in the interaction’s log, 1, 2, 3 …), `event` and `data` (a JSON object in one line), as `StreamEvent` has them. See “Events”.
@@ -1504,6 +1515,26 @@ export type StageEvent = {
  * One of the events of a stream, its lines as fields. Ignore those with names that you don’t know.
  */
 export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
+
+/**
+ * TimedEvent
+ *
+ * An event of a stream, with its time.
+ */
+export type TimedEvent = {
+    id: number;
+    event: string;
+    /**
+     * When it was stored.
+     */
+    time: string;
+    /**
+     * As the stream has it.
+     */
+    data: {
+        [key: string]: unknown;
+    };
+};
 
 /**
  * ToolCallEvent

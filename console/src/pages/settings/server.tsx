@@ -1,15 +1,15 @@
 /** What this server is and what it enforces, and first of all what it does not. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import type { Server } from '../api/types.gen.js'
-import { serverQuery } from '../server/queries.ts'
-import { Card, Page } from '../shell/page.tsx'
-import { Badge } from '../ui/badge.tsx'
-import { count } from '../ui/format.ts'
-import { Icon } from '../ui/icon.tsx'
-import { Failure, Loading } from '../ui/states.tsx'
+import type { Server } from '../../api/types.gen.js'
+import { serverQuery } from '../../server/queries.ts'
+import { Card, Page } from '../../shell/page.tsx'
+import { Badge } from '../../ui/badge.tsx'
+import { count } from '../../ui/format.ts'
+import { Icon } from '../../ui/icon.tsx'
+import { Failure, Loading } from '../../ui/states.tsx'
 
-export default function Settings() {
+export default function ServerPage() {
   const server = useQuery(serverQuery)
   return (
     <Page

@@ -1,0 +1,29 @@
+/** The frame of the settings: their parts at the left, one of them beside. */
+import { Link, Outlet } from '@tanstack/react-router'
+import { Suspense } from 'react'
+import { Loading } from '../../ui/states.tsx'
+import { PARTS } from './parts.ts'
+
+export default function Settings() {
+  return (
+    <div className="mx-auto w-full max-w-7xl lg:grid lg:grid-cols-[13rem_minmax(0,1fr)]">
+      <nav aria-label="Settings" className="flex gap-1 overflow-x-auto px-4 pt-4 sm:px-8 lg:flex-col lg:pt-8 lg:pr-0">
+        {PARTS.map(({ to, name }) => (
+          <Link
+            key={to}
+            to={to}
+            activeOptions={{ exact: true }}
+            className="flex h-8 shrink-0 items-center rounded-md px-2.5 font-medium whitespace-nowrap text-soft hover:bg-hover hover:text-text aria-[current=page]:bg-hover aria-[current=page]:text-text"
+          >
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <div className="min-w-0">
+        <Suspense fallback={<Loading />}>
+          <Outlet />
+        </Suspense>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,193 @@
+/** Skills of the project and of the server: uploaded as zips, in versions, looked into, removed. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { deleteSkill } from '../../api/sdk.gen.js'
+import type { Skill } from '../../api/types.gen.js'
+import { headers } from '../../server/client.ts'
+import { Problem } from '../../server/problem.ts'
+import { skillQuery, skillsQuery } from '../../server/queries.ts'
+import { Page } from '../../shell/page.tsx'
+import { Badge } from '../../ui/badge.tsx'
+import { Button } from '../../ui/button.tsx'
+import { Select } from '../../ui/field.tsx'
+import { ago, bytes } from '../../ui/format.ts'
+import { Icon } from '../../ui/icon.tsx'
+import { Modal } from '../../ui/layer.tsx'
+import { Empty, Failure, Loading, Notice } from '../../ui/states.tsx'
+import { toast } from '../../ui/toast.tsx'
+
+export default function Skills() {
+  const skills = useQuery(skillsQuery)
+  const [shown, setShown] = useState<string>()
+  const upload = useUpload()
+  const chooser = useRef<HTMLInputElement>(null)
+  const button = (
+    <Button look="primary" icon="plus" busy={upload.isPending} onClick={() => chooser.current?.click()}>
+      Upload a skill
+    </Button>
+  )
+  return (
+    <Page
+      narrow
+      title="Skills"
+      about="Instructions, scripts and references that runs are given by name: zips with a SKILL.md."
+      actions={button}
+    >
+      <input
+        ref={chooser}
+        type="file"
+        accept=".zip,application/zip"
+        hidden
+        aria-label="Skill"
+        onChange={(event) => {
+          const file = event.target.files?.[0]
+          if (file) upload.mutate(file)
+          event.target.value = ''
+        }}
+      />
+      {upload.error && (
+        <div className="mb-4">
+          <Notice tone="red" title="Not taken">
+            {Problem.from(upload.error).message}
+          </Notice>
+        </div>
+      )}
+      <div className="overflow-hidden rounded-xl border bg-card">
+        {skills.error ? (
+          <Failure error={skills.error} retry={() => skills.refetch()} />
+        ) : !skills.data ? (
+          <div className="px-4 py-3">
+            <Loading />
+          </div>
+        ) : skills.data.skills.length === 0 ? (
+          <Empty icon="book" title="No skills yet" action={button}>
+            Any skill of the agentskills.io convention works as it is.
+          </Empty>
+        ) : (
+          <ul aria-label="Skills">
+            {skills.data.skills.map(({ name, version, description, source, updateTime }) => (
+              <li key={name} className="border-t first:border-t-0">
+                <button
+                  type="button"
+                  onClick={() => setShown(name)}
+                  className="flex w-full items-center gap-4 px-4 py-3 text-left hover:bg-hover focus-visible:-outline-offset-2"
+                >
+                  <span className="min-w-0 flex-1">
+                    <span className="flex items-center gap-2 font-medium">
+                      {name}{' '}
+                      <Badge tone={source === 'server' ? 'plain' : 'accent'}>
+                        {source === 'server' ? 'the server’s' : 'this project’s'}
+                      </Badge>
+                    </span>
+                    <span className="mt-0.5 line-clamp-2 text-soft">{description}</span>
+                  </span>
+                  <span className="shrink-0 text-soft tabular-nums">v{version}</span>
+                  <span className="hidden w-24 shrink-0 text-right text-small text-faint sm:block">
+                    {ago(updateTime)}
+                  </span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      {shown && <SkillDialog name={shown} onClose={() => setShown(undefined)} />}
+    </Page>
+  )
+}
+
+/** The zip goes as it is: the generated client would make a form of it. */
+function useUpload() {
+  const cache = useQueryClient()
+  return useMutation({
+    mutationFn: async (file: File) => {
+      const response = await fetch('/v1beta/skills', {
+        method: 'POST',
+        headers: { ...headers(), 'Content-Type': 'application/zip' },
+        body: file,
+      })
+      const answer = await response.json().catch(() => undefined)
+      if (!response.ok) throw Problem.of(answer, response.status)
+      return answer as Skill
+    },
+    onSuccess: ({ name, version }) => {
+      cache.invalidateQueries({ queryKey: ['skills'] })
+      toast(`${name} is version ${version} now`)
+    },
+  })
+}
+
+function SkillDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }) {
+  const cache = useQueryClient()
+  const [version, setVersion] = useState<number>()
+  const skill = useQuery(skillQuery(version === undefined ? name : `${name}@${version}`))
+  const newest = useQuery(skillQuery(name))
+  const remove = useMutation({
+    mutationFn: () => deleteSkill({ path: { name } }),
+    onSuccess: () => {
+      cache.invalidateQueries({ queryKey: ['skills'] })
+      toast('Removed')
+      onClose()
+    },
+    onError: (error) => toast(Problem.from(error).message, true),
+  })
+  const { data } = skill
+  return (
+    <Modal
+      open
+      wide
+      onClose={onClose}
+      title={name}
+      about={data?.description ?? '…'}
+      actions={
+        data?.source === 'project' && (
+          <Button
+            look="danger"
+            icon="trash"
+            busy={remove.isPending}
+            onClick={() => confirm(`Remove ${name} with all its versions?`) && remove.mutate()}
+          >
+            Remove
+          </Button>
+        )
+      }
+    >
+      {skill.error ? (
+        <Failure error={skill.error} />
+      ) : !data ? (
+        <Loading />
+      ) : (
+        <div className="grid gap-4">
+          <div className="flex flex-wrap items-center gap-3">
+            <Select
+              aria-label="Version"
+              className="w-40"
+              value={String(data.version)}
+              onChange={(event) => setVersion(Number(event.target.value))}
+            >
+              {(newest.data?.versions ?? [data.version]).map((number) => (
+                <option key={number} value={number}>
+                  Version {number}
+                </option>
+              ))}
+            </Select>
+            <span className="text-soft">
+              {data.fileCount} files, {bytes(data.size)}
+            </span>
+            {data.license && <span className="text-soft">{data.license}</span>}
+          </div>
+          {data.allowedTools.length > 0 && <p className="text-soft">Counts on {data.allowedTools.join(', ')}.</p>}
+          <ul aria-label="Files" className="overflow-hidden rounded-lg border">
+            {data.files?.map(({ path, size, executable }) => (
+              <li key={path} className="flex items-center gap-2.5 border-t px-3 py-1.5 first:border-t-0">
+                <Icon name={executable ? 'terminal' : 'file'} className="text-faint" />
+                <code className="min-w-0 flex-1 truncate text-small">{path}</code>
+                <span className="text-small text-faint tabular-nums">{bytes(size)}</span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </Modal>
+  )
+}
