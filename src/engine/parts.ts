@@ -48,7 +48,7 @@ export interface EngineParts {
   readonly limits: Limits
   /** What code finds in a sandbox, for the model. */
   readonly inside: string
-  /** Wall clock, milliseconds since 1970. */
+  /** Wall clock, milliseconds since 1970; a run's is the database's. */
   readonly now: () => number
   readonly log: Log
   readonly observe: Observe

@@ -46,12 +46,13 @@ export interface Run {
 
 /** Starts the run, in that place. `leave` is called with why it is worked on no more; `finished` waits for it. */
 export function startRun(
-  parts: EngineParts,
+  shared: EngineParts,
   claim: Claim,
   spec: RunSpec,
   place: Place,
   leave: (claim: Claim, cause: LeavingCause) => Promise<void>,
 ): Run {
+  const parts: EngineParts = { ...shared, now: databaseClock(claim) }
   const abort = new AbortController()
   let meter: Meter | undefined
   const onMeter = (made: Meter) => {
@@ -81,6 +82,12 @@ export function startRun(
     usage: () => (meter ?? startMeter(parts, claim, spec, [], 0)).usage(),
     finished,
   }
+}
+
+/** The database's clock, as all leases hang on it: this worker's own may be wrong. Milliseconds since 1970. */
+function databaseClock({ claimedAt }: Claim): () => number {
+  const since = performance.now()
+  return () => claimedAt + Math.floor(performance.now() - since)
 }
 
 /** Undefined where it went to its own end; a deadline is one. */

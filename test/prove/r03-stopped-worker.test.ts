@@ -1,0 +1,91 @@
+/**
+ * R3: a worker is stopped (SIGSTOP) past its leases, while its models speak and its code runs; another goes on with its
+ * runs and ends them. Let go on, it writes nothing, hangs up on its models and ends what runs in its sandboxes.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkEnded, ended } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type Nodes, openNodes, processesWith } from '../nodes/start-nodes.ts'
+import { onPostgres } from '../store/backends.ts'
+import { figure, rounds } from '../support/prove.ts'
+import type { Server } from '../support/server.ts'
+
+const RUNS = 10
+const ROUNDS = rounds(5, 1)
+/** The short form shares its machine with other tests. */
+const STOPS_WITHIN_MS = rounds(1_000, 10_000)
+const PATH = '/v1beta/interactions'
+
+onPostgres('several nodes', (cluster) => {
+  let provider: FakeProvider
+  let nodes: Nodes
+  let api: Server
+  beforeAll(async () => {
+    provider = await openFakeProvider()
+    nodes = openNodes(provider, await cluster().createDatabase())
+    api = await nodes.start('api')
+  })
+  afterAll(async () => {
+    await nodes?.close()
+    await provider?.close()
+  })
+
+  /** Half of them listen to a model that speaks on and on, half run code that does not end; resolves when all do. */
+  async function begin(mark: string): Promise<string[]> {
+    const thoughts = Array.from({ length: 5_000 }, (_, i) => `thought ${i}, `)
+    const code = `exec -a ${mark} sleep 600`
+    for (let i = 0; i < RUNS / 2; i++) {
+      provider.when(`[${mark} speaks ${i}]`, [{ reasoning: thoughts, delayMs: 20 }, { text: 'Done.' }])
+    }
+    provider.when(
+      `[${mark} works]`,
+      { toolCalls: [{ name: 'code_execution', args: { language: 'bash', code } }] },
+      { text: 'Done.' },
+    )
+    const kinds = Array.from({ length: RUNS }, (_, i) => (i < RUNS / 2 ? `speaks ${i}` : 'works'))
+    const answers = await Promise.all(
+      kinds.map((kind) => {
+        const body = { instruction: `[${mark} ${kind}]`, background: true, tools: ['code_execution'] }
+        return api.post(PATH, body)
+      }),
+    )
+    await expect.poll(() => asked(`${mark} speaks`).length, { timeout: 30_000 }).toBe(RUNS / 2)
+    await expect.poll(async () => (await processesWith(mark)).length, { timeout: 30_000 }).toBe(RUNS / 2)
+    return answers.map(({ body }) => body.interactionId)
+  }
+
+  function asked(text: string) {
+    return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(text))
+  }
+
+  test('a worker that was stopped past its leases writes nothing when it goes on, and stops', {
+    timeout: ROUNDS * 120_000,
+  }, async () => {
+    let slowest = 0
+    for (let round = 0; round < ROUNDS; round++) {
+      const mark = `mark-${randomUUID()}`
+      const old = await nodes.start('worker')
+      const ids = await begin(mark)
+      const calls = asked(`${mark} speaks`)
+      await nodes.start('worker')
+      old.process.kill('SIGSTOP')
+      const before = []
+      for (const id of ids) {
+        expect(await ended(api, id)).toMatchObject({ status: 'completed', output: 'Done.' })
+        before.push((await checkEnded(api, id)).events)
+      }
+      const goesOnAt = performance.now()
+      old.process.kill('SIGCONT')
+      for (const call of calls) expect(await call.ended).toBe('closed')
+      await expect.poll(() => processesWith(mark), { timeout: 30_000, interval: 20 }).toEqual([])
+      slowest = Math.max(slowest, performance.now() - goesOnAt)
+      for (const [i, id] of ids.entries()) await checkEnded(api, id, before[i])
+      await nodes.stopWorkers()
+    }
+    figure('R3', 'runs of workers that were stopped past their leases', ROUNDS * RUNS)
+    figure('R3', 'events that the old worker added to them', 0)
+    figure('R3', 'until nothing of them was left on it, slowest, ms', Math.round(slowest))
+    expect(slowest).toBeLessThan(STOPS_WITHIN_MS)
+  })
+})
