@@ -1,28 +1,15 @@
 /** /openapi.json and /docs say what the service does, and the service does what they say (contract.md, last section). */
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import {
+  type OpenApi,
+  type OpenApiDocument,
+  type Operation,
+  openApiOf,
+  pointer,
+  resolveIn,
+} from '../support/openapi.ts'
 import { type Answer, type Server, startServer } from '../support/server.ts'
-
-interface Operation {
-  readonly operationId?: string
-  readonly summary?: string
-  readonly security?: Record<string, unknown>[]
-  readonly parameters?: { readonly name: string; readonly in: string; readonly required?: boolean }[]
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
-  readonly responses: Record<string, { readonly $ref?: string; readonly content?: Record<string, { schema?: object }> }>
-}
-
-interface Document {
-  readonly openapi: string
-  readonly info: { readonly title: string; readonly version: string }
-  readonly paths: Record<string, Record<string, Operation>>
-  readonly security?: Record<string, unknown>[]
-  readonly components?: Record<string, Record<string, object>>
-}
-
-const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
 
 /** Every endpoint of spec.md 4 and of contract.md that this service has, as OpenAPI writes them. */
 const ENDPOINTS: [string, string][] = [
@@ -52,72 +39,19 @@ const ENDPOINTS: [string, string][] = [
 
 let provider: FakeProvider
 let server: Server
-let document: Document
-let ajv: Ajv2020
+let document: OpenApiDocument
+let api: OpenApi
 beforeAll(async () => {
   provider = await openFakeProvider()
   provider.when('', () => ({ text: 'Done.' }))
   server = await startServer({ provider })
-  document = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document
-  // A document may say more than a schema: `example`, `discriminator` and the like are no mistake in 3.1.
-  ajv = new Ajv2020({ strict: false, allErrors: true })
-  addFormats.default(ajv)
-  ajv.addSchema(document, 'openapi')
+  api = await openApiOf(server.url)
+  document = api.document
 })
 afterAll(async () => {
   await server?.stop()
   await provider?.close()
 })
-
-function operations(): [string, string, Operation][] {
-  return Object.entries(document.paths).flatMap(([path, item]) =>
-    METHODS.filter((method) => item[method]).map((method): [string, string, Operation] => [
-      method,
-      path,
-      item[method]!,
-    ]),
-  )
-}
-
-function operation(method: string, path: string): [string, Operation] {
-  const found = operations().find(([itsMethod, itsPath]) => itsMethod === method && unnamed(itsPath) === path)
-  if (!found) throw new Error(`${method} ${path} is not documented`)
-  return [found[1], found[2]]
-}
-
-const unnamed = (path: string) => path.replaceAll(/\{[^}]*\}/g, '{}')
-const pointer = (...parts: string[]) =>
-  parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
-
-/** What that schema, at its place in the document, has against the value. */
-function complaints(place: string, value: unknown): string {
-  const validate = ajv.getSchema(`openapi#${place}`) ?? ajv.compile({ $ref: `openapi#${place}` })
-  return validate(value) ? '' : ajv.errorsText(validate.errors, { separator: '\n' })
-}
-
-/** Where an answer's schema stands in the document. */
-function schemaPlace(method: string, path: string, status: number, type: string): string {
-  const [name, { responses }] = operation(method, path)
-  const key = responses[status]
-    ? String(status)
-    : `${String(status)[0]}XX` in responses
-      ? `${String(status)[0]}XX`
-      : 'default'
-  const response = responses[key]
-  if (!response) throw new Error(`${method} ${path} does not document ${status}`)
-  const place = response.$ref?.slice(1) ?? pointer('paths', name, method, 'responses', key)
-  const content = (resolve(place) as Operation['responses'][string]).content ?? {}
-  const mediaType = Object.keys(content).find((known) => known.startsWith(type))
-  if (!mediaType) throw new Error(`${method} ${path} ${status} does not document ${type}`)
-  return `${place}${pointer('content', mediaType, 'schema')}`
-}
-
-function resolve(place: string): unknown {
-  const parts = place.split('/').slice(1)
-  const names = parts.map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))
-  // biome-ignore lint/suspicious/noExplicitAny: a walk through any document.
-  return names.reduce<any>((value, name) => value?.[name], document)
-}
 
 function* refs(value: unknown): Generator<string> {
   if (typeof value !== 'object' || value === null) return
@@ -138,7 +72,7 @@ describe('/openapi.json', () => {
   })
 
   it.each(ENDPOINTS)('has %s %s with an id, a summary, the key and its refusals', (method, path) => {
-    const [, { operationId, summary, security, responses }] = operation(method, path)
+    const [, { operationId, summary, security, responses }] = api.operation(method, path)
     expect(operationId).toMatch(/^\w+$/)
     expect(summary).toMatch(/\S/)
     const schemes = (security ?? document.security ?? []).flatMap((requirement) => Object.keys(requirement))
@@ -153,12 +87,12 @@ describe('/openapi.json', () => {
   })
 
   it('gives no two operations the same id', () => {
-    const ids = operations().map(([, , { operationId }]) => operationId)
+    const ids = api.operations().map(([, , { operationId }]) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
   it('declares each parameter of a path, and no other as one', () => {
-    for (const [method, path, { parameters = [] }] of operations()) {
+    for (const [method, path, { parameters = [] }] of api.operations()) {
       const named = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name!)
       const declared = parameters.filter((parameter) => parameter.in === 'path')
       expect(declared.map(({ name }) => name).sort(), `${method} ${path}`).toEqual(named.sort())
@@ -168,14 +102,18 @@ describe('/openapi.json', () => {
 
   it('points nowhere that is not there', () => {
     const all = [...refs(document)]
-    for (const ref of all) expect(ref.startsWith('#/') && resolve(ref.slice(1)), ref).toBeTruthy()
+    for (const ref of all) expect(ref.startsWith('#/') && resolveIn(document, ref.slice(1)), ref).toBeTruthy()
   })
 
   it('documents what a caller can send: the fields of spec.md 2.1 and 2.2', () => {
     const fields = (method: string, path: string) => {
-      const [name] = operation(method, path)
-      let schema = resolve(pointer('paths', name, method, 'requestBody', 'content', 'application/json', 'schema'))
-      while ((schema as { $ref?: string })?.$ref) schema = resolve((schema as { $ref: string }).$ref.slice(1))
+      const [name] = api.operation(method, path)
+      let schema = resolveIn(
+        document,
+        pointer('paths', name, method, 'requestBody', 'content', 'application/json', 'schema'),
+      )
+      while ((schema as { $ref?: string })?.$ref)
+        schema = resolveIn(document, (schema as { $ref: string }).$ref.slice(1))
       return schema as { properties: Record<string, object>; required?: string[] }
     }
     const agent = ['displayName', 'description', 'systemInstruction', 'model', 'tools', 'skills', 'policy']
@@ -198,10 +136,10 @@ describe('/openapi.json', () => {
     ['get', '/v1beta/interactions/{}', ['view']],
     ['get', '/v1beta/interactions/{}:stream', ['last-event-id', 'lastEventId']],
   ])('documents the parameters of %s %s, and the revision', (method, path, names) => {
-    const [name, { parameters = [] }] = operation(method, path)
+    const [name, { parameters = [] }] = api.operation(method, path)
     const shared = (document.paths[name] as unknown as Pick<Operation, 'parameters'>).parameters ?? []
     const known = [...parameters, ...shared].map((parameter) =>
-      '$ref' in parameter ? (resolve(String(parameter.$ref).slice(1)) as typeof parameter) : parameter,
+      '$ref' in parameter ? (resolveIn(document, String(parameter.$ref).slice(1)) as typeof parameter) : parameter,
     )
     const said = known.map((parameter) => (parameter.in === 'header' ? parameter.name.toLowerCase() : parameter.name))
     expect(said).toEqual(expect.arrayContaining([...names, 'api-revision']))
@@ -213,13 +151,13 @@ describe('/openapi.json', () => {
       ['post', '/v1beta/interactions'],
       ['get', '/v1beta/interactions/{}:stream'],
     ] as const) {
-      const [, { responses }] = operation(method, path)
+      const [, { responses }] = api.operation(method, path)
       expect(Object.keys(responses['200']?.content ?? {})).toContain('text/event-stream')
     }
   })
 
   it('has schemas that are schemas, every one', () => {
-    const bodies = operations().flatMap(([method, path, { requestBody, responses }]) => [
+    const bodies = api.operations().flatMap(([method, path, { requestBody, responses }]) => [
       ...Object.keys(requestBody?.content ?? {}).map((type) =>
         pointer('paths', path, method, 'requestBody', 'content', type, 'schema'),
       ),
@@ -231,8 +169,10 @@ describe('/openapi.json', () => {
     ])
     expect(bodies.length).toBeGreaterThan(ENDPOINTS.length)
     for (const place of bodies) {
-      expect(ajv.validateSchema(resolve(place) as object), `${place} ${ajv.errorsText()}`).toBe(true)
-      expect(() => ajv.compile({ $ref: `openapi#${place}` }), place).not.toThrow()
+      expect(api.ajv.validateSchema(resolveIn(document, place) as object), `${place} ${api.ajv.errorsText()}`).toBe(
+        true,
+      )
+      expect(() => api.ajv.compile({ $ref: `openapi#${place}` }), place).not.toThrow()
     }
   })
 })
@@ -303,17 +243,17 @@ describe('what the service answers', () => {
     ['/v1beta/agents', { id: 'Not A Slug' }],
     ['/v1beta/agents', { displayName: 5 }],
   ])('is 200 or 400 as the schema of the request says: %s %j', async (path, body) => {
-    const [name] = operation('post', path)
+    const [name] = api.operation('post', path)
     const place = pointer('paths', name, 'post', 'requestBody', 'content', 'application/json', 'schema')
-    const against = complaints(place, body)
+    const against = api.complaints(place, body)
     const { status, text } = await server.post(path, body)
     expect(status, `${text}\n${against}`).toBe(against === '' ? 200 : 400)
   })
 
   it('is refused without a key as documented', async () => {
     const response = await fetch(`${server.url}/v1beta/agents`)
-    const place = schemaPlace('get', '/v1beta/agents', 401, 'application/json')
-    expect(complaints(place, await response.json())).toBe('')
+    const place = api.schemaPlace('get', '/v1beta/agents', 401, 'application/json')
+    expect(api.complaints(place, await response.json())).toBe('')
   })
 
   /** Sends the bodies one after the other; the last answer must be that status and fit its documented schema. */
@@ -329,24 +269,24 @@ describe('what the service answers', () => {
       answer = await server.request(method.toUpperCase(), at, body)
     }
     expect(answer!.status, `${method} ${at} ${answer!.text}`).toBe(status)
-    const place = schemaPlace(method, path, status, 'application/json')
-    expect(complaints(place, answer!.body), `${method} ${at} ${answer!.text}`).toBe('')
+    const place = api.schemaPlace(method, path, status, 'application/json')
+    expect(api.complaints(place, answer!.body), `${method} ${at} ${answer!.text}`).toBe('')
     return answer!.body
   }
 })
 
 describe('a documented answer schema', () => {
   it('would notice what is missing or wrong', async () => {
-    const place = schemaPlace('post', '/v1beta/agents', 200, 'application/json')
+    const place = api.schemaPlace('post', '/v1beta/agents', 200, 'application/json')
     const { body } = await server.post('/v1beta/agents', {})
-    expect(complaints(place, body)).toBe('')
+    expect(api.complaints(place, body)).toBe('')
     for (const field of ['id', 'version', 'createTime', 'etag']) {
       const { [field]: _, ...rest } = body
-      expect(complaints(place, rest), field).not.toBe('')
+      expect(api.complaints(place, rest), field).not.toBe('')
     }
-    expect(complaints(place, { ...body, version: 'one' })).not.toBe('')
-    const failed = schemaPlace('post', '/v1beta/agents', 400, 'application/json')
-    expect(complaints(failed, { error: 'text' })).not.toBe('')
+    expect(api.complaints(place, { ...body, version: 'one' })).not.toBe('')
+    const failed = api.schemaPlace('post', '/v1beta/agents', 400, 'application/json')
+    expect(api.complaints(failed, { error: 'text' })).not.toBe('')
   })
 })
 
@@ -356,7 +296,7 @@ describe('/docs', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toMatch(/^text\/html/)
     const text = unescaped((await response.text()).replaceAll(/<[^>]*>/g, ' ')).replaceAll(/\s+/g, ' ')
-    for (const [method, path] of operations()) {
+    for (const [method, path] of api.operations()) {
       const place = text.indexOf(`${method.toUpperCase()} ${path} `)
       if (path.startsWith('/v1beta/')) expect(place, `${method} ${path}`).toBeGreaterThanOrEqual(0)
     }
@@ -400,7 +340,9 @@ describe('a stream’s events', () => {
     for (const instruction of ['[works]', '[fails]']) {
       const fields = { instruction, tools: ['code_execution', 'telepathy'] }
       for (const event of await (await server.stream(`/v1beta/interactions:stream?view=${view}`, fields)).all()) {
-        expect(complaints('/components/schemas/StreamEvent', { ...event, id: Number(event.id) }), event.event).toBe('')
+        expect(api.complaints('/components/schemas/StreamEvent', { ...event, id: Number(event.id) }), event.event).toBe(
+          '',
+        )
         seen.add(event.event)
       }
     }
