@@ -47,6 +47,7 @@ import { observeWrites } from './store/observed.ts'
 import type { Database } from './store/port.ts'
 import { openPostgres } from './store/postgres.ts'
 import { openPostgresWakeups } from './store/postgres-wakeups.ts'
+import { listRemovals, type Removal } from './store/removals.ts'
 import { openSqlite } from './store/sqlite.ts'
 import { NO_WAKEUPS, type Wakeups } from './store/wakeups.ts'
 import { countPendingWebhooks } from './store/webhooks.ts'
@@ -76,9 +77,11 @@ export interface OpenOptions {
   readonly onPoint?: EngineParts['onPoint']
 }
 
-/** The accounts alone: no sandbox, no models, nothing that takes time to start. */
+/** The accounts and what is on record: no sandbox, no models, nothing that takes time to start. */
 export interface Admin {
   readonly accounts: Accounts
+  /** What was removed last, newest first. */
+  removals(limit: number): Promise<readonly Removal[]>
   close(): Promise<void>
 }
 
@@ -102,7 +105,11 @@ export interface Errand {
 
 export async function openAdmin(config: Config, log: Log): Promise<Admin> {
   const db = await openDatabase(config, log)
-  return { accounts: openAccounts({ db, secret: loadSecret(config.dataDir, config.secret) }), close: db.close }
+  return {
+    accounts: openAccounts({ db, secret: loadSecret(config.dataDir, config.secret) }),
+    removals: (limit) => listRemovals(db, limit),
+    close: db.close,
+  }
 }
 
 export async function openErrand(config: Config, options: OpenOptions): Promise<Errand> {

@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { configReference } from '../config/reference.ts'
 import { VERSION } from '../domain/version.ts'
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from './agents.ts'
+import { listRemoved } from './audit.ts'
 import { addCredential, listCredentials, removeCredential } from './credentials.ts'
 import { doctor } from './doctor.ts'
 import { createKey, listKeys, revokeKey } from './keys.ts'
@@ -41,6 +42,17 @@ export function createProgram(around: Surroundings, done: (code: number) => void
     .option('--project <name>', 'which project', 'default')
     .addOption(configOption())
     .action((options) => showWebhookSecret(around, options))
+  program
+    .command('audit')
+    .description('what is on record, on the data directory of this machine')
+    .command('removed')
+    .description(
+      'list the interactions that were removed last: when, by which key or by their retention, and what with them',
+    )
+    .option('--limit <count>', 'so many', positive, 50)
+    .option('--json', 'as JSON', false)
+    .addOption(configOption())
+    .action((options) => listRemoved(around, options))
   addSettings(program.command('settings').description("the account's experimental settings"), around)
   addRest(program, around, done)
   return program

@@ -55,17 +55,25 @@ export async function startErrand(config: Config, options: OpenOptions, code = 1
 }
 
 /** For a command that opens the accounts alone, does one thing and closes them. */
-export async function withAccounts<T>(
+export function withAccounts<T>(
   around: Surroundings,
   options: ConfigOption,
   use: (accounts: Accounts) => Promise<T>,
+): Promise<T> {
+  return withAdmin(around, options, ({ accounts }) => use(accounts))
+}
+
+export async function withAdmin<T>(
+  around: Surroundings,
+  options: ConfigOption,
+  use: (admin: Admin) => Promise<T>,
 ): Promise<T> {
   const config = loadConfig(around, options)
   const admin: Admin = await starting(config, 1, async () => {
     return (await parts()).openAdmin(config, createLog(quieter(config.log), around.err))
   })
   try {
-    return await use(admin.accounts)
+    return await use(admin)
   } catch (error) {
     throw startFailure(error, 1)
   } finally {

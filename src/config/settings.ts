@@ -355,6 +355,7 @@ export const SETTINGS: readonly Setting[] = [
   time('fileFetchS', 'How long a file by URL may take to come, seconds; half a minute without a byte ends it too.'),
   limit('outputFilesBytes', 0, 'All output files of an interaction together, bytes.'),
   time('retentionDays', 'How long an ended interaction is kept, days.'),
+  time('auditRetentionDays', 'How long it stays on record what was removed, days (`errand audit removed`).'),
   ...range('maxTurnDuration', '`policy.maxTurnDuration`, seconds'),
   ...range('maxOutputTokens', '`policy.maxOutputTokens`, tokens'),
   ...range('maxToolDuration', '`policy.maxToolDuration`, seconds of one tool call'),

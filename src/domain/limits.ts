@@ -41,6 +41,8 @@ export interface Limits {
   /** All output files of one interaction together. */
   readonly outputFilesBytes: number
   readonly retentionDays: number
+  /** How long it stays on record what was removed. */
+  readonly auditRetentionDays: number
   /** Seconds. */
   readonly maxTurnDuration: Range
   /** Tokens over the whole run, reasoning included. */
@@ -85,6 +87,7 @@ export const DEFAULT_LIMITS: Limits = {
   fileFetchS: 600,
   outputFilesBytes: 100 * MIB,
   retentionDays: 30,
+  auditRetentionDays: 365,
   maxTurnDuration: { default: 600, min: 1, max: 28_800 },
   maxOutputTokens: { default: 65_536, min: 1, max: 1_000_000 },
   maxToolDuration: { default: 3_600, min: 1, max: 28_800 },

@@ -93,8 +93,11 @@ export interface Engine {
    * (nothing waits, or it was decided otherwise).
    */
   approve(projectId: string, interactionId: string, verdict: Verdict, keyId: string): Promise<void>
-  /** Removes an ended interaction with its events and files. Throws ErrandError `not_found`, `conflict` (still running). */
-  remove(projectId: string, interactionId: string): Promise<void>
+  /**
+   * Removes an ended interaction with its events and files; who did stays on record. Throws ErrandError `not_found`,
+   * `conflict` (still running).
+   */
+  remove(projectId: string, interactionId: string, keyId: string): Promise<void>
   /** What became of its webhook; undefined where it has none. Throws ErrandError `not_found`. */
   webhookLog(projectId: string, interactionId: string): Promise<WebhookLog | undefined>
   /** Able to take work: for `/readyz`. A sentence where not. */

@@ -9,6 +9,7 @@ import { listAudit } from '../store/audit.ts'
 import { listEvents, readEvents } from '../store/events.ts'
 import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
 import type { Database } from '../store/port.ts'
+import type { Removal } from '../store/removals.ts'
 import { readTurns } from '../store/turns.ts'
 import { readWebhookLog } from '../store/webhooks.ts'
 import { decide, undecided } from './approval.ts'
@@ -96,11 +97,12 @@ export function openEngine({
     if (db.dialect === 'postgres') await nothingLeft(parts, id)
   }
 
-  async function remove(projectId: string, id: string): Promise<void> {
+  /** `by`: a key's id, or `retention`. */
+  async function remove(projectId: string, id: string, by: string): Promise<void> {
     const seen = seenBy(projectId)
     const interaction = await findInteraction(seen, id, projectId)
     if (!interaction) throw notFound(id)
-    if (interaction.status === 'running' || !(await deleteInteraction(seen, projectId, id))) {
+    if (interaction.status === 'running' || !(await deleteInteraction(seen, removalOf(interaction, by, parts.now())))) {
       throw new ErrandError('conflict', `The interaction ${id} is still running; cancel it first.`)
     }
     // What could not be removed now has no owner any more, and is found by that.
@@ -178,6 +180,13 @@ export function openEngine({
       return closing
     },
   }
+}
+
+function removalOf(interaction: Interaction, removedBy: string, at: number): Removal {
+  const { id, projectId, createdAt, lastSeq, spec, outputFiles } = interaction
+  const files = [...spec.inputFiles, ...outputFiles]
+  const fileBytes = files.reduce((sum, { size }) => sum + size, 0)
+  return { interactionId: id, projectId, at, removedBy, createdAt, events: lastSeq, files: files.length, fileBytes }
 }
 
 function notFound(id: string): ErrandError {

@@ -7,6 +7,7 @@ import { madeAt } from '../domain/ids.ts'
 import { findStarved } from '../store/claims.ts'
 import { deleteIdempotencyKeys } from '../store/idempotency.ts'
 import { findExpired, knownInteractions } from '../store/interactions.ts'
+import { deleteRemovals } from '../store/removals.ts'
 import { endOutside } from './ending.ts'
 import { endLeftover } from './leftover.ts'
 import { createMeter } from './meter.ts'
@@ -24,7 +25,7 @@ export interface ReaperOptions {
   readonly parts: EngineParts
   /** Names this process among all that work on the database. */
   readonly owner: string
-  readonly remove: (projectId: string, interactionId: string) => Promise<void>
+  readonly remove: (projectId: string, interactionId: string, by: string) => Promise<void>
 }
 
 export interface Reaper {
@@ -94,16 +95,19 @@ export function openReaper({ parts, owner, remove }: ReaperOptions): Reaper {
   async function removeExpired(): Promise<void> {
     for (;;) {
       const expired = await findExpired(parts.db, parts.limits.retentionDays * DAY_MS, BATCH)
+      let removed = 0
       for (const { projectId, id } of expired) {
-        await remove(projectId, id).catch((error) =>
-          parts.log.debug({ err: error, interactionId: id }, 'was removed already'),
+        await remove(projectId, id, 'retention').then(
+          () => removed++,
+          (error) => parts.log.debug({ err: error, interactionId: id }, 'was removed already'),
         )
       }
-      if (expired.length > 0)
-        parts.log.info({ removed: expired.length }, 'removed interactions that are past their retention')
-      if (expired.length < BATCH || closed) break
+      if (removed > 0) parts.log.info({ removed }, 'removed interactions that are past their retention')
+      // Where none could be, others are at it, or it is tried again later.
+      if (expired.length < BATCH || removed === 0 || closed) break
     }
     await deleteIdempotencyKeys(parts.db, parts.now() - DAY_MS)
+    await deleteRemovals(parts.db, parts.now() - parts.limits.auditRetentionDays * DAY_MS)
   }
 
   return {

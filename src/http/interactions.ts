@@ -169,7 +169,7 @@ function readingRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request) => {
-      await engine.remove(request.caller.projectId, request.params.id)
+      await engine.remove(request.caller.projectId, request.params.id, request.caller.keyId)
       return {}
     },
   )

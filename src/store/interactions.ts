@@ -10,6 +10,7 @@ import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
 import { patiently } from './patience.ts'
 import type { Database, Statement, WriteResult } from './port.ts'
+import { type Removal, removalStatement } from './removals.ts'
 import type { InteractionsTable, SpecsTable } from './tables.ts'
 import { insertWebhook } from './webhooks.ts'
 
@@ -300,8 +301,12 @@ export function labelled(db: Database, projectId: string, kind: 'agent' | 'inter
     .where('labels.value', '=', value)
 }
 
-/** Removes an ended interaction and all that hangs on it. False where it is not there, or still running. */
-export async function deleteInteraction(db: Database, projectId: string, id: string): Promise<boolean> {
+/**
+ * Removes an ended interaction and all that hangs on it, and puts that on record. False where it is not there any more, or
+ * still running: then nothing is.
+ */
+export async function deleteInteraction(db: Database, removal: Removal): Promise<boolean> {
+  const { interactionId: id, projectId } = removal
   // Last of all: what hangs on it is a project's for as long as it is there.
   const result = await db.write([
     ...(
@@ -329,6 +334,7 @@ export async function deleteInteraction(db: Database, projectId: string, id: str
         .compile(),
       rows: 1,
     },
+    removalStatement(db, removal),
   ])
   return result.ok
 }

@@ -27,6 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0009-turn-models', statements: turnModels },
   { name: '0010-row-security', statements: rowSecurity },
   { name: '0011-rate-windows', statements: rateWindows },
+  { name: '0012-removals', statements: removals },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -371,4 +372,21 @@ function rateWindows(db: Kysely<Tables>, dialect: Dialect): Query[] {
     // A row is written again and again: with room beside it, in its place.
     .modifyEnd(sql`with (fillfactor = 50)`)
   return [table.compile(), ...wall(db, 'rate_windows', ofProject())]
+}
+
+/** What was removed outlives the interaction. */
+function removals(db: Kysely<Tables>, dialect: Dialect): Query[] {
+  const { text, integer } = columnTypes(dialect)
+  const table = db.schema
+    .createTable('removals')
+    .addColumn('interaction_id', text, (c) => c.primaryKey())
+    .addColumn('project_id', text, (c) => c.notNull())
+    .addColumn('at', 'bigint', (c) => c.notNull())
+    .addColumn('removed_by', text, (c) => c.notNull())
+    .addColumn('created_at', 'bigint', (c) => c.notNull())
+    .addColumn('events', integer, (c) => c.notNull())
+    .addColumn('files', integer, (c) => c.notNull())
+    .addColumn('file_bytes', integer, (c) => c.notNull())
+  const byAge = db.schema.createIndex('removals_by_age').on('removals').columns(['at', 'interaction_id'])
+  return [table.compile(), byAge.compile(), ...(dialect === 'sqlite' ? [] : wall(db, 'removals', ofProject()))]
 }

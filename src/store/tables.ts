@@ -241,6 +241,19 @@ export interface RateWindowsTable {
   granted: number
 }
 
+/** What was removed; the row outlives the interaction. */
+export interface RemovalsTable {
+  interaction_id: string
+  project_id: string
+  at: number
+  /** A key's id, or `retention`. */
+  removed_by: string
+  created_at: number
+  events: number
+  files: number
+  file_bytes: number
+}
+
 export interface Tables {
   accounts: AccountsTable
   settings: SettingsTable
@@ -264,4 +277,5 @@ export interface Tables {
   webhooks: WebhooksTable
   webhook_deliveries: WebhookDeliveriesTable
   rate_windows: RateWindowsTable
+  removals: RemovalsTable
 }

@@ -138,7 +138,7 @@ async function repeatLater({ scheduler }: Callers, me: Process, once: () => Prom
 }
 
 async function remove(callers: Callers, me: Process, projectId: string, id: string): Promise<void> {
-  await persist(callers, me, `remove ${id}`, isPassing, (engine) => engine.remove(projectId, id))
+  await persist(callers, me, `remove ${id}`, isPassing, (engine) => engine.remove(projectId, id, 'key_simulated'))
 }
 
 /** Agrees, or not, to all that waits for a person; sees it in the database rather than to ask for each. */

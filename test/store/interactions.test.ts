@@ -11,9 +11,10 @@ import {
   listInteractions,
 } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
+import { deleteRemovals, listRemovals } from '../../src/store/removals.ts'
 import { insertTurnStatement, readTurns } from '../../src/store/turns.ts'
 import { onEveryBackend } from './backends.ts'
-import { claimant, countOutcomes, ending, insert, newInteraction, PROJECT, SPEC, times } from './rows.ts'
+import { claimant, countOutcomes, ending, insert, newInteraction, PROJECT, removal, SPEC, times } from './rows.ts'
 
 const HOUR = 3_600_000
 const NEWEST = { labels: {}, order: 'desc' } as const
@@ -154,14 +155,17 @@ onEveryBackend(({ open }) => {
     const tokens = { input: 0, output: 0, cachedInput: 0, reasoning: 0 }
     const turn = { turn: 1, message, finish: 'stop', tokens, atSeq: 1 } as const
     await db.write([id, kept].map((each) => insertTurnStatement(db, each, turn)))
-    expect(await deleteInteraction(db, PROJECT, id)).toBe(false)
+    expect(await deleteInteraction(db, removal(id))).toBe(false)
     await db.write(endFromOutside(db, id, ending(id)))
-    expect(await deleteInteraction(db, 'prj_other', id)).toBe(false)
-    const deleted = await Promise.all(times(10, () => deleteInteraction(db, PROJECT, id)))
+    expect(await deleteInteraction(db, removal(id, 'prj_other'))).toBe(false)
+    const deleted = await Promise.all(times(10, () => deleteInteraction(db, removal(id))))
     expect(deleted.filter(Boolean)).toHaveLength(1)
     expect(await rowsOf(db, id)).toBe(0)
     expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toBeUndefined()
     expect(await rowsOf(db, kept)).toBe(5)
+    expect(await listRemovals(db, 10)).toEqual([removal(id)])
+    await deleteRemovals(db, 2)
+    expect(await listRemovals(db, 10)).toEqual([])
   })
 
   it('those that nobody took in time are starved, those whose end is long ago expired', async () => {

@@ -7,6 +7,7 @@ import type { Claimant } from '../../src/store/claims.ts'
 import { appendStatements, type Ending, type Fence, numberEvents, readEvents } from '../../src/store/events.ts'
 import { type InsertOutcome, insertInteraction, type NewInteraction } from '../../src/store/interactions.ts'
 import type { Database, WriteResult } from '../../src/store/port.ts'
+import type { Removal } from '../../src/store/removals.ts'
 
 export const PROJECT = 'prj_one'
 export const claimant: Claimant = { owner: 'worker', leaseMs: 60_000, runningPerProject: 100 }
@@ -105,4 +106,8 @@ export async function typesOf(db: Database, id: string): Promise<string[]> {
 
 export function times<T>(count: number, make: (i: number) => T): T[] {
   return Array.from({ length: count }, (_, i) => make(i))
+}
+
+export function removal(interactionId: string, projectId = PROJECT): Removal {
+  return { interactionId, projectId, at: 1, removedBy: 'key_1', createdAt: 0, events: 3, files: 2, fileBytes: 10 }
 }

@@ -13,7 +13,7 @@ import type { Database } from '../../src/store/port.ts'
 import { readWebhookLog } from '../../src/store/webhooks.ts'
 import { type Canary, guard, openCanary } from '../egress/canary.ts'
 import { onEveryBackend } from '../store/backends.ts'
-import { ending, newInteraction, PROJECT } from '../store/rows.ts'
+import { ending, newInteraction, PROJECT, removal } from '../store/rows.ts'
 
 const SECRET = 'the server’s own secret, long enough'
 const vault = createVault(SECRET)
@@ -231,7 +231,7 @@ onEveryBackend((backend) => {
     const id = await over(db)
     sender(db, [60_000])
     while (!(await readWebhookLog(db, id))?.deliveries.length) await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(await deleteInteraction(db, PROJECT, id)).toBe(true)
+    expect(await deleteInteraction(db, removal(id))).toBe(true)
     expect(await readWebhookLog(db, id)).toBeUndefined()
   })
 })

@@ -1,0 +1,60 @@
+/** What was removed, by whom and when: the record that outlives an interaction with its events and files. */
+import type { Database, Statement } from './port.ts'
+
+export interface Removal {
+  readonly interactionId: string
+  readonly projectId: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** The id of the caller's key; `retention`: its time was over. */
+  readonly removedBy: string
+  readonly createdAt: number
+  readonly events: number
+  /** Input and output files together. */
+  readonly files: number
+  readonly fileBytes: number
+}
+
+/** For the transaction that removes the interaction. */
+export function removalStatement(db: Database, removal: Removal): Statement {
+  const query = db.query
+    .insertInto('removals')
+    .values({
+      interaction_id: removal.interactionId,
+      project_id: removal.projectId,
+      at: removal.at,
+      removed_by: removal.removedBy,
+      created_at: removal.createdAt,
+      events: removal.events,
+      files: removal.files,
+      file_bytes: removal.fileBytes,
+    })
+    .compile()
+  return { query }
+}
+
+/** The last `limit`, newest first. */
+export async function listRemovals(db: Database, limit: number): Promise<Removal[]> {
+  const rows = await db.query
+    .selectFrom('removals')
+    .selectAll()
+    .orderBy('at', 'desc')
+    .orderBy('interaction_id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    interactionId: row.interaction_id,
+    projectId: row.project_id,
+    at: Number(row.at),
+    removedBy: row.removed_by,
+    createdAt: Number(row.created_at),
+    events: Number(row.events),
+    files: Number(row.files),
+    fileBytes: Number(row.file_bytes),
+  }))
+}
+
+/** Forgets those of before that time, milliseconds since 1970. */
+export async function deleteRemovals(db: Database, before: number): Promise<void> {
+  await db.write([{ query: db.query.deleteFrom('removals').where('at', '<', before).compile() }])
+}
