@@ -105,7 +105,11 @@ export function createCounters(registers: Registry[]): Counters {
     'From asking for a write to its being durable; `undone`: a condition did not hold, so nothing was written',
     'outcome',
   )
-  const batch = histogram(WRITES, 'errand_database_commit_writes', 'Writes that went into one transaction together')
+  const batch = histogram(
+    WRITES,
+    'errand_database_commit_writes',
+    'Writes that went into one transaction together, on SQLite',
+  )
   const webhook = histogram(
     SECONDS,
     'errand_webhook_attempt_duration_seconds',

@@ -18,6 +18,7 @@ import type { Log } from './log.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
+const SAMPLERS = /^(parentbased_)?(always_on|always_off|traceidratio)$/
 const MAX_WAITING_SPANS = 2_048
 const MAX_VALUE_CHARS = 16_384
 const SEND_MS = 5_000
@@ -64,10 +65,9 @@ async function openExporter(env: Env) {
   return new OTLPTraceExporter(options)
 }
 
-/** By the standard names; all of them, within a trace that was begun elsewhere, where there is none or it is not known. */
+/** By the standard names; without one, or with another, the default: all but what a caller’s trace leaves out. */
 function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: arg }: Env): Sampler {
-  const [, parentBased, root = 'always_on'] =
-    /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name ?? '') ?? []
+  const [, parentBased, root] = SAMPLERS.exec(name ?? '') ?? SAMPLERS.exec('parentbased_always_on')!
   const ratio = arg === undefined || Number.isNaN(Number(arg)) ? 1 : Number(arg)
   const sampler =
     root === 'always_off'
@@ -75,7 +75,7 @@ function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: arg }: 
       : root === 'traceidratio'
         ? new TraceIdRatioBasedSampler(ratio)
         : new AlwaysOnSampler()
-  return parentBased || !name ? new ParentBasedSampler({ root: sampler }) : sampler
+  return parentBased ? new ParentBasedSampler({ root: sampler }) : sampler
 }
 
 function complaints(log: Log): (error: unknown) => void {

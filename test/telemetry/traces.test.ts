@@ -1,6 +1,7 @@
 /** Traces as a collector receives them: the tree, the attributes, content only where it was asked for, and no harm where there is no collector. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { openFakeMcp } from '../mcp/fake-mcp.ts'
 import { type Server, type ServerOptions, startServer } from '../support/server.ts'
 import { type Collector, openCollector, type ReceivedSpan } from './collector.ts'
 
@@ -144,7 +145,7 @@ test('a failed run and a cancelled one say so, and the error its kind', async ()
 })
 
 test('a run that another worker takes up stays in its trace', async () => {
-  const first = await start({ ERRAND_LEASE_S: '1' }, { config: { drainS: 0 } })
+  const first = await start({ ERRAND_DRAIN_S: '0' })
   let release = () => {}
   const hold = new Promise<void>((resolve) => {
     release = resolve
@@ -157,7 +158,7 @@ test('a run that another worker takes up stays in its trace', async () => {
   first.process.kill('SIGTERM')
   await new Promise((resolve) => first.process.once('exit', resolve))
   release()
-  const second = await start({ ERRAND_LEASE_S: '1' }, { dataDir, key })
+  const second = await start({}, { dataDir, key })
   await (await second.stream(`/v1beta/interactions/${body.interactionId}:stream`)).all()
   const named = await stopAndRead()
   const runs = named('invoke_agent')
@@ -193,6 +194,33 @@ test('what was said is shown where the standard variable asks for it', async () 
   const [tool] = named('execute_tool code_execution')
   expect(tool!.attributes['gen_ai.tool.call.arguments']).toContain(OUTPUT)
   expect(tool!.attributes['gen_ai.tool.call.result']).toContain(OUTPUT)
+})
+
+test('a secret of the run is left out of what was said', async () => {
+  const token = 'planted-tok-6c9d0f'
+  const mcp = await openFakeMcp()
+  mcp.onCall = ({ headers }) => `you sent ${headers.authorization}`
+  const { post } = await start(
+    { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' },
+    {
+      config: {
+        models: { 'svc-3.5-flash': { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake' } },
+        egress: { allowPrivate: [mcp.address] },
+      },
+    },
+  )
+  const call = { name: 'tracker__say', args: { text: `is it ${token}?` } }
+  provider.when(INSTRUCTION, { toolCalls: [call] }, { text: `It is ${token}.` })
+  const servers = [{ name: 'tracker', url: mcp.url, authentication: token }]
+  await post('/v1beta/interactions', { instruction: INSTRUCTION, mcp: servers })
+  const named = await stopAndRead()
+  await mcp.close()
+  const [tool] = named('execute_tool tracker__say')
+  expect(tool!.attributes['gen_ai.tool.call.arguments']).toBe('{"text":"is it [secret]?"}')
+  expect(tool!.attributes['gen_ai.tool.call.result']).toContain('you sent Bearer [secret]')
+  const [, chat] = named('chat fake')
+  expect(chat!.attributes['gen_ai.output.messages']).toContain('It is [secret].')
+  for (const { body } of collector.requests) expect(body.includes(token)).toBe(false)
 })
 
 test('by default they go as protobuf, with the headers of the standard variable, which no log tells', async () => {
