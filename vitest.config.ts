@@ -34,7 +34,7 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: 'postgres',
-                include: ['test/contract/**/*.test.ts', 'test/mcp/{approvals,secrets}.test.ts', 'test/skills/lasting.test.ts'],
+                include: ['test/contract/**/*.test.ts', 'test/mcp/{approvals,parked,secrets}.test.ts', 'test/skills/lasting.test.ts'],
                 exclude: SAME_ON_EVERY_STORE,
                 globalSetup: 'test/support/postgres.ts',
               },

@@ -7,9 +7,10 @@ import { checkEnded } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
 import { onPostgres } from '../store/backends.ts'
+import { processesWith } from '../support/processes.ts'
 import type { Server } from '../support/server.ts'
 import type { WireEvent } from '../support/sse.ts'
-import { type Nodes, openNodes, processesWith } from './start-nodes.ts'
+import { type Nodes, openNodes } from './start-nodes.ts'
 
 const PATH = '/v1beta/interactions'
 

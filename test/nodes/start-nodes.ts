@@ -1,5 +1,5 @@
 /** Nodes of one Postgres for a test: a process and a data dir each, one file store that all share. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOMY } from '../contract/invariants.ts'
@@ -58,11 +58,4 @@ export function openNodes(provider: FakeProvider, database: string, common: obje
 async function end(node: Server): Promise<void> {
   node.process.kill('SIGCONT')
   if (node.process.exitCode === null && node.process.signalCode === null) await node.stop()
-}
-
-/** The processes of this machine, in sandboxes too, with that in their command line. */
-export async function processesWith(marker: string): Promise<string[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
-  return pids.filter((_, i) => lines[i]!.includes(marker))
 }

@@ -56,6 +56,7 @@ export const ROWS: readonly Row[] = [
     id: 'R7',
     fault: 'a worker’s wall clock an hour ahead or behind',
     pass: 'no lease stolen; deadlines right within 1 s',
+    gap: 'on SQLite the database’s clock is the machine’s own: set back, it keeps the runs of a killed server waiting',
   },
   {
     id: 'R8',
