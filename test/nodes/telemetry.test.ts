@@ -59,7 +59,7 @@ onPostgres('telemetry', (cluster) => {
 
     await nodes.close()
     const [request] = collector.spans.filter(({ name }) => name === 'POST /v1beta/interactions')
-    const [run] = collector.spans.filter(({ name }) => name === 'invoke_agent')
+    const run = collector.spans.findLast(({ name }) => name === 'invoke_agent')
     expect(run).toMatchObject({ traceId: request!.traceId, parentSpanId: request!.spanId })
     expect(run!.attributes['errand.run.epoch']).toBeGreaterThan(1)
     expect(run!.attributes['errand.interaction.status']).toBe('completed')
