@@ -22,6 +22,7 @@ import { createEgress } from './egress/create-egress.ts'
 import { createLibraryFetch } from './egress/library-fetch.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
+import { type Nodes, openNodes } from './engine/nodes.ts'
 import { type EngineOptions, openEngine } from './engine/open-engine.ts'
 import type { EngineParts } from './engine/parts.ts'
 import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
@@ -89,12 +90,12 @@ export interface Errand {
   readonly engine: Engine
   readonly accounts: Accounts
   readonly catalogue: Catalogue
-  readonly sandboxFacts: SandboxFacts
+  /** Its sandboxes, or its workers'; its tools, and what to do about those that it has not. */
+  readonly facts: ServerFacts
   /** What `web_search` asks, or why there is none. */
   readonly search: string
-  /** The tools of the specification that this server has, and what to do about the others. */
-  readonly tools: readonly ToolName[]
-  readonly missingTools: ServerFacts['missingTools']
+  /** On the same Postgres, this one included where it serves. */
+  readonly nodes: ReturnType<Nodes['living']>
   /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
   readonly firstKey: string | undefined
   /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
@@ -139,6 +140,17 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const secret = loadSecret(config.dataDir, config.secret)
   const db = observeWrites(closers.add(await openDatabase(config, log, observe)), observe)
   const wakeups = closers.add(openWakeups(config, log))
+  const owner = newId('req')
+  const nodes =
+    config.databaseUrl === undefined
+      ? undefined
+      : closers.add(
+          await openNodes({
+            db,
+            log,
+            self: mode === 'serve' ? { id: owner, role: config.role, version: VERSION } : undefined,
+          }),
+        )
   const blobs = closers.add(await openBlobs(config.blobs))
   const accounts = openAccounts({ db, secret })
   const vault = createVault(secret)
@@ -149,7 +161,8 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     ),
     openSandboxHost(config, works, log).then(closers.add),
   ])
-  const sandboxFacts = await sandboxes.facts()
+  const ownFacts = await sandboxes.facts()
+  const sandboxFacts = () => (works === 'none' ? nodes?.workersFacts() : undefined) ?? ownFacts
   const egress = createEgress({ ...config.egress, authorities: readAuthorities(config.egress.caFile), log })
   const skills = closers.add(await openSkillRoom(config, db, blobs, mode, log))
   const search = createSearch(config.search, env, egress)
@@ -158,7 +171,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     createSandboxTools(),
     createSkillTools(skills.shelf),
     createWebSearch(search.service),
-    createBrowserTools(browserParts(config, sandboxFacts)),
+    createBrowserTools(() => browserParts(config, sandboxFacts())),
     createMcp({
       servers: config.mcp,
       credentials,
@@ -167,10 +180,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
       env,
     }),
   ]
-  const tools = offeredTools(toolProviders, catalogue)
-  const missingTools = TOOL_NAMES.filter((name) => !tools.includes(name)).map((name) => {
-    return { name, remedy: remedyFor(name, search) }
-  })
+  const facts = describeServer(toolProviders, catalogue, search, config, sandboxFacts)
   const parts: EngineParts = {
     db,
     hub: createHub(wakeups),
@@ -186,7 +196,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     mcpServers: new Set(Object.keys(config.mcp)),
     skills: { lookUp: skills.lookUp, mounts: skills.shelf.mounts },
     limits: config.limits,
-    inside: sandboxFacts.inside,
+    inside: ownFacts.inside,
     now: Date.now,
     log,
     observe,
@@ -195,10 +205,11 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const engine = closers.add(
     openEngine({
       parts,
-      owner: newId('req'),
+      owner,
       slots: config.workerSlots,
       leaseMs: config.leaseS * 1_000,
       works,
+      leads: nodes?.leads,
     }),
   )
   metrics.watch({
@@ -224,13 +235,8 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     agents: createAgentStore({ db, defaultModel: catalogue.defaultName }),
     blobs,
     catalogue,
-    facts: {
-      version: VERSION,
-      sandbox: sandboxFacts,
-      tools,
-      missingTools,
-      search: tools.includes('web_search') ? config.search.provider : undefined,
-    },
+    facts,
+    workers: nodes && (() => nodes.living().filter(({ role }) => role !== 'api').length),
     signer: createSigner({ publicUrl: () => publicUrl, secret }),
     rateLimits: createRateLimits(
       config.limits,
@@ -254,14 +260,14 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
       }),
     )
   }
+  await nodes?.join(ownFacts)
   return {
     engine,
     accounts,
     catalogue,
-    sandboxFacts,
+    facts,
     search: search.description,
-    tools,
-    missingTools,
+    nodes: nodes?.living() ?? [],
     firstKey: mode === 'serve' && config.role !== 'worker' ? await makeFirstKey(accounts) : undefined,
     async listen() {
       await app.listen({ host: config.host, port: config.port })
@@ -278,6 +284,33 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
       // What runs may end, and be followed to its end, before anybody is cut off.
       await engine.close(graceMs)
       await closers.close(0)
+    },
+  }
+}
+
+/** Asked anew each time: what the workers are may change. */
+function describeServer(
+  providers: readonly ToolProvider[],
+  catalogue: Catalogue,
+  search: SearchChoice,
+  config: Config,
+  sandboxFacts: () => SandboxFacts,
+): ServerFacts {
+  const tools = () => offeredTools(providers, catalogue)
+  return {
+    version: VERSION,
+    get sandbox() {
+      return sandboxFacts()
+    },
+    get tools() {
+      return tools()
+    },
+    get missingTools() {
+      const missing = TOOL_NAMES.filter((name) => !tools().includes(name))
+      return missing.map((name) => ({ name, remedy: remedyFor(name, search) }))
+    },
+    get search() {
+      return tools().includes('web_search') ? config.search.provider : undefined
     },
   }
 }

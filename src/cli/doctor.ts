@@ -149,7 +149,8 @@ async function parts(around: Surroundings, config: Config): Promise<[title: stri
     const errand = await startErrand(config, options)
     try {
       return [
-        ['Isolation', isolation(errand.sandboxFacts)],
+        ['Isolation', isolation(errand.facts.sandbox)],
+        ...(errand.nodes.length > 0 ? [['Nodes', nodes(errand)] as [string, Finding[]]] : []),
         ['Files', files(config)],
         ['Models', models(aboutModels(errand.catalogue.describe()), config.demo)],
         ['Tools', tools(errand)],
@@ -192,14 +193,23 @@ function models(about: ReturnType<typeof aboutModels>, demo: boolean): Finding[]
   ]
 }
 
-function tools({ tools: available, missingTools, search, sandboxFacts }: Errand): Finding[] {
+/** Of the same Postgres. */
+function nodes({ nodes }: Errand): Finding[] {
+  return nodes.map(({ role, version, startedAt }) => {
+    const text = `A node with the role ${role}, up since ${new Date(startedAt).toISOString()}`
+    return version === VERSION ? ok(text) : warn(`${text}, of another version: ${version}`)
+  })
+}
+
+function tools({ facts, search }: Errand): Finding[] {
+  const { tools: available, missingTools, sandbox } = facts
   return [
     ok(`Available: ${available.join(', ')}`),
     ...missingTools.map(({ name, remedy }) =>
       warn(`Not available: ${name}; a run that names it gets a warning. ${remedy}`),
     ),
     ...(available.includes('web_search') ? [ok(`Web search: ${search}`)] : []),
-    ...(sandboxFacts.browser === undefined ? [] : [ok(`Browser: ${sandboxFacts.browser}`)]),
-    ok(`Inside a sandbox: ${sandboxFacts.inside}`),
+    ...(sandbox.browser === undefined ? [] : [ok(`Browser: ${sandbox.browser}`)]),
+    ok(`Inside a sandbox: ${sandbox.inside}`),
   ]
 }

@@ -63,7 +63,7 @@ type Row = readonly [name: string, text: string]
 function banner(around: Surroundings, errand: Errand, config: Config, url: string): string {
   const bold = (text: string) => paint(around.out, 'bold', text)
   const yellow = (text: string) => paint(around.out, 'yellow', text)
-  const { driver, enforced, notEnforced } = errand.sandboxFacts
+  const { driver, enforced, notEnforced } = errand.facts.sandbox
   const [answers, works] = [config.role !== 'worker', config.role !== 'api']
   const rows: Row[] = [
     ...rowsOf('role', config.role === 'all' ? [] : [ROLES[config.role]]),
@@ -77,7 +77,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
       'sandbox',
       works ? [`${driver}; enforced: ${enforced.map(topic).join(', ')} (script/errand doctor tells more)`] : [],
     ),
-    ...rowsOf('web search', errand.tools.includes('web_search') ? [errand.search] : []),
+    ...rowsOf('web search', errand.facts.tools.includes('web_search') ? [errand.search] : []),
     ...rowsOf('not enforced', notEnforced.map(yellow)),
     ['data', config.databaseUrl === undefined ? config.dataDir : `in Postgres; this node’s own in ${config.dataDir}`],
     ...rowsOf('files', config.blobs.kind === 's3' ? [describeBlobs(config.blobs)] : []),

@@ -34,6 +34,8 @@ export interface EngineOptions {
   readonly leaseMs: number
   /** `all`: accepts and works; `own`: works on what it accepted alone (a one-shot beside a server); `none`: only accepts. */
   readonly works: 'all' | 'own' | 'none'
+  /** Whether this process sees to what one of all on the database is enough for. */
+  readonly leads?: () => boolean
 }
 
 export function openEngine({
@@ -42,12 +44,13 @@ export function openEngine({
   slots,
   leaseMs,
   works,
+  leads = () => true,
 }: EngineOptions): Engine & { readonly running: number } {
   const { db, hub } = parts
   const pollMs = Math.min(1_000, leaseMs / 3)
   const worker =
     works === 'none' ? undefined : openWorker({ parts, owner, slots, leaseMs, pollMs, claims: works === 'all' })
-  const reaper = works === 'own' ? undefined : openReaper({ parts, owner, remove })
+  const reaper = works === 'own' ? undefined : openReaper({ parts, owner, leads, remove })
   let closing: Promise<void> | undefined
   worker?.wake()
 

@@ -25,6 +25,8 @@ export interface ReaperOptions {
   readonly parts: EngineParts
   /** Names this process among all that work on the database. */
   readonly owner: string
+  /** Whether what one process of all is enough for is this one's. */
+  readonly leads: () => boolean
   readonly remove: (projectId: string, interactionId: string, by: string) => Promise<void>
 }
 
@@ -32,7 +34,7 @@ export interface Reaper {
   close(): Promise<void>
 }
 
-export function openReaper({ parts, owner, remove }: ReaperOptions): Reaper {
+export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reaper {
   let closed = false
   let busy: Promise<void> = Promise.resolve()
   // The queue is looked at often where waiting is bounded shortly.
@@ -77,6 +79,7 @@ export function openReaper({ parts, owner, remove }: ReaperOptions): Reaper {
 
   /** Files of a request that was never stored, or of an interaction that was removed while the server died. */
   async function removeOrphanFiles(): Promise<void> {
+    if (!leads()) return
     const before = parts.now() - ORPHAN_MS
     let batch: string[] = []
     async function removeUnknown(): Promise<void> {
@@ -93,6 +96,7 @@ export function openReaper({ parts, owner, remove }: ReaperOptions): Reaper {
   }
 
   async function removeExpired(): Promise<void> {
+    if (!leads()) return
     for (;;) {
       const expired = await findExpired(parts.db, parts.limits.retentionDays * DAY_MS, BATCH)
       let removed = 0

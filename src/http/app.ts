@@ -47,6 +47,7 @@ export interface AppDeps
     | 'signer'
     | 'rateLimits'
     | 'facts'
+    | 'workers'
     | 'observe'
   > {
   readonly config: Config

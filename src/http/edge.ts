@@ -24,6 +24,8 @@ export interface Edge {
   readonly rateLimits: RateLimits
   readonly limits: Limits
   readonly facts: ServerFacts
+  /** How many nodes work on interactions; undefined where there is but this one. */
+  readonly workers?: () => number
   /** Those that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
   readonly log: FastifyBaseLogger

@@ -5,7 +5,7 @@ import { ErrandError } from '../domain/errors.ts'
 import type { Edge } from './edge.ts'
 import { open } from './route-docs.ts'
 
-export function healthRoutes(app: FastifyInstance, { engine, closing }: Edge): void {
+export function healthRoutes(app: FastifyInstance, { engine, closing, workers }: Edge): void {
   app.get(
     '/healthz',
     {
@@ -30,14 +30,20 @@ export function healthRoutes(app: FastifyInstance, { engine, closing }: Edge): v
         tag: 'Server',
         summary: 'Can it take work?',
         description: '503 with the reason while it can’t.',
-        answer: z.object({ status: z.literal('ready') }),
+        answer: z.object({
+          status: z.literal('ready'),
+          workers: z.int().min(0).optional().meta({
+            description:
+              'Of several nodes on one Postgres: those that work on interactions. Without any, what is sent waits.',
+          }),
+        }),
         errors: ['unavailable'],
       }),
     },
     async () => {
       const ready = closing.aborted ? 'The server is closing.' : await engine.ready()
       if (ready !== true) throw new ErrandError('unavailable', ready)
-      return { status: 'ready' }
+      return { status: 'ready', workers: workers?.() }
     },
   )
 }

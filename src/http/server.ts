@@ -15,7 +15,7 @@ export function serverRoutes(app: FastifyInstance, { documented, facts, catalogu
         headers: z.object(headers.revision),
         summary: 'What this server is',
         description:
-          'Its version; what its sandboxes enforce on this host and what they do not; its models, tools and limits. As found when it started.',
+          'Its version; what its sandboxes enforce on this host and what they do not; its models, tools and limits. As found when it started, on its workers where it has no sandboxes of its own.',
         answer: documented.schemas.server,
       }),
     },

@@ -28,6 +28,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0010-row-security', statements: rowSecurity },
   { name: '0011-rate-windows', statements: rateWindows },
   { name: '0012-removals', statements: removals },
+  { name: '0013-nodes', statements: nodes },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -389,4 +390,21 @@ function removals(db: Kysely<Tables>, dialect: Dialect): Query[] {
     .addColumn('file_bytes', integer, (c) => c.notNull())
   const byAge = db.schema.createIndex('removals_by_age').on('removals').columns(['at', 'interaction_id'])
   return [table.compile(), byAge.compile(), ...(dialect === 'sqlite' ? [] : wall(db, 'removals', ofProject()))]
+}
+
+/** The processes on the database, where several may be. */
+function nodes({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  if (dialect === 'sqlite') return []
+  const { text } = columnTypes(dialect)
+  return [
+    schema
+      .createTable('nodes')
+      .addColumn('id', text, (c) => c.primaryKey())
+      .addColumn('role', text, (c) => c.notNull())
+      .addColumn('version', text, (c) => c.notNull())
+      .addColumn('started_at', 'bigint', (c) => c.notNull())
+      .addColumn('seen_at', 'bigint', (c) => c.notNull())
+      .addColumn('facts', text, (c) => c.notNull())
+      .compile(),
+  ]
 }

@@ -254,7 +254,20 @@ export interface RemovalsTable {
   file_bytes: number
 }
 
+/** A process on this database; on Postgres alone. */
+export interface NodesTable {
+  id: string
+  role: string
+  version: string
+  started_at: number
+  /** Database clock. */
+  seen_at: number
+  /** JSON: what its sandboxes are. */
+  facts: string
+}
+
 export interface Tables {
+  nodes: NodesTable
   accounts: AccountsTable
   settings: SettingsTable
   projects: ProjectsTable

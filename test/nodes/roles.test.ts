@@ -31,6 +31,27 @@ onPostgres('roles', (cluster) => {
     expect(worker.output()).not.toContain(api.key)
   })
 
+  test('an api tells what its workers are, and how many there are', async () => {
+    const api = await nodes.start('api')
+    const about = async () => (await api.get('/v1beta/server')).body
+    expect(await about()).toMatchObject({
+      sandbox: { enforced: [] },
+      tools: { available: ['code_execution', 'file_read', 'file_write'] },
+    })
+    expect((await api.get('/readyz')).body).toEqual({ status: 'ready', workers: 0 })
+    // What a worker finds on its machine is what runs have.
+    const worker = await nodes.start('worker')
+    await expect.poll(async () => (await api.get('/readyz')).body.workers, { timeout: 30_000 }).toBe(1)
+    const { sandbox, tools } = await about()
+    expect(sandbox.enforced).not.toEqual([])
+    expect(tools.available.includes('browser')).toBe(sandbox.browser)
+    const doctor = await api.errand(['doctor'])
+    expect(doctor.stdout).toContain('A node with the role worker')
+    expect(await worker.stop()).toBe(0)
+    await expect.poll(async () => (await api.get('/readyz')).body.workers, { timeout: 30_000 }).toBe(0)
+    expect((await about()).sandbox.enforced).not.toEqual([])
+  })
+
   test('a worker tells its health, and nothing to callers', async () => {
     const api = await nodes.start('api')
     const worker = await nodes.start('worker', { env: { ERRAND_METRICS_KEY: '0123456789abcdef' } })

@@ -6,7 +6,7 @@ import { openPostgres } from '../../src/store/postgres.ts'
 import { closingAfterEach, onPostgres, quiet } from './backends.ts'
 
 /** Tables without a row of any project. Every other one must be behind the wall. */
-const SHARED = ['accounts', 'migrations', 'settings']
+const SHARED = ['accounts', 'migrations', 'nodes', 'settings']
 const [MINE, THEIRS] = ['prj_mine', 'prj_theirs']
 
 type Row = Readonly<Record<string, unknown>>
