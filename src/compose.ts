@@ -156,9 +156,15 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const vault = createVault(secret)
   const credentials = createCredentials({ db, vault })
   const [catalogue, sandboxes] = await Promise.all([
-    openCatalogue({ ...config, ownSearch: config.search.provider === 'model', env, log, observe, demoEntry }).then(
-      closers.add,
-    ),
+    openCatalogue({
+      ...config,
+      ownSearch: config.search.provider === 'model',
+      calls: works !== 'none',
+      env,
+      log,
+      observe,
+      demoEntry,
+    }).then(closers.add),
     openSandboxHost(config, works, log).then(closers.add),
   ])
   const ownFacts = await sandboxes.facts()

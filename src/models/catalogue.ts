@@ -24,6 +24,8 @@ export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel'
   /** Whether models are to search the web by their provider's own means, where it has some. */
   readonly ownSearch?: boolean
   readonly env: Env
+  /** False: other nodes call the models of errand.yaml, and have their keys. Default true. */
+  readonly calls?: boolean
   /** The demo model's own entry, under any name. */
   readonly demoEntry: (name: string) => CatalogueEntry
   /** pino's, or any with its shape. */
@@ -143,7 +145,7 @@ function configuredEntry(name: string, config: ModelConfig, source: string, room
     const open = async () => guardModel(await opening(), breaker)
     return { ...toEntry(description, open), health: breaker.health }
   }
-  return toEntry({ ...description, unavailable: opening }, refuse)
+  return toEntry(room.calls === false ? description : { ...description, unavailable: opening }, refuse)
 }
 
 function breakerOf({ provider, baseUrl, apiKeyEnv }: ModelConfig, { breakers, log }: Room): Breaker {

@@ -99,6 +99,17 @@ onPostgres('across nodes', (cluster) => {
     await gone('orphan-step')
   })
 
+  test('a key that one node revokes is dead on the others, and so is a switch', async () => {
+    const made = await a.errand(['keys', 'create', '--name', 'short-lived'])
+    const header = { 'x-svc-api-key': made.stdout.trim() }
+    expect((await b.get(PATH, header)).status).toBe(200)
+    expect((await b.errand(['settings', 'set', 'experimental.managedAgents', 'off'])).code).toBe(0)
+    for (const node of [a, b]) expect((await node.get(PATH, header)).status).toBe(403)
+    expect((await b.errand(['settings', 'set', 'experimental.managedAgents', 'on'])).code).toBe(0)
+    expect((await a.errand(['keys', 'revoke', made.stderr.split(' ')[0]!])).code).toBe(0)
+    for (const node of [b, a]) expect((await node.get(PATH, header)).status).toBe(401)
+  })
+
   test('a decision on one node lets the run on another go on', async () => {
     mcp.tools = [{ name: 'remove' }]
     await nodes.start('worker')

@@ -17,9 +17,11 @@ onPostgres('roles', (cluster) => {
   afterEach(() => nodes.close())
 
   test('an api answers callers without a sandbox host, and a worker does the work', async () => {
-    // No bubblewrap, no Python: nothing on the api's PATH.
-    const api = await nodes.start('api', { env: { PATH: '/nowhere' } })
-    const worker = await nodes.start('worker')
+    const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake', apiKeyEnv: 'MODEL_KEY' }
+    const config = { models: { 'svc-3.5-flash': model } }
+    // No bubblewrap, no Python: nothing on the api's PATH. Nor the model's key.
+    const api = await nodes.start('api', { config, env: { PATH: '/nowhere' } })
+    const worker = await nodes.start('worker', { config, env: { MODEL_KEY: 'key-of-the-model' } })
     provider.when(
       '[add]',
       { toolCalls: [{ name: 'code_execution', args: { code: 'print(17 * 23)' } }] },
