@@ -39,6 +39,7 @@ import type { Catalogue } from './models/port.ts'
 import { createSandboxesElsewhere } from './sandbox/elsewhere.ts'
 import { observeSandboxes } from './sandbox/observed.ts'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
+import { loadPlace } from './sandbox/place.ts'
 import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
 import { createSearch, type SearchChoice } from './search/create-search.ts'
 import { openSkills } from './skills/open-skills.ts'
@@ -140,7 +141,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const secret = loadSecret(config.dataDir, config.secret)
   const db = observeWrites(closers.add(await openDatabase(config, log, observe)), observe)
   const wakeups = closers.add(openWakeups(config, log))
-  const owner = newId('req')
+  const owner = `${loadPlace(config.dataDir)}.${newId('req')}`
   const nodes =
     config.databaseUrl === undefined
       ? undefined

@@ -1,31 +1,30 @@
 /**
  * What a run leaves on a node that does not work on it any more: its sandboxes there, which nobody else can end.
  *
- * Nodes on one Postgres have each their own sandboxes. Processes on one SQLite share a data directory and its sandbox host, so
- * whoever goes on with a run finds them, and they are left where it is not over.
+ * Sandboxes belong to a data directory. Processes on one SQLite share that, and so does a node with the one that it is
+ * started again after: whoever goes on with the run finds them there, and they are left. Of Postgres' other nodes none does.
  */
-import { type Holder, letGo, readHolder } from '../store/claims.ts'
+
+import { placeOf } from '../sandbox/place.ts'
+import { letGo, readHolder } from '../store/claims.ts'
 import type { EngineParts } from './parts.ts'
 
 export type LeftoverParts = Pick<EngineParts, 'db' | 'hub' | 'sandboxes' | 'log'>
 
 /**
- * Ends this node's sandboxes of an interaction, unless they may still be of use here: it is not over, and no other node has
- * it. Where it was ended from outside, whoever waits for that hears that nothing is left here.
+ * Ends the sandboxes that an interaction has here, unless they may still be of use: it is not over, and nobody elsewhere
+ * has it. Where it was ended from outside, whoever waits for that hears that nothing is left here. `owner`: this process.
  */
 export async function endLeftover(parts: LeftoverParts, owner: string, id: string): Promise<void> {
   const { db, hub, sandboxes, log } = parts
   const holder = await readHolder(db, id)
-  if (holder?.status === 'running' && !(db.dialect === 'postgres' && isAnothers(holder, owner))) return
+  const isHere = holder?.owner != null && placeOf(holder.owner) === placeOf(owner)
+  if (holder?.status === 'running' && (isHere || !holder.held)) return
   log.info({ interactionId: id }, 'ending what is left here of a run')
   await sandboxes.destroy(id)
-  if (holder?.owner !== owner) return
-  await letGo(db, owner, id)
+  if (!isHere) return
+  await letGo(db, holder.owner!, id)
   hub.publish(id, [])
-}
-
-function isAnothers({ held, owner: by }: Holder, owner: string): boolean {
-  return held && by !== owner
 }
 
 /** How often the holder is looked at without a hint, milliseconds. */

@@ -1,4 +1,5 @@
 /** Who else is on this database: this node's sign of life, and what is known of the others. */
+import { placeOf } from '../sandbox/place.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
 import { lastSign, readNodes, type StoredNode, signOfLife } from '../store/nodes.ts'
 import type { Database } from '../store/port.ts'
@@ -34,7 +35,8 @@ export async function openNodes({ db, log, self }: NodesOptions): Promise<Nodes>
   let timer: NodeJS.Timeout | undefined
 
   async function look(): Promise<void> {
-    known = await readNodes(db)
+    // One that was here before is dead, whenever it was seen.
+    known = (await readNodes(db)).filter(({ id }) => id === self?.id || !self || placeOf(id) !== placeOf(self.id))
     const worker = known.find(({ role }) => role !== 'api')
     workersFacts = worker && (JSON.parse(worker.facts) as SandboxFacts)
   }

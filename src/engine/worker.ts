@@ -36,7 +36,7 @@ const LAST_MOMENT_MS = 500
 
 export interface WorkerOptions {
   readonly parts: EngineParts
-  /** Names this process among all that work on the database. */
+  /** Names this process among all that work on the database, as `place.process`: see sandbox/place.ts. */
   readonly owner: string
   readonly slots: number
   readonly leaseMs: number

@@ -13,13 +13,13 @@ import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../telemetry/log.ts'
+import { connectionOptions } from './postgres-pool.ts'
 import type { Wakeups } from './wakeups.ts'
 
 const CHANNEL = 'errand'
 const PAUSE_MS = 20
 /** Postgres takes 8,000 bytes. */
 const MAX_PAYLOAD = 7_000
-const CONNECT_TIMEOUT_MS = 10_000
 const ECHO_EVERY_MS = 30_000
 const ECHO_WITHIN_MS = 10_000
 const FIRST_RETRY_MS = 100
@@ -60,11 +60,9 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
     const stop = () => broken.resolve(undefined)
     closing.signal.addEventListener('abort', stop)
     const opened = new pg.Client({
-      connectionString: url,
+      ...connectionOptions(url),
       stream: () => socket,
       application_name: 'errand wake-ups',
-      keepAlive: true,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     })
     let onEcho = () => {}
     opened.on('error', broken.resolve).on('end', () => broken.resolve(new Error('the connection was closed')))

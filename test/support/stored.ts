@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
+import { PROJECT_SETTING, SERVER } from '../../src/store/row-security.ts'
 
 export type StoredRow = Record<string, unknown>
 
@@ -41,6 +42,8 @@ function inPostgres(url: string): Stored {
     const client = new pg.Client({ connectionString: url, types: types as typeof pg.types })
     await client.connect()
     try {
+      // As the server itself, which sees the rows of all projects.
+      await client.query(`set ${PROJECT_SETTING} = '${SERVER}'`)
       let place = 0
       return (
         await client.query(
