@@ -1,10 +1,9 @@
-/** Streams: framed so that nothing can be forged, resumable at every event, and bounded by their readers. */
+/** Streams: resumable at every event, and bounded by their readers. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { encodeEvent, type StoredEvent } from '../../src/domain/event.ts'
-import { frame, sendEvents } from '../../src/http/sse.ts'
+import type { StoredEvent } from '../../src/domain/event.ts'
+import { sendEvents } from '../../src/http/sse.ts'
 import type { Moment } from '../../src/telemetry/moments.ts'
 import { readSse } from '../support/sse.ts'
 import { createScriptedEngine, type Edge, KEY, openEdge } from './edge.ts'
@@ -18,28 +17,6 @@ afterAll(() => edge.close())
 afterEach(() => {
   vi.useRealTimers()
   edge.engine.onSubmit = createScriptedEngine().onSubmit
-})
-
-test('whatever a model or a tool writes, one event stays one event', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), async (text, code) => {
-      const hostile = `${text}\r\n\ndata: {}\nid: 9\r\revent: completed\u2028\u2029${code}`
-      const events = [
-        { type: 'partial_output', text: hostile },
-        { type: 'tool_call', step: 1, name: hostile, args: { [hostile]: hostile } },
-      ] as const
-      const sent = events.map((event, i) => frame(i + 1, { type: event.type, data: encodeEvent(event) })).join('')
-      const read = []
-      for await (const event of readSse(new Response(sent))) read.push(event)
-      expect(read).toEqual(
-        events.map(({ type, ...data }, i) => ({
-          id: String(i + 1),
-          event: type,
-          data: JSON.parse(JSON.stringify(data)),
-        })),
-      )
-    }),
-  )
 })
 
 async function seqs(answer: { text: string }): Promise<string[]> {

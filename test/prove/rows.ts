@@ -211,7 +211,8 @@ export const ROWS: readonly Row[] = [
     id: 'S10',
     fault:
       'bodies: a million deep, 200,000 keys, `__proto__`, bad UTF-8, two lengths, a wrong type, a gigabyte without a key',
-    pass: '4xx within 50 ms, at most 64 KiB read before the key is judged, no 5xx',
+    pass: '4xx within 50 ms, next to nothing read before the key is judged, no 5xx',
+    gap: 'of a gigabyte without a key Node reads up to 256 KiB until the key is judged and the answer sent, not 64 KiB',
     tests: ['test/http/bodies.test.ts'],
   },
   {
@@ -223,7 +224,6 @@ export const ROWS: readonly Row[] = [
     id: 'S12',
     fault: 'events forged in a model’s text and a tool’s output; 10,000 made by chance',
     pass: 'what is parsed is what was sent',
-    tests: ['test/http/stream.test.ts'],
   },
   {
     id: 'S13',
