@@ -4,7 +4,7 @@ import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
 import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { type Claim, type Claimant, claimNewQuery, findClaim, toClaim } from './claims.ts'
-import { fromNow } from './clock.ts'
+import { databaseNow, fromNow } from './clock.ts'
 import { insertEvents } from './events.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
@@ -24,6 +24,10 @@ export interface NewInteraction {
   readonly spec: RunSpec
   readonly labels: Readonly<Record<string, string>>
   readonly events: readonly StoredEvent[]
+  /**
+   * Of its first events and its idempotency key, by the clock of who accepts it. The row's own is the database's: how long
+   * it has waited must not hang on whose clock goes wrong.
+   */
   readonly createdAt: number
   /** `notBefore`: an older row under this key is forgotten. Milliseconds since 1970. */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string; readonly notBefore: number }
@@ -97,7 +101,7 @@ const insertRowOf = (agent: 'of an agent' | 'of none') =>
   fixedQuery(
     (
       db,
-      row: Pick<InteractionsTable, 'id' | 'project_id' | 'key_id' | 'agent_id' | 'created_at' | 'last_seq'> & {
+      row: Pick<InteractionsTable, 'id' | 'project_id' | 'key_id' | 'agent_id' | 'last_seq'> & {
         most: number
       },
     ) => {
@@ -110,7 +114,6 @@ const insertRowOf = (agent: 'of an agent' | 'of none') =>
         id: row.id,
         project_id: row.project_id,
         key_id: row.key_id,
-        created_at: row.created_at,
         last_seq: row.last_seq,
       }
       const columns: Record<string, RawBuilder<unknown>> = {
@@ -119,6 +122,7 @@ const insertRowOf = (agent: 'of an agent' | 'of none') =>
         agent_id: agent === 'of none' ? sql.lit(null) : sql.val(row.agent_id),
         status: sql.lit('running'),
         stage: sql.lit('queued'),
+        created_at: databaseNow(db.dialect),
         ...Object.fromEntries(['epoch', 'attempts', 'lease_until'].map((column) => [column, sql.lit(0)])),
       }
       const names = Object.keys(columns) as (keyof InteractionsTable)[]
@@ -133,14 +137,13 @@ const insertRowOfAgent = insertRowOf('of an agent')
 const insertRowOfNone = insertRowOf('of none')
 
 function insertRow(db: Database, interaction: NewInteraction) {
-  const { id, spec, createdAt } = interaction
+  const { id, spec } = interaction
   const insert = spec.agentId === undefined ? insertRowOfNone : insertRowOfAgent
   return insert(db, {
     id,
     project_id: interaction.projectId,
     key_id: interaction.keyId,
     agent_id: spec.agentId ?? null,
-    created_at: createdAt,
     last_seq: interaction.events.length,
     most: interaction.queuedPerProject + interaction.runningPerProject,
   })

@@ -14,7 +14,18 @@ import type { Database } from '../../src/store/port.ts'
 import { deleteRemovals, listRemovals } from '../../src/store/removals.ts'
 import { insertTurnStatement, readTurns } from '../../src/store/turns.ts'
 import { onEveryBackend } from './backends.ts'
-import { claimant, countOutcomes, ending, insert, newInteraction, PROJECT, removal, SPEC, times } from './rows.ts'
+import {
+  backdate,
+  claimant,
+  countOutcomes,
+  ending,
+  insert,
+  newInteraction,
+  PROJECT,
+  removal,
+  SPEC,
+  times,
+} from './rows.ts'
 
 const HOUR = 3_600_000
 const NEWEST = { labels: {}, order: 'desc' } as const
@@ -23,8 +34,9 @@ onEveryBackend(({ open }) => {
   it('what was inserted is found as it was, within its project', async () => {
     const db = await open()
     const labels = { team: 'ü 🙂', constructor: '' }
-    const interaction = newInteraction({ labels, createdAt: 1_700_000_000_123 })
+    const interaction = newInteraction({ labels })
     expect(await insertInteraction(db, interaction, undefined)).toEqual({ outcome: 'accepted', claim: undefined })
+    await backdate(db, interaction.id, 1_700_000_000_123)
     const found = await findInteraction(db, interaction.id, PROJECT)
     expect(found).toEqual({
       id: interaction.id,
@@ -173,8 +185,9 @@ onEveryBackend(({ open }) => {
     const createdAt = Date.now() - HOUR
     const waiting = await insert(db, { createdAt })
     await insert(db)
-    const taken = newInteraction({ createdAt, projectId: 'prj_taken' })
+    const taken = newInteraction({ projectId: 'prj_taken' })
     expect(await insertInteraction(db, taken, claimant)).toMatchObject({ claim: { id: taken.id } })
+    await backdate(db, taken.id, createdAt)
     // Settings in seconds and days need not be whole numbers of milliseconds.
     expect(await findStarved(db, HOUR / 2 + 0.5)).toEqual([{ id: waiting, epoch: 0, createdAt }])
     expect(await findStarved(db, 2 * HOUR)).toEqual([])

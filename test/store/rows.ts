@@ -60,12 +60,19 @@ export function newInteraction(changes: Partial<NewInteraction> = {}): NewIntera
   }
 }
 
-/** Its id. */
+/** Its id. With `createdAt`, it is of that age. */
 export async function insert(db: Database, changes: Partial<NewInteraction> = {}): Promise<string> {
   const interaction = newInteraction(changes)
   const { outcome } = await insertInteraction(db, interaction, undefined)
   if (outcome !== 'accepted') throw new Error(outcome)
+  if (changes.createdAt !== undefined) await backdate(db, interaction.id, changes.createdAt)
   return interaction.id
+}
+
+/** The database says itself when it was inserted. */
+export async function backdate(db: Database, id: string, createdAt: number): Promise<void> {
+  const query = db.query.updateTable('interactions').set({ created_at: createdAt }).where('id', '=', id)
+  await db.write([{ query: query.compile(), rows: 1 }])
 }
 
 /** Inserted and claimed in one, with what its writer must hold. */
