@@ -44,9 +44,10 @@ export async function settle(
     // The files stand in the store before the sandbox goes: a crash in between loses nothing.
     await recorder.flush()
     parts.onPoint?.('files-stored')
-    await workspace.destroy()
-    parts.onPoint?.('sandbox-gone')
   }
+  // Also where none was opened here: the worker before may have made one that the log does not tell of.
+  await workspace.destroy()
+  parts.onPoint?.('sandbox-gone')
   const usage = meter.usage()
   await recorder.end({ ...outcome, usage, events: terminalEvents(claim.id, outcome, usage) })
   const { status, stopReason, error } = outcome
