@@ -7,6 +7,7 @@ import type { ContactKind } from '../domain/contact.ts'
 import { newId } from '../domain/ids.ts'
 import { type Contact, EgressError } from '../egress/port.ts'
 import { countAudit, insertAudit, recountAudit } from '../store/audit.ts'
+import { OUTAGE_MS, patiently } from '../store/patience.ts'
 import type { EngineParts } from './parts.ts'
 
 /** Contacts with one place that are so near each other are one entry. */
@@ -41,7 +42,7 @@ export function createAuditor(
 
   /** How many there are with this one; what earlier workers wrote counts too. */
   async function next(): Promise<number> {
-    const counted = (entries ?? countAudit(db, interactionId)).then((count) => count + 1)
+    const counted = (entries ?? patiently(OUTAGE_MS, () => countAudit(db, interactionId))).then((count) => count + 1)
     entries = counted
     // Out of reach now, not for ever: the next contact counts anew.
     counted.catch(() => {
@@ -52,7 +53,8 @@ export function createAuditor(
 
   async function store(id: string, at: number, kind: ContactKind, contact: Contact): Promise<void> {
     const number = await next()
-    if (number <= MAX_ENTRIES) return insertAudit(db, interactionId, { id, at, kind, ...contact })
+    if (number <= MAX_ENTRIES)
+      return patiently(OUTAGE_MS, () => insertAudit(db, interactionId, { id, at, kind, ...contact }))
     if (number === MAX_ENTRIES + 1) {
       await insertAudit(db, interactionId, { id, at, kind, host: '*', port: 0, outcome: 'refused' })
     }

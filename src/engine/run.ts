@@ -11,7 +11,7 @@ import type { RunSpec } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { type Claim, MAX_ATTEMPTS } from '../store/claims.ts'
 import { outputsTaken, readEvents } from '../store/events.ts'
-import { patiently } from '../store/patience.ts'
+import { OUTAGE_MS, patiently } from '../store/patience.ts'
 import { readTurns, type Turn } from '../store/turns.ts'
 import { logWith } from '../telemetry/log.ts'
 import type { LeavingCause } from '../telemetry/moments.ts'
@@ -31,8 +31,6 @@ import { work } from './work.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
 
 const ALL_EVENTS = 1_000_000
-/** A run that is taken up waits so long for a database that is away. Shorter than a lease. */
-const OUTAGE_MS = 20_000
 
 export interface Run {
   readonly id: string

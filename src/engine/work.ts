@@ -5,6 +5,7 @@ import type { RunSpec } from '../domain/interaction.ts'
 import type { Catalogue, CatalogueEntry, ModelDescription } from '../models/port.ts'
 import { SandboxError } from '../sandbox/port.ts'
 import type { Claim } from '../store/claims.ts'
+import { OUTAGE_MS, patiently } from '../store/patience.ts'
 import type { RunScope } from '../tools/port.ts'
 import type { Auditor } from './auditor.ts'
 import { fetchLinkedFiles } from './linked-files.ts'
@@ -53,7 +54,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
   try {
     const files = { ...claim, onConnect: run.audit('file') }
     const spec = await fetchLinkedFiles(parts, files, accepted, recorder, restored.stage, signal)
-    const opening = await openingMessages(parts, spec, entry)
+    const opening = await patiently(OUTAGE_MS, () => openingMessages(parts, spec, entry), signal)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry), redactor)
     let step = restored.lastStep
