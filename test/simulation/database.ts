@@ -66,12 +66,22 @@ export type Tamper = (sql: string, parameters: readonly unknown[]) => Query
 
 export interface WorldDatabaseOptions {
   readonly scheduler: Scheduler
+  /** As the engine sees it: nodes that have each their own sandboxes are on Postgres. */
+  readonly dialect: Database['dialect']
   /** Told of each transaction that was made. */
   readonly onCommit: (by: Process, seen: readonly Witnessed[]) => void
   readonly tamper?: Tamper
 }
 
 const ROW = ['id', 'project_id', 'status', 'stage', 'epoch', 'lease_owner', 'lease_until', 'last_seq']
+
+/** What Postgres is told in other words than SQLite; its locks are nothing where there is one writer. */
+const IN_SQLITE: readonly (readonly [postgres: string, sqlite: string])[] = [
+  ['(extract(epoch from clock_timestamp()) * 1000)::bigint', "cast(unixepoch('subsec') * 1000 as integer)"],
+  [' for update skip locked', ''],
+  ['pg_advisory_xact_lock(?, hashtext(?))', 'coalesce(?, ?)'],
+  ['select jsonb_array_elements_text(?::jsonb)', 'select value from json_each(?)'],
+]
 
 /** One for all worlds: opening and migrating one costs more than most worlds. */
 const file = openFile()
@@ -114,10 +124,11 @@ function toRow([id, projectId, status, stage, epoch, owner, leaseUntil, lastSeq]
 }
 
 /** Empties what the world before left. */
-export function openWorldDatabase({ scheduler, onCommit, tamper }: WorldDatabaseOptions): WorldDatabase {
+export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: WorldDatabaseOptions): WorldDatabase {
   const { db, clock, seen, runBatch, tables } = file
   const server: Process = { name: 'database', state: 'running', skewMs: 0 }
   const prepared = new Map<string, StatementSync>()
+  const translated = new Map<string, string>()
   clock.now = () => scheduler.now
   for (const table of tables) db.exec(`delete from "${table}"`)
   seen.length = 0
@@ -128,10 +139,17 @@ export function openWorldDatabase({ scheduler, onCommit, tamper }: WorldDatabase
     return statement.all(...parameters)
   }
 
+  /** What arrives of a statement. */
+  function received({ sql, parameters }: Query): Query {
+    const known = translated.get(sql) ?? IN_SQLITE.reduce((text, [said, meant]) => text.replaceAll(said, meant), sql)
+    translated.set(sql, known)
+    return tamper?.(known, parameters) ?? { sql: known, parameters }
+  }
+
   function commit(by: Process, statements: readonly Statement[]): WriteResult {
-    const write: BatchRequest[number] = statements.map(({ query: { sql, parameters }, rows }) => {
-      const sent = tamper?.(sql, parameters) ?? { sql, parameters }
-      return [sent.sql, sent.parameters, rows]
+    const write: BatchRequest[number] = statements.map(({ query, rows }) => {
+      const { sql, parameters } = received(query)
+      return [sql, parameters, rows]
     })
     seen.length = 0
     const result = runBatch([write])[0]!
@@ -165,8 +183,8 @@ export function openWorldDatabase({ scheduler, onCommit, tamper }: WorldDatabase
     connect(node, passage) {
       const read = (sql: string, parameters: readonly unknown[]) =>
         request(node, 'read', passage(), () => {
-          const sent = tamper?.(sql, parameters) ?? { sql, parameters }
-          return look(sent.sql, ...(sent.parameters as SQLInputValue[]))
+          const query = received({ sql, parameters })
+          return look(query.sql, ...(query.parameters as SQLInputValue[]))
         })
       const query = new Kysely<Tables>({
         dialect: {
@@ -177,7 +195,7 @@ export function openWorldDatabase({ scheduler, onCommit, tamper }: WorldDatabase
         },
       })
       const database: Database = {
-        dialect: 'sqlite',
+        dialect,
         walled: false,
         query,
         async write(write) {

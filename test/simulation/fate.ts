@@ -19,7 +19,7 @@ export interface FateOptions {
   readonly leaseMs: number
 }
 
-const FAULTS = ['killed', 'paused', 'shut down', 'cut off', 'host crashed', 'clock moved'] as const
+const FAULTS = ['killed', 'paused', 'shut down', 'cut off', 'all cut off', 'host crashed', 'clock moved'] as const
 
 /** Schedules faults within the next `forMs`; returns how many of which. */
 export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs: number): Record<string, number> {
@@ -59,11 +59,14 @@ export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs:
         })
         return
       case 'cut off':
-        node.cutOff = true
+      case 'all cut off': {
+        const nodes = kind === 'cut off' ? [node] : machines.map((each) => each.node)
+        for (const each of nodes) each.cutOff = true
         later(random.next() * 2 * leaseMs, 'connected', () => {
-          node.cutOff = false
+          for (const each of nodes) each.cutOff = false
         })
         return
+      }
       case 'host crashed':
         machine.host.crash()
         return

@@ -19,6 +19,9 @@ export interface Recorded {
   holder: string | undefined
   readonly events: LoggedEvent[]
   removed: boolean
+  /** In true time. */
+  readonly acceptedAt: number
+  claimedAt: number | undefined
 }
 
 export interface Journal {
@@ -114,7 +117,8 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
         touched.add(after.id)
         const known = interactions.get(after.id)
         if (!known) {
-          interactions.set(after.id, { row: after, holder: undefined, events: [], removed: false })
+          const at = { acceptedAt: scheduler.now, claimedAt: undefined }
+          interactions.set(after.id, { row: after, holder: undefined, events: [], removed: false, ...at })
           free.add(after.id)
           continue
         }
@@ -125,7 +129,10 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
         if (!ends && holder === undefined && known.holder === by.name) free.add(after.id)
         known.holder = holder
         known.row = after
-        if (claimed) checkRoom(after)
+        if (claimed) {
+          known.claimedAt ??= scheduler.now
+          checkRoom(after)
+        }
       } else {
         const known = interactions.get(it.id)
         if (!known) {
@@ -137,11 +144,23 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
         if (known.holder !== by.name && !free.has(it.id)) {
           violation(it.id, `I5: ${by.name} wrote ${it.type}, and ${known.holder} holds it`)
         }
+        if (it.type === 'error') checkError(it.id, known, JSON.parse(it.data))
         known.events.push(it)
         touched.add(it.id)
       }
     }
     for (const id of touched) checkTouched(by, id)
+  }
+
+  /** A failure must not be a bug's; and where it is for want of time, the time must be over, whatever the clock of who says so. */
+  function checkError(id: string, { acceptedAt, claimedAt }: Recorded, { message }: { message: string }): void {
+    if (message.startsWith('Something went wrong in the server')) violation(id, message)
+    const [, waitS] = /No worker was free within (\d+) s/.exec(message) ?? []
+    const [, turnS] = /longer than policy.maxTurnDuration, (\d+) s/.exec(message) ?? []
+    const [limitS, since] = waitS === undefined ? [turnS, claimedAt] : [waitS, acceptedAt]
+    if (limitS === undefined) return
+    const tookMs = scheduler.now - (since ?? scheduler.now)
+    if (tookMs < Number(limitS) * 1_000 - 1) violation(id, `R7: after ${tookMs} ms it says: ${message}`)
   }
 
   function checkTouched(by: Process, id: string): void {
@@ -198,8 +217,9 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
       if (!interactions.has(id)) violation(id, 'I6: acknowledged, and not stored')
       if (idempotencyKey === undefined) return
       const first = idempotent.get(idempotencyKey) ?? id
-      idempotent.set(idempotencyKey, first)
-      if (first !== id) violation(id, `the idempotency key ${idempotencyKey} stands for ${first} already`)
+      const forgotten = interactions.get(first)?.removed === true
+      idempotent.set(idempotencyKey, forgotten ? id : first)
+      if (first !== id && !forgotten) violation(id, `the idempotency key ${idempotencyKey} stands for ${first} already`)
     },
     cancelled(id, by) {
       cancelledAt.add(id)

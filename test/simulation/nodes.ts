@@ -4,10 +4,10 @@ import { createVault } from '../../src/accounts/vault.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { createHub } from '../../src/engine/hub.ts'
-import { openEngine } from '../../src/engine/open-engine.ts'
+import { type EngineOptions, openEngine } from '../../src/engine/open-engine.ts'
 import type { EngineParts } from '../../src/engine/parts.ts'
 import { openWebhooks, type Webhooks } from '../../src/engine/webhooks.ts'
-import type { ToolProvider } from '../../src/tools/port.ts'
+import type { ToolContext, ToolProvider } from '../../src/tools/port.ts'
 import { createSandboxTools } from '../../src/tools/tools.ts'
 import type { WorldDatabase } from './database.ts'
 import type { FileStore } from './files.ts'
@@ -18,6 +18,7 @@ import { createOutside } from './outside.ts'
 import { wallClock } from './runtime.ts'
 import type { SandboxHost } from './sandboxes.ts'
 import type { Process, Scheduler } from './scheduler.ts'
+import type { HintExchange } from './wakeups.ts'
 
 export interface World {
   readonly scheduler: Scheduler
@@ -25,6 +26,7 @@ export interface World {
   readonly journal: Journal
   readonly database: WorldDatabase
   readonly files: FileStore
+  readonly hints: HintExchange
   readonly limits: Limits
   readonly leaseMs: number
   readonly slots: number
@@ -60,8 +62,14 @@ export function simulatedLimits(changes: Partial<Limits>): Limits {
   return { ...DEFAULT_LIMITS, ...changes }
 }
 
-/** Starts a node; its name stands for one life of it. */
-export function startNode(name: string, skewMs: number, host: SandboxHost, world: World): Node {
+export interface NodeTerms {
+  /** Stands for one life of it. */
+  readonly name: string
+  readonly skewMs: number
+  readonly works: EngineOptions['works']
+}
+
+export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost, world: World): Node {
   const { scheduler } = world
   const process: Process = { name, state: 'running', skewMs }
   const node = { process, cutOff: false, leaving: false }
@@ -73,7 +81,7 @@ export function startNode(name: string, skewMs: number, host: SandboxHost, world
   scheduler.schedule(process, 0, 'starts', () => {
     const parts = partsOf(world, node, host, () => webhooks?.wake())
     const { leaseMs, slots } = world
-    engine = openEngine({ parts, owner: name, slots, leaseMs, works: 'all' })
+    engine = openEngine({ parts, owner: name, slots, leaseMs, works })
     webhooks = openWebhooks({
       parts,
       secretOf: () => 'whsec_c2ltdWxhdGlvbg==',
@@ -146,7 +154,7 @@ function partsOf(
 
   return {
     db: database.connect(process, passage),
-    hub: createHub(),
+    hub: createHub(world.hints.connect(process)),
     blobs: files.connect(process),
     buckets: { faultOf: () => 'must be none', sign: () => Promise.reject(new Error('not simulated')) },
     fileTypes: [],
@@ -180,18 +188,25 @@ function createWorldTools({ scheduler, journal }: World, process: Process): Tool
     offers: [],
     async open({ interactionId, spec }) {
       if (spec.tools.length === 0) return undefined
+      let closed = false
       const tool = (name: string, needsApproval: boolean) => ({
         definition: { name, description: 'Has an effect outside.', parameters: { type: 'object' } },
         keyed: false,
         needsApproval,
-        async run(_args: object, { key }: { key: string }) {
+        async run(_args: object, { key, signal }: Pick<ToolContext, 'key' | 'signal'>) {
           await scheduler.sleep(process, scheduler.random.next() * 50, `${name} goes out`)
+          if (signal.aborted || closed) return { output: 'It was stopped.' }
           journal.effect(interactionId, key)
           await scheduler.sleep(process, scheduler.random.next() * 500, `${name} comes back`)
           return { output: 'Done.' }
         },
       })
-      return { tools: () => [tool('post', false), tool('ask', true)], async close() {} }
+      return {
+        tools: () => [tool('post', false), tool('ask', true)],
+        async close() {
+          closed = true
+        },
+      }
     },
   }
 }

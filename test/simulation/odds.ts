@@ -8,6 +8,7 @@ const WORST = {
   databaseLate: 0.1,
   databaseLostThere: 0.08,
   databaseLostBack: 0.08,
+  hintsLost: 1,
   modelFails: 0.2,
   modelCut: 0.15,
   modelHangs: 0.08,

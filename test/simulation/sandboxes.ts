@@ -144,9 +144,6 @@ export function createSandboxHost(
     }
 
     function createSandbox(cell: Cell, epoch: number, fresh: boolean): Sandbox {
-      const refuse = async () => {
-        throw new Error('not simulated')
-      }
       return {
         fresh,
         async exec({ key }, onOutput, signal) {
@@ -195,8 +192,10 @@ export function createSandboxHost(
         spawn: () => {
           throw new Error('not simulated')
         },
-        listen: refuse,
-        destroy: refuse,
+        listen: async () => {
+          throw new Error('not simulated')
+        },
+        destroy: () => request<void>('destroy', cell.id, ({ answer }) => answer(kill(cell))),
       }
     }
 

@@ -14,8 +14,10 @@ import { drawOdds, heal } from './odds.ts'
 import { enter, leave } from './runtime.ts'
 import { createSandboxHost } from './sandboxes.ts'
 import { createScheduler, type Decision, type Scheduler } from './scheduler.ts'
+import { createHintExchange } from './wakeups.ts'
 
 const STORM_MS = 20_000
+const DAY_S = 86_400
 /** So long a healed world may take to come to rest. */
 const REST_MS = 600_000
 const STEPS_BETWEEN_LOOKS = 50
@@ -59,8 +61,11 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     runningPerProject: random.whole(1, 5),
     queuedPerProject: random.whole(2, 20),
     queueWaitS: random.whole(5, 60),
+    // Where it is short, nodes that start find something to remove.
+    retentionDays: scheduler.chance(0.2) ? 10 / DAY_S : 30,
   })
   const machines: Machine[] = []
+  const machineCount = random.whole(1, 3)
   const journal = createJournal({
     scheduler,
     runningPerProject: limits.runningPerProject,
@@ -74,15 +79,21 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     scheduler,
     odds,
     journal,
-    database: openWorldDatabase({ scheduler, onCommit: journal.committed, tamper }),
+    database: openWorldDatabase({
+      scheduler,
+      dialect: machineCount > 1 ? 'postgres' : 'sqlite',
+      onCommit: journal.committed,
+      tamper,
+    }),
     files: createFileStore({ scheduler, odds }),
+    hints: createHintExchange({ scheduler, odds }),
     limits,
     leaseMs: random.whole(3, 30) * 1_000,
     slots: random.whole(1, 8),
     nextCall: () => ++calls,
     errors: [],
   }
-  for (let i = 1, count = random.whole(1, 3); i <= count; i++) machines.push(startMachine(i, world))
+  for (let i = 1; i <= machineCount; i++) machines.push(startMachine(i, world))
   const faults = planFaults({ scheduler, machines, leaseMs: world.leaseMs }, STORM_MS)
 
   const callers: Callers = { scheduler, journal, anyNode: () => random.pick(machines).node }
@@ -140,10 +151,12 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
 
 function startMachine(i: number, world: World): Machine {
   const host = createSandboxHost(`host ${i}`, world)
+  // The first one works, or nobody might.
+  const works = i > 1 && world.scheduler.chance(0.2) ? 'none' : 'all'
   let lives = 0
   const start = () => {
     const skewMs = world.scheduler.chance(0.3) ? (2 * world.scheduler.random.next() - 1) * 3_600_000 : 0
-    return startNode(`node ${i}.${++lives}`, skewMs, host, world)
+    return startNode({ name: `node ${i}.${++lives}`, skewMs, works }, host, world)
   }
   const machine: Machine = {
     host,

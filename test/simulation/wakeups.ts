@@ -1,0 +1,29 @@
+/** Hints between the nodes of a simulated world, behind the port: late, lost, or that some were lost. */
+import type { Wakeups } from '../../src/store/wakeups.ts'
+import type { Odds } from './odds.ts'
+import type { Process, Scheduler } from './scheduler.ts'
+
+export interface HintExchange {
+  /** The port, for one node. */
+  connect(node: Process): Wakeups
+}
+
+export function createHintExchange({ scheduler, odds }: { scheduler: Scheduler; odds: Odds }): HintExchange {
+  const listeners = new Map<Process, (topic: string | undefined) => void>()
+  return {
+    connect: (node) => ({
+      send(topic) {
+        for (const [other, hear] of listeners) {
+          if (other === node || scheduler.chance(odds.hintsLost)) continue
+          scheduler.schedule(other, scheduler.random.next() * 20, `hears of ${topic}`, () => hear(topic))
+        }
+      },
+      listen(hear) {
+        listeners.set(node, hear)
+      },
+      async close() {
+        listeners.delete(node)
+      },
+    }),
+  }
+}
