@@ -14,9 +14,10 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
   let open = true
   const done = (async () => {
     for (const [id, known] of journal.interactions) {
+      const wasRemoved = known.removed
       const view = await machine!.node.ask(me, `get ${id}`, (engine) => engine.get(known.row.projectId, id))
       if (known.removed) {
-        if (view) journal.violation(id, 'it was removed, and is still there')
+        if (wasRemoved && view) journal.violation(id, 'it was removed, and is still there')
         continue
       }
       if (!view) {

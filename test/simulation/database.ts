@@ -39,7 +39,7 @@ export interface Passage {
 
 /** What the database itself saw, whatever the statements said. */
 export type Witnessed =
-  | { readonly kind: 'row'; readonly before: RowState | undefined; readonly after: RowState }
+  | { readonly kind: 'row'; readonly row: RowState }
   | { readonly kind: 'event'; readonly id: string; readonly seq: number; readonly type: string; readonly data: string }
   | { readonly kind: 'gone'; readonly id: string }
 
@@ -94,8 +94,7 @@ function openFile() {
   // Overrides SQLite's own: the clock that leases hang on.
   db.function('unixepoch', { varargs: true }, () => clock.now() / 1_000)
   db.function('saw_row', { varargs: true }, (...values) => {
-    const [before, after] = [values.slice(0, ROW.length), values.slice(ROW.length)].map(toRow)
-    seen.push({ kind: 'row', before: before!.id === null ? undefined : before!, after: after! })
+    seen.push({ kind: 'row', row: toRow(values) })
     return null
   })
   db.function('saw_event', (id, seq, type, data) => {
@@ -106,11 +105,10 @@ function openFile() {
     seen.push({ kind: 'gone', id: String(id) })
     return null
   })
-  const row = (of: string) => ROW.map((column) => `${of}.${column}`).join(', ')
+  const row = ROW.map((column) => `new.${column}`).join(', ')
   db.exec(`
-    create temp trigger row_made after insert on interactions
-      begin select saw_row(${ROW.map(() => 'null').join(', ')}, ${row('new')}); end;
-    create temp trigger row_changed after update on interactions begin select saw_row(${row('old')}, ${row('new')}); end;
+    create temp trigger row_made after insert on interactions begin select saw_row(${row}); end;
+    create temp trigger row_changed after update on interactions begin select saw_row(${row}); end;
     create temp trigger row_gone after delete on interactions begin select saw_gone(old.id); end;
     create temp trigger event_made after insert on events
       begin select saw_event(new.interaction_id, new.seq, new.type, new.data); end;

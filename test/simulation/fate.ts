@@ -9,6 +9,8 @@ const HOUR_MS = 3_600_000
 export interface Machine {
   readonly host: SandboxHost
   node: Node
+  /** When something last befell it, or was over. */
+  troubledAt: number
   /** Starts another node in place of the one that died. */
   restart(): void
 }
@@ -39,8 +41,16 @@ export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs:
   function strike(kind: (typeof FAULTS)[number], machine: Machine): void {
     const { node } = machine
     const { process } = node
+    const touched = kind === 'all cut off' ? machines : [machine]
+    const trouble = () => {
+      for (const each of touched) each.troubledAt = scheduler.now
+    }
     const later = (ms: number, what: string, run: () => void) =>
-      scheduler.schedule(fate, ms, `${machine.host.name}: ${what}`, run)
+      scheduler.schedule(fate, ms, `${machine.host.name}: ${what}`, () => {
+        trouble()
+        run()
+      })
+    trouble()
     switch (kind) {
       case 'killed':
         if (process.state === 'dead') return
@@ -55,12 +65,13 @@ export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs:
       case 'shut down':
         if (process.state !== 'running') return
         void node.shutDown(fate, random.pick([0, 500, 5_000])).then(() => {
+          trouble()
           if (machine.node === node) machine.restart()
         })
         return
       case 'cut off':
       case 'all cut off': {
-        const nodes = kind === 'cut off' ? [node] : machines.map((each) => each.node)
+        const nodes = touched.map((each) => each.node)
         for (const each of nodes) each.cutOff = true
         later(random.next() * 2 * leaseMs, 'connected', () => {
           for (const each of nodes) each.cutOff = false
@@ -83,6 +94,7 @@ export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs:
 export function healMachines(scheduler: Scheduler, machines: readonly Machine[]): void {
   for (const machine of machines) {
     const { node } = machine
+    machine.troubledAt = scheduler.now
     node.cutOff = false
     if (node.process.state === 'paused') scheduler.resume(node.process)
     if (node.process.state === 'dead') machine.restart()

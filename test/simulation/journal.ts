@@ -50,7 +50,7 @@ export interface Journal {
 export interface JournalOptions {
   readonly scheduler: Scheduler
   readonly runningPerProject: number
-  /** Names of the hosts on which the interaction has a sandbox now; of this node's machine alone, where one is given. */
+  /** Names of the hosts on which the interaction has a sandbox now: of this node's machine, else of all that are sound. */
   readonly sandboxesOf: (id: string, node?: Process) => readonly string[]
 }
 
@@ -66,26 +66,6 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
   function violation(id: string, what: string): void {
     violations.push(`${what} (${id})`)
     scheduler.note('VIOLATION', `${what} (${id})`)
-  }
-
-  /** Who may write events in this transaction beside the holder: who made the interaction in it, or ended it from outside. */
-  function rowChanged(by: Process, { row }: Recorded, after: RowState): { holder: string | undefined; ends: boolean } {
-    const { id } = after
-    if (row.status !== 'running' && after.status !== row.status) violation(id, `${row.status} became ${after.status}`)
-    const raised = after.epoch !== row.epoch
-    if (raised && after.epoch !== row.epoch + 1) violation(id, `epoch ${row.epoch} became ${after.epoch}`)
-    const ends = after.status !== 'running' && row.status === 'running'
-    const holder = interactions.get(id)!.holder
-    if (!raised) {
-      if (ends && holder !== by.name) violation(id, `I5: ${by.name} ended it, and ${holder} holds it`)
-      return { holder: ends ? undefined : holder, ends: false }
-    }
-    if (ends) return { holder: undefined, ends: true }
-    if (after.owner !== by.name) violation(id, `${by.name} claimed it for ${after.owner}`)
-    if (row.owner !== null && row.leaseUntil > scheduler.now) {
-      violation(id, `R7: ${by.name} took a lease of ${row.owner} that had ${row.leaseUntil - scheduler.now} ms left`)
-    }
-    return { holder: after.owner ?? undefined, ends: false }
   }
 
   /** Those that wait for a person take no room, and may go on when there is none. */
@@ -105,51 +85,68 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
 
   function committed(by: Process, seen: readonly Witnessed[]): void {
     commits++
-    const touched = new Set<string>()
-    const free = new Set<string>()
+    // What it made or ended: of that the events in it are its own, whoever holds it.
+    const own = new Set<string>()
     for (const it of seen) {
-      if (it.kind === 'gone') {
-        const known = interactions.get(it.id)!
-        if (known.row.status === 'running') violation(it.id, 'it was removed while it ran')
-        known.removed = true
-      } else if (it.kind === 'row') {
-        const { after } = it
-        touched.add(after.id)
-        const known = interactions.get(after.id)
-        if (!known) {
-          const at = { acceptedAt: scheduler.now, claimedAt: undefined }
-          interactions.set(after.id, { row: after, holder: undefined, events: [], removed: false, ...at })
-          free.add(after.id)
-          continue
-        }
-        const { holder, ends } = rowChanged(by, known, after)
-        if (ends) free.add(after.id)
-        const claimed = after.epoch !== known.row.epoch && !ends
-        // The events of the same transaction are its own, though it gave the epoch up with them.
-        if (!ends && holder === undefined && known.holder === by.name) free.add(after.id)
-        known.holder = holder
-        known.row = after
-        if (claimed) {
-          known.claimedAt ??= scheduler.now
-          checkRoom(after)
-        }
-      } else {
-        const known = interactions.get(it.id)
-        if (!known) {
-          violation(it.id, 'an event of no interaction')
-          continue
-        }
-        if (it.seq !== known.events.length + 1) violation(it.id, `I1: event ${it.seq} behind ${known.events.length}`)
-        if (known.events.at(-1)?.type === 'completed') violation(it.id, `I2: ${it.type} behind the end`)
-        if (known.holder !== by.name && !free.has(it.id)) {
-          violation(it.id, `I5: ${by.name} wrote ${it.type}, and ${known.holder} holds it`)
-        }
-        if (it.type === 'error') checkError(it.id, known, JSON.parse(it.data))
-        known.events.push(it)
-        touched.add(it.id)
-      }
+      if (it.kind === 'row') sawRow(by, it.row, own)
+      else if (it.kind === 'event') sawEvent(by, it, own)
+      else sawGone(it.id)
     }
-    for (const id of touched) checkTouched(by, id)
+    for (const id of new Set(seen.map((it) => (it.kind === 'row' ? it.row.id : it.id)))) checkTouched(by, id)
+  }
+
+  function sawRow(by: Process, row: RowState, own: Set<string>): void {
+    const { id } = row
+    const known = interactions.get(id)
+    if (!known) {
+      const at = { acceptedAt: scheduler.now, claimedAt: undefined }
+      interactions.set(id, { row, holder: undefined, events: [], removed: false, ...at })
+      own.add(id)
+      return
+    }
+    const before = known.row
+    known.row = row
+    const raised = row.epoch !== before.epoch
+    if (raised && row.epoch !== before.epoch + 1) violation(id, `epoch ${before.epoch} became ${row.epoch}`)
+    if (before.status !== 'running') {
+      if (row.status !== before.status) violation(id, `${before.status} became ${row.status}`)
+    } else if (row.status !== 'running') {
+      if (!raised && known.holder !== by.name) violation(id, `I5: ${by.name} ended it, and ${known.holder} holds it`)
+      known.holder = undefined
+      own.add(id)
+    } else if (raised) sawClaim(by, known, before)
+  }
+
+  function sawClaim(by: Process, known: Recorded, { owner, leaseUntil }: RowState): void {
+    const { row } = known
+    if (row.owner !== by.name) violation(row.id, `${by.name} claimed it for ${row.owner}`)
+    const leftMs = leaseUntil - scheduler.now
+    if (owner !== null && leftMs > 0)
+      violation(row.id, `R7: ${by.name} took a lease of ${owner} with ${leftMs} ms left`)
+    known.holder = by.name
+    known.claimedAt ??= scheduler.now
+    checkRoom(row)
+  }
+
+  function sawEvent(by: Process, event: LoggedEvent & { readonly id: string }, own: ReadonlySet<string>): void {
+    const { id, seq, type, data } = event
+    const known = interactions.get(id)
+    if (!known) {
+      violation(id, 'an event of no interaction')
+      return
+    }
+    const { events, holder } = known
+    if (seq !== events.length + 1) violation(id, `I1: event ${seq} behind ${events.length}`)
+    if (events.at(-1)?.type === 'completed') violation(id, `I2: ${type} behind the end`)
+    if (holder !== by.name && !own.has(id)) violation(id, `I5: ${by.name} wrote ${type}, and ${holder} holds it`)
+    if (type === 'error') checkError(id, known, JSON.parse(data))
+    events.push(event)
+  }
+
+  function sawGone(id: string): void {
+    const known = interactions.get(id)!
+    if (known.row.status === 'running') violation(id, 'it was removed while it ran')
+    known.removed = true
   }
 
   /** A failure must not be a bug's; and where it is for want of time, the time must be over, whatever the clock of who says so. */
@@ -164,8 +161,9 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
   }
 
   function checkTouched(by: Process, id: string): void {
-    const { row, events, removed } = interactions.get(id)!
-    if (removed) return
+    const known = interactions.get(id)
+    if (!known || known.removed) return
+    const { row, events } = known
     if (row.lastSeq !== events.length) violation(id, `I1: last_seq is ${row.lastSeq} with ${events.length} events`)
     const ended = events.at(-1)?.type === 'completed'
     if (ended !== (row.status !== 'running')) violation(id, `I2: ${row.status} with ${events.at(-1)?.type} last`)
@@ -225,8 +223,8 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
       cancelledAt.add(id)
       const status = interactions.get(id)?.row.status
       if (status !== 'cancelled') violation(id, `the caller heard that it was cancelled, and it is ${status}`)
-      const standing = sandboxesOf(id, by)
-      if (standing.length > 0) violation(id, `cancelled, with a sandbox on ${standing.join(', ')}`)
+      const standing = new Set([...sandboxesOf(id, by), ...sandboxesOf(id)])
+      if (standing.size > 0) violation(id, `cancelled, with a sandbox on ${[...standing].join(', ')}`)
     },
     shown(id, events) {
       const stored = interactions.get(id)?.events ?? []

@@ -71,9 +71,13 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     runningPerProject: limits.runningPerProject,
     sandboxesOf: (id, node) =>
       machines
-        .filter((machine) => (!node || machine.node.process === node) && machine.host.living().includes(id))
+        .filter((machine) => machine.node.process === node || (!node && isSound(machine)))
+        .filter(({ host }) => host.living().includes(id))
         .map(({ host }) => host.name),
   })
+  /** Nothing befell it for so long that all others take it to be there. */
+  const isSound = ({ node, troubledAt }: Machine) =>
+    node.process.state === 'running' && !node.leaving && scheduler.now - troubledAt > 2 * world.leaseMs
   let calls = 0
   const world: World = {
     scheduler,
@@ -161,6 +165,7 @@ function startMachine(i: number, world: World): Machine {
   const machine: Machine = {
     host,
     node: start(),
+    troubledAt: Number.NEGATIVE_INFINITY,
     restart() {
       if (machine.node.process.state === 'dead') machine.node = start()
     },

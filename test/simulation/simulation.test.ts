@@ -4,7 +4,7 @@ import type { Tamper } from './database.ts'
 import { simulate } from './simulate.ts'
 
 /** Seeds within which each must be found. */
-const MOST_SEEDS = 300
+const MOST_SEEDS = 200
 
 test('the same seed is the same world to the last decision', async () => {
   for (const seed of [1, 2, 3]) {
@@ -20,20 +20,14 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
   // The fence alone would not be missed: the events' own key stands behind it.
   'appends are not fenced, nor have events a key': {
     tamper: (...statement) => {
-      const { sql, parameters } = without(/^update "interactions" set "last_seq" = \?, "stage"/, ['epoch', 'last_seq'])(
-        ...statement,
-      )
+      const { sql, parameters } = without(/^update "interactions" set "last_seq"/, ['epoch', 'last_seq'])(...statement)
       return { sql: sql.replace('insert into "events"', 'insert or replace into "events"'), parameters }
     },
     foundBy: /^I[125]/,
   },
-  'the end by a worker is not fenced': {
-    tamper: without(/^update "interactions" set "status"/, ['epoch', 'last_seq']),
-    foundBy: /^I[125]/,
-  },
   'an end from outside leaves the epoch as it is': {
     tamper: replacing('"epoch" = "epoch" + ?, "last_seq"', '"epoch" = "epoch" + 0 * ?, "last_seq"'),
-    foundBy: /^I5/,
+    foundBy: /^I5|no rest/,
   },
   'a lease that has not run out is taken': { tamper: replacing('"q"."lease_until" <= ', '0 <= '), foundBy: /^R7/ },
   'running interactions are not counted': {
