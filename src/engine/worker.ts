@@ -112,7 +112,8 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
 
   async function leave(claim: Claim, cause: LeavingCause): Promise<void> {
     if (cause === 'ended') return
-    if (cause === 'shutdown') await handOver(claim)
+    // Lost may only mean late, and nobody else has it: then whoever still lives was not ended by the run.
+    if (cause === 'shutdown' || cause === 'lost') await handOver(claim)
     await endLeftover(parts, owner, claim.id)
   }
 

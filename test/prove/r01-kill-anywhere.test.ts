@@ -15,7 +15,7 @@ import { figure, rounds, seeded } from '../support/prove.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { onEveryStore } from './stores.ts'
 
-const LEASE_S = 1
+const LEASE_S = 2
 const AT_ONCE = 3
 const CALLS = 2
 /** On each store; two kills a round: one at a random moment, one at a named point. */
@@ -97,8 +97,12 @@ onEveryStore((createDatabase) => {
     expect(interaction.files).toMatchObject([{ name: 'calls.txt' }])
     const calls = await (await fetch(interaction.files[0].url)).text()
     const lines = calls.trim().split('\n')
-    expect(results.map(({ output }) => output)).toEqual(lines.map((line) => `...${line}`))
-    expect(results).toHaveLength(CALLS)
+    const error = JSON.stringify(interaction.error)
+    expect(
+      results.map(({ output }) => output),
+      error,
+    ).toEqual(lines.map((line) => `...${line}`))
+    expect(results, error).toHaveLength(CALLS)
     expect(interaction.warnings).toEqual([])
     if (interaction.status === 'completed') expect(interaction.output).toBe(ANSWER.join(''))
     else {
