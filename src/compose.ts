@@ -91,6 +91,7 @@ export interface Errand {
   readonly engine: Engine
   readonly accounts: Accounts
   readonly catalogue: Catalogue
+  readonly database: Pick<Database, 'dialect' | 'walled'>
   /** Its sandboxes, or its workers'; its tools, and what to do about those that it has not. */
   readonly facts: ServerFacts
   /** What `web_search` asks, or why there is none. */
@@ -272,6 +273,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     engine,
     accounts,
     catalogue,
+    database: { dialect: db.dialect, walled: db.walled },
     facts,
     search: search.description,
     nodes: nodes?.living() ?? [],

@@ -12,6 +12,7 @@ import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { VERSION } from '../domain/version.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
+import { NO_WALL } from '../store/postgres.ts'
 import { aboutModels } from './about-models.ts'
 import { createLog } from './log.ts'
 import { type ConfigOption, dataDirProblem, listenProblem, loadConfig, startErrand } from './start.ts'
@@ -75,6 +76,11 @@ function system(): Finding {
   const cores = cpus().length
   const text = `${platform()} ${release()} ${arch()}, ${cores} core${cores === 1 ? '' : 's'}, ${(totalmem() / GIB).toFixed(1)} GiB of memory`
   return platform() === 'linux' ? ok(text) : fail(`${text}; sandboxes need Linux.`)
+}
+
+function database({ dialect, walled }: Errand['database']): Finding {
+  if (dialect === 'sqlite') return ok('SQLite in the data directory')
+  return walled ? ok('Postgres, which keeps projects apart by row-level security') : warn(NO_WALL)
 }
 
 /** Looked for where the sandbox looks: whose PATH this is must not matter. */
@@ -149,6 +155,7 @@ async function parts(around: Surroundings, config: Config): Promise<[title: stri
     const errand = await startErrand(config, options)
     try {
       return [
+        ['Database', [database(errand.database)]],
         ['Isolation', isolation(errand.facts.sandbox)],
         ...(errand.nodes.length > 0 ? [['Nodes', nodes(errand)] as [string, Finding[]]] : []),
         ['Files', files(config)],

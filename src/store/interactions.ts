@@ -193,7 +193,8 @@ export async function findExpired(
     .selectFrom('interactions')
     .select(['id', 'project_id'])
     .where('status', '<>', sql.lit('running'))
-    .where('ended_at', '<', fromNow(db.dialect, -ageMs))
+    // As a sub-select: Postgres would not look up in an index what may change from row to row.
+    .where('ended_at', '<', sql<number>`(select ${fromNow(db.dialect, -ageMs)})`)
     .orderBy('ended_at')
     .limit(limit)
     .execute()

@@ -15,8 +15,8 @@ export function scopeOf(projectId: string): Scope {
   throw new Error(`not the id of a project: ${JSON.stringify(projectId)}`)
 }
 
-/** READ COMMITTED is said each time, since a database may have another default. */
-export function begin(scope: Scope, access: 'read only' | 'read write'): string {
+/** READ COMMITTED is said each time, since a database may have another default; that it writes is not: where it may not, the write tells. */
+export function begin(scope: Scope, access: '' | 'read only' = ''): string {
   return `begin isolation level read committed ${access}; set local ${PROJECT_SETTING} = '${scope}'`
 }
 

@@ -74,8 +74,7 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
     })
     try {
       await opened.connect()
-      // Nothing that is written here has to outlive a crash, so nothing waits for the disk.
-      await opened.query(`set synchronous_commit = off; listen ${CHANNEL}`)
+      await opened.query(`listen ${CHANNEL}`)
       return await Promise.race([broken.promise, tellItself(opened, (heard) => (onEcho = heard))])
     } catch (error) {
       return error
@@ -108,8 +107,10 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
     onTopic(undefined)
   }
 
+  /** Need not outlive a crash, so it waits for no disk. Said within the transaction: a pooler gives the session to others, who do. */
   function notify(by: pg.Client, about: readonly string[]): Promise<unknown> {
-    return by.query('select pg_notify($1, $2)', [CHANNEL, `${self} ${about.join(',')}`])
+    const payload = by.escapeLiteral(`${self} ${about.join(',')}`)
+    return by.query(`begin; set local synchronous_commit = off; notify ${CHANNEL}, ${payload}; commit`)
   }
 
   function send(): void {

@@ -36,7 +36,7 @@ export async function runWrite(client: ClientBase, scope: Scope, write: Write): 
 async function runOnce(client: ClientBase, scope: Scope, statements: readonly Statement[]): Promise<WriteResult> {
   const decided = statements.every(({ rows }) => rows === undefined)
   const flight = [
-    client.query(begin(scope, 'read write')),
+    client.query(begin(scope)),
     ...statements.map(({ query }) => send(client, query)),
     // After a statement that failed, Postgres takes it for a ROLLBACK.
     ...(decided ? [client.query('commit')] : []),

@@ -59,7 +59,7 @@ export async function openPostgres(
 }
 
 /** The SQL is the operator's to run: whoever may pass row-level security by can't be made to heed it. */
-const NO_WALL =
+export const NO_WALL =
   'The database role is a superuser, or has BYPASSRLS, so the database does not keep projects apart; only the queries do. ' +
   "Use a role of its own: `create role errand login password '…'`, `create database errand owner errand encoding 'UTF8' template template0` " +
   '(docs/postgres.md says how to move an existing database).'

@@ -99,6 +99,8 @@ onPostgres('roles', (cluster) => {
       .split(/\s+/)[0]!
     expect((await api.errand(['keys', 'revoke', id])).code).toBe(0)
     expect((await api.get('/v1beta/interactions', header)).status).toBe(401)
+    const { stdout: examined } = await api.errand(['doctor'])
+    expect(examined).toContain('Postgres, which keeps projects apart by row-level security')
     const agents = await api.errand(['agents', 'list'])
     expect(agents.code, agents.stderr).toBe(0)
   })

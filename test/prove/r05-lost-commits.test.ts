@@ -35,7 +35,8 @@ onPostgres('R5', (cluster) => {
   })
 
   test(`of ${CUTS} cuts none doubles an event, and none loses one`, { timeout: 30 * 60_000 }, async () => {
-    const ids: string[] = []
+    /** Each interaction, with what its caller saw. */
+    const runs = new Map<string, WireEvent[]>()
     const cuts = { before: 0, behind: 0, after: 0 }
     for (let made = 0; made < CUTS; made++) {
       const how = random.pick(['before', 'behind', 'after'] as const)
@@ -44,7 +45,14 @@ onPostgres('R5', (cluster) => {
         isCut = true
         cuts[how]++
       })
-      while (!isCut) ids.push(await runOne(`key-${ids.length}`))
+      while (!isCut) {
+        const seen = await runOne(`key-${runs.size}`)
+        runs.set(seen.at(-1)!.data.interactionId, seen)
+      }
+    }
+    for (const [id, seen] of runs) {
+      const { interaction } = await checkEnded(server, id, seen)
+      expect(interaction).toMatchObject({ status: 'completed', output: ANSWER.join('') })
     }
     const stored: string[] = []
     for (let token = ''; ; ) {
@@ -53,13 +61,13 @@ onPostgres('R5', (cluster) => {
       if (body.nextPageToken === undefined) break
       token = encodeURIComponent(body.nextPageToken)
     }
-    expect(stored.sort()).toEqual(ids.sort())
+    expect(stored.sort()).toEqual([...runs.keys()].sort())
     figure('R5', 'cuts before, behind and after the commit', Object.values(cuts).join(', '))
-    figure('R5', 'interactions', ids.length)
+    figure('R5', 'interactions', runs.size)
   })
 
   /** Streams one run from its first event; where it is refused it is sent again with the same key. */
-  async function runOne(key: string): Promise<string> {
+  async function runOne(key: string): Promise<WireEvent[]> {
     for (;;) {
       const headers = { 'idempotency-key': key }
       const stream = await server.stream('/v1beta/interactions:stream', { instruction: '[says]' }, headers)
@@ -68,11 +76,7 @@ onPostgres('R5', (cluster) => {
         stream.drop()
         continue
       }
-      const seen: WireEvent[] = await stream.all()
-      const id = seen.at(-1)!.data.interactionId
-      const { interaction } = await checkEnded(server, id, seen)
-      expect(interaction).toMatchObject({ status: 'completed', output: ANSWER.join('') })
-      return id
+      return stream.all()
     }
   }
 })

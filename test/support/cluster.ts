@@ -15,6 +15,8 @@ const PACKAGES = '/usr/lib/postgresql'
 const NOBODY = 65_534
 const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
+/** Of the socket's name; nothing listens there. */
+const PORT = 5_432
 const ADMIN = 'admin'
 /** As operators are told to make it: it owns its database, and is no superuser. */
 const OWNER = 'errand'
@@ -38,7 +40,12 @@ export function findPostgres(): string | undefined {
   return places.find((place) => ['initdb', 'postgres'].every((program) => existsSync(join(place, program))))
 }
 
-export async function startCluster(programs: string): Promise<Cluster> {
+/** With `tcp` it listens on that port of the loopback too. `settings`: more of them, told where its directory is. */
+export async function startCluster(
+  programs: string,
+  more: { readonly tcp?: number; readonly settings?: (dir: string) => string[] } = {},
+): Promise<Cluster> {
+  const port = more.tcp ?? PORT
   const dir = mkdtempSync(join(tmpdir(), 'errand-pg-'))
   if (user.uid !== undefined) chownSync(dir, user.uid, user.gid)
   const data = join(dir, 'data')
@@ -50,10 +57,11 @@ export async function startCluster(programs: string): Promise<Cluster> {
   const flags = [`--username=${ADMIN}`, '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C', ...language]
   await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
 
-  const settings = ['listen_addresses=', `unix_socket_directories=${dir}`, 'fsync=off', 'deadlock_timeout=20ms']
+  const settings = [`listen_addresses=${more.tcp ? '127.0.0.1' : ''}`, `port=${port}`, `unix_socket_directories=${dir}`]
+  settings.push('fsync=off', 'deadlock_timeout=20ms')
   settings.push('max_connections=400')
   // Refused statements are what tests are about, and no news.
-  settings.push('log_min_messages=log')
+  settings.push('log_min_messages=log', ...(more.settings?.(dir) ?? []))
   const options = settings.flatMap((setting) => ['-c', setting])
   let server = await launch()
 
@@ -73,10 +81,10 @@ export async function startCluster(programs: string): Promise<Cluster> {
     await exited
   }
 
-  await asAdmin(dir, `create role ${OWNER} login`)
+  await asAdmin(dir, port, `create role ${OWNER} login`)
   return {
     directory: dir,
-    createDatabase: (settings) => createDatabaseIn(dir, settings),
+    createDatabase: (settings) => createDatabaseIn(dir, settings, port),
     crash: () => end('SIGQUIT'),
     async restart() {
       server = await launch()
@@ -89,21 +97,21 @@ export async function startCluster(programs: string): Promise<Cluster> {
 }
 
 /** The address of a new, empty database in the cluster there, for the role that owns it. */
-export async function createDatabaseIn(directory: string, settings = "encoding 'UTF8'"): Promise<string> {
+export async function createDatabaseIn(directory: string, settings = "encoding 'UTF8'", port = PORT): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await asAdmin(directory, `create database ${name} owner ${OWNER} template template0 ${settings}`)
-  return address(directory, name, OWNER)
+  await asAdmin(directory, port, `create database ${name} owner ${OWNER} template template0 ${settings}`)
+  return address(directory, port, name, OWNER)
 }
 
-async function asAdmin(directory: string, statement: string): Promise<void> {
-  const client = new pg.Client(address(directory, 'postgres', ADMIN))
+async function asAdmin(directory: string, port: number, statement: string): Promise<void> {
+  const client = new pg.Client(address(directory, port, 'postgres', ADMIN))
   await client.connect()
   await client.query(statement)
   await client.end()
 }
 
-function address(dir: string, database: string, role: string): string {
-  return `postgres:///${database}?host=${dir}&user=${role}`
+function address(dir: string, port: number, database: string, role: string): string {
+  return `postgres:///${database}?host=${dir}&port=${port}&user=${role}`
 }
 
 /** Reads its log for as long as it runs: it would stand still before a pipe that is full. */

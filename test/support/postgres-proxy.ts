@@ -53,7 +53,7 @@ export async function openPostgresProxy(directory: string): Promise<PostgresProx
     }
     const fromClient = frames(true, (frame) => {
       const said = queryOf(frame)
-      if (said?.startsWith('begin')) writes = said.includes('read write')
+      if (said?.startsWith('begin')) writes = !said.includes('read only')
       if (said === 'commit' && writes && order && order.skip-- === 0) {
         const due = order
         order = undefined

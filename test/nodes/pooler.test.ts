@@ -1,0 +1,77 @@
+/** Nodes that reach Postgres by way of a pooler that gives a connection away after each transaction. */
+import { afterAll, test as always, beforeAll, expect } from 'vitest'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { checkEnded } from '../contract/invariants.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { onPostgres, quiet } from '../store/backends.ts'
+import { hasPgbouncer, type Pooler, startPgbouncer } from '../support/pgbouncer.ts'
+import type { Server } from '../support/server.ts'
+import { type Nodes, openNodes } from './start-nodes.ts'
+
+/** Fewer than one node would take. */
+const CONNECTIONS = 4
+const test = always.skipIf(!hasPgbouncer)
+
+onPostgres('by way of PgBouncer', (cluster) => {
+  let provider: FakeProvider
+  let pooler: Pooler
+  let nodes: Nodes
+  let database: string
+  let one: Server
+  let other: Server
+  beforeAll(async () => {
+    if (!hasPgbouncer) return
+    provider = await openFakeProvider({ record: false })
+    pooler = await startPgbouncer(cluster().directory, CONNECTIONS)
+    database = pooler.through(await cluster().createDatabase())
+    nodes = openNodes(provider, database)
+  })
+  afterAll(async () => {
+    await nodes?.close()
+    await pooler?.stop()
+    await provider?.close()
+  })
+
+  test('many that start at once make the schema once', async () => {
+    const opened = await Promise.all(
+      Array.from({ length: 6 }, () => openPostgres(database, { poolSize: 2, log: quiet })),
+    )
+    await Promise.all(opened.map((db) => db.close()))
+    one = await nodes.start('all')
+    other = await nodes.start('all')
+  })
+
+  test('runs go on side by side, each followed from the other node, and nothing is mixed up', async () => {
+    provider.when(/\[say (\w+)\]/, ({ body }) => {
+      const word = /\[say (\w+)\]/.exec(JSON.stringify(body.messages))![1]!
+      return { text: Array.from({ length: 5 }, (_, i) => `${word} ${i} `), delayMs: 20 }
+    })
+    const words = Array.from({ length: 16 }, (_, i) => `word${i}`)
+    await Promise.all(
+      words.map(async (word, i) => {
+        const [here, there] = i % 2 ? [one, other] : [other, one]
+        const headers = { 'x-svc-api-key': one.key }
+        const body = { instruction: `[say ${word}]`, background: true }
+        const { body: accepted } = await here.post('/v1beta/interactions', body, headers)
+        const stream = await there.stream(`/v1beta/interactions/${accepted.interactionId}:stream`, undefined, headers)
+        const { interaction } = await checkEnded(there, accepted.interactionId, await stream.all(), one.key)
+        expect(interaction).toMatchObject({
+          status: 'completed',
+          output: `${word} 0 ${word} 1 ${word} 2 ${word} 3 ${word} 4 `,
+        })
+      }),
+    )
+  })
+
+  test('what one project has is not seen by another, whoever had the connection before', async () => {
+    const stranger = await one.createKey('strangers')
+    const { body } = await one.post('/v1beta/agents', { id: 'mine' })
+    expect(body.id).toBe('mine')
+    const asked = Array.from({ length: 40 }, async (_, i) => {
+      const key = i % 2 ? stranger : one.key
+      const { status } = await (i % 3 ? one : other).get('/v1beta/agents/mine', { 'x-svc-api-key': key })
+      expect(status).toBe(i % 2 ? 404 : 200)
+    })
+    await Promise.all(asked)
+  })
+})

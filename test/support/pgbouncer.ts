@@ -1,0 +1,55 @@
+/** A PgBouncer in transaction mode before a test's cluster: the pooler that operators have, with few connections behind it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const PROGRAM = '/usr/sbin/pgbouncer'
+const PORT = 6_432
+const NOBODY = 65_534
+/** It refuses to be root's. */
+const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+
+/** Without it its tests are left out, but where they decide over a change. */
+export const hasPgbouncer = process.env.CI !== undefined || existsSync(PROGRAM)
+
+export interface Pooler {
+  /** The address of that database by way of the pooler. */
+  through(url: string): string
+  stop(): Promise<void>
+}
+
+/** `directory`: where the socket of Postgres is. `connections`: at most so many to a database. */
+export async function startPgbouncer(directory: string, connections: number): Promise<Pooler> {
+  const place = mkdtempSync(join(tmpdir(), 'errand-pgbouncer-'))
+  if (user.uid !== undefined) chownSync(place, user.uid, user.gid)
+  const users = join(place, 'users.txt')
+  writeFileSync(users, '"errand" ""\n', { mode: 0o644 })
+  const config = join(place, 'pgbouncer.ini')
+  const settings = [
+    ...['[databases]', `* = host=${directory}`],
+    ...['[pgbouncer]', 'listen_addr =', `listen_port = ${PORT}`, `unix_socket_dir = ${place}`],
+    ...['auth_type = trust', `auth_file = ${users}`, 'pool_mode = transaction', `default_pool_size = ${connections}`],
+  ]
+  writeFileSync(config, `${settings.join('\n')}\n`, { mode: 0o644 })
+  const child = spawn(PROGRAM, [config], { ...user, cwd: place, stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  const up = Promise.withResolvers<void>()
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+    if (said.includes('process up')) up.resolve()
+  })
+  child.once('error', up.reject)
+  child.once('exit', () => up.reject(new Error(`PgBouncer did not start: ${said}`)))
+  await up.promise
+  return {
+    through: (url) => `postgres://${new URL(url).pathname}?host=${place}&port=${PORT}&user=errand`,
+    async stop() {
+      const exited = once(child, 'exit')
+      child.kill('SIGINT')
+      await exited
+      rmSync(place, { recursive: true })
+    },
+  }
+}
