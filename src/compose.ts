@@ -2,10 +2,15 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
+import { createAccountLog } from './accounts/account-log.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import { createCredentials } from './accounts/create-credentials.ts'
+import { createJoining } from './accounts/joining.ts'
+import { pathOfLink } from './accounts/links.ts'
 import { openAccounts } from './accounts/open-accounts.ts'
+import { DEFAULT_ACCOUNT } from './accounts/projects.ts'
 import { loadSecret } from './accounts/secret.ts'
+import { createSignIn, type OidcOptions } from './accounts/sign-in.ts'
 import { createVault } from './accounts/vault.ts'
 import { webhookSecret } from './accounts/webhook-secret.ts'
 import { openDiskBlobs } from './blobs/disk.ts'
@@ -27,6 +32,7 @@ import { type EngineOptions, openEngine } from './engine/open-engine.ts'
 import type { EngineParts } from './engine/parts.ts'
 import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
 import { createApp } from './http/app.ts'
+import type { Desk } from './http/console-api/desk.ts'
 import { openMetricsPort } from './http/metrics.ts'
 import { createMemoryCounter, createSharedCounter } from './http/rate-counters.ts'
 import { createRateLimits } from './http/rate-limits.ts'
@@ -100,6 +106,8 @@ export interface Errand {
   readonly nodes: ReturnType<Nodes['living']>
   /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
   readonly firstKey: string | undefined
+  /** Where the first owner comes in; undefined where there is one, and on workers. To be shown once, too. */
+  readonly welcomePath: string | undefined
   /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
   listen(): Promise<{ readonly url: string }>
   /** Takes no more work, waits up to `graceMs` for what runs, closes everything. Idempotent. */
@@ -238,6 +246,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     revisions,
     engine,
     accounts,
+    desk: createDesk(config, { db, accounts, secret, publicUrl: () => publicUrl!, log }),
     credentials,
     skills,
     agents: createAgentStore({ db, defaultModel: catalogue.defaultName }),
@@ -269,6 +278,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     )
   }
   await nodes?.join(ownFacts)
+  const greets = mode === 'serve' && config.role !== 'worker'
   return {
     engine,
     accounts,
@@ -277,7 +287,8 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     facts,
     search: search.description,
     nodes: nodes?.living() ?? [],
-    firstKey: mode === 'serve' && config.role !== 'worker' ? await makeFirstKey(accounts) : undefined,
+    firstKey: greets ? await makeFirstKey(accounts) : undefined,
+    welcomePath: greets ? await makeWelcome(accounts) : undefined,
     async listen() {
       await app.listen({ host: config.host, port: config.port })
       if (config.metrics.port !== undefined) {
@@ -322,6 +333,19 @@ function describeServer(
       return tools().includes('web_search') ? config.search.provider : undefined
     },
   }
+}
+
+/** What the console's own routes work with. */
+function createDesk(
+  { console: { signUp, oidc } }: Config,
+  parts: Pick<Desk, 'accounts' | 'publicUrl'> & { readonly db: Database; readonly secret: string; readonly log: Log },
+): Desk {
+  const { db, accounts, publicUrl } = parts
+  const provider = oidc.issuer === undefined ? undefined : (oidc as OidcOptions)
+  const accountLog = createAccountLog(db, Date.now)
+  const signIn = createSignIn({ ...parts, oidc: provider, onFailure: accountLog.signInFailed })
+  const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
+  return { accounts, signIn, joining, log: accountLog, signUp, publicUrl }
 }
 
 function offeredTools(providers: readonly ToolProvider[], catalogue: Catalogue): readonly ToolName[] {
@@ -385,8 +409,15 @@ function openSkillRoom(
 }
 
 async function makeFirstKey(accounts: Accounts): Promise<string | undefined> {
-  if ((await accounts.listKeys()).length > 0) return undefined
+  if ((await accounts.keys.list()).length > 0) return undefined
   return (await accounts.createKey({ name: 'first key', project: 'default' })).key
+}
+
+async function makeWelcome({ members, links, projects }: Accounts): Promise<string | undefined> {
+  if (await members.anyOwner()) return undefined
+  const accountId = await projects.accountId(DEFAULT_ACCOUNT)
+  const { token } = await links.create({ kind: 'welcome', accountId, role: 'owner' })
+  return pathOfLink('welcome', token)
 }
 
 interface Closers {

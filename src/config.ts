@@ -153,6 +153,18 @@ export interface Config {
     /** `text/csv`, `image/*`: what a file by URL may be. Empty: anything. */
     readonly types: readonly string[]
   }
+  readonly console: {
+    /** Whether anybody may make an account. */
+    readonly signUp: boolean
+    /** A provider to sign in with, where `issuer` is set; `clientId` is then, too. */
+    readonly oidc: {
+      readonly issuer?: string
+      readonly clientId?: string
+      readonly clientSecret?: string
+      /** What the button says. */
+      readonly name: string
+    }
+  }
   readonly metrics: { readonly port: number | undefined; readonly key: string | undefined }
 }
 
@@ -225,6 +237,9 @@ function checkTogether(values: Values, problems: string[]): void {
   }
   if (values.has('tls.cert') !== values.has('tls.key')) {
     problems.push(`tls.cert and tls.key go together; ${values.has('tls.cert') ? 'tls.key' : 'tls.cert'} is missing.`)
+  }
+  if (values.has('console.oidc.issuer') && !values.has('console.oidc.clientId')) {
+    problems.push('console.oidc.issuer is set, and console.oidc.clientId is missing.')
   }
   if (values.get('search.provider') === 'searxng' && !values.has('search.baseUrl')) {
     problems.push('search.provider is "searxng", and search.baseUrl is missing: where SearXNG is.')

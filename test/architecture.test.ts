@@ -45,6 +45,7 @@ const PORTS = new Set([
   'search/port.ts',
   'skills/port.ts',
   'store/fixed-query.ts',
+  'store/locks.ts',
   'store/port.ts',
   'store/tables.ts',
   'telemetry/log.ts',

@@ -1,4 +1,8 @@
 /** Accounts, projects and keys: who calls, and whether the service is switched on for them. */
+import type { IssuedKey, Keys, NewKey, Scope } from './keys.ts'
+import type { Links } from './links.ts'
+import type { Members } from './members.ts'
+import type { Projects } from './projects.ts'
 
 /** Who a valid key speaks for. */
 export interface Caller {
@@ -7,19 +11,7 @@ export interface Caller {
   readonly accountId: string
   /** The account's experimental setting for this service (spec.md 5, rule 2). */
   readonly enabled: boolean
-}
-
-export interface KeyInfo {
-  readonly id: string
-  readonly name: string
-  readonly projectId: string
-  readonly projectName: string
-  /** The first characters, for people to tell keys apart. */
-  readonly prefix: string
-  readonly createdAt: number
-  readonly lastUsedAt: number | undefined
-  readonly expiresAt: number | undefined
-  readonly revokedAt: number | undefined
+  readonly scope: Scope
 }
 
 export interface Accounts {
@@ -29,20 +21,17 @@ export interface Accounts {
    * Issues a key under the project of that name, which is made where there is none. The key's text is returned this once
    * and never stored.
    */
-  createKey(options: {
-    readonly name: string
-    readonly project: string
-    readonly expiresAt?: number
-  }): Promise<{ readonly key: string; readonly info: KeyInfo }>
+  createKey(options: NewKey & { readonly project: string; readonly account?: string }): Promise<IssuedKey>
   /** A key that this process alone accepts, for as long as it lives: for a command that is its own caller. Never stored. */
   temporaryKey(project: string): Promise<string>
   /** What this project's webhooks are signed with; undefined where there is none by that name. */
   webhookSecret(project: string): Promise<string | undefined>
-  listKeys(): Promise<readonly KeyInfo[]>
-  /** False where there is no such key. */
-  revokeKey(id: string): Promise<boolean>
   getSetting(name: SettingName, account?: string): Promise<boolean>
   setSetting(name: SettingName, on: boolean, account?: string): Promise<void>
+  readonly keys: Keys
+  readonly projects: Projects
+  readonly members: Members
+  readonly links: Links
 }
 
 /** Off: every call of the account's keys answers 403. */

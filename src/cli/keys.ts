@@ -1,5 +1,5 @@
 /** `errand keys`: issue, list, revoke, on the data directory of this machine. */
-import type { KeyInfo } from '../accounts/accounts.ts'
+import type { KeyInfo, Scope } from '../accounts/keys.ts'
 import { type ConfigOption, withAccounts } from './start.ts'
 import { Exit, printable, type Surroundings } from './surroundings.ts'
 import { table, when } from './table.ts'
@@ -7,6 +7,8 @@ import { table, when } from './table.ts'
 export interface CreateKeyOptions extends ConfigOption {
   readonly name: string
   readonly project: string
+  readonly account: string
+  readonly scope: Scope
   readonly expiresInDays?: number
 }
 
@@ -14,10 +16,10 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 /** The key alone on stdout, so that a script can take it; the rest on stderr. */
 export async function createKey(around: Surroundings, options: CreateKeyOptions): Promise<void> {
-  const { name, project, expiresInDays } = options
+  const { name, project, account, scope, expiresInDays } = options
   const expiresAt = expiresInDays === undefined ? undefined : Date.now() + expiresInDays * DAY_MS
   const { key, info } = await withAccounts(around, options, (accounts) =>
-    accounts.createKey({ name, project, expiresAt }),
+    accounts.createKey({ name, project, account, scope, expiresAt }),
   )
   around.out.write(`${key}\n`)
   around.err.write(
@@ -26,7 +28,7 @@ export async function createKey(around: Surroundings, options: CreateKeyOptions)
 }
 
 export async function listKeys(around: Surroundings, options: ConfigOption & { readonly all: boolean }): Promise<void> {
-  const keys = await withAccounts(around, options, (accounts) => accounts.listKeys())
+  const keys = await withAccounts(around, options, (accounts) => accounts.keys.list())
   const now = Date.now()
   const rows = keys
     .filter((key) => options.all || state(key, now) === 'valid')
@@ -35,20 +37,21 @@ export async function listKeys(around: Surroundings, options: ConfigOption & { r
       key.name,
       key.projectName,
       `${key.prefix}…`,
+      key.scope,
       when(key.createdAt),
       when(key.lastUsedAt),
       state(key, now),
     ])
   around.out.write(
     table(
-      ['ID', 'NAME', 'PROJECT', 'KEY', 'CREATED (UTC)', 'LAST USED', 'STATE'],
+      ['ID', 'NAME', 'PROJECT', 'KEY', 'SCOPE', 'CREATED (UTC)', 'LAST USED', 'STATE'],
       rows.map((row) => row.map(printable)),
     ),
   )
 }
 
 export async function revokeKey(around: Surroundings, id: string, options: ConfigOption): Promise<void> {
-  const known = await withAccounts(around, options, (accounts) => accounts.revokeKey(id))
+  const known = await withAccounts(around, options, (accounts) => accounts.keys.revoke(id))
   if (!known) throw new Exit(1, `There is no key ${JSON.stringify(id)}. \`script/errand keys list\` shows the ids.`)
   around.err.write(`${id} is revoked.\n`)
 }

@@ -1,7 +1,9 @@
 /** The commands, their flags and their help: a table of contents. What each does stands in a file of its own. */
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { SCOPES } from '../accounts/keys.ts'
 import { configReference } from '../config/reference.ts'
 import { VERSION } from '../domain/version.ts'
+import { consoleLink, createAccount, listAccounts } from './accounts.ts'
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from './agents.ts'
 import { listRemoved } from './audit.ts'
 import { addCredential, listCredentials, removeCredential } from './credentials.ts'
@@ -53,6 +55,8 @@ export function createProgram(around: Surroundings, done: (code: number) => void
     .option('--json', 'as JSON', false)
     .addOption(configOption())
     .action((options) => listRemoved(around, options))
+  addAccounts(program.command('accounts').description('accounts, on the database of this server'), around)
+  addConsole(program.command('console').description('who signs in to the web console'), around)
   addSettings(program.command('settings').description("the account's experimental settings"), around)
   addRest(program, around, done)
   return program
@@ -103,6 +107,8 @@ function addKeys(keys: Command, around: Surroundings): void {
     .description('issue a key; it alone goes to stdout')
     .requiredOption('--name <name>', 'what it is for')
     .option('--project <name>', 'its project, made where there is none', 'default')
+    .option('--account <name>', 'the account of the project', 'default')
+    .addOption(new Option('--scope <scope>', 'what it may do').choices(SCOPES).default('all'))
     .option('--expires-in-days <n>', 'let it expire', positive)
     .addOption(configOption())
     .action((options) => createKey(around, options))
@@ -118,6 +124,30 @@ function addKeys(keys: Command, around: Surroundings): void {
     .description('end a key at once')
     .addOption(configOption())
     .action((id, options) => revokeKey(around, id, options))
+}
+
+function addAccounts(accounts: Command, around: Surroundings): void {
+  accounts
+    .command('create')
+    .argument('<name>')
+    .description('make an account; the service is off in it until it is switched on')
+    .addOption(configOption())
+    .action((name, options) => createAccount(around, name, options))
+  accounts
+    .command('list')
+    .description('show them')
+    .addOption(configOption())
+    .action((options) => listAccounts(around, options))
+}
+
+function addConsole(console: Command, around: Surroundings): void {
+  console
+    .command('link')
+    .description('print a one-time link that makes whoever opens it an owner of the account')
+    .option('--account <name>', 'which account', 'default')
+    .option('--reset-password <email>', 'instead: a link with which this user sets a new password')
+    .addOption(configOption())
+    .action((options) => consoleLink(around, options))
 }
 
 function addAgents(agents: Command, around: Surroundings): void {

@@ -81,12 +81,16 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ...rowsOf('not enforced', notEnforced.map(yellow)),
     ['data', config.databaseUrl === undefined ? config.dataDir : `in Postgres; this node’s own in ${config.dataDir}`],
     ...rowsOf('files', config.blobs.kind === 's3' ? [describeBlobs(config.blobs)] : []),
-    ...rowsOf('console', answers ? [`${url}/console`] : []),
+    ...rowsOf('console', answers ? [consoleAddress(errand, config.publicUrl ?? url)] : []),
     ...rowsOf('docs', answers ? [`${url}/docs`] : []),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   const body = rows.map(([name, text]) => `  ${paint(around.out, 'dim', name.padEnd(width))}  ${text}\n`).join('')
   return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(errand.firstKey, url)}\n` : ''}`
+}
+
+function consoleAddress({ welcomePath }: Errand, url: string): string {
+  return welcomePath ? `${url}${welcomePath}   (makes you its owner; good once, for a day)` : `${url}/console`
 }
 
 const ROLES = {

@@ -208,6 +208,32 @@ export const SETTINGS: readonly Setting[] = [
     fallback: 'all',
     doc: 'What this process does: `api` answers callers and has no sandboxes, `worker` works on interactions and answers no callers. Both need `databaseUrl`.',
   }),
+  toggle('console.signUp', {
+    fallback: false,
+    doc: 'Whether anybody who can reach the console may make an account of their own. The service is off in it until its owner switches it on.',
+  }),
+  address('console.oidc.issuer', {
+    must: 'an https address, or an http one on loopback',
+    schemes: ['http', 'https'],
+    doc: 'An OpenID Connect provider to sign in to the console with, beside passwords. It sends browsers back to `<publicUrl>/console/auth/callback/oidc`.',
+  }),
+  text('console.oidc.clientId', {
+    must: 'a client’s id',
+    pattern: /^\S+$/,
+    doc: 'What the provider calls this server.',
+  }),
+  text('console.oidc.clientSecret', {
+    must: 'a client’s secret',
+    pattern: /^\S+$/,
+    secret: true,
+    doc: 'And its secret there.',
+  }),
+  text('console.oidc.name', {
+    must: 'a name',
+    pattern: /^\S.{0,63}$/,
+    fallback: 'Single sign-on',
+    doc: 'What the console’s button says.',
+  }),
   toggle('demo', {
     fallback: true,
     doc: 'Whether the built-in demo model may stand in where no real model is configured or found.',

@@ -17,6 +17,7 @@ export const ERRORS = {
   file_unavailable: { status: 400, retryable: false },
   unauthenticated: { status: 401, retryable: false },
   feature_disabled: { status: 403, retryable: false },
+  permission_denied: { status: 403, retryable: false },
   not_found: { status: 404, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
   conflict: { status: 409, retryable: false },

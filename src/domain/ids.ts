@@ -9,7 +9,22 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const TIME_CHARS = 8
 const RANDOM_CHARS = 14
 
-export type IdPrefix = 'agt' | 'int' | 'acc' | 'prj' | 'key' | 'crd' | 'skl' | 'aud' | 'req'
+export type IdPrefix =
+  | 'agt'
+  | 'int'
+  | 'acc'
+  | 'prj'
+  | 'key'
+  | 'usr'
+  | 'ses'
+  | 'idn'
+  | 'vrf'
+  | 'lnk'
+  | 'evt'
+  | 'crd'
+  | 'skl'
+  | 'aud'
+  | 'req'
 
 /** A new id. `nowMs` is the wall clock in milliseconds since 1970. */
 export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {

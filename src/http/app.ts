@@ -13,6 +13,10 @@ import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
 import { auditRoutes } from './audit.ts'
 import { consoleRoutes } from './console.ts'
+import { accountRoutes } from './console-api/account-routes.ts'
+import type { Desk } from './console-api/desk.ts'
+import { keyRoutes } from './console-api/key-routes.ts'
+import { sessionRoutes } from './console-api/session-routes.ts'
 import { credentialRoutes } from './credentials.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
@@ -31,6 +35,7 @@ import { answerProblem } from './problems.ts'
 import { routeOf } from './route.ts'
 import { serverRoutes } from './server.ts'
 import { continueLate, serverOptions } from './server-options.ts'
+import { createSessions } from './session.ts'
 import { skillRoutes } from './skills.ts'
 import { createRevision20260520 } from './wire/2026-05-20.ts'
 import type { Codec } from './wire/codec.ts'
@@ -52,6 +57,7 @@ export interface AppDeps
   > {
   readonly config: Config
   readonly accounts: Accounts
+  readonly desk: Desk
   readonly log: FastifyBaseLogger
   /** Begins the trace of a request, where they are traced. */
   readonly trace?: Traces['begin'] | undefined
@@ -73,7 +79,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const closing = new AbortController()
   const mcpServers = new Set(Object.keys(deps.config.mcp))
   const edge: Edge = { ...deps, limits, mcpServers, documented: codecs.at(-1) as Codec, closing: closing.signal }
-  const gate = createGate({ ...deps, codecs, limits })
+  const { desk } = deps
+  const sessions = createSessions({ signIn: desk.signIn, members: desk.accounts.members }, () => deps.config.publicUrl)
+  const gate = createGate({ ...deps, sessions, codecs, limits })
 
   const app: FastifyInstance = Fastify(serverOptions(deps.config, deps.log, gate))
   continueLate(app.server)
@@ -115,6 +123,9 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     healthRoutes(app, edge)
     docsRoutes(app, edge, publicUrl)
     consoleRoutes(app)
+    sessionRoutes(app, desk)
+    accountRoutes(app, desk)
+    keyRoutes(app, desk)
     metricsRoutes(app, deps.metrics, metrics.key)
   })
   return app
@@ -122,7 +133,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
 
 /** Every field from the start, so that all requests keep one shape; the gate fills them in. */
 function decorateRequests(app: FastifyInstance): void {
-  for (const name of ['caller', 'codec', 'quota', 'interactionId', 'traceparent']) app.decorateRequest(name)
+  for (const name of ['caller', 'visitor', 'codec', 'quota', 'interactionId', 'traceparent']) app.decorateRequest(name)
   app.decorateRequest('counted', false)
 }
 

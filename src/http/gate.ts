@@ -1,14 +1,19 @@
 /**
- * The order of checks, each before the next, none of which needs the body: key (401), switch (403), rate (429), revision,
- * address (404, 405), media type (415), declared size (413). JSON, fields and the rest come after.
+ * The order of checks, each before the next, none of which needs the body: key (401), switch and scope (403), rate (429),
+ * revision, address (404, 405), media type (415), declared size (413). JSON, fields and the rest come after.
+ *
+ * Instead of a key, who is signed in to the console may name a project of an account of theirs (session.ts).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Accounts, Caller } from '../accounts/accounts.ts'
+import type { Scope } from '../accounts/keys.ts'
+import type { Visitor } from '../accounts/sign-in.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { Limits } from '../domain/limits.ts'
 import { declaredLength, tooLarge } from './json-body.ts'
 import { pathOf } from './path.ts'
 import type { Quota, RateLimits } from './rate-limits.ts'
+import { CONSOLE_HEADER, PROJECT_HEADER, type Sessions } from './session.ts'
 import { UPLOAD_TYPES } from './upload-body.ts'
 import type { Codec } from './wire/codec.ts'
 
@@ -16,6 +21,10 @@ import type { Codec } from './wire/codec.ts'
 export interface RouteAccess {
   /** Needs no key. */
   readonly open?: boolean
+  /** Belongs to the console: needs no key. `session`: who asks must be signed in. */
+  readonly console?: 'open' | 'session'
+  /** What of a key's scopes is enough, beside `all`. Where it is not said: `read` for what only reads, none for the rest. */
+  readonly scopes?: readonly Scope[]
   /** Its calls count as creations of interactions. */
   readonly creates?: boolean
   /** Takes a JSON body; `optional`: or none. */
@@ -29,8 +38,10 @@ export interface RouteAccess {
 declare module 'fastify' {
   interface FastifyContextConfig extends RouteAccess {}
   interface FastifyRequest {
-    /** Set on every route that is not open. */
+    /** Set on every route of the API that is not open. */
     caller: Caller
+    /** Set on the console's routes that need a session. */
+    visitor: Visitor
     codec: Codec
     quota: Quota | undefined
     /** That it made. */
@@ -44,6 +55,7 @@ declare module 'fastify' {
 
 export interface GateParts {
   readonly accounts: Accounts
+  readonly sessions: Sessions
   readonly rateLimits: RateLimits
   /** Newest last. */
   readonly codecs: readonly Codec[]
@@ -61,11 +73,12 @@ export function createGate(parts: GateParts): Gate {
   return async function gate(request, reply) {
     reply.headers({ 'X-Request-Id': request.id, 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' })
     const access: RouteAccess = request.routeOptions.config ?? {}
-    if (request.is404 ? isKeyed(request.url) : !access.open) {
-      request.caller = await identify(parts.accounts, request)
-      request.quota = await parts.rateLimits.admit(request.caller.projectId, access.creates ? 'interactions' : 'calls')
-      reply.headers(parts.rateLimits.headers(request.quota))
-      if (!request.quota.admitted) throw tooOften(request.quota, parts.rateLimits)
+    if (access.console) {
+      if (access.allow === undefined) await admitToConsole(parts, request, reply, access)
+    } else if (request.is404 ? isKeyed(request.url) : !access.open) {
+      request.caller = await identify(parts, request)
+      checkScope(request, access)
+      await count(parts.rateLimits, request, reply, request.caller.projectId, access)
       request.codec = chooseCodec(parts.codecs, request)
       reply.header('Api-Revision', request.codec.revision)
     }
@@ -88,8 +101,28 @@ function isKeyed(url: string): boolean {
   return /^\/v1beta(?:\/|$)/.test(pathOf(url))
 }
 
-async function identify(accounts: Accounts, request: FastifyRequest): Promise<Caller> {
+async function admitToConsole(parts: GateParts, request: FastifyRequest, reply: FastifyReply, access: RouteAccess) {
+  parts.sessions.checkSite(request, CONSOLE_HEADER)
+  if (access.console === 'open') return
+  request.visitor = await parts.sessions.visitor(request)
+  await count(parts.rateLimits, request, reply, request.visitor.userId, access)
+}
+
+async function count(
+  rateLimits: RateLimits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  whose: string,
+  { creates }: RouteAccess,
+): Promise<void> {
+  request.quota = await rateLimits.admit(whose, creates ? 'interactions' : 'calls')
+  reply.headers(rateLimits.headers(request.quota))
+  if (!request.quota.admitted) throw tooOften(request.quota, rateLimits)
+}
+
+async function identify({ accounts, sessions }: GateParts, request: FastifyRequest): Promise<Caller> {
   const key = request.headers[KEY_HEADER]
+  if (key === undefined && request.headers[PROJECT_HEADER] !== undefined) return enabled(await sessions.caller(request))
   if (typeof key !== 'string' || key === '') {
     throw new ErrandError('unauthenticated', `There is no API key: send it in the header ${KEY_HEADER}.`)
   }
@@ -100,13 +133,28 @@ async function identify(accounts: Accounts, request: FastifyRequest): Promise<Ca
       'The API key is not valid: it may be mistyped, expired or revoked. Issue a new one.',
     )
   }
-  if (!caller.enabled) {
-    throw new ErrandError(
-      'feature_disabled',
-      'Managed agents are switched off for the account of this key. Its owner can switch them on in the experimental settings.',
-    )
-  }
-  return caller
+  return enabled(caller)
+}
+
+function enabled(caller: Caller): Caller {
+  if (caller.enabled) return caller
+  throw new ErrandError(
+    'feature_disabled',
+    'Managed agents are switched off for this account. An owner of it can switch them on in the experimental settings.',
+  )
+}
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Whether the caller may do such a thing at all. An address or method that does not exist is told as that. */
+function checkScope(request: FastifyRequest, { scopes, allow }: RouteAccess): void {
+  const { scope } = request.caller
+  if (scope === 'all' || request.is404 || allow !== undefined) return
+  if ((scopes ?? (SAFE.has(request.method) ? ['read'] : [])).includes(scope)) return
+  throw new ErrandError(
+    'permission_denied',
+    `This needs more than the scope \`${scope}\`${request.headers[KEY_HEADER] === undefined ? ', which is what your role in the account gives' : ' of the key'}.`,
+  )
 }
 
 function tooOften(quota: Quota, rateLimits: RateLimits): ErrandError {

@@ -57,7 +57,7 @@ function creationRoutes(app: FastifyInstance, edge: Edge): void {
   app.post<Viewed>(
     INTERACTIONS,
     {
-      config: { json: true, creates: true },
+      config: { json: true, creates: true, scopes: ['invoke'] },
       schema: keyed({
         ...shared,
         ...TEXTS.create,
@@ -72,7 +72,7 @@ function creationRoutes(app: FastifyInstance, edge: Edge): void {
   app.post<Viewed>(
     `${INTERACTIONS}::stream`,
     {
-      config: { json: true, creates: true },
+      config: { json: true, creates: true, scopes: ['invoke'] },
       schema: keyed({ ...shared, ...TEXTS.createStream, events: schemas.eventStream }),
     },
     (request, reply) => create(edge, request, reply, true),
@@ -136,6 +136,7 @@ function readingRoutes(app: FastifyInstance, edge: Edge): void {
   app.get<ById & Viewed>(
     `${INTERACTIONS}/${ID}`,
     {
+      config: { scopes: ['read', 'invoke'] },
       schema: keyed({
         ...TEXTS.get,
         tag: 'Interactions',
@@ -179,6 +180,7 @@ function streamRoute(app: FastifyInstance, edge: Edge, text: string, url: string
   app.get<ById & { Querystring: z.infer<typeof streamQuery> }>(
     url,
     {
+      config: { scopes: ['read', 'invoke'] },
       schema: keyed({
         ...TEXTS[text as 'stream'],
         tag: 'Interactions',
@@ -209,6 +211,7 @@ function cancelRoute(app: FastifyInstance, edge: Edge, text: string, url: string
   app.post<ById & Viewed>(
     url,
     {
+      config: { scopes: ['invoke'] },
       schema: keyed({
         ...TEXTS[text as 'cancel'],
         tag: 'Interactions',

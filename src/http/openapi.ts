@@ -32,11 +32,19 @@ export async function registerOpenApi(
         { name: 'Credentials', description: 'Secrets that runs sign in with; written, never read back.' },
         { name: 'Skills', description: 'Instructions, scripts and references that runs can be given by name.' },
         { name: 'Files', description: 'What agents produced.' },
+        { name: 'Console', description: 'What the console asks beside the API itself: sign-in, keys, members, usage.' },
         { name: 'Server', description: 'About this server.' },
       ],
       components: {
         securitySchemes: {
           apiKey: { type: 'apiKey', in: 'header', name: 'x-svc-api-key', description: 'An API key of a project.' },
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: 'errand_session',
+            description:
+              'Who is signed in to the console; over https its name begins with `__Host-`. Calls that change something also need the header `X-Errand-Console`, and to come from the console’s own site.',
+          },
         },
       },
     },
@@ -172,7 +180,7 @@ function header(description: string, type = 'string'): JsonObject {
 }
 
 function addHeaders(operation: JsonObject): void {
-  const keyed = (operation.security as Json[]).length > 0
+  const keyed = (operation.security as JsonObject[]).some(({ apiKey }) => apiKey)
   const id = String(operation.operationId)
   for (const [status, answer] of Object.entries(operation.responses as Record<string, JsonObject>)) {
     const names = ['X-Request-Id']

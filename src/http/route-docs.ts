@@ -14,6 +14,8 @@ export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   file_unavailable: 'A file by URL could not be had when the run started; the message says which, and why.',
   unauthenticated: 'The API key is missing, mistyped, expired or revoked.',
   feature_disabled: 'Managed agents are switched off for the key’s account.',
+  permission_denied:
+    'The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.',
   not_found: 'There is no such thing, or it is another project’s: the answers are the same.',
   method_not_allowed: 'The address exists, the method does not; `Allow` lists those that do.',
   conflict: 'The id is taken, or the state does not allow it.',
@@ -90,6 +92,7 @@ const EVERY_CALL: readonly ErrorCode[] = [
   'unsupported_api_revision',
   'unauthenticated',
   'feature_disabled',
+  'permission_denied',
   'payload_too_large',
   'rate_limited',
   'internal',
@@ -100,6 +103,13 @@ const EVERY_CALL: readonly ErrorCode[] = [
 export function keyed(doc: RouteDoc): FastifySchema {
   const media: ErrorCode[] = doc.body ? ['unsupported_media_type'] : []
   return describe(doc, [...EVERY_CALL, ...media, ...(doc.errors ?? [])], [{ apiKey: [] }])
+}
+
+/** A route of the console, for who is signed in. */
+export function forSession(doc: RouteDoc): FastifySchema {
+  const media: ErrorCode[] = doc.body ? ['unsupported_media_type'] : []
+  const codes = EVERY_CALL.filter((code) => code !== 'unsupported_api_revision' && code !== 'feature_disabled')
+  return describe(doc, [...codes, ...media, ...(doc.errors ?? [])], [{ session: [] }])
 }
 
 /** A route that needs none. */

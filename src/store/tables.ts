@@ -28,6 +28,8 @@ export interface KeysTable {
   name: string
   prefix: string
   hash: string
+  /** What it may do: `all`, `invoke`, `read`. */
+  scope: string
   created_at: number
   last_used_at: number | null
   expires_at: number | null
@@ -266,8 +268,106 @@ export interface NodesTable {
   facts: string
 }
 
+/** People who sign in to the console. These four have the shape of the sign-in library (src/accounts/sign-in-store.ts). */
+export interface UsersTable {
+  id: string
+  name: string
+  email: string
+  email_verified: number
+  image: string | null
+  created_at: number
+  updated_at: number
+}
+
+export interface SessionsTable {
+  id: string
+  user_id: string
+  token: string
+  ip_address: string | null
+  user_agent: string | null
+  expires_at: number
+  created_at: number
+  /** When it was used last, by the minute. */
+  updated_at: number
+}
+
+/** How a user signs in: a password, or an OpenID Connect provider. */
+export interface IdentitiesTable {
+  id: string
+  user_id: string
+  provider_id: string
+  /** The provider's name for the user. */
+  account_id: string
+  access_token: string | null
+  refresh_token: string | null
+  id_token: string | null
+  access_token_expires_at: number | null
+  refresh_token_expires_at: number | null
+  scope: string | null
+  /** Hashed. */
+  password: string | null
+  created_at: number
+  updated_at: number
+}
+
+/** Sign-ins by a provider that are under way. */
+export interface VerificationsTable {
+  id: string
+  identifier: string
+  value: string
+  expires_at: number
+  created_at: number
+  updated_at: number
+}
+
+/** Failed sign-ins, by address and by account. */
+export interface SignInAttemptsTable {
+  who: string
+  count: number
+  until: number
+}
+
+export interface MembersTable {
+  account_id: string
+  user_id: string
+  role: string
+  created_at: number
+}
+
+/** One-time links that are still good. */
+export interface LinksTable {
+  id: string
+  hash: string
+  kind: string
+  account_id: string | null
+  role: string | null
+  user_id: string | null
+  created_at: number
+  expires_at: number
+}
+
+/** What was done in an account, for its owners. */
+export interface AccountEventsTable {
+  id: string
+  account_id: string
+  at: number
+  /** A user; null: whoever runs this server. */
+  actor: string | null
+  action: string
+  target: string | null
+  details: string
+}
+
 export interface Tables {
   nodes: NodesTable
+  users: UsersTable
+  sessions: SessionsTable
+  identities: IdentitiesTable
+  verifications: VerificationsTable
+  sign_in_attempts: SignInAttemptsTable
+  members: MembersTable
+  links: LinksTable
+  account_events: AccountEventsTable
   accounts: AccountsTable
   settings: SettingsTable
   projects: ProjectsTable

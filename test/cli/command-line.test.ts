@@ -355,7 +355,7 @@ describe('serve', () => {
     provider.when('17 * 23', { text: '391' })
     const said = server.output()
     expect(said).toContain(`is listening on ${server.url}`)
-    expect(said).toMatch(new RegExp(`^ {2}console +${server.url}/console$`, 'm'))
+    expect(said).toMatch(new RegExp(`^ {2}console +${server.url}/console/welcome#\\w{43} `, 'm'))
     expect(said).toContain(server.key)
     expect(said).toContain('svc-3.5-flash, svc-3.1-pro → fake (openai-compatible), from errand.yaml')
     const line = said.split('\n').find((text) => text.trim().startsWith('curl '))!

@@ -67,6 +67,7 @@ describe('without any configuration', () => {
 
 describe('the two places', () => {
   const everywhere = `
+console: {signUp: true, oidc: {issuer: 'https://id.example', clientId: c, clientSecret: s, name: Work}}
 port: 1
 host: localhost
 publicUrl: http://localhost:1/

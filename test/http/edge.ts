@@ -9,8 +9,12 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
+import { createAccountLog } from '../../src/accounts/account-log.ts'
 import type { Accounts, Caller } from '../../src/accounts/accounts.ts'
 import { createCredentials } from '../../src/accounts/create-credentials.ts'
+import { createJoining } from '../../src/accounts/joining.ts'
+import { openAccounts } from '../../src/accounts/open-accounts.ts'
+import { createSignIn } from '../../src/accounts/sign-in.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { openDiskBlobs } from '../../src/blobs/disk.ts'
 import type { Config } from '../../src/config.ts'
@@ -28,6 +32,7 @@ import { createSigner } from '../../src/http/signed-urls.ts'
 import type { Codec } from '../../src/http/wire/codec.ts'
 import { openSkills } from '../../src/skills/open-skills.ts'
 import { createAgentStore } from '../../src/store/agents.ts'
+import type { Database } from '../../src/store/port.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 
 export const KEY = 'good-key'
@@ -35,9 +40,9 @@ export const OFF_KEY = 'key-of-an-account-that-is-off'
 export const OTHER_KEY = 'key-of-another-project'
 
 const CALLERS: Readonly<Record<string, Caller>> = {
-  [KEY]: { keyId: 'key_1', projectId: 'prj_1', accountId: 'acc_1', enabled: true },
-  [OTHER_KEY]: { keyId: 'key_2', projectId: 'prj_2', accountId: 'acc_1', enabled: true },
-  [OFF_KEY]: { keyId: 'key_3', projectId: 'prj_3', accountId: 'acc_2', enabled: false },
+  [KEY]: { keyId: 'key_1', projectId: 'prj_1', accountId: 'acc_1', enabled: true, scope: 'all' },
+  [OTHER_KEY]: { keyId: 'key_2', projectId: 'prj_2', accountId: 'acc_1', enabled: true, scope: 'all' },
+  [OFF_KEY]: { keyId: 'key_3', projectId: 'prj_3', accountId: 'acc_2', enabled: false, scope: 'all' },
 }
 
 const MODEL = {
@@ -285,6 +290,20 @@ export interface EdgeOptions {
   readonly deps?: Partial<AppDeps>
 }
 
+function createTestDesk(db: Database): AppDeps['desk'] {
+  const parts = {
+    db,
+    secret: 's'.repeat(32),
+    publicUrl: () => 'https://errand.example',
+    log: pino({ level: 'silent' }),
+  }
+  const accounts = openAccounts(parts)
+  const log = createAccountLog(db, Date.now)
+  const signIn = createSignIn({ ...parts, onFailure: log.signInFailed })
+  const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
+  return { accounts, signIn, joining, log, signUp: false, publicUrl: parts.publicUrl }
+}
+
 export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
   const dir = await mkdtemp(join(tmpdir(), 'errand-edge-'))
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
@@ -307,6 +326,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     config: { limits, publicUrl: 'https://errand.example', tls: undefined, metrics: {}, mcp: {} } as Config,
     engine,
     accounts: ACCOUNTS,
+    desk: createTestDesk(db),
     credentials: createCredentials({ db, vault: createVault('secret') }),
     agents: createAgentStore({ db, defaultModel: 'svc-3.5-flash' }),
     skills,

@@ -25,7 +25,7 @@ onEveryBackend((backend) => {
     expect(other.info.projectId).toBe(info.projectId)
     const elsewhere = await accounts.createKey({ name: 'ci', project: 'else' })
     expect(elsewhere.info.projectId).not.toBe(info.projectId)
-    expect((await accounts.listKeys()).map(({ id }) => id).toSorted()).toEqual(
+    expect((await accounts.keys.list()).map(({ id }) => id).toSorted()).toEqual(
       [info.id, other.info.id, elsewhere.info.id].toSorted(),
     )
   })
@@ -56,15 +56,15 @@ onEveryBackend((backend) => {
     const revoked = await accounts.createKey({ name: 'r', project: 'default' })
     const expiring = await accounts.createKey({ name: 'e', project: 'default', expiresAt: START + HOUR })
     clock.now += 1
-    expect(await accounts.revokeKey(revoked.info.id)).toBe(true)
+    expect(await accounts.keys.revoke(revoked.info.id)).toBe(true)
     expect(await accounts.authenticate(revoked.key)).toBeUndefined()
     clock.now += 1
-    expect(await accounts.revokeKey(revoked.info.id)).toBe(true)
-    expect(await accounts.revokeKey('key_none')).toBe(false)
+    expect(await accounts.keys.revoke(revoked.info.id)).toBe(true)
+    expect(await accounts.keys.revoke('key_none')).toBe(false)
     expect(await accounts.authenticate(expiring.key)).toBeDefined()
     clock.now = START + HOUR
     expect(await accounts.authenticate(expiring.key)).toBeUndefined()
-    const listed = await accounts.listKeys()
+    const listed = await accounts.keys.list()
     expect(listed.find(({ id }) => id === revoked.info.id)).toMatchObject({ revokedAt: START + 1 })
     expect(listed.find(({ id }) => id === expiring.info.id)).toMatchObject({ expiresAt: START + HOUR })
   })
@@ -75,7 +75,7 @@ onEveryBackend((backend) => {
     clock.now += HOUR
     await Promise.all(times(10, () => accounts.authenticate(key)))
     // Nobody waits for the note.
-    const lastUse = async () => (await accounts.listKeys()).find(({ id }) => id === info.id)!.lastUsedAt
+    const lastUse = async () => (await accounts.keys.list()).find(({ id }) => id === info.id)!.lastUsedAt
     await expect.poll(lastUse).toBe(START + HOUR)
   })
 
@@ -97,6 +97,6 @@ onEveryBackend((backend) => {
     const { info } = await accounts.createKey({ name: 'k', project: 'default' })
     const caller = await accounts.authenticate(await accounts.temporaryKey('default'))
     expect(caller).toMatchObject({ projectId: info.projectId, enabled: true })
-    expect(await accounts.listKeys()).toHaveLength(1)
+    expect(await accounts.keys.list()).toHaveLength(1)
   })
 })

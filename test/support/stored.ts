@@ -42,7 +42,7 @@ function inPostgres(url: string): Stored {
     const client = new pg.Client({ connectionString: url, types: types as typeof pg.types })
     await client.connect()
     try {
-      // As the server itself, which sees the rows of all projects.
+      // As the server sees it: who says nothing sees no row.
       await client.query(`set ${PROJECT_SETTING} = '${SERVER}'`)
       let place = 0
       return (

@@ -4,6 +4,7 @@
 FREE_FORM = frozenset(
     {
         "args",
+        "details",
         "headers",
         "labels",
         "metadata",

@@ -16,6 +16,23 @@ class Event(Record):
     data: Record
 
 
+class AccountLogEntry(Record):
+    """AccountLogEntry"""
+
+    id: str
+    time: str
+    actor: Record
+    action: str
+    target: str
+    details: dict[str, Any]
+
+
+class AccountSettings(Record):
+    """Off: every call of the account’s keys is 403 `feature_disabled`."""
+
+    experimental: Record
+
+
 class Agent(Record):
     """A stored agent configuration."""
 
@@ -165,6 +182,29 @@ class InteractionSummary(Record):
     usage: Usage
 
 
+class Invite(Record):
+    """One that was not used yet."""
+
+    id: str
+    role: Literal["owner", "developer", "viewer"]
+    create_time: str
+    expire_time: str
+
+
+class Key(Record):
+    """Key"""
+
+    id: str
+    name: str
+    prefix: str
+    scope: Literal["all", "invoke", "read"]
+    create_time: str
+    last_used_time: str
+    expire_time: str
+    revoke_time: str
+    state: Literal["valid", "expired", "revoked"]
+
+
 class McpServer(Record):
     """An MCP server."""
 
@@ -183,6 +223,34 @@ class McpServerAnswer(Record):
     authentication: Record | None
     allowed_tools: list[str] | None
     require_approval: Any
+
+
+class Me(Record):
+    """Who is signed in, and what they can reach."""
+
+    user: Record
+    session_id: str
+    accounts: list[Record]
+
+
+class Member(Record):
+    """Member"""
+
+    user_id: str
+    name: str
+    email: str
+    role: Literal["owner", "developer", "viewer"]
+    join_time: str
+
+
+class OneTimeLink(Record):
+    """What a one-time link is for."""
+
+    kind: Literal["welcome", "invite", "reset"]
+    account: Record
+    role: Literal["owner", "developer", "viewer"]
+    email: str
+    expire_time: str
 
 
 class OutputFile(Record):
@@ -213,6 +281,14 @@ class PolicyAnswer(Record):
     max_cost: float | None
     max_tool_duration: int | None
     sandbox: SandboxPolicyAnswer | None
+
+
+class Project(Record):
+    """Where keys, agents and interactions stand."""
+
+    id: str
+    name: str
+    create_time: str
 
 
 class RunError(Record):
@@ -256,6 +332,18 @@ class Server(Record):
     tools: Record
     search: str | None
     limits: Record
+
+
+class Session(Record):
+    """Session"""
+
+    id: str
+    current: bool
+    create_time: str
+    last_used_time: str
+    expire_time: str
+    ip_address: str
+    user_agent: str
 
 
 class Skill(Record):

@@ -1,0 +1,124 @@
+/**
+ * One-time links: the first owner's welcome, an invitation into an account, a new password. What a link carries is stored
+ * as a hash alone; using it takes its row away, so of two who use it at once one does.
+ */
+import { createHash } from 'node:crypto'
+import { newId, randomBase62 } from '../domain/ids.ts'
+import type { Database, Statement } from '../store/port.ts'
+import { type AccountEntry, entryStatement } from './account-log.ts'
+import type { Role } from './members.ts'
+
+const HOUR_MS = 3_600_000
+const LASTS_MS = { welcome: 24 * HOUR_MS, invite: 7 * 24 * HOUR_MS, reset: 24 * HOUR_MS } as const
+const TOKEN_CHARS = 43
+
+export type LinkKind = keyof typeof LASTS_MS
+
+export interface NewLink {
+  readonly kind: LinkKind
+  /** With `welcome` and `invite`: into which account, as what. */
+  readonly accountId?: string
+  readonly role?: Role
+  /** With `reset`: whose password. */
+  readonly userId?: string
+}
+
+export interface Link extends NewLink {
+  readonly id: string
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+export interface Links {
+  /** The token is told this once. `entry`: for the account's log. */
+  create(link: NewLink, entry?: AccountEntry): Promise<{ readonly token: string; readonly link: Link }>
+  /** Undefined for one that is used, over, or never was. */
+  find(token: string): Promise<Link | undefined>
+  /** The statement that uses it up: touches one row, or the link is not good any more. */
+  use(link: Link): Statement
+  invites(accountId: string): Promise<readonly Link[]>
+  /** False where the account has no such invitation. */
+  revokeInvite(accountId: string, id: string, entry: AccountEntry): Promise<boolean>
+}
+
+/** Where it leads, below the server's address. The token is in the fragment, which browsers send to nobody. */
+export function pathOfLink(kind: LinkKind, token: string): string {
+  return `/console/${kind}#${token}`
+}
+
+export function createLinks(db: Database, now: () => number): Links {
+  const good = () => db.query.selectFrom('links').selectAll().where('expires_at', '>', now())
+
+  return {
+    async create({ kind, accountId, role, userId }, entry) {
+      const token = randomBase62(TOKEN_CHARS)
+      const at = now()
+      const id = newId('lnk', at)
+      const link = { id, kind, accountId, role, userId, createdAt: at, expiresAt: at + LASTS_MS[kind] }
+      const query = db.query
+        .insertInto('links')
+        .values({
+          id,
+          hash: hashOf(token),
+          kind,
+          account_id: accountId ?? null,
+          role: role ?? null,
+          user_id: userId ?? null,
+          created_at: at,
+          expires_at: link.expiresAt,
+        })
+        .compile()
+      const over = db.query.deleteFrom('links').where('expires_at', '<=', at).compile()
+      await db.write([{ query: over }, { query, rows: 1 }, ...(entry ? [entryStatement(db, entry, at)] : [])])
+      return { token, link }
+    },
+    async find(token) {
+      const row = await good().where('hash', '=', hashOf(token)).executeTakeFirst()
+      return row && toLink(row)
+    },
+    use({ id }) {
+      const query = db.query.deleteFrom('links').where('id', '=', id).where('expires_at', '>', now()).compile()
+      return { query, rows: 1 }
+    },
+    async invites(accountId) {
+      const rows = await good().where('account_id', '=', accountId).where('kind', '=', 'invite').orderBy('id').execute()
+      return rows.map(toLink)
+    },
+    async revokeInvite(accountId, id, entry) {
+      const query = db.query
+        .deleteFrom('links')
+        .where('id', '=', id)
+        .where('account_id', '=', accountId)
+        .where('kind', '=', 'invite')
+        .compile()
+      return (await db.write([{ query, rows: 1 }, entryStatement(db, entry, now())])).ok
+    },
+  }
+}
+
+/** The token has more randomness than can be searched: a plain hash is enough. */
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+interface LinkRow {
+  readonly id: string
+  readonly kind: string
+  readonly account_id: string | null
+  readonly role: string | null
+  readonly user_id: string | null
+  readonly created_at: number
+  readonly expires_at: number
+}
+
+function toLink(row: LinkRow): Link {
+  return {
+    id: row.id,
+    kind: row.kind as LinkKind,
+    accountId: row.account_id ?? undefined,
+    role: (row.role ?? undefined) as Role | undefined,
+    userId: row.user_id ?? undefined,
+    createdAt: Number(row.created_at),
+    expiresAt: Number(row.expires_at),
+  }
+}

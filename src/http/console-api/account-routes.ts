@@ -1,0 +1,349 @@
+/** An account: its projects, members, invitations, settings and log. */
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { type Link, pathOfLink } from '../../accounts/links.ts'
+import type { Member } from '../../accounts/members.ts'
+import { ErrandError } from '../../domain/errors.ts'
+import { check } from '../fields.ts'
+import { readPageToken, writePageToken } from '../page-tokens.ts'
+import { page, pageSizeOf } from '../queries.ts'
+import { forSession } from '../route-docs.ts'
+import { rfc3339 } from '../wire/time.ts'
+import { ACCOUNT, type Desk, memberOf, PROJECT, projectFor } from './desk.ts'
+import {
+  accountParams,
+  invite,
+  logEntry,
+  member,
+  name,
+  oneTimeLink,
+  project,
+  projectParams,
+  role,
+  settings,
+} from './schemas.ts'
+import { showProject } from './session-routes.ts'
+
+const named = z.object({ name })
+const withRole = z.object({ role })
+const memberParams = z.object({ accountId: z.string(), userId: z.string() })
+const inviteParams = z.object({ accountId: z.string(), inviteId: z.string() })
+const done = z.object({})
+
+type OfAccount = { Params: z.infer<typeof accountParams> }
+type OfMember = { Params: z.infer<typeof memberParams> }
+
+const reads = { console: 'session' } as const
+const writes = { console: 'session', json: true } as const
+
+export function accountRoutes(app: FastifyInstance, desk: Desk): void {
+  projectRoutes(app, desk)
+  memberRoutes(app, desk)
+  inviteRoutes(app, desk)
+  settingRoutes(app, desk)
+}
+
+const shared = { tag: 'Console', params: accountParams, errors: ['not_found'] } as const
+
+function projectRoutes(app: FastifyInstance, desk: Desk): void {
+  const { projects } = desk.accounts
+
+  app.get<OfAccount>(
+    `${ACCOUNT}/projects`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'listProjects',
+        summary: 'List projects',
+        description: 'Of the account, oldest first.',
+        answer: z.object({ projects: z.array(project) }),
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'viewer')
+      return { projects: (await projects.list(accountId)).map(showProject) }
+    },
+  )
+
+  app.post<OfAccount>(
+    `${ACCOUNT}/projects`,
+    {
+      config: writes,
+      schema: forSession({
+        ...shared,
+        id: 'createProject',
+        summary: 'Create a project',
+        description: 'Its name is its own in the account. Owners and developers.',
+        body: named,
+        answer: project,
+        errors: ['not_found', 'conflict'],
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'developer')
+      return showProject(await projects.create(accountId, check(named, request.body).name, request.visitor.userId))
+    },
+  )
+
+  app.patch<{ Params: z.infer<typeof projectParams> }>(
+    PROJECT,
+    {
+      config: writes,
+      schema: forSession({
+        ...shared,
+        id: 'renameProject',
+        params: projectParams,
+        summary: 'Rename a project',
+        description: 'Its id stays. Owners and developers.',
+        body: named,
+        answer: project,
+        errors: ['not_found', 'conflict'],
+      }),
+    },
+    async (request) => {
+      const found = await projectFor(desk, request, request.params.projectId, 'developer')
+      return showProject(await projects.rename(found, check(named, request.body).name, request.visitor.userId))
+    },
+  )
+}
+
+function memberRoutes(app: FastifyInstance, desk: Desk): void {
+  const { members, links } = desk.accounts
+
+  app.get<OfAccount>(
+    `${ACCOUNT}/members`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'listMembers',
+        summary: 'List members',
+        description: 'Who belongs to the account, and the invitations that nobody used yet.',
+        answer: z.object({ members: z.array(member), invites: z.array(invite) }),
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'viewer')
+      const [listed, invites] = await Promise.all([members.list(accountId), links.invites(accountId)])
+      return { members: listed.map(showMember), invites: invites.map(showInvite) }
+    },
+  )
+
+  app.patch<OfMember>(
+    `${ACCOUNT}/members/:userId`,
+    {
+      config: writes,
+      schema: forSession({
+        ...shared,
+        id: 'changeMember',
+        params: memberParams,
+        summary: 'Change a member’s role',
+        description: 'Owners. The last owner stays one: 409.',
+        body: withRole,
+        answer: member,
+        errors: ['not_found', 'conflict'],
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { userId } = request.params
+      await members.changeRole(accountId, userId, check(withRole, request.body).role, request.visitor.userId)
+      return showMember((await members.list(accountId)).find((each) => each.userId === userId)!)
+    },
+  )
+
+  app.delete<OfMember>(
+    `${ACCOUNT}/members/:userId`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'removeMember',
+        params: memberParams,
+        summary: 'Remove a member',
+        description: 'Owners; and everybody themselves. The last owner can’t go: 409.',
+        answer: done,
+        errors: ['not_found', 'conflict'],
+      }),
+    },
+    async (request) => {
+      const { userId } = request.params
+      const least = userId === request.visitor.userId ? 'viewer' : 'owner'
+      const { accountId } = await memberOf(desk, request, request.params.accountId, least)
+      await members.remove(accountId, userId, request.visitor.userId)
+      return {}
+    },
+  )
+
+  app.post<OfMember>(
+    `${ACCOUNT}/members/:userId/reset-link`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'createResetLink',
+        params: memberParams,
+        summary: 'Make a link for a new password',
+        description:
+          'Owners, for a member who belongs to no account but theirs: a user of others’ accounts too is helped by whoever runs the server.',
+        answer: oneTimeLink,
+        errors: ['not_found', 'conflict'],
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { userId } = request.params
+      const { userId: actor } = request.visitor
+      if (!(await members.find(userId, accountId))) throw new ErrandError('not_found', 'There is no such member.')
+      // Whoever sets the password is that user, in all of their accounts.
+      const own = await members.ofUser(actor)
+      const owned = new Set(own.filter((each) => each.role === 'owner').map((each) => each.accountId))
+      if (!(await members.ofUser(userId)).every((each) => owned.has(each.accountId))) {
+        throw new ErrandError('conflict', 'This member has accounts of others, too; ask whoever runs the server.')
+      }
+      const entry = { accountId, action: 'password.reset_link_created', actor, target: userId } as const
+      const { token, link } = await links.create({ kind: 'reset', userId }, entry)
+      return showLink(desk, link, token)
+    },
+  )
+}
+
+function inviteRoutes(app: FastifyInstance, desk: Desk): void {
+  const { links } = desk.accounts
+
+  app.post<OfAccount>(
+    `${ACCOUNT}/invites`,
+    {
+      config: writes,
+      schema: forSession({
+        ...shared,
+        id: 'createInvite',
+        summary: 'Invite a member',
+        description: 'Owners. A one-time link, good for seven days; whoever opens it joins with that role.',
+        body: withRole,
+        answer: oneTimeLink.extend({ invite }),
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const asked = check(withRole, request.body)
+      const entry = { accountId, action: 'invite.created', actor: request.visitor.userId, details: asked } as const
+      const { token, link } = await links.create({ kind: 'invite', accountId, ...asked }, entry)
+      return { invite: showInvite(link), ...showLink(desk, link, token) }
+    },
+  )
+
+  app.delete<{ Params: z.infer<typeof inviteParams> }>(
+    `${ACCOUNT}/invites/:inviteId`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'revokeInvite',
+        params: inviteParams,
+        summary: 'Take back an invitation',
+        description: 'Owners. Its link is good no more.',
+        answer: done,
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { inviteId } = request.params
+      const entry = { accountId, action: 'invite.revoked', actor: request.visitor.userId, target: inviteId } as const
+      if (!(await links.revokeInvite(accountId, inviteId, entry))) {
+        throw new ErrandError('not_found', `There is no invitation ${JSON.stringify(inviteId)}.`)
+      }
+      return {}
+    },
+  )
+}
+
+const logQuery = z.object(page)
+
+function settingRoutes(app: FastifyInstance, desk: Desk): void {
+  const { projects } = desk.accounts
+  const show = async (accountId: string) => ({ experimental: { managedAgents: await projects.isOn(accountId) } })
+
+  app.get<OfAccount>(
+    `${ACCOUNT}/settings`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'getAccountSettings',
+        summary: 'Read the account’s settings',
+        description: 'The experimental ones: whether this service is on.',
+        answer: settings,
+      }),
+    },
+    async (request) => show((await memberOf(desk, request, request.params.accountId, 'viewer')).accountId),
+  )
+
+  app.patch<OfAccount>(
+    `${ACCOUNT}/settings`,
+    {
+      config: writes,
+      schema: forSession({
+        ...shared,
+        id: 'changeAccountSettings',
+        summary: 'Switch the service on or off',
+        description: 'Owners. Holds from the next call on, on every node.',
+        body: settings,
+        answer: settings,
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { experimental } = check(settings, request.body)
+      await projects.switchService(accountId, experimental.managedAgents, request.visitor.userId)
+      return show(accountId)
+    },
+  )
+
+  app.get<OfAccount & { Querystring: z.infer<typeof logQuery> }>(
+    `${ACCOUNT}/audit`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'listAccountLog',
+        summary: 'Read the account’s log',
+        description: 'What was done in the account, by whom, newest first. Owners.',
+        query: logQuery,
+        answer: z.object({ entries: z.array(logEntry), nextPageToken: z.string().optional() }),
+      }),
+    },
+    async (request) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const identity = { path: `${accountId}/audit` }
+      const { entries, next } = await desk.log.read(accountId, {
+        pageSize: pageSizeOf(request.query),
+        after: readPageToken(identity, request.query.pageToken),
+      })
+      return {
+        entries: entries.map(({ id, at, actor, action, target, details }) => ({
+          id,
+          time: rfc3339(at),
+          actor: actor ? { userId: actor.userId, email: actor.email ?? null } : null,
+          action,
+          target: target ?? null,
+          details,
+        })),
+        nextPageToken: writePageToken(identity, next),
+      }
+    },
+  )
+}
+
+function showMember({ userId, name, email, role, joinedAt }: Member) {
+  return { userId, name, email, role, joinTime: rfc3339(joinedAt) }
+}
+
+function showInvite({ id, role, createdAt, expiresAt }: Link) {
+  return { id, role: role!, createTime: rfc3339(createdAt), expireTime: rfc3339(expiresAt) }
+}
+
+function showLink({ publicUrl }: Desk, { kind, expiresAt }: Link, token: string) {
+  return { link: publicUrl() + pathOfLink(kind, token), expireTime: rfc3339(expiresAt) }
+}

@@ -1,0 +1,55 @@
+/** What the console's own routes work with, and who may do what there. */
+import type { FastifyRequest } from 'fastify'
+import type { AccountLog } from '../../accounts/account-log.ts'
+import type { Accounts } from '../../accounts/accounts.ts'
+import type { Joining } from '../../accounts/joining.ts'
+import type { Membership, Role } from '../../accounts/members.ts'
+import type { Project } from '../../accounts/projects.ts'
+import type { SignIn } from '../../accounts/sign-in.ts'
+import { ErrandError } from '../../domain/errors.ts'
+import { noProject } from '../session.ts'
+
+export interface Desk {
+  readonly accounts: Accounts
+  readonly signIn: SignIn
+  readonly joining: Joining
+  readonly log: AccountLog
+  /** Whether anybody may make an account of their own. */
+  readonly signUp: boolean
+  /** How browsers reach this server. */
+  readonly publicUrl: () => string
+}
+
+export const CONSOLE = '/console/api'
+export const ACCOUNT = `${CONSOLE}/accounts/:accountId`
+export const PROJECT = `${CONSOLE}/projects/:projectId`
+
+/** Who is worth less comes first. */
+const RANKS: readonly Role[] = ['viewer', 'developer', 'owner']
+
+/** The visitor's membership. Throws ErrandError `not_found` (also for an account of others), `permission_denied`. */
+export async function memberOf(
+  desk: Desk,
+  request: FastifyRequest,
+  accountId: string,
+  least: Role,
+): Promise<Membership> {
+  const membership = await desk.accounts.members.find(request.visitor.userId, accountId)
+  if (!membership) throw new ErrandError('not_found', `There is no account ${JSON.stringify(accountId.slice(0, 80))}.`)
+  checkRole(membership, least)
+  return membership
+}
+
+/** The project, if the visitor is of its account. Throws the same errors. */
+export async function projectFor(desk: Desk, request: FastifyRequest, id: string, least: Role): Promise<Project> {
+  const membership = await desk.accounts.members.findByProject(request.visitor.userId, id)
+  const project = membership && (await desk.accounts.projects.find(id))
+  if (!project) throw noProject(id)
+  checkRole(membership, least)
+  return project
+}
+
+function checkRole({ role }: Membership, least: Role): void {
+  if (RANKS.indexOf(role) >= RANKS.indexOf(least)) return
+  throw new ErrandError('permission_denied', `This takes the role \`${least}\` in the account; yours is \`${role}\`.`)
+}

@@ -1,0 +1,114 @@
+/** The shapes of the console's own API. */
+import { z } from 'zod'
+import { SCOPES } from '../../accounts/keys.ts'
+import { ROLES } from '../../accounts/members.ts'
+
+const time = z.string().meta({ description: 'RFC 3339, UTC.' })
+export const role = z.enum(ROLES).meta({
+  description: '`owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.',
+})
+export const accountParams = z.object({ accountId: z.string() })
+export const projectParams = z.object({ projectId: z.string() })
+export const name = z
+  .string()
+  .trim()
+  .min(1)
+  .max(128)
+  .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
+export const email = z.email({ error: 'must be an e-mail address' }).max(254)
+export const token = z.string().max(200).meta({ description: 'What stands behind the `#` of the link.' })
+export const password = z.string().max(1024).meta({ description: '12 to 128 characters, and not a common password.' })
+
+export const project = z
+  .object({ id: z.string(), name: z.string(), createTime: time })
+  .meta({ title: 'Project', description: 'Where keys, agents and interactions stand.' })
+
+export const me = z
+  .object({
+    user: z.object({ id: z.string(), name: z.string(), email: z.string(), createTime: time }),
+    sessionId: z.string(),
+    accounts: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        role,
+        enabled: z.boolean().meta({ description: 'Whether the service is switched on for the account.' }),
+        projects: z.array(project),
+      }),
+    ),
+  })
+  .meta({ title: 'Me', description: 'Who is signed in, and what they can reach.' })
+
+export const session = z
+  .object({
+    id: z.string(),
+    current: z.boolean(),
+    createTime: time,
+    lastUsedTime: time,
+    expireTime: time,
+    ipAddress: z.string().nullable(),
+    userAgent: z.string().nullable(),
+  })
+  .meta({ title: 'Session' })
+
+export const linkInfo = z
+  .object({
+    kind: z.enum(['welcome', 'invite', 'reset']),
+    account: z.object({ name: z.string() }).nullable(),
+    role: role.nullable(),
+    email: z.string().nullable(),
+    expireTime: time,
+  })
+  .meta({ title: 'OneTimeLink', description: 'What a one-time link is for.' })
+
+export const oneTimeLink = z.object({
+  link: z.string().meta({ description: 'Shown this once. Give it to whom it is for.' }),
+  expireTime: time,
+})
+
+export const member = z
+  .object({ userId: z.string(), name: z.string(), email: z.string(), role, joinTime: time })
+  .meta({ title: 'Member' })
+export const invite = z
+  .object({ id: z.string(), role, createTime: time, expireTime: time })
+  .meta({ title: 'Invite', description: 'One that was not used yet.' })
+
+export const settings = z
+  .object({ experimental: z.object({ managedAgents: z.boolean() }) })
+  .meta({ title: 'AccountSettings', description: 'Off: every call of the account’s keys is 403 `feature_disabled`.' })
+
+export const logEntry = z
+  .object({
+    id: z.string(),
+    time,
+    actor: z
+      .object({ userId: z.string(), email: z.string().nullable() })
+      .nullable()
+      .meta({ description: 'null: whoever runs this server.' }),
+    action: z.string().meta({ examples: ['key.created', 'member.joined', 'sign_in.failed'] }),
+    target: z.string().nullable().meta({ description: 'The id of what it was done to.' }),
+    details: z.record(z.string(), z.string()),
+  })
+  .meta({ title: 'AccountLogEntry' })
+
+export const scope = z.enum(SCOPES).meta({
+  description:
+    '`all`: everything of the project; `invoke`: starts interactions, reads, streams, cancels and approves those it has the id of; `read`: reads.',
+})
+export const key = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    prefix: z.string().meta({ description: 'Its first characters, to tell keys apart.' }),
+    scope,
+    createTime: time,
+    lastUsedTime: time.nullable(),
+    expireTime: time.nullable(),
+    revokeTime: time.nullable(),
+    state: z.enum(['valid', 'expired', 'revoked']),
+  })
+  .meta({ title: 'Key' })
+export const issuedKey = z.object({
+  key: z.string().meta({ description: 'The key itself, shown this once.' }),
+  info: key,
+})

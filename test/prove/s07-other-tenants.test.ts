@@ -1,0 +1,188 @@
+/** S7: every documented route, asked with another tenant's key, a revoked, an expired, no key, or another account's session. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { figure } from '../support/prove.ts'
+import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
+import { comeIn, firstOwner, type Member, tokenOf } from '../support/visitor.ts'
+import { zip } from '../support/zip.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+interface Route {
+  readonly method: string
+  readonly path: string
+  readonly scheme: 'apiKey' | 'session'
+  readonly type: string | undefined
+}
+
+let server: Server
+let owner: Member
+/** With an account of their own. */
+let stranger: Member
+let routes: Route[]
+/** What the owner has, by the path's beginning. */
+let things: Readonly<Record<string, Readonly<Record<string, string>>>>
+let strangersKey: string
+
+beforeAll(async () => {
+  server = await startServer({ config: { limits: { callsPerMinute: 1_000_000, interactionsPerMinute: 1_000_000 } } })
+  owner = await firstOwner(server)
+  await server.errand(['accounts', 'create', 'elsewhere'])
+  const link = (await server.errand(['console', 'link', '--account', 'elsewhere'])).stdout.trim()
+  stranger = await comeIn(server, tokenOf(link), 'stranger@example.org')
+  await stranger.call('PATCH', `${stranger.account}/settings`, { experimental: { managedAgents: true } })
+  strangersKey = (await server.errand(['keys', 'create', '--name', 'theirs', '--account', 'elsewhere'])).stdout.trim()
+  things = await ownThings()
+  routes = await documented()
+})
+afterAll(() => server?.stop())
+
+async function ownThings() {
+  const agent = (await server.post('/v1beta/agents', {})).body.id
+  const run = (await server.post('/v1beta/interactions', { instruction: 'What is 2 + 3?' })).body.interactionId
+  const secret = { name: 'secret', type: 'bearer', token: 'hush', allowedHosts: ['example.org'] }
+  const credential = (await server.post('/v1beta/credentials', secret)).body.id
+  const skill = '---\nname: mine\ndescription: of the owner\n---\nhi'
+  const upload = await fetch(`${server.url}/v1beta/skills`, {
+    method: 'POST',
+    headers: { 'x-svc-api-key': server.key, 'content-type': 'application/zip' },
+    body: new Uint8Array(zip([{ name: 'SKILL.md', data: skill }])),
+  })
+  expect(upload.status).toBe(200)
+  const invite = (await owner.post(`${owner.account}/invites`, { role: 'viewer' })).body.invite.id
+  const key = (await owner.post(`${owner.project}/keys`, { name: 'mine' })).body.info.id
+  const accountId = owner.account.split('/').at(-1)!
+  const session = (await owner.get('/console/api/sessions')).body.sessions[0].id
+  return {
+    '/v1beta/agents': { id: agent, version: '1' },
+    '/v1beta/interactions': { id: run },
+    '/v1beta/credentials': { id: credential },
+    '/v1beta/skills': { name: 'mine', version: '1' },
+    '/console/api/accounts': { accountId, userId: owner.userId, inviteId: invite },
+    '/console/api/projects': { projectId: owner.projectId, keyId: key },
+    '/console/api/sessions': { sessionId: session },
+  }
+}
+
+async function documented(): Promise<Route[]> {
+  const { paths } = (await server.get('/openapi.json')).body
+  return Object.entries<object>(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { security, requestBody }]) => {
+      const scheme = Object.keys(security[0] ?? {})[0] as Route['scheme'] | undefined
+      return scheme
+        ? [{ method: method.toUpperCase(), path, scheme, type: Object.keys(requestBody?.content ?? {})[0] }]
+        : []
+    }),
+  )
+}
+
+/** The address of the owner's own thing, and of one that nobody has. Undefined where it names none. */
+function addressesOf({ path }: Route): { readonly theirs: string; readonly nobodys: string } | undefined {
+  if (!path.includes('{')) return undefined
+  const [, values] = Object.entries(things).find(([start]) => path.startsWith(`${start}/{`)) ?? []
+  const fill = (value: (name: string) => string) => path.replace(/\{(\w+)\}/g, (_, name: string) => value(name))
+  return {
+    theirs: fill((name) => {
+      expect(values?.[name], `${path}: give this test one of the owner's for {${name}}`).toBeDefined()
+      return values![name]!
+    }),
+    nobodys: fill((name) => (name === 'version' ? '1' : (values![name]!.slice(0, 4) + '0'.repeat(22)).slice(0, 26))),
+  }
+}
+
+async function ask({ method, type }: Route, path: string, headers: Headers): Promise<Answer> {
+  const body = type === undefined ? undefined : type === 'application/zip' ? 'PK' : '{}'
+  const response = await fetch(server.url + path, {
+    method,
+    headers: { origin: server.url, 'x-errand-console': '1', ...(type && { 'content-type': type }), ...headers },
+    body,
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
+}
+
+/** The error without what tells one request from another. */
+function bodyOf(answer: Answer, path: string): string {
+  const ids = path.split(/[/:]/).filter((part) => part.length > 3)
+  return ids.reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(errorOf(answer)))
+}
+
+test('without a good key or session nothing is told, not even whether the thing exists', async () => {
+  const issue = async () => (await owner.post(`${owner.project}/keys`, { name: 'short-lived' })).body
+  const [revoked, expired] = [await issue(), await issue()]
+  await owner.call('DELETE', `${owner.project}/keys/${revoked.info.id}`)
+  await owner.post(`${owner.project}/keys/${expired.info.id}/rotate`, { overlapHours: 0 })
+  const keys: Headers[] = [
+    {},
+    { 'x-svc-api-key': 'wrong' },
+    { 'x-svc-api-key': revoked.key },
+    { 'x-svc-api-key': expired.key },
+  ]
+  const sessions: Headers[] = [{}, { cookie: 'errand_session=forged.AAAA' }, { 'x-svc-api-key': server.key }]
+  let asked = 0
+  for (const route of routes) {
+    const addresses = addressesOf(route) ?? { theirs: route.path, nobodys: route.path }
+    for (const headers of route.scheme === 'apiKey' ? keys : sessions) {
+      const answers = [await ask(route, addresses.theirs, headers), await ask(route, addresses.nobodys, headers)]
+      for (const answer of answers) expect(answer.status, `${route.method} ${route.path}`).toBe(401)
+      const [theirs, nobodys] = answers.map((answer) => errorOf(answer))
+      expect(theirs).toEqual(nobodys)
+      asked += answers.length
+    }
+  }
+  expect(asked).toBeGreaterThan(300)
+  figure('S7', 'calls without a good key or session, all 401', asked)
+})
+
+test('what is another’s answers as what does not exist, by key and by session', async () => {
+  let asked = 0
+  for (const route of routes) {
+    const addresses = addressesOf(route)
+    if (!addresses) continue
+    const key = { 'x-svc-api-key': strangersKey }
+    const session = { cookie: stranger.cookies() }
+    const own = { ...session, 'x-errand-project': stranger.projectId }
+    for (const headers of route.scheme === 'apiKey' ? [key, own] : [session]) {
+      const [theirs, nobodys] = [
+        await ask(route, addresses.theirs, headers),
+        await ask(route, addresses.nobodys, headers),
+      ]
+      const what = `${route.method} ${route.path}`
+      expect(nobodys.status, `${what}: ${nobodys.text}`).toBe(404)
+      expect(theirs.status, `${what}: ${theirs.text}`).toBe(nobodys.status)
+      expect(bodyOf(theirs, addresses.theirs), what).toBe(bodyOf(nobodys, addresses.nobodys))
+      asked += 1
+    }
+  }
+  expect(asked).toBeGreaterThan(40)
+  figure('S7', 'routes asked for another’s thing, all as if it did not exist', asked)
+})
+
+test('a session can’t name a project of others, whatever the route', async () => {
+  const headers = (project: string) => ({ cookie: stranger.cookies(), 'x-errand-project': project })
+  for (const route of routes.filter(({ scheme }) => scheme === 'apiKey')) {
+    const path = addressesOf(route)?.theirs ?? route.path
+    const theirs = await ask(route, path, headers(owner.projectId))
+    const nobodys = await ask(route, path, headers('prj_0000000000000000000000'))
+    expect(theirs.status, `${route.method} ${route.path}`).toBe(404)
+    expect(bodyOf(theirs, owner.projectId)).toBe(bodyOf(nobodys, 'prj_0000000000000000000000'))
+  }
+})
+
+test('lists and what is made with another’s key know nothing of the owner’s', async () => {
+  const ids = Object.values(things).flatMap((values) => Object.values(values).filter((value) => value.length > 9))
+  for (const route of routes.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {
+    const credentials: Headers =
+      route.scheme === 'apiKey' ? { 'x-svc-api-key': strangersKey } : { cookie: stranger.cookies() }
+    const { status, text } = await ask(route, route.path, credentials)
+    expect(status, route.path).toBe(200)
+    for (const id of ids) expect(text, route.path).not.toContain(id)
+  }
+})
+
+test('the owner’s things are all still there', async () => {
+  for (const [start, values] of Object.entries(things)) {
+    if (!start.startsWith('/v1beta')) continue
+    expect((await server.get(`${start}/${values.id ?? values.name}`)).status, start).toBe(200)
+  }
+  expect((await owner.get('/console/api/me')).status).toBe(200)
+})
