@@ -15,6 +15,8 @@ export interface OpenCall {
   readonly call: ToolCallPart
   /** The step under which it was begun; undefined where it was not begun. */
   readonly step: number | undefined
+  /** The sandbox that it may have begun in is gone: another was made behind its intent, in which nobody knows its key. */
+  readonly outlived: boolean
   /** How far an approval came: asked for, or decided. Undefined: none was asked for. */
   readonly approval?: 'asked' | 'approved' | Denied
 }
@@ -68,6 +70,7 @@ export function restore(
   shown: ReadonlyMap<number, readonly MediaPart[]> = new Map(),
 ): Restored {
   const events = stored.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
+  const { lastReadyAt, ...inherited } = inheritance(events.map(({ event }) => event))
   const messages: Message[] = []
   const openCalls: OpenCall[] = []
   for (const [i, turn] of turns.entries()) {
@@ -79,8 +82,10 @@ export function restore(
     if (asked.length === 0 && i < turns.length - 1) messages.push(correction('it has the wrong form'))
     const calls = pairCalls(asked, steps)
     for (const { call, step, result } of calls) {
-      if (result === undefined) openCalls.push({ call, step, approval: approvalOf(step, steps) })
-      else {
+      if (result === undefined) {
+        const begunAt = events.findIndex(({ event }) => event.type === 'tool_call' && event.step === step)
+        openCalls.push({ call, step, outlived: begunAt < lastReadyAt, approval: approvalOf(step, steps) })
+      } else {
         const message = { role: 'tool', callId: call.callId, name: call.name, output: result.output } as const
         const media = shown.get(result.step)
         messages.push(media?.length === 0 ? withMedia(message, []) : { ...message, ...(media && { media }) })
@@ -91,7 +96,7 @@ export function restore(
   const boundary = last?.atSeq ?? 0
   const spoken = events.filter(({ event }) => event.type === 'partial_output')
   return {
-    ...inheritance(events.map(({ event }) => event)),
+    ...inherited,
     messages,
     openCalls,
     closingTurn: last && askedTools(last).length === 0 ? last : undefined,
@@ -104,13 +109,19 @@ export function restore(
   }
 }
 
-/** A sandbox is only made within a tool call, and `working` follows when it is ready; a take-over says neither. */
-function inheritance(events: readonly RunEvent[]): Pick<Restored, 'sandbox' | 'neverReady'> {
+/**
+ * A sandbox is only made within a tool call, and `working` follows when it is ready; a take-over says neither.
+ * `lastReadyAt`: where the log says that the last one was, if others were before it; else before its beginning.
+ */
+function inheritance(events: readonly RunEvent[]) {
   const firstCall = events.findIndex((event) => event.type === 'tool_call')
-  const stages = events.slice(firstCall).flatMap((event) => (event.type === 'stage' ? [event.stage] : []))
-  const made = stages.flatMap((stage, i) => (stage === 'provisioning' ? [stages[i + 1] === 'working'] : []))
-  if (firstCall < 0 || made.length === 0) return { sandbox: 'none', neverReady: true }
-  return { sandbox: made.at(-1) ? 'ready' : 'unfinished', neverReady: !made.includes(true) }
+  const stages = events.flatMap((event, at) =>
+    firstCall >= 0 && at > firstCall && event.type === 'stage' ? [{ at, stage: event.stage }] : [],
+  )
+  const made = stages.flatMap(({ stage }, i) => (stage === 'provisioning' ? [stages[i + 1]] : []))
+  const ready = made.flatMap((next) => (next?.stage === 'working' ? [next.at] : []))
+  const sandbox: Inheritance = made.length === 0 ? 'none' : made.at(-1)?.stage === 'working' ? 'ready' : 'unfinished'
+  return { sandbox, neverReady: ready.length === 0, lastReadyAt: ready.length > 1 ? ready.at(-1)! : -1 }
 }
 
 /** What a turn asked for. One that was cut off at its length asked for nothing: its calls may be cut off too. */

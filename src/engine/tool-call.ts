@@ -118,16 +118,21 @@ async function approveAndAct(
   if (approval === 'asked' || (tool?.needsApproval && call.args && approval === undefined)) {
     const waiting = { step, name: call.name, args: shownArgs(call) }
     const decision = await awaitApproval(context, waiting, approval === 'asked')
-    return decision.approve ? act(context, call, step, false) : denied(decision)
+    return decision.approve ? act(context, call, step) : denied(decision)
   }
-  return act(context, call, step, begun !== undefined)
+  return act(context, call, step, begun)
 }
 
 function denied(decision: Decision): Acted {
   return { output: denial(decision), ending: 'denied' }
 }
 
-async function act(context: CallContext, call: ToolCallPart, step: number, resumed: boolean): Promise<Acted> {
+async function act(
+  context: CallContext,
+  call: ToolCallPart,
+  step: number,
+  begun?: Pick<OpenCall, 'outlived'>,
+): Promise<Acted> {
   const { toolScope, recorder, redactor } = context
   const tools = context.toolbox.tools()
   const tool = tools.get(call.name)
@@ -143,7 +148,7 @@ async function act(context: CallContext, call: ToolCallPart, step: number, resum
   })
   try {
     context.onPoint?.('tool-begins')
-    if (resumed && !(await repeatable(tool, toolScope))) return OUTCOME_UNKNOWN
+    if (begun && !(await repeatable(tool, toolScope, begun))) return OUTCOME_UNKNOWN
     const endsAt = performance.now() + toolScope.maxToolMs
     const running = tool.run(call.args, {
       sandbox: toolScope.openSandbox,
@@ -190,11 +195,11 @@ const OUTCOME_UNKNOWN: Acted = {
 
 /**
  * Whether an interrupted call may be asked for again: it does no harm, or it was to run in a sandbox that was never
- * ready, or in one that still lives and knows it by its key.
+ * ready, or in one that still lives and knows it by its key, and not in one before that.
  */
-async function repeatable(tool: Tool, scope: ToolScope): Promise<boolean> {
+async function repeatable(tool: Tool, scope: ToolScope, { outlived }: Pick<OpenCall, 'outlived'>): Promise<boolean> {
   if (tool.repeatable) return true
-  if (!tool.keyed) return false
+  if (!tool.keyed || outlived) return false
   if (scope.neverBegan) return true
   const sandbox = await scope.openSandbox()
   return !sandbox.fresh
