@@ -81,6 +81,11 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   const heartbeat = setInterval(() => void renew(), leaseMs / 3)
 
   function start(claim: Claim, spec: RunSpec, slot: Slot): void {
+    // Found waiting while its submission waited to hear whether it was stored.
+    if (runs.get(claim.id)?.run.epoch === claim.epoch) {
+      slot.giveUp()
+      return
+    }
     if (closing) {
       slot.giveUp()
       void handOver(claim).catch(() => {})

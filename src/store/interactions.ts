@@ -85,7 +85,9 @@ export async function insertInteraction(
     // The answer to the commit may have got lost.
     const stored = await patiently(LOOK_UP_MS, () => findClaim(db, interaction.id))
     if (!stored) throw error
-    return { outcome: 'accepted', claim: stored.owner === claimant?.owner ? stored.claim : undefined }
+    // Where the log has grown, the claim is another one's, though it is the same worker's: it found what waited.
+    const isOurs = stored.owner === claimant?.owner && stored.claim.lastSeq === interaction.events.length
+    return { outcome: 'accepted', claim: isOurs ? stored.claim : undefined }
   }
   if (!result.ok) {
     if (result.failedAt === rowAt && result.reason === 'rows') return { outcome: 'queue_full' }
