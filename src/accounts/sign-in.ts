@@ -107,8 +107,14 @@ export function createSignIn(options: SignInOptions): SignIn {
   let opened: ReturnType<typeof open> | undefined
   // The library takes a quarter of a second to load: a server nobody signs in to never does.
   const library = () => {
-    opened ??= open(options)
+    opened ??= open({ ...options, oidc: undefined })
     return opened
+  }
+  // It asks the provider how it works as it is set up. One of its own, so that passwords never wait for a provider.
+  let openedWithOidc: ReturnType<typeof open> | undefined
+  const libraryWithOidc = () => {
+    openedWithOidc ??= open(options)
+    return openedWithOidc
   }
 
   const failed = (email: string) => void options.onFailure(email).catch(() => {})
@@ -189,7 +195,7 @@ export function createSignIn(options: SignInOptions): SignIn {
 
     async beginOidc(paths, origin) {
       if (!options.oidc) throw new ErrandError('not_found', 'No provider to sign in with is configured here.')
-      const { api } = await library()
+      const { api } = await libraryWithOidc()
       const answer = await api.signInSocial({
         body: { provider: OIDC, disableRedirect: true, ...paths },
         headers: headersOf(origin),
@@ -198,12 +204,12 @@ export function createSignIn(options: SignInOptions): SignIn {
       const { url } = (await answer.json()) as { url?: string }
       if (answer.ok && url) return { url, cookies: answer.headers.getSetCookie() }
       // It asked the provider how it works, once, and got no answer; the next try asks again.
-      opened = undefined
+      openedWithOidc = undefined
       throw new ErrandError('unavailable', `${options.oidc.name} does not answer. Try again later.`)
     },
 
     async finishOidc(query, origin) {
-      const { handler } = await library()
+      const { handler } = await libraryWithOidc()
       const url = `${options.publicUrl()}${AUTH_PATH}/callback/${OIDC}${query}`
       const answer = await handler(new Request(url, { headers: headersOf(origin) }))
       return { location: answer.headers.get('location') ?? '/console', cookies: answer.headers.getSetCookie() }
