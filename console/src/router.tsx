@@ -73,6 +73,25 @@ const agent = createRoute({
   component: lazyRouteComponent(() => import('./pages/agent.tsx')),
 })
 
+const doors = [
+  ...(['/welcome', '/invite', '/reset'] as const).map((path) =>
+    createRoute({
+      getParentRoute: () => root,
+      path,
+      component: lazyRouteComponent(() => import('./session/link-page.tsx')),
+    }),
+  ),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/sign-up',
+    component: lazyRouteComponent(() => import('./session/sign-up.tsx')),
+  }),
+] as const
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./pages/keys.tsx')),
+})
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -94,6 +113,26 @@ const settingsParts = [
     path: '/credentials',
     component: lazyRouteComponent(() => import('./pages/settings/credentials.tsx')),
   }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/members',
+    component: lazyRouteComponent(() => import('./pages/settings/members.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/account',
+    component: lazyRouteComponent(() => import('./pages/settings/account.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/you',
+    component: lazyRouteComponent(() => import('./pages/settings/you.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/audit',
+    component: lazyRouteComponent(() => import('./pages/settings/audit.tsx')),
+  }),
 ] as const
 
 const routeTree = root.addChildren([
@@ -105,7 +144,9 @@ const routeTree = root.addChildren([
   agents,
   newAgent,
   agent,
+  keys,
   settings.addChildren(settingsParts),
+  ...doors,
 ])
 
 /** Those of these parameters that are texts. */

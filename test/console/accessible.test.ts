@@ -1,14 +1,18 @@
 /** Every page by axe, on a laptop and on a phone, in light and in dark colours; and by keyboard. */
-import type { Browser } from 'playwright-core'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { enter, expectAccessible, openBrowser, visit } from './browser.ts'
+import { becomeOwner, expectAccessible, openBrowser, visit } from './browser.ts'
+
+type StorageState = BrowserContextOptions['storageState']
 
 let provider: FakeProvider
 let server: Server
 let browser: Browser
 let runId: string
+/** The owner's cookies. */
+let owner: StorageState
 
 beforeAll(async () => {
   provider = await openFakeProvider()
@@ -27,6 +31,13 @@ beforeAll(async () => {
   })
   runId = body.id
   browser = await openBrowser()
+  // The door of a server without an owner is looked at while it has none.
+  const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
+  await page.getByRole('heading', { name: 'This server has no owner yet' }).waitFor()
+  await expectAccessible(page, 'no owner')
+  await becomeOwner(page, server)
+  owner = await page.context().storageState()
+  await leave()
 })
 afterAll(async () => {
   await browser?.close()
@@ -53,24 +64,31 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/agents/new', 'Create agent'],
   [() => '/agents/looker', 'Save as version 2'],
   [() => '/agents/looker?tab=versions', 'newest'],
+  [() => '/keys', 'last used'],
   [() => '/settings', 'Not enforced on this host'],
   [() => '/settings/skills', 'No skills yet'],
   [() => '/settings/credentials', 'No credentials yet'],
+  [() => '/settings/members', 'Ada'],
+  [() => '/settings/account', 'Managed agents'],
+  [() => '/settings/audit', 'member.joined'],
+  [() => '/settings/you', 'this one'],
   [() => '/no/such/page', 'There is no such page'],
 ]
 
-test('the door can be used by everybody', async () => {
+test.each([
+  ['', 'Sign in'],
+  ['/welcome#used', 'This link does not work'],
+])('the door can be used by everybody: %s', async (path, heading) => {
   const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
-  await page.getByLabel('API key').waitFor()
-  await expectAccessible(page, 'the door')
+  await page.goto(`${server.url}/console${path}`)
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+  await expectAccessible(page, heading)
   await leave()
 })
 
 test.each(pages)('page %# can be used by everybody', async (path, text) => {
   // Without motion, so that nothing is looked at while it appears.
-  const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
-  await enter(page, server.key)
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce', storageState: owner })
   await page.goto(`${server.url}/console${path()}`)
   await page.getByText(text, { exact: false }).locator('visible=true').first().waitFor()
   await page.waitForLoadState('networkidle')
@@ -79,8 +97,7 @@ test.each(pages)('page %# can be used by everybody', async (path, text) => {
 })
 
 test('the palette opens by keyboard, finds an agent, and goes there; Escape closes it', async () => {
-  const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
-  await enter(page, server.key)
+  const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce', storageState: owner })
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await page.keyboard.press('Control+k')
   await page.getByPlaceholder('Go to a page').fill('look')
@@ -99,9 +116,8 @@ test('the palette opens by keyboard, finds an agent, and goes there; Escape clos
 })
 
 test('colours that were chosen stay chosen', async () => {
-  const { page, leave } = await visit(browser, server.url)
-  await enter(page, server.key)
-  await page.getByRole('button', { name: 'Signed in by key' }).click()
+  const { page, leave } = await visit(browser, server.url, { storageState: owner })
+  await page.getByRole('button', { name: /^Your account/ }).click()
   await page.getByRole('menuitem', { name: 'Dark' }).click()
   await page.reload()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()

@@ -1,14 +1,15 @@
-/** The console in a real browser, as tests use it: signed in, watched for complaints, and looked at by axe. */
+/** The console in a real browser, as tests use it: watched for complaints, and looked at by axe. */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
+import type { Server } from '../support/server.ts'
 
 const CHROMIUM = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib/chromium/chromium'].find(existsSync)
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-const LAPTOP = { width: 1280, height: 800 }
-const PHONE = { width: 390, height: 844 }
+export const LAPTOP = { width: 1280, height: 800 }
+export const PHONE = { width: 390, height: 844 }
 
 /** Nothing but our own pages is opened in it: as root, Chromium has no sandbox of its own. */
 export function openBrowser(): Promise<Browser> {
@@ -30,17 +31,25 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   const page = await context.newPage()
   const complaints: string[] = []
   const asked: string[] = []
-  page.on('console', (message) => complaints.push(message.text()))
+  page.on('console', (message) => complaints.push(`${message.text()} ${message.location().url}`))
   page.on('pageerror', (error) => complaints.push(error.message))
   page.on('request', (request) => asked.push(request.url()))
   await page.goto(`${url}/console`)
   return { page, complaints, asked, leave: () => context.close() }
 }
 
-/** Types the key where the door asks for it. */
-export async function enter(page: Page, key: string): Promise<void> {
-  await page.getByLabel('API key').fill(key)
-  await page.keyboard.press('Enter')
+export const PERSON = { name: 'Ada', email: 'ada@example.org', password: 'a sentence of my own' }
+
+/** Uses the one-time link that the start printed, and is the owner from then on. */
+export async function becomeOwner(page: Page, server: Pick<Server, 'output' | 'url'>): Promise<void> {
+  const path = /\/console\/welcome#\w+/.exec(server.output())?.[0]
+  await page.goto(server.url + path)
+  await page.getByRole('heading', { level: 1, name: 'Welcome to Errand' }).waitFor()
+  await page.getByLabel('Name').fill(PERSON.name)
+  await page.getByLabel('E-mail').fill(PERSON.email)
+  await page.getByLabel('Password').fill(PERSON.password)
+  await page.getByRole('button', { name: 'Create the owner' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 }
 
 /**

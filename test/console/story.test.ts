@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { enter, openBrowser, type Visitor, visit } from './browser.ts'
+import { becomeOwner, openBrowser, PERSON, type Visitor, visit } from './browser.ts'
 
 const CODE = `print('rows', 3)
 open('outputs/report.html', 'w').write('<h1>Report</h1><script>fetch("/v1beta/server")</script>')
@@ -14,6 +14,7 @@ let server: Server
 let browser: Browser
 let visitor: Visitor
 let page: Page
+let key: string
 
 beforeAll(async () => {
   provider = await openFakeProvider()
@@ -27,6 +28,7 @@ beforeAll(async () => {
     },
     { text: ['There are **3** rows', ' in it.'] },
   )
+  provider.when('[more]', { text: 'That was all.' })
   server = await startServer({ provider })
   browser = await openBrowser()
   visitor = await visit(browser, server.url)
@@ -40,12 +42,30 @@ afterAll(async () => {
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name })
 
-test('a key opens the console, and what it says of a server is true', async () => {
-  await enter(page, 'errand_sk_wrong')
-  await page.getByText('The server does not know this key').waitFor()
-  await enter(page, server.key)
-  await heading('Overview').waitFor()
+test('the link of the first start makes the owner, once', async () => {
+  await becomeOwner(page, server)
   await page.getByText('Nothing has run yet').waitFor()
+  const second = await visit(browser, server.url)
+  await second.page.goto(`${server.url}${/\/console\/welcome#\w+/.exec(server.output())?.[0]}`)
+  await second.page.getByText('This link does not work').waitFor()
+  await second.leave()
+})
+
+test('a key of a new project is shown once, and works', async () => {
+  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('button', { name: 'Create a key' }).first().click()
+  await page.getByLabel('Name', { exact: true }).fill('Nightly report')
+  await page.getByLabel('Project', { exact: true }).selectOption('A new project …')
+  await page.getByLabel('Name of the project').fill('Reports')
+  await page.getByLabel('Expires').selectOption('In 30 days')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  key = (await page.getByRole('status', { name: 'The key' }).textContent()) ?? ''
+  expect(key).toMatch(/^errand_sk_\w{38}$/)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'Project: Reports' }).waitFor()
+  await page.getByText('never used').waitFor()
+  expect(await page.content()).not.toContain(key)
+  expect((await server.get('/v1beta/agents', { 'x-svc-api-key': key })).status).toBe(200)
 })
 
 test('an agent is made with the form, changed, compared with its first version and rolled back', async () => {
@@ -68,7 +88,7 @@ test('an agent is made with the form, changed, compared with its first version a
     .waitFor()
   await page.getByRole('button', { name: 'Roll back' }).click()
   await page.getByText('Saved as version 3').waitFor()
-  expect((await server.get('/v1beta/agents/reporter')).body).toMatchObject({
+  expect((await server.get('/v1beta/agents/reporter', { 'x-svc-api-key': key })).body).toMatchObject({
     version: 3,
     systemInstruction: 'Count rows.',
   })
@@ -123,11 +143,72 @@ test('a reload shows the same run again, and the interaction its events, its set
   }
 })
 
+test('a conversation goes on from there, and what was said before stays in sight', async () => {
+  await page.getByRole('button', { name: 'More', exact: true }).click()
+  await page.getByRole('menuitem', { name: 'Go on in the playground' }).click()
+  await page.getByPlaceholder('Go on with this conversation …').fill('[more] Is that all?')
+  await page.keyboard.press('Enter')
+  await page.getByText('That was all.').waitFor()
+  await page.getByText('[report] How many rows?').waitFor()
+  await page.getByText('There are').waitFor()
+})
+
+test('a key that is revoked is refused at once', async () => {
+  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('button', { name: 'More for Nightly report' }).click()
+  page.once('dialog', (dialog) => dialog.accept())
+  await page.getByRole('menuitem', { name: 'Revoke' }).click()
+  await page.getByText('revoked', { exact: true }).waitFor()
+  expect((await server.get('/v1beta/agents', { 'x-svc-api-key': key })).status).toBe(401)
+})
+
+test('the switch of the account stops its keys and starts them again', async () => {
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('link', { name: 'Account', exact: true }).click()
+  await page.getByRole('switch', { name: 'Managed agents' }).click()
+  await page.getByText('Managed agents are switched off for this account').waitFor()
+  expect((await server.get('/v1beta/agents')).status).toBe(403)
+  await page.getByRole('switch', { name: 'Managed agents' }).click()
+  await page.getByText('Managed agents are on').waitFor()
+  expect((await server.get('/v1beta/agents')).status).toBe(200)
+})
+
+test('somebody who is invited joins by the link, and looks only where a viewer may', async () => {
+  await page.getByRole('link', { name: 'Members' }).click()
+  await page.getByRole('button', { name: 'Invite somebody' }).click()
+  await page.getByLabel('As').selectOption('viewer')
+  await page.getByRole('button', { name: 'Make the link' }).click()
+  const link = (await page.getByRole('status', { name: 'The link' }).textContent()) ?? ''
+  await page.keyboard.press('Escape')
+  const guest = await visit(browser, server.url)
+  await guest.page.goto(link)
+  await guest.page.getByLabel('Name').fill('Grace')
+  await guest.page.getByLabel('E-mail').fill('grace@example.org')
+  await guest.page.getByLabel('Password').fill(PERSON.password)
+  await guest.page.getByRole('button', { name: 'Join' }).click()
+  await guest.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  await guest.page.getByRole('link', { name: 'Keys' }).click()
+  expect(await guest.page.getByRole('button', { name: 'Create a key' }).first().isDisabled()).toBe(true)
+  await guest.leave()
+})
+
+test('who signs out is out, and comes in again by password', async () => {
+  await page.getByRole('button', { name: /^Your account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByLabel('E-mail').fill(PERSON.email)
+  await page.getByLabel('Password').fill('something else entirely')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('alert').waitFor()
+  await page.getByLabel('Password').fill(PERSON.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await heading('Ada').or(heading('Overview')).or(heading('Members')).first().waitFor()
+})
+
 test('nothing was refused by the policy, thrown, or asked of anybody else', () => {
-  // A browser logs every answer that is an error: the one that refused the wrong key.
-  const complaints = visitor.complaints.filter((text) => !text.includes('401'))
+  // A browser logs every answer that is an error: nobody signed in, a wrong password, an account switched off.
+  const complaints = visitor.complaints.filter((text) => !/status of 40[13]/.test(text))
   // The report's own script, kept from running.
   expect(complaints.filter((text) => !/Blocked script execution in 'blob:/.test(text))).toEqual([])
   for (const url of visitor.asked) expect(url.startsWith(`${server.url}/`) || url.startsWith('blob:'), url).toBe(true)
-  expect(visitor.asked.join()).not.toContain(server.key)
+  expect(visitor.asked.join()).not.toContain(key)
 })

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { ApproveInteractionBySlashData, ApproveInteractionBySlashErrors, ApproveInteractionBySlashResponses, ApproveInteractionData, ApproveInteractionErrors, ApproveInteractionResponses, CancelInteractionBySlashData, CancelInteractionBySlashErrors, CancelInteractionBySlashResponses, CancelInteractionData, CancelInteractionErrors, CancelInteractionResponses, ConsoleData, ConsoleErrors, ConsoleResponses, CreateAgentData, CreateAgentErrors, CreateAgentResponses, CreateCredentialData, CreateCredentialErrors, CreateCredentialResponses, CreateInteractionData, CreateInteractionErrors, CreateInteractionResponses, CreateInteractionStreamData, CreateInteractionStreamErrors, CreateInteractionStreamResponse, CreateInteractionStreamResponses, DeleteAgentData, DeleteAgentErrors, DeleteAgentResponses, DeleteCredentialData, DeleteCredentialErrors, DeleteCredentialResponses, DeleteInteractionData, DeleteInteractionErrors, DeleteInteractionResponses, DeleteSkillData, DeleteSkillErrors, DeleteSkillResponses, DocsData, DocsErrors, DocsResponses, DownloadFileData, DownloadFileErrors, DownloadFileResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetAgentVersionData, GetAgentVersionErrors, GetAgentVersionResponses, GetCredentialData, GetCredentialErrors, GetCredentialResponses, GetInteractionData, GetInteractionErrors, GetInteractionResponses, GetServerData, GetServerErrors, GetServerResponses, GetSkillData, GetSkillErrors, GetSkillResponses, GetSkillVersionData, GetSkillVersionErrors, GetSkillVersionResponses, HealthzData, HealthzErrors, HealthzResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListAgentVersionsData, ListAgentVersionsErrors, ListAgentVersionsResponses, ListAuditData, ListAuditErrors, ListAuditResponses, ListCredentialsData, ListCredentialsErrors, ListCredentialsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListInteractionsData, ListInteractionsErrors, ListInteractionsResponses, ListSkillsData, ListSkillsErrors, ListSkillsResponses, ListSkillVersionsData, ListSkillVersionsErrors, ListSkillVersionsResponses, OpenapiData, OpenapiErrors, OpenapiResponses, ReadyzData, ReadyzErrors, ReadyzResponses, StreamInteractionBySlashData, StreamInteractionBySlashErrors, StreamInteractionBySlashResponse, StreamInteractionBySlashResponses, StreamInteractionData, StreamInteractionErrors, StreamInteractionResponse, StreamInteractionResponses, UpdateAgentData, UpdateAgentErrors, UpdateAgentResponses, UpdateCredentialData, UpdateCredentialErrors, UpdateCredentialResponses, UploadSkillData, UploadSkillErrors, UploadSkillResponses } from './types.gen';
+import type { AcceptLinkData, AcceptLinkErrors, AcceptLinkResponses, ApproveInteractionBySlashData, ApproveInteractionBySlashErrors, ApproveInteractionBySlashResponses, ApproveInteractionData, ApproveInteractionErrors, ApproveInteractionResponses, CancelInteractionBySlashData, CancelInteractionBySlashErrors, CancelInteractionBySlashResponses, CancelInteractionData, CancelInteractionErrors, CancelInteractionResponses, ChangeAccountSettingsData, ChangeAccountSettingsErrors, ChangeAccountSettingsResponses, ChangeMemberData, ChangeMemberErrors, ChangeMemberResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ConsoleData, ConsoleErrors, ConsoleResponses, CreateAgentData, CreateAgentErrors, CreateAgentResponses, CreateCredentialData, CreateCredentialErrors, CreateCredentialResponses, CreateInteractionData, CreateInteractionErrors, CreateInteractionResponses, CreateInteractionStreamData, CreateInteractionStreamErrors, CreateInteractionStreamResponse, CreateInteractionStreamResponses, CreateInviteData, CreateInviteErrors, CreateInviteResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateResetLinkData, CreateResetLinkErrors, CreateResetLinkResponses, DeleteAgentData, DeleteAgentErrors, DeleteAgentResponses, DeleteCredentialData, DeleteCredentialErrors, DeleteCredentialResponses, DeleteInteractionData, DeleteInteractionErrors, DeleteInteractionResponses, DeleteSkillData, DeleteSkillErrors, DeleteSkillResponses, DocsData, DocsErrors, DocsResponses, DownloadFileData, DownloadFileErrors, DownloadFileResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetAccountSettingsData, GetAccountSettingsErrors, GetAccountSettingsResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetAgentVersionData, GetAgentVersionErrors, GetAgentVersionResponses, GetCredentialData, GetCredentialErrors, GetCredentialResponses, GetInteractionData, GetInteractionErrors, GetInteractionResponses, GetMeData, GetMeErrors, GetMeResponses, GetServerData, GetServerErrors, GetServerResponses, GetSignInOptionsData, GetSignInOptionsErrors, GetSignInOptionsResponses, GetSkillData, GetSkillErrors, GetSkillResponses, GetSkillVersionData, GetSkillVersionErrors, GetSkillVersionResponses, HealthzData, HealthzErrors, HealthzResponses, InspectLinkData, InspectLinkErrors, InspectLinkResponses, ListAccountLogData, ListAccountLogErrors, ListAccountLogResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListAgentVersionsData, ListAgentVersionsErrors, ListAgentVersionsResponses, ListAuditData, ListAuditErrors, ListAuditResponses, ListCredentialsData, ListCredentialsErrors, ListCredentialsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListInteractionsData, ListInteractionsErrors, ListInteractionsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSkillsData, ListSkillsErrors, ListSkillsResponses, ListSkillVersionsData, ListSkillVersionsErrors, ListSkillVersionsResponses, OpenapiData, OpenapiErrors, OpenapiResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RenameProjectData, RenameProjectErrors, RenameProjectResponses, RevokeInviteData, RevokeInviteErrors, RevokeInviteResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, SignInData, SignInErrors, SignInResponses, SignInWithProviderData, SignInWithProviderErrors, SignInWithProviderResponses, SignOutData, SignOutErrors, SignOutResponses, SignUpData, SignUpErrors, SignUpResponses, StreamInteractionBySlashData, StreamInteractionBySlashErrors, StreamInteractionBySlashResponse, StreamInteractionBySlashResponses, StreamInteractionData, StreamInteractionErrors, StreamInteractionResponse, StreamInteractionResponses, UpdateAgentData, UpdateAgentErrors, UpdateAgentResponses, UpdateCredentialData, UpdateCredentialErrors, UpdateCredentialResponses, UploadSkillData, UploadSkillErrors, UploadSkillResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -462,6 +462,437 @@ export const docs = <ThrowOnError extends boolean = false>(options?: Options<Doc
  * The web console, as a page; so is every address below it.
  */
 export const console_ = <ThrowOnError extends boolean = false>(options?: Options<ConsoleData, ThrowOnError>): RequestResult<ConsoleResponses, ConsoleErrors, ThrowOnError> => (options?.client ?? client).get<ConsoleResponses, ConsoleErrors, ThrowOnError>({ url: '/console', ...options });
+
+/**
+ * How to sign in
+ *
+ * What the page of the sign-in offers.
+ */
+export const getSignInOptions = <ThrowOnError extends boolean = false>(options?: Options<GetSignInOptionsData, ThrowOnError>): RequestResult<GetSignInOptionsResponses, GetSignInOptionsErrors, ThrowOnError> => (options?.client ?? client).get<GetSignInOptionsResponses, GetSignInOptionsErrors, ThrowOnError>({ url: '/console/api/sign-in-options', ...options });
+
+/**
+ * Sign in
+ *
+ * By e-mail address and password; sets the session’s cookie. Tries are limited, by address and by account, on all nodes together.
+ */
+export const signIn = <ThrowOnError extends boolean = false>(options: Options<SignInData, ThrowOnError>): RequestResult<SignInResponses, SignInErrors, ThrowOnError> => (options.client ?? client).post<SignInResponses, SignInErrors, ThrowOnError>({
+    url: '/console/auth/sign-in/email',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Sign out
+ *
+ * Ends the session of the cookie.
+ */
+export const signOut = <ThrowOnError extends boolean = false>(options?: Options<SignOutData, ThrowOnError>): RequestResult<SignOutResponses, SignOutErrors, ThrowOnError> => (options?.client ?? client).post<SignOutResponses, SignOutErrors, ThrowOnError>({ url: '/console/auth/sign-out', ...options });
+
+/**
+ * Sign in with a provider
+ *
+ * Where to send the browser: the OpenID Connect provider that the operator configured. It comes back to `callbackURL`, or to `errorCallbackURL` with `?error=`; both are paths below /console.
+ */
+export const signInWithProvider = <ThrowOnError extends boolean = false>(options: Options<SignInWithProviderData, ThrowOnError>): RequestResult<SignInWithProviderResponses, SignInWithProviderErrors, ThrowOnError> => (options.client ?? client).post<SignInWithProviderResponses, SignInWithProviderErrors, ThrowOnError>({
+    url: '/console/auth/sign-in/oidc',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * What a one-time link is for
+ *
+ * Does not use it up.
+ */
+export const inspectLink = <ThrowOnError extends boolean = false>(options: Options<InspectLinkData, ThrowOnError>): RequestResult<InspectLinkResponses, InspectLinkErrors, ThrowOnError> => (options.client ?? client).post<InspectLinkResponses, InspectLinkErrors, ThrowOnError>({
+    url: '/console/api/links/inspect',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Use a one-time link
+ *
+ * A welcome or an invitation makes a user of name, e-mail address and password, or takes the one there is by its password, or who is signed in; a reset takes the new password. Signs in.
+ */
+export const acceptLink = <ThrowOnError extends boolean = false>(options: Options<AcceptLinkData, ThrowOnError>): RequestResult<AcceptLinkResponses, AcceptLinkErrors, ThrowOnError> => (options.client ?? client).post<AcceptLinkResponses, AcceptLinkErrors, ThrowOnError>({
+    url: '/console/api/links/accept',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Sign up
+ *
+ * A user with an account of their own, where the operator allows it (404 otherwise). The service is off in it until its owner switches it on.
+ */
+export const signUp = <ThrowOnError extends boolean = false>(options: Options<SignUpData, ThrowOnError>): RequestResult<SignUpResponses, SignUpErrors, ThrowOnError> => (options.client ?? client).post<SignUpResponses, SignUpErrors, ThrowOnError>({
+    url: '/console/api/sign-up',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Who is signed in
+ *
+ * With their accounts, roles and projects.
+ */
+export const getMe = <ThrowOnError extends boolean = false>(options?: Options<GetMeData, ThrowOnError>): RequestResult<GetMeResponses, GetMeErrors, ThrowOnError> => (options?.client ?? client).get<GetMeResponses, GetMeErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/me',
+    ...options
+});
+
+/**
+ * Change the password
+ *
+ * All other sessions end.
+ */
+export const changePassword = <ThrowOnError extends boolean = false>(options: Options<ChangePasswordData, ThrowOnError>): RequestResult<ChangePasswordResponses, ChangePasswordErrors, ThrowOnError> => (options.client ?? client).post<ChangePasswordResponses, ChangePasswordErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/me/password',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List own sessions
+ *
+ * Where you are signed in, newest first.
+ */
+export const listSessions = <ThrowOnError extends boolean = false>(options?: Options<ListSessionsData, ThrowOnError>): RequestResult<ListSessionsResponses, ListSessionsErrors, ThrowOnError> => (options?.client ?? client).get<ListSessionsResponses, ListSessionsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/sessions',
+    ...options
+});
+
+/**
+ * End a session
+ *
+ * One of your own, at once, on every node.
+ */
+export const endSession = <ThrowOnError extends boolean = false>(options: Options<EndSessionData, ThrowOnError>): RequestResult<EndSessionResponses, EndSessionErrors, ThrowOnError> => (options.client ?? client).delete<EndSessionResponses, EndSessionErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/sessions/{sessionId}',
+    ...options
+});
+
+/**
+ * End all other sessions
+ *
+ * All of your own but this one.
+ */
+export const endOtherSessions = <ThrowOnError extends boolean = false>(options?: Options<EndOtherSessionsData, ThrowOnError>): RequestResult<EndOtherSessionsResponses, EndOtherSessionsErrors, ThrowOnError> => (options?.client ?? client).post<EndOtherSessionsResponses, EndOtherSessionsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/sessions/revoke-others',
+    ...options
+});
+
+/**
+ * List projects
+ *
+ * Of the account, oldest first.
+ */
+export const listProjects = <ThrowOnError extends boolean = false>(options: Options<ListProjectsData, ThrowOnError>): RequestResult<ListProjectsResponses, ListProjectsErrors, ThrowOnError> => (options.client ?? client).get<ListProjectsResponses, ListProjectsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/projects',
+    ...options
+});
+
+/**
+ * Create a project
+ *
+ * Its name is its own in the account. Owners and developers.
+ */
+export const createProject = <ThrowOnError extends boolean = false>(options: Options<CreateProjectData, ThrowOnError>): RequestResult<CreateProjectResponses, CreateProjectErrors, ThrowOnError> => (options.client ?? client).post<CreateProjectResponses, CreateProjectErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/projects',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Rename a project
+ *
+ * Its id stays. Owners and developers.
+ */
+export const renameProject = <ThrowOnError extends boolean = false>(options: Options<RenameProjectData, ThrowOnError>): RequestResult<RenameProjectResponses, RenameProjectErrors, ThrowOnError> => (options.client ?? client).patch<RenameProjectResponses, RenameProjectErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List members
+ *
+ * Who belongs to the account, and the invitations that nobody used yet.
+ */
+export const listMembers = <ThrowOnError extends boolean = false>(options: Options<ListMembersData, ThrowOnError>): RequestResult<ListMembersResponses, ListMembersErrors, ThrowOnError> => (options.client ?? client).get<ListMembersResponses, ListMembersErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/members',
+    ...options
+});
+
+/**
+ * Remove a member
+ *
+ * Owners; and everybody themselves. The last owner can’t go: 409.
+ */
+export const removeMember = <ThrowOnError extends boolean = false>(options: Options<RemoveMemberData, ThrowOnError>): RequestResult<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError> => (options.client ?? client).delete<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/members/{userId}',
+    ...options
+});
+
+/**
+ * Change a member’s role
+ *
+ * Owners. The last owner stays one: 409.
+ */
+export const changeMember = <ThrowOnError extends boolean = false>(options: Options<ChangeMemberData, ThrowOnError>): RequestResult<ChangeMemberResponses, ChangeMemberErrors, ThrowOnError> => (options.client ?? client).patch<ChangeMemberResponses, ChangeMemberErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/members/{userId}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Make a link for a new password
+ *
+ * Owners, for a member who belongs to no account but theirs: a user of others’ accounts too is helped by whoever runs the server.
+ */
+export const createResetLink = <ThrowOnError extends boolean = false>(options: Options<CreateResetLinkData, ThrowOnError>): RequestResult<CreateResetLinkResponses, CreateResetLinkErrors, ThrowOnError> => (options.client ?? client).post<CreateResetLinkResponses, CreateResetLinkErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/members/{userId}/reset-link',
+    ...options
+});
+
+/**
+ * Invite a member
+ *
+ * Owners. A one-time link, good for seven days; whoever opens it joins with that role.
+ */
+export const createInvite = <ThrowOnError extends boolean = false>(options: Options<CreateInviteData, ThrowOnError>): RequestResult<CreateInviteResponses, CreateInviteErrors, ThrowOnError> => (options.client ?? client).post<CreateInviteResponses, CreateInviteErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/invites',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Take back an invitation
+ *
+ * Owners. Its link is good no more.
+ */
+export const revokeInvite = <ThrowOnError extends boolean = false>(options: Options<RevokeInviteData, ThrowOnError>): RequestResult<RevokeInviteResponses, RevokeInviteErrors, ThrowOnError> => (options.client ?? client).delete<RevokeInviteResponses, RevokeInviteErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/invites/{inviteId}',
+    ...options
+});
+
+/**
+ * Read the account’s settings
+ *
+ * The experimental ones: whether this service is on.
+ */
+export const getAccountSettings = <ThrowOnError extends boolean = false>(options: Options<GetAccountSettingsData, ThrowOnError>): RequestResult<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError> => (options.client ?? client).get<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/settings',
+    ...options
+});
+
+/**
+ * Switch the service on or off
+ *
+ * Owners. Holds from the next call on, on every node.
+ */
+export const changeAccountSettings = <ThrowOnError extends boolean = false>(options: Options<ChangeAccountSettingsData, ThrowOnError>): RequestResult<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError> => (options.client ?? client).patch<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/settings',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Read the account’s log
+ *
+ * What was done in the account, by whom, newest first. Owners.
+ */
+export const listAccountLog = <ThrowOnError extends boolean = false>(options: Options<ListAccountLogData, ThrowOnError>): RequestResult<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError> => (options.client ?? client).get<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/audit',
+    ...options
+});
+
+/**
+ * List keys
+ *
+ * Of the project, oldest first, revoked and expired ones too; never the keys themselves.
+ */
+export const listKeys = <ThrowOnError extends boolean = false>(options: Options<ListKeysData, ThrowOnError>): RequestResult<ListKeysResponses, ListKeysErrors, ThrowOnError> => (options.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}/keys',
+    ...options
+});
+
+/**
+ * Issue a key
+ *
+ * The key is shown this once, and stored as a hash alone. Owners and developers.
+ */
+export const createKey = <ThrowOnError extends boolean = false>(options: Options<CreateKeyData, ThrowOnError>): RequestResult<CreateKeyResponses, CreateKeyErrors, ThrowOnError> => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}/keys',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Rotate a key
+ *
+ * A new key of the same name, scope and expiry now; the old one stays good for `overlapHours`. Owners and developers. 409 where the old one is over already.
+ */
+export const rotateKey = <ThrowOnError extends boolean = false>(options: Options<RotateKeyData, ThrowOnError>): RequestResult<RotateKeyResponses, RotateKeyErrors, ThrowOnError> => (options.client ?? client).post<RotateKeyResponses, RotateKeyErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}/keys/{keyId}/rotate',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Revoke a key
+ *
+ * Every call with it is 401 from now on, on every node. Again: the same. Owners and developers.
+ */
+export const revokeKey = <ThrowOnError extends boolean = false>(options: Options<RevokeKeyData, ThrowOnError>): RequestResult<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError> => (options.client ?? client).delete<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}/keys/{keyId}',
+    ...options
+});
 
 /**
  * Download an output file

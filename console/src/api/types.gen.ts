@@ -7,6 +7,43 @@ export type ClientOptions = {
 export type Webhooks = InteractionEndedWebhookRequest;
 
 /**
+ * AccountLogEntry
+ */
+export type AccountLogEntry = {
+    id: string;
+    /**
+     * RFC 3339, UTC.
+     */
+    time: string;
+    /**
+     * null: whoever runs this server.
+     */
+    actor: {
+        userId: string;
+        email: string | null;
+    } | null;
+    action: string;
+    /**
+     * The id of what it was done to.
+     */
+    target: string | null;
+    details: {
+        [key: string]: string;
+    };
+};
+
+/**
+ * AccountSettings
+ *
+ * Off: every call of the account’s keys is 403 `feature_disabled`.
+ */
+export type AccountSettings = {
+    experimental: {
+        managedAgents: boolean;
+    };
+};
+
+/**
  * Agent
  *
  * A stored agent configuration.
@@ -403,7 +440,7 @@ export type DeliveryList = {
  */
 export type Error = {
     error: {
-        code: 'invalid_request' | 'unsupported_api_revision' | 'file_unavailable' | 'unauthenticated' | 'feature_disabled' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_mismatch' | 'rate_limited' | 'internal' | 'model_error' | 'sandbox_unavailable' | 'unavailable' | 'deadline_exceeded';
+        code: 'invalid_request' | 'unsupported_api_revision' | 'file_unavailable' | 'unauthenticated' | 'feature_disabled' | 'permission_denied' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_mismatch' | 'rate_limited' | 'internal' | 'model_error' | 'sandbox_unavailable' | 'unavailable' | 'deadline_exceeded';
         /**
          * For people: what was wrong, and what to do.
          */
@@ -701,6 +738,60 @@ export type InteractionSummary = {
 };
 
 /**
+ * Invite
+ *
+ * One that was not used yet.
+ */
+export type Invite = {
+    id: string;
+    /**
+     * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+     */
+    role: 'owner' | 'developer' | 'viewer';
+    /**
+     * RFC 3339, UTC.
+     */
+    createTime: string;
+    /**
+     * RFC 3339, UTC.
+     */
+    expireTime: string;
+};
+
+/**
+ * Key
+ */
+export type Key = {
+    id: string;
+    name: string;
+    /**
+     * Its first characters, to tell keys apart.
+     */
+    prefix: string;
+    /**
+     * `all`: everything of the project; `invoke`: starts interactions, reads, streams, cancels and approves those it has the id of; `read`: reads.
+     */
+    scope: 'all' | 'invoke' | 'read';
+    /**
+     * RFC 3339, UTC.
+     */
+    createTime: string;
+    /**
+     * RFC 3339, UTC.
+     */
+    lastUsedTime: string | null;
+    /**
+     * RFC 3339, UTC.
+     */
+    expireTime: string | null;
+    /**
+     * RFC 3339, UTC.
+     */
+    revokeTime: string | null;
+    state: 'valid' | 'expired' | 'revoked';
+};
+
+/**
  * McpServer
  *
  * An MCP server.
@@ -794,6 +885,54 @@ export type McpServerAnswer = {
     allowedTools?: Array<string>;
     requireApproval?: unknown;
     [key: string]: unknown;
+};
+
+/**
+ * Me
+ *
+ * Who is signed in, and what they can reach.
+ */
+export type Me = {
+    user: {
+        id: string;
+        name: string;
+        email: string;
+        /**
+         * RFC 3339, UTC.
+         */
+        createTime: string;
+    };
+    sessionId: string;
+    accounts: Array<{
+        id: string;
+        name: string;
+        /**
+         * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+         */
+        role: 'owner' | 'developer' | 'viewer';
+        /**
+         * Whether the service is switched on for the account.
+         */
+        enabled: boolean;
+        projects: Array<Project>;
+    }>;
+};
+
+/**
+ * Member
+ */
+export type Member = {
+    userId: string;
+    name: string;
+    email: string;
+    /**
+     * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+     */
+    role: 'owner' | 'developer' | 'viewer';
+    /**
+     * RFC 3339, UTC.
+     */
+    joinTime: string;
 };
 
 /**
@@ -1008,6 +1147,27 @@ export type NewInteraction = {
 };
 
 /**
+ * OneTimeLink
+ *
+ * What a one-time link is for.
+ */
+export type OneTimeLink = {
+    kind: 'welcome' | 'invite' | 'reset';
+    account: {
+        name: string;
+    } | null;
+    /**
+     * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+     */
+    role: 'owner' | 'developer' | 'viewer' | null;
+    email: string | null;
+    /**
+     * RFC 3339, UTC.
+     */
+    expireTime: string;
+};
+
+/**
  * OutputFile
  *
  * A file that the agent produced.
@@ -1079,6 +1239,20 @@ export type PolicyAnswer = {
     maxCost?: number;
     maxToolDuration?: number;
     sandbox?: SandboxPolicyAnswer;
+};
+
+/**
+ * Project
+ *
+ * Where keys, agents and interactions stand.
+ */
+export type Project = {
+    id: string;
+    name: string;
+    /**
+     * RFC 3339, UTC.
+     */
+    createTime: string;
 };
 
 /**
@@ -1347,6 +1521,28 @@ export type Server = {
             };
         };
     };
+};
+
+/**
+ * Session
+ */
+export type Session = {
+    id: string;
+    current: boolean;
+    /**
+     * RFC 3339, UTC.
+     */
+    createTime: string;
+    /**
+     * RFC 3339, UTC.
+     */
+    lastUsedTime: string;
+    /**
+     * RFC 3339, UTC.
+     */
+    expireTime: string;
+    ipAddress: string | null;
+    userAgent: string | null;
 };
 
 /**
@@ -1747,7 +1943,7 @@ export type ListAgentsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -1805,7 +2001,7 @@ export type CreateAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -1873,7 +2069,7 @@ export type DeleteAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -1939,7 +2135,7 @@ export type GetAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2010,7 +2206,7 @@ export type UpdateAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2091,7 +2287,7 @@ export type ListAgentVersionsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2159,7 +2355,7 @@ export type GetAgentVersionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2251,7 +2447,7 @@ export type ListInteractionsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2322,7 +2518,7 @@ export type CreateInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2413,7 +2609,7 @@ export type CreateInteractionStreamErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2489,7 +2685,7 @@ export type DeleteInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2568,7 +2764,7 @@ export type GetInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2649,7 +2845,7 @@ export type StreamInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2730,7 +2926,7 @@ export type StreamInteractionBySlashErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2803,7 +2999,7 @@ export type CancelInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2880,7 +3076,7 @@ export type CancelInteractionBySlashErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -2960,7 +3156,7 @@ export type ApproveInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3044,7 +3240,7 @@ export type ApproveInteractionBySlashErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3125,7 +3321,7 @@ export type ListAuditErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3198,7 +3394,7 @@ export type ListEventsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3270,7 +3466,7 @@ export type ListCredentialsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3328,7 +3524,7 @@ export type CreateCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3396,7 +3592,7 @@ export type DeleteCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3462,7 +3658,7 @@ export type GetCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3529,7 +3725,7 @@ export type UpdateCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3605,7 +3801,7 @@ export type ListSkillsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3663,7 +3859,7 @@ export type UploadSkillErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3731,7 +3927,7 @@ export type DeleteSkillErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3801,7 +3997,7 @@ export type GetSkillErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3874,7 +4070,7 @@ export type ListSkillVersionsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -3942,7 +4138,7 @@ export type GetSkillVersionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -4006,7 +4202,7 @@ export type ListDeliveriesErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -4065,7 +4261,7 @@ export type GetServerErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
      */
     403: Error;
     /**
@@ -4272,6 +4468,1657 @@ export type ConsoleResponses = {
 };
 
 export type ConsoleResponse = ConsoleResponses[keyof ConsoleResponses];
+
+export type GetSignInOptionsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/console/api/sign-in-options';
+};
+
+export type GetSignInOptionsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type GetSignInOptionsError = GetSignInOptionsErrors[keyof GetSignInOptionsErrors];
+
+export type GetSignInOptionsResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        /**
+         * Whether anybody may make an account of their own.
+         */
+        signUp: boolean;
+        /**
+         * The provider to sign in with, if there is one.
+         */
+        oidc: {
+            name: string;
+        } | null;
+        /**
+         * False until somebody used the link of the first start.
+         */
+        owned: boolean;
+    };
+};
+
+export type GetSignInOptionsResponse = GetSignInOptionsResponses[keyof GetSignInOptionsResponses];
+
+export type SignInData = {
+    body: {
+        email: string;
+        /**
+         * 12 to 128 characters, and not a common password.
+         */
+        password: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/console/auth/sign-in/email';
+};
+
+export type SignInErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type SignInError = SignInErrors[keyof SignInErrors];
+
+export type SignInResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        [key: string]: never;
+    };
+};
+
+export type SignInResponse = SignInResponses[keyof SignInResponses];
+
+export type SignOutData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/console/auth/sign-out';
+};
+
+export type SignOutErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type SignOutError = SignOutErrors[keyof SignOutErrors];
+
+export type SignOutResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        [key: string]: never;
+    };
+};
+
+export type SignOutResponse = SignOutResponses[keyof SignOutResponses];
+
+export type SignInWithProviderData = {
+    body: {
+        callbackURL?: string;
+        errorCallbackURL?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/console/auth/sign-in/oidc';
+};
+
+export type SignInWithProviderErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type SignInWithProviderError = SignInWithProviderErrors[keyof SignInWithProviderErrors];
+
+export type SignInWithProviderResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        url: string;
+    };
+};
+
+export type SignInWithProviderResponse = SignInWithProviderResponses[keyof SignInWithProviderResponses];
+
+export type InspectLinkData = {
+    body: {
+        /**
+         * What stands behind the `#` of the link.
+         */
+        token: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/console/api/links/inspect';
+};
+
+export type InspectLinkErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type InspectLinkError = InspectLinkErrors[keyof InspectLinkErrors];
+
+export type InspectLinkResponses = {
+    /**
+     * Success.
+     */
+    200: OneTimeLink;
+};
+
+export type InspectLinkResponse = InspectLinkResponses[keyof InspectLinkResponses];
+
+export type AcceptLinkData = {
+    body: {
+        /**
+         * What stands behind the `#` of the link.
+         */
+        token: string;
+        name?: string;
+        email?: string;
+        /**
+         * 12 to 128 characters, and not a common password.
+         */
+        password?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/console/api/links/accept';
+};
+
+export type AcceptLinkErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `conflict`: The id is taken, or the state does not allow it.
+     */
+    409: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type AcceptLinkError = AcceptLinkErrors[keyof AcceptLinkErrors];
+
+export type AcceptLinkResponses = {
+    /**
+     * Success.
+     */
+    200: Me;
+};
+
+export type AcceptLinkResponse = AcceptLinkResponses[keyof AcceptLinkResponses];
+
+export type SignUpData = {
+    body: {
+        name: string;
+        email: string;
+        /**
+         * 12 to 128 characters, and not a common password.
+         */
+        password: string;
+        accountName?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/console/api/sign-up';
+};
+
+export type SignUpErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type SignUpError = SignUpErrors[keyof SignUpErrors];
+
+export type SignUpResponses = {
+    /**
+     * Success.
+     */
+    200: Me;
+};
+
+export type SignUpResponse = SignUpResponses[keyof SignUpResponses];
+
+export type GetMeData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/console/api/me';
+};
+
+export type GetMeErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type GetMeError = GetMeErrors[keyof GetMeErrors];
+
+export type GetMeResponses = {
+    /**
+     * Success.
+     */
+    200: Me;
+};
+
+export type GetMeResponse = GetMeResponses[keyof GetMeResponses];
+
+export type ChangePasswordData = {
+    body: {
+        /**
+         * 12 to 128 characters, and not a common password.
+         */
+        currentPassword: string;
+        /**
+         * 12 to 128 characters, and not a common password.
+         */
+        newPassword: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/console/api/me/password';
+};
+
+export type ChangePasswordErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ChangePasswordError = ChangePasswordErrors[keyof ChangePasswordErrors];
+
+export type ChangePasswordResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        [key: string]: never;
+    };
+};
+
+export type ChangePasswordResponse = ChangePasswordResponses[keyof ChangePasswordResponses];
+
+export type ListSessionsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/console/api/sessions';
+};
+
+export type ListSessionsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListSessionsError = ListSessionsErrors[keyof ListSessionsErrors];
+
+export type ListSessionsResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        sessions: Array<Session>;
+    };
+};
+
+export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
+
+export type EndSessionData = {
+    body?: never;
+    path: {
+        sessionId: string;
+    };
+    query?: never;
+    url: '/console/api/sessions/{sessionId}';
+};
+
+export type EndSessionErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
+
+export type EndSessionResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        [key: string]: never;
+    };
+};
+
+export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
+
+export type EndOtherSessionsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/console/api/sessions/revoke-others';
+};
+
+export type EndOtherSessionsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type EndOtherSessionsError = EndOtherSessionsErrors[keyof EndOtherSessionsErrors];
+
+export type EndOtherSessionsResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        revoked: number;
+    };
+};
+
+export type EndOtherSessionsResponse = EndOtherSessionsResponses[keyof EndOtherSessionsResponses];
+
+export type ListProjectsData = {
+    body?: never;
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/projects';
+};
+
+export type ListProjectsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListProjectsError = ListProjectsErrors[keyof ListProjectsErrors];
+
+export type ListProjectsResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        projects: Array<Project>;
+    };
+};
+
+export type ListProjectsResponse = ListProjectsResponses[keyof ListProjectsResponses];
+
+export type CreateProjectData = {
+    body: {
+        name: string;
+    };
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/projects';
+};
+
+export type CreateProjectErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `conflict`: The id is taken, or the state does not allow it.
+     */
+    409: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type CreateProjectError = CreateProjectErrors[keyof CreateProjectErrors];
+
+export type CreateProjectResponses = {
+    /**
+     * Success.
+     */
+    200: Project;
+};
+
+export type CreateProjectResponse = CreateProjectResponses[keyof CreateProjectResponses];
+
+export type RenameProjectData = {
+    body: {
+        name: string;
+    };
+    path: {
+        projectId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}';
+};
+
+export type RenameProjectErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `conflict`: The id is taken, or the state does not allow it.
+     */
+    409: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type RenameProjectError = RenameProjectErrors[keyof RenameProjectErrors];
+
+export type RenameProjectResponses = {
+    /**
+     * Success.
+     */
+    200: Project;
+};
+
+export type RenameProjectResponse = RenameProjectResponses[keyof RenameProjectResponses];
+
+export type ListMembersData = {
+    body?: never;
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/members';
+};
+
+export type ListMembersErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListMembersError = ListMembersErrors[keyof ListMembersErrors];
+
+export type ListMembersResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        members: Array<Member>;
+        invites: Array<Invite>;
+    };
+};
+
+export type ListMembersResponse = ListMembersResponses[keyof ListMembersResponses];
+
+export type RemoveMemberData = {
+    body?: never;
+    path: {
+        accountId: string;
+        userId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/members/{userId}';
+};
+
+export type RemoveMemberErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `conflict`: The id is taken, or the state does not allow it.
+     */
+    409: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type RemoveMemberError = RemoveMemberErrors[keyof RemoveMemberErrors];
+
+export type RemoveMemberResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        [key: string]: never;
+    };
+};
+
+export type RemoveMemberResponse = RemoveMemberResponses[keyof RemoveMemberResponses];
+
+export type ChangeMemberData = {
+    body: {
+        /**
+         * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+         */
+        role: 'owner' | 'developer' | 'viewer';
+    };
+    path: {
+        accountId: string;
+        userId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/members/{userId}';
+};
+
+export type ChangeMemberErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `conflict`: The id is taken, or the state does not allow it.
+     */
+    409: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ChangeMemberError = ChangeMemberErrors[keyof ChangeMemberErrors];
+
+export type ChangeMemberResponses = {
+    /**
+     * Success.
+     */
+    200: Member;
+};
+
+export type ChangeMemberResponse = ChangeMemberResponses[keyof ChangeMemberResponses];
+
+export type CreateResetLinkData = {
+    body?: never;
+    path: {
+        accountId: string;
+        userId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/members/{userId}/reset-link';
+};
+
+export type CreateResetLinkErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `conflict`: The id is taken, or the state does not allow it.
+     */
+    409: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type CreateResetLinkError = CreateResetLinkErrors[keyof CreateResetLinkErrors];
+
+export type CreateResetLinkResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        /**
+         * Shown this once. Give it to whom it is for.
+         */
+        link: string;
+        /**
+         * RFC 3339, UTC.
+         */
+        expireTime: string;
+    };
+};
+
+export type CreateResetLinkResponse = CreateResetLinkResponses[keyof CreateResetLinkResponses];
+
+export type CreateInviteData = {
+    body: {
+        /**
+         * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+         */
+        role: 'owner' | 'developer' | 'viewer';
+    };
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/invites';
+};
+
+export type CreateInviteErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type CreateInviteError = CreateInviteErrors[keyof CreateInviteErrors];
+
+export type CreateInviteResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        /**
+         * Shown this once. Give it to whom it is for.
+         */
+        link: string;
+        /**
+         * RFC 3339, UTC.
+         */
+        expireTime: string;
+        invite: Invite;
+    };
+};
+
+export type CreateInviteResponse = CreateInviteResponses[keyof CreateInviteResponses];
+
+export type RevokeInviteData = {
+    body?: never;
+    path: {
+        accountId: string;
+        inviteId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/invites/{inviteId}';
+};
+
+export type RevokeInviteErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type RevokeInviteError = RevokeInviteErrors[keyof RevokeInviteErrors];
+
+export type RevokeInviteResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        [key: string]: never;
+    };
+};
+
+export type RevokeInviteResponse = RevokeInviteResponses[keyof RevokeInviteResponses];
+
+export type GetAccountSettingsData = {
+    body?: never;
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/settings';
+};
+
+export type GetAccountSettingsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type GetAccountSettingsError = GetAccountSettingsErrors[keyof GetAccountSettingsErrors];
+
+export type GetAccountSettingsResponses = {
+    /**
+     * Success.
+     */
+    200: AccountSettings;
+};
+
+export type GetAccountSettingsResponse = GetAccountSettingsResponses[keyof GetAccountSettingsResponses];
+
+export type ChangeAccountSettingsData = {
+    /**
+     * Off: every call of the account’s keys is 403 `feature_disabled`.
+     */
+    body: AccountSettings;
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/settings';
+};
+
+export type ChangeAccountSettingsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ChangeAccountSettingsError = ChangeAccountSettingsErrors[keyof ChangeAccountSettingsErrors];
+
+export type ChangeAccountSettingsResponses = {
+    /**
+     * Success.
+     */
+    200: AccountSettings;
+};
+
+export type ChangeAccountSettingsResponse = ChangeAccountSettingsResponses[keyof ChangeAccountSettingsResponses];
+
+export type ListAccountLogData = {
+    body?: never;
+    path: {
+        accountId: string;
+    };
+    query?: {
+        /**
+         * How many on a page. Default 50.
+         */
+        pageSize?: number;
+        /**
+         * The `nextPageToken` of the page before, with the same filters and order.
+         */
+        pageToken?: string;
+    };
+    url: '/console/api/accounts/{accountId}/audit';
+};
+
+export type ListAccountLogErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListAccountLogError = ListAccountLogErrors[keyof ListAccountLogErrors];
+
+export type ListAccountLogResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        entries: Array<AccountLogEntry>;
+        nextPageToken?: string;
+    };
+};
+
+export type ListAccountLogResponse = ListAccountLogResponses[keyof ListAccountLogResponses];
+
+export type ListKeysData = {
+    body?: never;
+    path: {
+        projectId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/keys';
+};
+
+export type ListKeysErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListKeysError = ListKeysErrors[keyof ListKeysErrors];
+
+export type ListKeysResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        keys: Array<Key>;
+    };
+};
+
+export type ListKeysResponse = ListKeysResponses[keyof ListKeysResponses];
+
+export type CreateKeyData = {
+    body: {
+        name: string;
+        /**
+         * `all`: everything of the project; `invoke`: starts interactions, reads, streams, cancels and approves those it has the id of; `read`: reads.
+         */
+        scope?: 'all' | 'invoke' | 'read';
+        expireTime?: string | null;
+    };
+    path: {
+        projectId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/keys';
+};
+
+export type CreateKeyErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type CreateKeyError = CreateKeyErrors[keyof CreateKeyErrors];
+
+export type CreateKeyResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        /**
+         * The key itself, shown this once.
+         */
+        key: string;
+        info: Key;
+    };
+};
+
+export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
+
+export type RotateKeyData = {
+    body: {
+        /**
+         * How long the old key stays good. Default 24.
+         */
+        overlapHours?: number;
+    };
+    path: {
+        projectId: string;
+        keyId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/keys/{keyId}/rotate';
+};
+
+export type RotateKeyErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `conflict`: The id is taken, or the state does not allow it.
+     */
+    409: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type RotateKeyError = RotateKeyErrors[keyof RotateKeyErrors];
+
+export type RotateKeyResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        /**
+         * The key itself, shown this once.
+         */
+        key: string;
+        info: Key;
+        replaced: Key;
+    };
+};
+
+export type RotateKeyResponse = RotateKeyResponses[keyof RotateKeyResponses];
+
+export type RevokeKeyData = {
+    body?: never;
+    path: {
+        projectId: string;
+        keyId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/keys/{keyId}';
+};
+
+export type RevokeKeyErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type RevokeKeyError = RevokeKeyErrors[keyof RevokeKeyErrors];
+
+export type RevokeKeyResponses = {
+    /**
+     * Success.
+     */
+    200: Key;
+};
+
+export type RevokeKeyResponse = RevokeKeyResponses[keyof RevokeKeyResponses];
 
 export type DownloadFileData = {
     body?: never;

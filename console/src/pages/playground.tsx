@@ -22,6 +22,7 @@ import { Notice } from '../ui/states.tsx'
 import { toast } from '../ui/toast.tsx'
 import { AgentPicker } from './agent-picker.tsx'
 import { type Attached, Composer } from './composer.tsx'
+import { Asked, EarlierTurns } from './earlier-turns.tsx'
 
 const CodeDialog = lazy(() => import('../agent-form/code-dialog.tsx'))
 const ExchangeDialog = lazy(() => import('./exchange-dialog.tsx'))
@@ -36,6 +37,7 @@ export default function Playground() {
   const { run: runId, agent: agentId, again } = route.useSearch()
   const [settings, setSettings] = useState(FIRST)
   const [instruction, setInstruction] = useState('')
+  const [sent, setSent] = useState<Asking>()
   const [files, setFiles] = useState<readonly Attached[]>([])
   const [dialog, setDialog] = useState<'code' | 'exchange' | 'settings'>()
 
@@ -64,11 +66,13 @@ export default function Playground() {
     }),
   }
   const submit = () => {
+    setSent({ instruction, previousInteractionId: body.previousInteractionId ?? undefined })
     run.start(body)
     setInstruction('')
     setFiles([])
   }
   const fresh = () => {
+    setSent(undefined)
     navigate({ to: '/playground', search: agentId ? { agent: agentId } : {} })
   }
   const busy = run.starting || (runId !== undefined && !ended && run.problem === undefined)
@@ -113,6 +117,7 @@ export default function Playground() {
           key={run.trace.events.length === 0 ? 'none' : runId}
           run={run}
           interaction={interaction.data}
+          sent={sent}
           onSuggest={setInstruction}
         />
         <Composer
@@ -193,25 +198,28 @@ const SUGGESTIONS = [
   ['Look around', 'Which Python modules can you import here? Try numpy, pandas and matplotlib.'],
 ] as const
 
+/** What a turn asked, and what it goes on from. */
+type Asking = Pick<Interaction, 'instruction' | 'previousInteractionId'>
+
 interface ConversationProps {
   readonly run: LiveRun
   readonly interaction: Interaction | undefined
+  /** What was sent from here, until the server tells it. */
+  readonly sent: Asking | undefined
   readonly onSuggest: (instruction: string) => void
 }
 
-function Conversation({ run, interaction, onSuggest }: ConversationProps) {
+function Conversation({ run, interaction, sent, onSuggest }: ConversationProps) {
   const { trace, id, problem, starting } = run
   const decide = useDecide(id)
+  const asking = interaction && interaction.id === id ? interaction : sent
   const scroller = useFollowing(trace.blocks)
   if (!id && !starting && problem === undefined) return <Welcome onSuggest={onSuggest} />
   return (
     <Scroller ref={scroller} label="Run" className="min-h-0 flex-1 overflow-y-auto focus-visible:-outline-offset-2">
       <div className="mx-auto grid max-w-3xl gap-4 px-4 py-5">
-        {interaction && interaction.id === id && (
-          <p className="ml-auto max-w-[85%] whitespace-pre-wrap break-words rounded-xl rounded-br-sm bg-hover px-3.5 py-2.5">
-            {interaction.instruction}
-          </p>
-        )}
+        {asking?.previousInteractionId && <EarlierTurns id={asking.previousInteractionId} />}
+        {asking && <Asked text={asking.instruction} />}
         {problem !== undefined ? (
           <Notice tone="red" title={Problem.from(problem).title}>
             {Problem.from(problem).message}

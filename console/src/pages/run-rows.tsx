@@ -20,7 +20,7 @@ export function RunRows({ runs }: { readonly runs: readonly InteractionSummary[]
 }
 
 const COLUMNS =
-  'grid items-center gap-x-4 px-4 grid-cols-[7.5rem_minmax(0,1fr)_auto] md:grid-cols-[7.5rem_minmax(0,1fr)_9rem_5.5rem_5.5rem_4.5rem_6.5rem]'
+  'grid items-center gap-x-3 px-4 grid-cols-[7rem_minmax(0,1fr)_auto] md:grid-cols-[7rem_minmax(0,1fr)_7.5rem_5rem_4rem_4rem_6rem]'
 
 export function RunRowHead() {
   return (

@@ -1,12 +1,18 @@
-/** The generated client, made ours: signed in, one revision, and every failure a Problem. */
+/** The generated client, made ours: in the session's project, one revision, and every failure a Problem. */
 import { client } from '../api/client.gen.js'
-import { accessHeaders } from './access.ts'
 import { Problem } from './problem.ts'
 
 const REVISION = '2026-05-20'
+let project: string | undefined
 
+/** In which project all calls of the API are made from now on. */
+export function workIn(projectId: string | undefined): void {
+  project = projectId
+}
+
+/** The session itself is a cookie, which no script sees. */
 export function headers(): Record<string, string> {
-  return { ...accessHeaders(), 'Api-Revision': REVISION }
+  return { 'Api-Revision': REVISION, 'X-Errand-Console': '1', ...(project && { 'X-Errand-Project': project }) }
 }
 
 client.setConfig({ baseUrl: location.origin, throwOnError: true, cache: 'no-store' })

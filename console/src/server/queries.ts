@@ -16,9 +16,16 @@ import {
 } from '../api/sdk.gen.js'
 import type { TimedEvent } from '../api/types.gen.js'
 import { data } from './client.ts'
+import { ask, type Key, project } from './console-api.ts'
 
 const PAGE = 100
 const LONG_MS = 5 * 60_000
+
+export const keysQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: ['keys', projectId],
+    queryFn: () => ask<{ keys: Key[] }>('GET', `${project(projectId)}/keys`),
+  })
 
 export const serverQuery = queryOptions({ queryKey: ['server'], queryFn: () => data(getServer()), staleTime: LONG_MS })
 

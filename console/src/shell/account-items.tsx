@@ -1,7 +1,9 @@
 /** What the account's menu offers. It is open from the start: it was loaded because somebody pressed its button. */
 import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { setKey } from '../server/access.ts'
+import { ask } from '../server/console-api.ts'
+import { meQuery, type Session } from '../session/session.ts'
 import { Menu, MenuItem, MenuLabel, MenuRule } from '../ui/layer.tsx'
 import { setTheme, useTheme } from './theme.ts'
 
@@ -11,15 +13,24 @@ const THEMES = [
   ['dark', 'Dark', 'moon'],
 ] as const
 
-export default function AccountItems({ trigger }: { readonly trigger: ReactNode }) {
+export default function AccountItems({ trigger, session }: { readonly trigger: ReactNode; readonly session: Session }) {
   const cache = useQueryClient()
+  const navigate = useNavigate()
   const theme = useTheme()
-  const leave = () => {
-    setKey(null)
-    cache.clear()
+  const leave = async () => {
+    await ask('POST', '/auth/sign-out', {})
+    cache.setQueryData(meQuery.queryKey, null)
+    cache.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meQuery.queryKey[0] })
   }
   return (
     <Menu align="start" opened trigger={trigger}>
+      <MenuLabel>
+        {session.me.user.name}, {session.role} of {session.account.name}
+      </MenuLabel>
+      <MenuItem icon="shield" onSelect={() => navigate({ to: '/settings/you' })}>
+        Password and sessions
+      </MenuItem>
+      <MenuRule />
       <MenuLabel>Colours</MenuLabel>
       {THEMES.map(([name, words, icon]) => (
         <MenuItem key={name} icon={icon} checked={theme === name} onSelect={() => setTheme(name)}>
@@ -28,7 +39,7 @@ export default function AccountItems({ trigger }: { readonly trigger: ReactNode 
       ))}
       <MenuRule />
       <MenuItem icon="leave" onSelect={leave}>
-        Forget key
+        Sign out
       </MenuItem>
     </Menu>
   )

@@ -2,7 +2,7 @@
 import type { IconName } from '../ui/icon.tsx'
 
 export interface Place {
-  readonly to: '/' | '/playground' | '/interactions' | '/agents' | '/settings'
+  readonly to: '/' | '/playground' | '/interactions' | '/agents' | '/keys' | '/settings'
   readonly name: string
   readonly icon: IconName
   /** After `g`. */
@@ -14,5 +14,6 @@ export const PLACES: readonly Place[] = [
   { to: '/playground', name: 'Playground', icon: 'play', letter: 'p' },
   { to: '/interactions', name: 'Interactions', icon: 'list', letter: 'i' },
   { to: '/agents', name: 'Agents', icon: 'agent', letter: 'a' },
+  { to: '/keys', name: 'Keys', icon: 'key', letter: 'k' },
   { to: '/settings', name: 'Settings', icon: 'settings', letter: 's' },
 ]

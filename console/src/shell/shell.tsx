@@ -1,32 +1,60 @@
 /** The frame around every page: the way around at the left (on a phone: a sheet), the page beside it. */
+
+import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
-import { useKey } from '../server/access.ts'
+import { meQuery, type Session, useSession } from '../session/session.ts'
 import { IconButton } from '../ui/button.tsx'
 import { cx } from '../ui/cx.ts'
 import { Icon } from '../ui/icon.tsx'
-import { Loading } from '../ui/states.tsx'
+import { Failure, Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
-import { AccountMenu } from './account-menu.tsx'
+import { AccountMenu, ProjectMenu } from './lazy-menu.tsx'
 import { Mark } from './mark.tsx'
 import { PLACES } from './places.ts'
 import { useShortcuts } from './shortcuts.ts'
-import { SignIn } from './sign-in.tsx'
+import { SwitchedOff } from './switched-off.tsx'
 
+const SignIn = lazy(() => import('../session/sign-in.tsx'))
 const Palette = lazy(() => import('./palette.tsx'))
 const Sheet = lazy(() => import('../ui/layer.tsx').then(({ Sheet }) => ({ default: Sheet })))
 
+/** Pages that are there for who is not in yet. */
+const DOORS = /^\/(welcome|invite|reset|sign-up)$/
+
 export function Shell() {
-  const key = useKey()
+  const { data: me, error, refetch } = useQuery(meQuery)
+  const session = useSession()
+  // Of the page that is shown, not of the one that is still being loaded.
+  const door = useRouterState({
+    select: ({ resolvedLocation, location }) => DOORS.test((resolvedLocation ?? location).pathname),
+  })
   return (
     <>
-      {key ? <Frame /> : <SignIn />}
+      {door ? (
+        <Suspense>
+          <Outlet />
+        </Suspense>
+      ) : error ? (
+        <main>
+          <h1 className="sr-only">Errand</h1>
+          <Failure error={error} retry={() => refetch()} />
+        </main>
+      ) : session ? (
+        <Frame key={session.project?.id} session={session} />
+      ) : (
+        me === null && (
+          <Suspense>
+            <SignIn />
+          </Suspense>
+        )
+      )}
       <Toasts />
     </>
   )
 }
 
-function Frame() {
+function Frame({ session }: { readonly session: Session }) {
   const [palette, setPalette] = useState(false)
   const [sheet, setSheet] = useState(false)
   const path = useRouterState({ select: ({ location }) => location.pathname })
@@ -39,7 +67,7 @@ function Frame() {
     main.current?.focus({ preventScroll: true })
   }, [path])
 
-  const ways = <Ways onSearch={() => setPalette(true)} />
+  const ways = <Ways session={session} onSearch={() => setPalette(true)} />
   return (
     <div className="grid min-h-dvh grid-rows-[auto_1fr] lg:grid-cols-[14rem_1fr] lg:grid-rows-1">
       <a
@@ -56,6 +84,7 @@ function Frame() {
         <IconButton icon="search" label="Search" onClick={() => setPalette(true)} />
       </header>
       <main id="main" ref={main} tabIndex={-1} className="min-w-0 outline-none focus-visible:outline-none">
+        {!session.account.enabled && <SwitchedOff session={session} />}
         <Suspense fallback={<PageFallback />}>
           <Outlet />
         </Suspense>
@@ -80,16 +109,19 @@ function PageFallback() {
   )
 }
 
-function Ways({ onSearch }: { readonly onSearch: () => void }) {
+function Ways({ session, onSearch }: { readonly session: Session; readonly onSearch: () => void }) {
   return (
     <div className="flex h-full flex-col p-3">
       <div className="flex h-9 items-center px-2">
         <Mark />
       </div>
+      <div className="mt-3">
+        <ProjectMenu session={session} />
+      </div>
       <button
         type="button"
         onClick={onSearch}
-        className="mt-3 flex h-8 items-center gap-2.5 rounded-md border bg-card px-2 text-soft hover:border-line-strong"
+        className="mt-2 flex h-8 items-center gap-2.5 rounded-md border bg-card px-2 text-soft hover:border-line-strong"
       >
         <Icon name="search" />
         <span className="flex-1 text-left">Search</span>
@@ -116,7 +148,7 @@ function Ways({ onSearch }: { readonly onSearch: () => void }) {
         <Icon name="book" />
         API reference
       </a>
-      <AccountMenu />
+      <AccountMenu session={session} />
     </div>
   )
 }

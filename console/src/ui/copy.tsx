@@ -1,6 +1,6 @@
 /** Copying, told by the button itself. */
 import { useEffect, useState } from 'react'
-import { IconButton } from './button.tsx'
+import { Button, IconButton } from './button.tsx'
 import { toast } from './toast.tsx'
 
 function useCopy(text: string): { readonly copied: boolean; readonly copy: () => void } {
@@ -48,5 +48,22 @@ export function CopyIcon({
       onClick={copy}
       className={className}
     />
+  )
+}
+
+export function CopyButton({
+  text,
+  children = 'Copy',
+  look,
+}: {
+  readonly text: string
+  readonly children?: string
+  readonly look?: 'primary' | 'secondary'
+}) {
+  const { copied, copy } = useCopy(text)
+  return (
+    <Button icon={copied ? 'check' : 'copy'} onClick={copy} look={look}>
+      {copied ? 'Copied' : children}
+    </Button>
   )
 }

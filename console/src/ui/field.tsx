@@ -92,3 +92,38 @@ export function Check({
     </div>
   )
 }
+
+/** On or off, at once. */
+export function Switch({
+  checked,
+  onChange,
+  label,
+  disabled,
+}: {
+  readonly checked: boolean
+  readonly onChange: (on: boolean) => void
+  readonly label: string
+  readonly disabled?: boolean
+}) {
+  return (
+    <button
+      type="button"
+      role="switch"
+      aria-checked={checked}
+      aria-label={label}
+      disabled={disabled}
+      onClick={() => onChange(!checked)}
+      className={cx(
+        'relative h-5 w-9 shrink-0 rounded-full transition-colors disabled:opacity-50',
+        checked ? 'bg-green' : 'bg-faint',
+      )}
+    >
+      <span
+        className={cx(
+          'absolute top-0.5 size-4 rounded-full bg-card transition-[left]',
+          checked ? 'left-[18px]' : 'left-0.5',
+        )}
+      />
+    </button>
+  )
+}

@@ -3,4 +3,8 @@ export const PARTS = [
   { to: '/settings', name: 'Server' },
   { to: '/settings/skills', name: 'Skills' },
   { to: '/settings/credentials', name: 'Credentials' },
+  { to: '/settings/members', name: 'Members' },
+  { to: '/settings/account', name: 'Account' },
+  { to: '/settings/audit', name: 'Audit log' },
+  { to: '/settings/you', name: 'You' },
 ] as const

@@ -1,0 +1,108 @@
+/** The console's own part of the server: who is signed in, accounts, members, keys, usage. By the session's cookie. */
+import { Problem } from './problem.ts'
+
+export type Role = 'owner' | 'developer' | 'viewer'
+
+export interface Project {
+  readonly id: string
+  readonly name: string
+  readonly createTime: string
+}
+
+export interface Account {
+  readonly id: string
+  readonly name: string
+  readonly role: Role
+  /** Managed agents are switched on. */
+  readonly enabled: boolean
+  readonly projects: readonly Project[]
+}
+
+export interface Me {
+  readonly user: { readonly id: string; readonly name: string; readonly email: string }
+  readonly sessionId: string
+  readonly accounts: readonly Account[]
+}
+
+export interface SignInOptions {
+  readonly signUp: boolean
+  readonly oidc: { readonly name: string } | null
+  /** The first link was used. */
+  readonly owned: boolean
+}
+
+export interface Link {
+  readonly kind: 'welcome' | 'invite' | 'reset'
+  readonly account: { readonly name: string } | null
+  readonly role: Role | null
+  readonly email: string | null
+  readonly expireTime: string
+}
+
+export type Scope = 'all' | 'invoke' | 'read'
+
+export interface Key {
+  readonly id: string
+  readonly name: string
+  readonly prefix: string
+  readonly scope: Scope
+  readonly createTime: string
+  readonly lastUsedTime: string | null
+  readonly expireTime: string | null
+  readonly revokeTime: string | null
+  readonly state: 'valid' | 'expired' | 'revoked'
+}
+
+export interface Member {
+  readonly userId: string
+  readonly name: string
+  readonly email: string
+  readonly role: Role
+  readonly joinTime: string
+}
+
+export interface Invite {
+  readonly id: string
+  readonly role: Role
+  readonly createTime: string
+  readonly expireTime: string
+}
+
+export interface Session {
+  readonly id: string
+  readonly current: boolean
+  readonly createTime: string
+  readonly lastUsedTime: string
+  readonly ipAddress: string | null
+  readonly userAgent: string | null
+}
+
+export interface AuditEntry {
+  readonly id: string
+  readonly time: string
+  readonly actor: { readonly userId: string; readonly email: string } | null
+  readonly action: string
+  readonly target: string | null
+  readonly details: unknown
+}
+
+/** `path` below /console: `/api/me`. Throws a Problem where the answer is no success. */
+export async function ask<T>(
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE',
+  path: string,
+  body?: object,
+): Promise<T> {
+  const response = await fetch(`/console${path}`, {
+    method,
+    cache: 'no-store',
+    credentials: 'same-origin',
+    headers: { 'X-Errand-Console': '1', ...(body && { 'Content-Type': 'application/json' }) },
+    body: body && JSON.stringify(body),
+  })
+  const answer = await response.json().catch(() => undefined)
+  if (!response.ok) throw Problem.of(answer, response.status)
+  return answer as T
+}
+
+export const account = (id: string) => `/api/accounts/${encodeURIComponent(id)}`
+export const project = (id: string) => `/api/projects/${encodeURIComponent(id)}`

@@ -1,0 +1,112 @@
+/** The way in: e-mail and password, or the operator's own sign-in. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useRouterState } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { ask, type SignInOptions } from '../server/console-api.ts'
+import { Problem } from '../server/problem.ts'
+import { Button } from '../ui/button.tsx'
+import { Field, Input } from '../ui/field.tsx'
+import { Notice } from '../ui/states.tsx'
+import { Door } from './door.tsx'
+import { meQuery } from './session.ts'
+
+const optionsQuery = { queryKey: ['sign-in-options'], queryFn: () => ask<SignInOptions>('GET', '/api/sign-in-options') }
+
+export default function SignIn() {
+  const cache = useQueryClient()
+  const options = useQuery(optionsQuery)
+  const refused = useRouterState({ select: ({ location }) => (location.search as { readonly error?: string }).error })
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const signIn = useMutation({
+    mutationFn: () => ask('POST', '/auth/sign-in/email', { email, password }),
+    onSuccess: () => cache.resetQueries({ queryKey: meQuery.queryKey }),
+  })
+  const elsewhere = useMutation({
+    mutationFn: () =>
+      ask<{ url: string }>('POST', '/auth/sign-in/oauth2', {
+        providerId: 'oidc',
+        callbackURL: '/console',
+        errorCallbackURL: '/console/sign-in',
+      }),
+    onSuccess: ({ url }) => location.assign(url),
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    signIn.mutate()
+  }
+  const problem = signIn.error ?? elsewhere.error
+  if (options.data && !options.data.owned) return <Unowned />
+  return (
+    <Door
+      title="Sign in"
+      about="To this server’s console."
+      below={
+        options.data?.signUp ? (
+          <>
+            No account yet?{' '}
+            <Link to="/sign-up" className="font-medium text-accent hover:underline">
+              Create one
+            </Link>
+          </>
+        ) : (
+          'No account? An owner of yours can send you an invitation.'
+        )
+      }
+    >
+      <form onSubmit={submit} className="mt-6 grid gap-4">
+        <Field label="E-mail">
+          {(control) => (
+            <Input
+              {...control}
+              type="email"
+              autoComplete="username"
+              required
+              autoFocus
+              value={email}
+              onChange={(event) => setEmail(event.target.value)}
+              className="!h-10"
+            />
+          )}
+        </Field>
+        <Field label="Password">
+          {(control) => (
+            <Input
+              {...control}
+              type="password"
+              autoComplete="current-password"
+              required
+              value={password}
+              onChange={(event) => setPassword(event.target.value)}
+              className="!h-10"
+            />
+          )}
+        </Field>
+        {(problem || refused) && (
+          <Notice tone="red">{problem ? Problem.from(problem).message : `The sign-in was refused: ${refused}.`}</Notice>
+        )}
+        <Button type="submit" look="primary" size="large" busy={signIn.isPending}>
+          Sign in
+        </Button>
+        {options.data?.oidc && (
+          <Button size="large" busy={elsewhere.isPending} onClick={() => elsewhere.mutate()}>
+            Continue with {options.data.oidc.name}
+          </Button>
+        )}
+      </form>
+    </Door>
+  )
+}
+
+function Unowned() {
+  return (
+    <Door title="This server has no owner yet" about="Its first start printed a link that makes one. It works once.">
+      <ol className="mt-6 grid gap-3">
+        <li>
+          Look where the server was started, for the line that begins with <code className="text-small">console</code>.
+        </li>
+        <li>Open the link it shows, and choose your e-mail and password.</li>
+      </ol>
+    </Door>
+  )
+}

@@ -1,0 +1,40 @@
+/** An account of one's own, where the operator lets people make them. */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { ask, type Me } from '../server/console-api.ts'
+import { Door } from './door.tsx'
+import { type Person, PersonForm } from './person-form.tsx'
+import { meQuery } from './session.ts'
+
+export default function SignUp() {
+  const navigate = useNavigate()
+  const cache = useQueryClient()
+  const signUp = useMutation({
+    mutationFn: (person: Person) => ask<Me>('POST', '/api/sign-up', person),
+    onSuccess: (me) => {
+      cache.setQueryData(meQuery.queryKey, me)
+      navigate({ to: '/', replace: true })
+    },
+  })
+  return (
+    <Door
+      title="Create an account"
+      about="With a project of its own, to begin with."
+      below={
+        <>
+          There is one already?{' '}
+          <Link to="/" className="font-medium text-accent hover:underline">
+            Sign in
+          </Link>
+        </>
+      }
+    >
+      <PersonForm
+        action="Create account"
+        busy={signUp.isPending}
+        error={signUp.error}
+        onSubmit={(person) => signUp.mutate(person)}
+      />
+    </Door>
+  )
+}
