@@ -39,7 +39,8 @@ const playground = createRoute({
 const interactions = createRoute({
   getParentRoute: () => root,
   path: '/interactions',
-  validateSearch: (search): RunFilters => texts(search, ['status', 'agentId', 'label', 'order']) as RunFilters,
+  validateSearch: (search): RunFilters =>
+    texts(search, ['status', 'agentId', 'label', 'keyId', 'since', 'order']) as RunFilters,
   component: lazyRouteComponent(() => import('./pages/interactions.tsx')),
 })
 const interaction = createRoute({

@@ -37,6 +37,11 @@ export function madeAt(id: string): number {
   return [...digits].reduce((value, digit) => value * 62 + ALPHABET.indexOf(digit), 0)
 }
 
+/** What all ids made at that time or later come behind, and all made before it come before. */
+export function firstIdAt(prefix: IdPrefix, ms: number): string {
+  return `${prefix}_${base62(ms, TIME_CHARS)}`
+}
+
 /** The lowest digits of a non-negative safe integer in base62, left-padded with `0` to `width`. */
 export function base62(value: number, width: number): string {
   let text = ''

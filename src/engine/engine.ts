@@ -35,6 +35,10 @@ export interface InteractionView {
 export interface ListQuery {
   readonly agentId?: string
   readonly status?: Status
+  readonly keyId?: string
+  /** Made at that time or later, and before the other; milliseconds since 1970. */
+  readonly createdAfter?: number
+  readonly createdBefore?: number
   readonly labels: Readonly<Record<string, string>>
   readonly pageSize: number
   /** The id that the last page ended with. */

@@ -20,6 +20,7 @@ const streamQuery = z.object({
   view,
   lastEventId: z.string().optional().meta({ description: 'As the header `Last-Event-ID`.' }),
 })
+const time = z.iso.datetime({ offset: true, error: 'must be a time as RFC 3339 has it' }).optional()
 const listQuery = z.looseObject({
   ...list,
   view,
@@ -28,6 +29,9 @@ const listQuery = z.looseObject({
     .enum(['running', 'completed', 'failed', 'cancelled'])
     .optional()
     .meta({ description: 'Only interactions in this state.' }),
+  keyId: filterText.optional().meta({ description: 'Only interactions that this key started.' }),
+  createdAfter: time.meta({ description: 'Only interactions made at that time or later. RFC 3339.' }),
+  createdBefore: time.meta({ description: 'Only interactions made before that time. RFC 3339.' }),
 })
 
 type ById = { Params: z.infer<typeof idParam> }
@@ -120,8 +124,9 @@ function readingRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request) => {
-      const { agentId, status, order = 'desc', pageToken } = request.query
-      const filters = { labels: labelFilters(request.query), agentId, status, order }
+      const { agentId, status, keyId, createdAfter, createdBefore, order = 'desc', pageToken } = request.query
+      const times = { createdAfter: millis(createdAfter), createdBefore: millis(createdBefore) }
+      const filters = { labels: labelFilters(request.query), agentId, status, keyId, ...times, order }
       const identity = { path: INTERACTIONS, ...filters }
       const { interactions, next } = await engine.list(request.caller.projectId, {
         ...filters,
@@ -230,6 +235,10 @@ function cancelRoute(app: FastifyInstance, edge: Edge, text: string, url: string
       return answerNow(edge, request, reply, { interactionId, form, preferences })
     },
   )
+}
+
+function millis(time: string | undefined): number | undefined {
+  return time === undefined ? undefined : Date.parse(time)
 }
 
 type Resuming = FastifyRequest<{ Querystring: z.infer<typeof streamQuery> }>

@@ -1,6 +1,7 @@
 /** Interactions: one operation a function. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
+import { firstIdAt } from '../domain/ids.ts'
 import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { type Claim, type Claimant, claimNewQuery, findClaim, toClaim } from './claims.ts'
@@ -260,6 +261,10 @@ function toInteraction(row: InteractionRow): Interaction {
 export interface InteractionFilter {
   readonly agentId?: string
   readonly status?: Status
+  readonly keyId?: string
+  /** Made at that time or later, and before the other; milliseconds since 1970. */
+  readonly createdAfter?: number
+  readonly createdBefore?: number
   readonly labels: Readonly<Record<string, string>>
   readonly order: 'asc' | 'desc'
   readonly after?: string
@@ -275,12 +280,18 @@ export async function listInteractions(
   filter: InteractionFilter,
   limit: number,
 ): Promise<Interaction[]> {
-  const { agentId, status, after, order } = filter
+  const { agentId, status, keyId, createdAfter, createdBefore, after, order } = filter
+  // Ids begin with their time: a time is a place among them.
+  const from = createdAfter === undefined ? undefined : firstIdAt('int', createdAfter)
+  const to = createdBefore === undefined ? undefined : firstIdAt('int', createdBefore)
   const [first, ...others] = Object.entries(filter.labels)
   if (!first) {
     let query = interactionQuery(db).where('i.project_id', '=', projectId)
     if (agentId !== undefined) query = query.where('i.agent_id', '=', agentId)
     if (status !== undefined) query = query.where('i.status', '=', status)
+    if (keyId !== undefined) query = query.where('i.key_id', '=', keyId)
+    if (from !== undefined) query = query.where('i.id', '>=', from)
+    if (to !== undefined) query = query.where('i.id', '<', to)
     if (after !== undefined) query = query.where('i.id', order === 'asc' ? '>' : '<', after)
     return (await query.orderBy('i.id', order).limit(limit).execute()).map(toInteraction)
   }
@@ -291,6 +302,9 @@ export async function listInteractions(
     .select(COLUMNS)
   if (agentId !== undefined) query = query.where('i.agent_id', '=', agentId)
   if (status !== undefined) query = query.where('i.status', '=', status)
+  if (keyId !== undefined) query = query.where('i.key_id', '=', keyId)
+  if (from !== undefined) query = query.where('labels.object_id', '>=', from)
+  if (to !== undefined) query = query.where('labels.object_id', '<', to)
   if (after !== undefined) query = query.where('labels.object_id', order === 'asc' ? '>' : '<', after)
   for (const other of others) query = query.where('i.id', 'in', labelled(db, projectId, 'interaction', ...other))
   return (await query.orderBy('labels.object_id', order).limit(limit).execute()).map(toInteraction)

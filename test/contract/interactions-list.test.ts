@@ -114,6 +114,7 @@ describe('the list', () => {
 
   it.each([
     ['status=done', 'status'],
+    ['createdAfter=yesterday', 'createdAfter'],
     ['order=up', 'order'],
     ['pageSize=0', 'pageSize'],
     ['pageSize=many', 'pageSize'],

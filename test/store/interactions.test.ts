@@ -1,5 +1,6 @@
 /** Interactions in the database: stored whole, listed, found when they are due, removed, on every backend. */
 import { expect, it } from 'vitest'
+import { madeAt } from '../../src/domain/ids.ts'
 import { findStarved } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents } from '../../src/store/events.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
@@ -144,6 +145,12 @@ onEveryBackend(({ open }) => {
     const only = (want: (i: number) => boolean) => ids.slice(0, 12).filter((_, i) => want(i))
     expect(await list({ order: 'asc', agentId: 'agt_a' })).toEqual(ids.slice(0, 6))
     expect(await list({ order: 'asc', status: 'cancelled' })).toEqual(ids.slice(2, 5))
+    const [from, to] = [madeAt(ids[3]!), madeAt(ids[8]!)]
+    const between = only((i) => madeAt(ids[i]!) >= from && madeAt(ids[i]!) < to)
+    expect(await list({ order: 'asc', createdAfter: from, createdBefore: to })).toEqual(between)
+    const labelled = { labels: { even: 'true' }, createdAfter: from }
+    expect(await list({ order: 'asc', ...labelled })).toEqual(only((i) => i % 2 === 0 && madeAt(ids[i]!) >= from))
+    expect(await list({ keyId: 'key_none' })).toEqual([])
     expect(await list({ status: 'running' })).toHaveLength(13)
     expect(await list({ order: 'asc', labels: { even: 'true' } })).toEqual(only((i) => i % 2 === 0))
     expect(await list({ order: 'asc', labels: { even: 'true', third: 'true' } })).toEqual(only((i) => i % 6 === 0))

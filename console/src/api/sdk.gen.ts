@@ -420,7 +420,7 @@ export const listDeliveries = <ThrowOnError extends boolean = false>(options: Op
 /**
  * What this server is
  *
- * Its version; what its sandboxes enforce on this host and what they do not; its models, tools and limits. As found when it started.
+ * Its version; what its sandboxes enforce on this host and what they do not; its models, tools and limits. As found when it started, on its workers where it has no sandboxes of its own.
  */
 export const getServer = <ThrowOnError extends boolean = false>(options?: Options<GetServerData, ThrowOnError>): RequestResult<GetServerResponses, GetServerErrors, ThrowOnError> => (options?.client ?? client).get<GetServerResponses, GetServerErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],

@@ -2433,6 +2433,18 @@ export type ListInteractionsData = {
          * Only interactions in this state.
          */
         status?: 'running' | 'completed' | 'failed' | 'cancelled';
+        /**
+         * Only interactions that this key started.
+         */
+        keyId?: string;
+        /**
+         * Only interactions made at that time or later. RFC 3339.
+         */
+        createdAfter?: string;
+        /**
+         * Only interactions made before that time. RFC 3339.
+         */
+        createdBefore?: string;
     };
     url: '/v1beta/interactions';
 };
@@ -4362,6 +4374,10 @@ export type ReadyzResponses = {
      */
     200: {
         status: 'ready';
+        /**
+         * Of several nodes on one Postgres: those that work on interactions. Without any, what is sent waits.
+         */
+        workers?: number;
     };
 };
 

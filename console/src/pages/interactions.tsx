@@ -1,10 +1,11 @@
 /** All interactions of the project. Pages are fetched as one scrolls, and only rows in sight are drawn. */
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { InteractionSummary } from '../api/types.gen.js'
-import { type RunFilters, runsQuery } from '../server/queries.ts'
+import { keysQuery, type RunFilters, runsQuery } from '../server/queries.ts'
+import { useSession } from '../session/session.ts'
 import { Page } from '../shell/page.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Input, Select } from '../ui/field.tsx'
@@ -129,6 +130,8 @@ function Nothing({ filtered }: { readonly filtered: boolean }) {
 
 function Filters({ filters }: { readonly filters: RunFilters }) {
   const navigate = useNavigate()
+  const projectId = useSession()?.project?.id ?? ''
+  const keys = useQuery({ ...keysQuery(projectId), enabled: projectId !== '' })
   const set = (changes: Partial<RunFilters>) => {
     const next = Object.fromEntries(
       Object.entries({ ...filters, ...changes }).filter(([, value]) => value),
@@ -156,6 +159,31 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
         value={filters.label}
         onSet={(label) => set({ label })}
       />
+      <Select
+        aria-label="Key"
+        className="w-36"
+        value={filters.keyId ?? ''}
+        onChange={(event) => set({ keyId: event.target.value || undefined })}
+      >
+        <option value="">Any key</option>
+        {keys.data?.keys.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </Select>
+      <Select
+        aria-label="Time"
+        className="w-36"
+        value={filters.since ?? ''}
+        onChange={(event) => set({ since: event.target.value || undefined })}
+      >
+        <option value="">Any time</option>
+        <option value="1h">Last hour</option>
+        <option value="24h">Last 24 hours</option>
+        <option value="7d">Last 7 days</option>
+        <option value="30d">Last 30 days</option>
+      </Select>
       <Select
         aria-label="Order"
         className="w-36"
@@ -187,7 +215,7 @@ function FilterText({
       aria-label={name}
       placeholder={placeholder}
       defaultValue={value}
-      className="!w-48"
+      className="!w-44"
       onBlur={(event) => event.target.value.trim() !== value && onSet(event.target.value.trim())}
       onKeyDown={(event) => event.key === 'Enter' && onSet(event.currentTarget.value.trim())}
     />

@@ -48,22 +48,43 @@ export const agentVersionsQuery = (id: string) =>
     getNextPageParam: (last) => last.nextPageToken,
   })
 
+/** In hours. */
+const SPANS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }
+
 export interface RunFilters {
   readonly status?: 'running' | 'completed' | 'failed' | 'cancelled'
   readonly agentId?: string
   /** `key=value`. */
   readonly label?: string
+  readonly keyId?: string
+  /** How far back, as SPANS names it. */
+  readonly since?: string
   readonly order?: 'asc'
 }
 
-export const runsQuery = ({ label, ...filters }: RunFilters) =>
+interface RunsPageParam {
+  readonly pageToken: string
+  /** The same on all pages of a list, which would not be one otherwise. */
+  readonly createdAfter?: string
+}
+
+export const runsQuery = ({ label, since, ...filters }: RunFilters) =>
   infiniteQueryOptions({
-    queryKey: ['interactions', 'list', { label, ...filters }],
-    queryFn: ({ pageParam }) =>
-      data(listInteractions({ query: { ...filters, ...labelParameter(label), pageSize: PAGE, pageToken: pageParam } })),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (last) => last.nextPageToken,
+    queryKey: ['interactions', 'list', { label, since, ...filters }],
+    queryFn: async ({ pageParam }) => {
+      const { pageToken, createdAfter = startOf(since) } = pageParam ?? {}
+      const query = { ...filters, ...labelParameter(label), createdAfter, pageSize: PAGE, pageToken }
+      return { ...(await data(listInteractions({ query }))), createdAfter }
+    },
+    initialPageParam: undefined as RunsPageParam | undefined,
+    getNextPageParam: ({ nextPageToken, createdAfter }) =>
+      nextPageToken === undefined ? undefined : { pageToken: nextPageToken, createdAfter },
   })
+
+function startOf(since: string | undefined): string | undefined {
+  const hours = since === undefined ? undefined : SPANS[since]
+  return hours === undefined ? undefined : new Date(Date.now() - hours * 3_600_000).toISOString()
+}
 
 function labelParameter(label: string | undefined): Record<string, string> {
   const at = label?.indexOf('=') ?? -1
