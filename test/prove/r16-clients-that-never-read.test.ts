@@ -61,6 +61,16 @@ async function begin(): Promise<string> {
   return (await server.post(PATH, { instruction: '[long]', background: true, policy })).body.interactionId
 }
 
+async function shortRuns(): Promise<unknown> {
+  return Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const { body } = await server.post(PATH, { instruction: '[short]' })
+      expect(body).toMatchObject({ status: 'completed', output: 'Done.' })
+      return checkEnded(server, body.interactionId)
+    }),
+  )
+}
+
 /** Asks for the stream, and never reads. */
 async function ask(id: string): Promise<Socket> {
   const socket = await open(server.url)
@@ -86,20 +96,14 @@ function hexPort(port: number): string {
 }
 
 test('clients that never read cost no memory, are dropped, and nobody else notices', { timeout: 600_000 }, async () => {
-  // What a long run costs without them, twice, so that what is only needed once is there.
-  await ended(server, await begin())
+  // What a long run costs with short ones beside it and without them; twice, so that what is only needed once is there.
+  await Promise.all([ended(server, await begin()), shortRuns()])
   const finished = await begin()
-  const alone = await peakDuring(ended(server, finished))
+  const alone = await peakDuring(Promise.all([ended(server, finished), shortRuns()]))
 
   const live = await begin()
   const sockets = await Promise.all(Array.from({ length: CLIENTS }, (_, i) => ask(i % 2 === 0 ? live : finished)))
-  const beside = Promise.all(
-    Array.from({ length: 20 }, async () => {
-      const { body } = await server.post(PATH, { instruction: '[short]' })
-      expect(body).toMatchObject({ status: 'completed', output: 'Done.' })
-      return checkEnded(server, body.interactionId)
-    }),
-  )
+  const beside = shortRuns()
   const asked = performance.now()
   const dropped = (async () => {
     while ((await held(sockets)) > 0) await sleep(200)
