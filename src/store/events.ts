@@ -10,6 +10,7 @@ import type { RunError } from '../domain/errors.ts'
 import { encodeEvent, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
 import type { StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
+import { databaseNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
 import type { Database, Statement } from './port.ts'
 import type { EventsTable } from './tables.ts'
@@ -43,8 +44,23 @@ const insertEvent = fixedQuery((db, row: EventsTable) =>
 )
 
 /** The rows alone: where the interaction's own row is written beside them. */
-export function insertEvents(db: Database, id: string, events: readonly StoredEvent[], at: number): Statement[] {
+function insertEvents(db: Database, id: string, events: readonly StoredEvent[], at: number): Statement[] {
   return events.map(({ seq, type, data }) => ({ query: insertEvent(db, { interaction_id: id, seq, type, data, at }) }))
+}
+
+const insertFirstEvent = fixedQuery((db, row: Omit<EventsTable, 'at'>) =>
+  db.query.insertInto('events').values({
+    interaction_id: row.interaction_id,
+    seq: row.seq,
+    type: row.type,
+    data: row.data,
+    at: databaseNow(db.dialect),
+  }),
+)
+
+/** Those that stand in the log from the beginning: like their interaction's own row, by the database's clock. */
+export function insertFirstEvents(db: Database, id: string, events: readonly StoredEvent[]): Statement[] {
+  return events.map(({ seq, type, data }) => ({ query: insertFirstEvent(db, { interaction_id: id, seq, type, data }) }))
 }
 
 /** Advances the row under the fence, then adds the rows. Where the fence is broken, statement 0 fails and nothing is written. */

@@ -6,7 +6,7 @@ import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { type Claim, type Claimant, claimNewQuery, findClaim, toClaim } from './claims.ts'
 import { databaseNow, fromNow } from './clock.ts'
-import { insertEvents } from './events.ts'
+import { insertFirstEvents } from './events.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
 import { patiently } from './patience.ts'
@@ -26,8 +26,8 @@ export interface NewInteraction {
   readonly labels: Readonly<Record<string, string>>
   readonly events: readonly StoredEvent[]
   /**
-   * Of its first events and its idempotency key, by the clock of who accepts it. The row's own is the database's: how long
-   * it has waited must not hang on whose clock goes wrong.
+   * Of its idempotency key, by the clock of who accepts it. The row's own, and its first events', are the database's: how
+   * long it has waited must not hang on whose clock goes wrong.
    */
   readonly createdAt: number
   /** `notBefore`: an older row under this key is forgotten. Milliseconds since 1970. */
@@ -157,12 +157,12 @@ const insertSpec = fixedQuery((db, row: SpecsTable) =>
 )
 
 function insertDetails(db: Database, interaction: NewInteraction): Statement[] {
-  const { id, projectId, createdAt } = interaction
+  const { id, projectId } = interaction
   const labels = Object.entries(interaction.labels)
   const spec = JSON.stringify(interaction.spec)
   const statements: Statement[] = [
     { query: insertSpec(db, { interaction_id: id, spec, labels: JSON.stringify(interaction.labels) }) },
-    ...insertEvents(db, id, interaction.events, createdAt),
+    ...insertFirstEvents(db, id, interaction.events),
   ]
   if (interaction.webhook) {
     statements.push(insertWebhook(db, { interactionId: id, projectId, ...interaction.webhook }))
