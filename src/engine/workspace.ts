@@ -98,9 +98,12 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
 
   /** The sandbox of an earlier worker, for its outputs; undefined where there is none any more. */
   async function takeUp(): Promise<Sandbox | undefined> {
-    if (state !== 'ready') return undefined
+    if (state !== 'ready' || lost) return undefined
     const sandbox = await sandboxes.open(spec(), AbortSignal.timeout(TAKE_UP_MS))
-    return sandbox.fresh ? undefined : sandbox
+    if (!sandbox.fresh) return sandbox
+    // Whoever goes on must not take the empty one for the one that is gone.
+    await sandbox.destroy()
+    return undefined
   }
 
   return {
