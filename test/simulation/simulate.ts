@@ -75,9 +75,12 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
         .filter(({ host }) => host.living().includes(id))
         .map(({ host }) => host.name),
   })
-  /** Nothing befell it for so long that all others take it to be there. */
+  /** Nothing befell it for so long that all others take it to be there, and the database answers it. */
   const isSound = ({ node, troubledAt }: Machine) =>
-    node.process.state === 'running' && !node.leaving && scheduler.now - troubledAt > 2 * world.leaseMs
+    node.process.state === 'running' &&
+    !node.leaving &&
+    odds.databaseLostThere + odds.databaseLostBack === 0 &&
+    scheduler.now - troubledAt > 2 * world.leaseMs
   let calls = 0
   const world: World = {
     scheduler,
