@@ -1,6 +1,6 @@
 /** Stored agents. */
 import type { Agent, AgentList, AgentPatch, AgentVersions, NewAgent } from './generated/types.ts'
-import { List } from './paging.ts'
+import { byLabel, List } from './paging.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
 export interface AgentQuery {
@@ -29,9 +29,8 @@ export class Agents {
   }
 
   list({ labels = {}, pageToken, ...query }: AgentQuery = {}, options?: RequestOptions): List<Agent> {
-    const byLabel = Object.fromEntries(Object.entries(labels).map(([key, value]) => [`label.${key}`, value]))
     return new List(pageToken, async (token) => {
-      const call = { ...to(), query: { ...query, ...byLabel, pageToken: token } }
+      const call = { ...to(), query: { ...query, ...byLabel(labels), pageToken: token } }
       const { agents, nextPageToken } = await this.#transport.json<AgentList>(call, options)
       return { items: agents, nextPageToken }
     })

@@ -9,7 +9,7 @@ import type {
   InteractionSummary,
   NewInteraction,
 } from './generated/types.ts'
-import { List } from './paging.ts'
+import { byLabel, List } from './paging.ts'
 import { InteractionStream, type StreamSource } from './stream.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
@@ -102,9 +102,8 @@ export class Interactions {
     { labels = {}, pageToken, ...query }: InteractionQuery = {},
     options?: RequestOptions,
   ): List<InteractionSummary> {
-    const byLabel = Object.fromEntries(Object.entries(labels).map(([key, value]) => [`label.${key}`, value]))
     return new List(pageToken, async (token) => {
-      const call = { ...this.#read(), query: { ...query, ...byLabel, pageToken: token } }
+      const call = { ...this.#read(), query: { ...query, ...byLabel(labels), pageToken: token } }
       const { interactions, nextPageToken } = await this.#transport.json<InteractionList>(call, options)
       return { items: interactions, nextPageToken }
     })

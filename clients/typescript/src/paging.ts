@@ -41,3 +41,8 @@ export class List<T> implements AsyncIterable<T>, PromiseLike<Page<T>> {
     for await (const { items } of this.pages()) yield* items
   }
 }
+
+/** As the query of a list has labels: `label.team=data`. */
+export function byLabel(labels: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).map(([key, value]) => [`label.${key}`, value]))
+}
