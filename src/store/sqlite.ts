@@ -17,6 +17,8 @@ import type { BatchReply, BatchRequest } from './sqlite-batch.ts'
 import type { Tables } from './tables.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
+/** Its primary result code: https://www.sqlite.org/rescode.html#busy */
+const SQLITE_BUSY = 5
 
 /** Opens (and makes, and brings up to date) the database file. Throws where the file can't be used. */
 export async function openSqlite(file: string, observe?: Observe): Promise<Database> {
@@ -44,10 +46,27 @@ function prepareFile(file: string): void {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     chmodSync(file, 0o600)
-    db.exec('PRAGMA journal_mode = WAL')
+    turnToWal(db)
     migrate(db, file)
   } finally {
     db.close()
+  }
+}
+
+/**
+ * A file becomes WAL under an exclusive lock. Where another process does that too, SQLite refuses one of the two at once
+ * and never asks the busy handler (they would wait for each other): who is refused looks again, as long as for any lock.
+ */
+function turnToWal(db: DatabaseSync): void {
+  const until = performance.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      db.exec('PRAGMA journal_mode = WAL')
+      return
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== SQLITE_BUSY || performance.now() > until) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
   }
 }
 
