@@ -26,6 +26,7 @@ async function turn(messages: readonly object[], onData: (data: string) => void)
 }
 
 const server = createServer((request, response) => {
+  if (request.method === 'GET') return void response.end('ok')
   const parts: Buffer[] = []
   request.on('data', (bytes) => parts.push(bytes))
   request.on('end', async () => {

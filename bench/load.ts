@@ -1,62 +1,101 @@
 /**
- * The load generator, in a process of its own: streamed runs, so many at once, so many in all; each is checked to have
- * its 40 fragments and its end.
+ * The load generator, in a process of its own: runs, so many at once, begun for so many seconds (or so many in all); each
+ * is checked to be whole.
  *
- *     node bench/load.ts URL AT_ONCE RUNS [KEY]
+ *     node bench/load.ts '{"dialect": "errand", "url": "http://…", "atOnce": 16, "seconds": 3}'
  *
- * Prints one line of JSON: runs a second, milliseconds to the first event and in all (medians and 99th), failures.
+ * Prints one line of JSON, a `Loaded`. With `hold` it keeps all of them at half of their fragments: it prints `held`, and
+ * whoever started it lets the provider go on.
  */
-import { Agent, request } from 'undici'
+import { Agent } from 'undici'
+import { DIALECTS, type DialectName, type Target } from './dialects.ts'
+import { median, quantile } from './figures.ts'
 
-const [, , url = '', atOnce = '1', runs = '100', key] = process.argv
-const dispatcher = new Agent({ connections: Number(atOnce), pipelining: 1 })
-const tools = process.env.BENCH_TOOLS?.split(',') ?? []
+export interface Load extends Target {
+  readonly dialect: DialectName
+  readonly atOnce: number
+  /** Runs are begun for so long … */
+  readonly seconds?: number
+  /** … and so many at most. */
+  readonly runs?: number
+  readonly hold?: boolean
+}
+
+export interface Loaded {
+  readonly runs: number
+  readonly perSecond: number
+  /** Milliseconds to the first event that tells of the model, and to the end. */
+  readonly first: Spread
+  readonly total: Spread
+  readonly failed: number
+  /** Of the first that failed. */
+  readonly why: string
+}
+
+interface Spread {
+  readonly median: number
+  readonly p99: number
+}
+
+const {
+  dialect,
+  atOnce,
+  seconds = Infinity,
+  runs = Infinity,
+  hold = false,
+  ...target
+}: Load = JSON.parse(process.argv[2]!)
+const dispatcher = new Agent({ connections: atOnce, pipelining: 1 })
+const run = DIALECTS[dialect]
 const firsts: number[] = []
 const totals: number[] = []
-let left = Number(runs)
+let begun = 0
+let halves = 0
 let failed = 0
 let why = ''
 
-async function run(): Promise<void> {
-  const started = performance.now()
-  let first: number | undefined
-  const { statusCode, body } = await request(url, {
-    dispatcher,
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...(key && { 'x-svc-api-key': key }) },
-    body: JSON.stringify({ instruction: 'find the answer', tools }),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
-  let text = ''
-  for await (const bytes of body) {
-    text += bytes
-    if (first === undefined && /event: (tool_call|reasoning_started)/.test(text)) first = performance.now() - started
-  }
-  const whole =
-    text.includes('fragment 39') && text.includes('"status":"completed"') && text.includes('event: tool_result')
-  if (statusCode !== 200 || !whole) {
-    failed++
-    why ||= `${statusCode} ${text.slice(0, 300)}`
-  }
-  firsts.push(first ?? Number.NaN)
-  totals.push(performance.now() - started)
+const began = performance.now()
+await Promise.all(Array.from({ length: atOnce }, worker))
+const took = (performance.now() - began) / 1_000
+await dispatcher.close()
+const spread = (values: readonly number[]): Spread => ({ median: median(values), p99: quantile(values, 0.99) })
+const loaded: Loaded = {
+  runs: begun,
+  perSecond: begun / took,
+  first: spread(firsts),
+  total: spread(totals),
+  failed,
+  why,
 }
+console.log(JSON.stringify(loaded))
 
 async function worker(): Promise<void> {
-  while (left-- > 0) {
-    await run().catch((error) => {
-      failed++
-      why ||= String(error)
-    })
+  while (begun < runs && performance.now() - began < seconds * 1_000) {
+    begun++
+    const wrong = await once().catch((error) => String(error))
+    if (wrong === undefined) continue
+    failed++
+    why ||= wrong
   }
 }
 
-const at = (values: number[], share: number) =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))]
-const began = performance.now()
-await Promise.all(Array.from({ length: Number(atOnce) }, worker))
-const seconds = (performance.now() - began) / 1000
-await dispatcher.close()
-const ms = (values: number[]) => ({ median: at(values, 0.5), p99: at(values, 0.99) })
-console.log(JSON.stringify({ perSecond: Number(runs) / seconds, first: ms(firsts), total: ms(totals), failed, why }))
+async function once(): Promise<string | undefined> {
+  const started = performance.now()
+  let first = Number.NaN
+  const wrong = await run({
+    ...target,
+    dispatcher,
+    instruction: hold ? 'find the answer [hold]' : 'find the answer',
+    onFirst: () => {
+      first = performance.now() - started
+    },
+    ...(hold && { onHalf }),
+  })
+  firsts.push(first)
+  totals.push(performance.now() - started)
+  return wrong
+}
+
+function onHalf(): void {
+  if (++halves === atOnce) console.log('held')
+}

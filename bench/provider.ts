@@ -1,47 +1,68 @@
 /**
  * The fake provider of the bench, in a process of its own: an OpenAI-compatible server without delay. A conversation
- * without a tool result gets one tool call, one with a result gets 40 text fragments; both as bytes made beforehand.
+ * without a tool result gets one tool call, of the first of TOOLS that it offers; one with a result gets 40 text
+ * fragments, each a write of its own. All are bytes made beforehand.
  *
- *     node bench/provider.ts [fragments|burst]      prints its port
+ *     node bench/provider.ts [MILLISECONDS]      prints its port; with a number, each answer waits so long
  *
- * `fragments`: each fragment is a write of its own; `burst`: all in one.
+ * Where the conversation says `[hold]`, the answer stops at half of its fragments until somebody asks for `/release`.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FRAGMENTS } from './dialects.ts'
 
-export const FRAGMENTS = 40
-const TOOL = process.env.BENCH_TOOL ?? 'lookup'
-const ARGUMENTS = process.env.BENCH_ARGUMENTS ?? '{"query":"answer"}'
-const burst = process.argv[2] === 'burst'
+const TOOLS = [
+  { name: 'code_execution', args: { code: 'print(6 * 7)', language: 'python' } },
+  { name: 'skill', args: { name: 'lookup' } },
+  { name: 'lookup', args: { query: 'answer' } },
+]
+const delayMs = Number(process.argv[2] ?? 0)
 
+const event = (fields: object) =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'fake', ...fields })}\n\n`
 const chunk = (delta: object, finish: string | null = null) =>
-  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'fake', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
-const usage = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'fake', choices: [], usage: { prompt_tokens: 50, completion_tokens: 40, total_tokens: 90 } })}\n\n`
+  event({ choices: [{ index: 0, delta, finish_reason: finish }] })
+const usage = event({ choices: [], usage: { prompt_tokens: 50, completion_tokens: 40, total_tokens: 90 } })
 const DONE = 'data: [DONE]\n\n'
 
-const call = { index: 0, id: 'call_1', type: 'function', function: { name: TOOL, arguments: ARGUMENTS } }
-const toolTurn = [
-  chunk({ role: 'assistant', content: null, tool_calls: [call] }) + chunk({}, 'tool_calls') + usage + DONE,
-]
+const toolTurns = TOOLS.map(({ name, args }) => {
+  const call = { index: 0, id: 'call_1', type: 'function', function: { name, arguments: JSON.stringify(args) } }
+  const text = chunk({ role: 'assistant', content: null, tool_calls: [call] }) + chunk({}, 'tool_calls') + usage + DONE
+  return { offered: `"name":"${name}"`, parts: [text] }
+})
 const fragments = Array.from({ length: FRAGMENTS }, (_, i) => chunk({ content: `fragment ${i} ` }))
 const answerTurn = [...fragments, chunk({}, 'stop') + usage + DONE]
 
-function write(response: ServerResponse, parts: readonly string[]): void {
+let held = Promise.withResolvers<void>()
+
+async function write(response: ServerResponse, request: Buffer): Promise<void> {
+  const answers = request.includes('"role":"tool"')
+  const parts = answers
+    ? answerTurn
+    : (toolTurns.find(({ offered }) => request.includes(offered)) ?? toolTurns.at(-1)!).parts
+  const holdAt = answers && request.includes('[hold]') ? FRAGMENTS / 2 : undefined
+  if (delayMs > 0) await sleep(delayMs)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  if (burst) return void response.end(parts.join(''))
   let next = 0
   const step = () => {
     if (next === parts.length) return void response.end()
     response.write(parts[next++]!)
-    setImmediate(step)
+    if (next === holdAt) void held.promise.then(() => setImmediate(step))
+    else setImmediate(step)
   }
   step()
 }
 
 const server = createServer((request, response) => {
+  if (request.url === '/release') {
+    held.resolve()
+    held = Promise.withResolvers()
+    return void response.end()
+  }
   const body: Buffer[] = []
   request.on('data', (bytes) => body.push(bytes))
-  request.on('end', () => write(response, Buffer.concat(body).includes('"role":"tool"') ? answerTurn : toolTurn))
+  request.on('end', () => void write(response, Buffer.concat(body)))
 })
 server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))

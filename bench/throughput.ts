@@ -1,107 +1,167 @@
 /**
- * Runs a second, CPU a run and time to the first event: Errand, with everything on that users have on, against the bare
- * limit, interleaved in one run. Figures are ratios; the machine's own figures stand beside them for orientation.
- *
- *     node bench/throughput.ts [--rounds 5] [--runs 400]
+ * Runs a second, processor time a run and time to the first event: every side in turn, round by round, under the same
+ * load. What the rows ask for are ratios of medians.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { stringify } from 'yaml'
+import { promisify } from 'node:util'
+import { median, short } from './figures.ts'
+import type { Load, Loaded } from './load.ts'
+import type { Bars, Measurement, Plan, Result, Table, Verdict } from './measurement.ts'
+import { PEERS, type PeerName } from './peers.ts'
+import { processorMs } from './processes.ts'
+import { openProvider, openSide, type Side, type SideName } from './sides.ts'
 
-const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, runs: { type: 'string', default: '400' } },
-})
-const here = import.meta.dirname
-const processes: ChildProcess[] = []
-const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-'))
+const peers = Object.keys(PEERS) as PeerName[]
 
-async function firstLine(child: ChildProcess, pattern = /(\d+)/): Promise<string> {
-  processes.push(child)
-  let said = ''
-  for await (const text of child.stdout!.setEncoding('utf8')) {
-    said += text
-    const found = pattern.exec(said)
-    if (found) return found[1]!
+/** What each row compares, and under what load. */
+const NEEDS: Readonly<Record<string, { readonly sides: readonly SideName[]; readonly atOnce: readonly number[] }>> = {
+  V1: { sides: ['bare', 'Errand'], atOnce: [16, 64] },
+  V2: { sides: ['bare', 'Errand'], atOnce: [16] },
+  V3: { sides: ['Errand', ...peers], atOnce: [16, 64] },
+  V4: { sides: ['Errand with sandbox', ...peers], atOnce: [16, 64] },
+  V6: { sides: ['bare', 'Errand', ...peers], atOnce: [1] },
+}
+
+interface Round {
+  readonly perSecond: number
+  readonly cpuMs: number
+  readonly firstMs: number
+  readonly totalMs: number
+}
+
+/** Medians of the rounds, by runs at once and side. */
+type Medians = ReadonlyMap<number, ReadonlyMap<SideName, Round>>
+
+export const throughput: Measurement = {
+  name: 'throughput',
+  title: 'Runs',
+  rows: Object.keys(NEEDS),
+  how: 'Streamed runs, 1, 16 and 64 at once. The first event is the first that tells of the model: its tool call. Processor time is that of all of a side’s processes.',
+  measure,
+}
+
+async function measure(plan: Plan): Promise<Result> {
+  const needs = plan.rows.map((row) => NEEDS[row]!)
+  const names = [...new Set(needs.flatMap(({ sides }) => sides))].filter((name) => !plan.short || !(name in PEERS))
+  const loads = plan.short ? [4] : [...new Set(needs.flatMap(({ atOnce }) => atOnce))].sort((a, b) => a - b)
+  const provider = await openProvider()
+  const sides: Side[] = []
+  const missing: string[] = []
+  try {
+    for (const name of names) {
+      const side = await openSide(name, provider).catch((error) => void missing.push(`${name}: ${error.message}`))
+      if (side) sides.push(side)
+    }
+    for (const side of sides) await load(side, { atOnce: plan.short ? 4 : 16, seconds: plan.seconds / 2 })
+    const medians = new Map<number, ReadonlyMap<SideName, Round>>()
+    for (const atOnce of loads) medians.set(atOnce, await rounds(sides, atOnce, plan))
+    return { ...told(medians, plan.rows), missing }
+  } finally {
+    for (const side of sides.toReversed()) await side.stop()
+    await provider.stop()
   }
-  throw new Error(`It ended: ${said}`)
 }
 
-/** Processor time of a process with all its threads, milliseconds. */
-function cpuOf({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-function load(
-  url: string,
-  atOnce: number,
-  runs: number,
-  key = '',
-): { perSecond: number; first: { median: number }; failed: number; why: string } {
-  return JSON.parse(
-    execFileSync(process.execPath, [join(here, 'load.ts'), url, `${atOnce}`, `${runs}`, key], { encoding: 'utf8' }),
+async function rounds(sides: readonly Side[], atOnce: number, plan: Plan): Promise<ReadonlyMap<SideName, Round>> {
+  const all = new Map<SideName, Round[]>(sides.map(({ name }) => [name, []]))
+  for (let round = 1; round <= plan.rounds; round++) {
+    for (const side of sides) {
+      const before = processorMs(side.pid)
+      const { runs, perSecond, first, total } = await load(side, { atOnce, seconds: plan.seconds })
+      const cpuMs = (processorMs(side.pid) - before) / runs
+      all.get(side.name)!.push({ perSecond, cpuMs, firstMs: first.median, totalMs: total.median })
+    }
+    const line = [...all].map(([name, figures]) => `${name} ${short(figures.at(-1)!.perSecond)}`).join(', ')
+    plan.log(`${atOnce} at once, round ${round}, runs/s: ${line}`)
+  }
+  const of = (figures: readonly Round[], key: keyof Round) => median(figures.map((figure) => figure[key]))
+  return new Map(
+    [...all].map(([name, figures]) => [
+      name,
+      {
+        perSecond: of(figures, 'perSecond'),
+        cpuMs: of(figures, 'cpuMs'),
+        firstMs: of(figures, 'firstMs'),
+        totalMs: of(figures, 'totalMs'),
+      },
+    ]),
   )
 }
 
-const median = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]!
+/** Puts that side under load from a process of its own. Throws where a run fails. */
+export async function load(side: Side, how: Pick<Load, 'atOnce' | 'seconds' | 'runs'>): Promise<Loaded> {
+  const asked: Load = { ...side.target, dialect: side.dialect, ...how }
+  const args = [join(import.meta.dirname, 'load.ts'), JSON.stringify(asked)]
+  const loaded: Loaded = JSON.parse((await promisify(execFile)(process.execPath, args)).stdout)
+  if (loaded.failed > 0) {
+    throw new Error(`${side.name}: ${loaded.failed} of ${loaded.runs} runs failed, the first with ${loaded.why}`)
+  }
+  return loaded
+}
 
-try {
-  const env = { ...process.env, NODE_ENV: 'production' }
-  const provider = spawn(process.execPath, [join(here, 'provider.ts'), 'fragments'], { env })
-  const upstream = await firstLine(provider)
-  const bare = spawn(process.execPath, [join(here, 'bare.ts'), upstream], { env })
-  const barePort = await firstLine(bare)
-  const config = {
-    models: {
-      'svc-3.5-flash': { provider: 'openai-compatible', baseUrl: `http://127.0.0.1:${upstream}/v1`, model: 'fake' },
-    },
-    sandbox: { pool: 0 },
-    limits: { interactionsPerMinute: 1e9, callsPerMinute: 1e9, runningPerProject: 1000, queuedPerProject: 10_000 },
-    workerSlots: 1000,
-    log: 'warn',
+function told(medians: Medians, rows: readonly string[]): Pick<Result, 'verdicts' | 'tables' | 'bars'> {
+  const figure = (atOnce: number, name: SideName, key: keyof Round) => medians.get(atOnce)?.get(name)?.[key]
+  const verdicts: Verdict[] = []
+  const judge = (
+    row: string,
+    what: string,
+    ours: number | undefined,
+    theirs: number | undefined,
+    bound: Verdict['bound'],
+    target: number,
+  ) => {
+    if (!rows.includes(row) || ours === undefined || theirs === undefined) return
+    verdicts.push({ row, what, measured: ours / theirs, bound, target })
   }
-  const file = join(dataDir, 'errand.yaml')
-  writeFileSync(file, stringify(config))
-  const main = join(here, '..', 'src', 'main.ts')
-  const flags = process.env.BENCH_NODE_FLAGS?.split(' ') ?? []
-  const errand = spawn(process.execPath, [...flags, main, 'serve'], {
-    env: { ...env, ERRAND_CONFIG: file, ERRAND_DATA_DIR: dataDir, ERRAND_PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const [errandUrl, key] = (await firstLine(errand, /([\s\S]*errand_sk_\w{38})/)).match(
-    /http:\/\/[\d.:]+|errand_sk_\w{38}/g,
-  ) as [string, string]
-  const sides = {
-    bare: { child: bare, url: `http://127.0.0.1:${barePort}/`, key: '' },
-    errand: { child: errand, url: `${errandUrl}/v1beta/interactions:stream`, key },
+  const best = (atOnce: number, key: keyof Round, of: (...values: number[]) => number) => {
+    const values = peers.flatMap((name) => figure(atOnce, name, key) ?? [])
+    return values.length > 0 ? of(...values) : undefined
   }
-  for (const { url, key } of Object.values(sides)) load(url, 16, 200, key)
-  for (const atOnce of [1, 16, 64]) {
-    const figures = { bare: [] as number[][], errand: [] as number[][] }
-    for (let round = 0; round < Number(values.rounds); round++) {
-      for (const [name, { child, url, key }] of Object.entries(sides)) {
-        const runs = atOnce === 1 ? Number(values.runs) / 4 : Number(values.runs)
-        const before = cpuOf(child)
-        const { perSecond, first, failed, why } = load(url, atOnce, runs, key)
-        if (failed > 0) throw new Error(`${name}: ${failed} runs failed: ${why}`)
-        figures[name as 'bare'].push([perSecond, (cpuOf(child) - before) / runs, first.median])
-      }
+  for (const [atOnce, target] of [
+    [16, 0.7],
+    [64, 0.85],
+  ] as const) {
+    const [ours, bare] = [figure(atOnce, 'Errand', 'perSecond'), figure(atOnce, 'bare', 'perSecond')]
+    judge('V1', `runs/s, durable, against bare, ${atOnce} at once`, ours, bare, 'at least', target)
+  }
+  judge(
+    'V2',
+    'CPU a run against bare, 16 at once',
+    figure(16, 'Errand', 'cpuMs'),
+    figure(16, 'bare', 'cpuMs'),
+    'at most',
+    1.6,
+  )
+  for (const atOnce of [16, 64]) {
+    for (const [name, { times }] of Object.entries(PEERS) as [PeerName, { readonly times: number | undefined }][]) {
+      if (times === undefined) continue
+      const [ours, theirs] = [figure(atOnce, 'Errand', 'perSecond'), figure(atOnce, name, 'perSecond')]
+      judge('V3', `runs/s against ${name}, ${atOnce} at once`, ours, theirs, 'at least', times)
     }
-    const [b, e] = [figures.bare, figures.errand].map((rounds) =>
-      [0, 1, 2].map((i) => median(rounds.map((round) => round[i]!))),
-    )
-    const line = (name: string, i: number) =>
-      `${name} ${(e![i]! / b![i]!).toFixed(2)} (${e![i]!.toFixed(2)} / ${b![i]!.toFixed(2)})`
-    console.log(
-      `${String(atOnce).padStart(3)} at once: ${line('runs/s', 0)}, ${line('CPU ms a run', 1)}, ${line('first event ms', 2)}`,
-    )
+    const sandboxed = figure(atOnce, 'Errand with sandbox', 'perSecond')
+    const what = `runs/s with a fresh sandbox and Python against the best peer without, ${atOnce} at once`
+    judge('V4', what, sandboxed, best(atOnce, 'perSecond', Math.max), 'at least', 2)
   }
-} finally {
-  for (const child of processes) child.kill()
-  rmSync(dataDir, { recursive: true, force: true })
+  const first = figure(1, 'Errand', 'firstMs')
+  judge('V6', 'first event against bare, one at a time', first, figure(1, 'bare', 'firstMs'), 'at most', 2)
+  judge('V6', 'first event against the best peer, one at a time', first, best(1, 'firstMs', Math.min), 'at most', 0.5)
+  return { verdicts, tables: [...medians].map(([atOnce, of]) => table(atOnce, of)), bars: bars(medians) }
+}
+
+function table(atOnce: number, of: ReadonlyMap<SideName, Round>): Table {
+  const rows = [...of].map(([name, { perSecond, cpuMs, firstMs, totalMs }]) => {
+    return [name, short(perSecond), short(cpuMs), short(firstMs), short(totalMs)]
+  })
+  return { title: `${atOnce} at once`, head: ['', 'runs/s', 'CPU a run, ms', 'first event, ms', 'whole run, ms'], rows }
+}
+
+function bars(medians: Medians): Bars[] {
+  const loads = [...medians.keys()]
+  const names = [...(medians.values().next().value?.keys() ?? [])]
+  const groups = names.map((name) => ({
+    name,
+    values: loads.map((atOnce) => medians.get(atOnce)!.get(name)!.perSecond),
+  }))
+  return [{ title: 'Runs a second', unit: 'runs/s', labels: loads.map((atOnce) => `${atOnce} at once`), groups }]
 }

@@ -1,0 +1,101 @@
+/**
+ * How each side is asked for a run, and what shows that its answer is whole: the tool's call, its result, all 40
+ * fragments, the end.
+ */
+import type { Dispatcher } from 'undici'
+import { request } from 'undici'
+
+export const FRAGMENTS = 40
+
+export interface Target {
+  readonly url: string
+  readonly key?: string
+  /** Errand's: what the run may use. */
+  readonly tools?: readonly string[]
+  readonly skills?: readonly string[]
+}
+
+export interface Asked extends Target {
+  readonly dispatcher: Dispatcher
+  readonly instruction: string
+  /** The first event that tells something of the model's: the tool's call. */
+  readonly onFirst: () => void
+  /** Half of the fragments are here. */
+  readonly onHalf?: () => void
+}
+
+/** Returns what was wrong; undefined where the answer is whole. */
+export type Run = (asked: Asked) => Promise<string | undefined>
+
+/** A run that is one POST and the stream that answers it. */
+interface Streamed {
+  readonly path: string
+  readonly body: (asked: Asked) => object
+  readonly first: RegExp
+  /** Each must be in a whole answer. */
+  readonly whole: readonly string[]
+}
+
+const STREAMED = {
+  bare: {
+    path: '/',
+    body: ({ instruction }) => ({ instruction }),
+    first: /event: tool_call/,
+    whole: ['event: tool_result', '"status":"completed"'],
+  },
+  errand: {
+    path: '/v1beta/interactions:stream',
+    body: ({ instruction, tools = [], skills }) => ({ instruction, tools, ...(skills && { skills }) }),
+    first: /event: (tool_call|reasoning_started)/,
+    whole: ['event: tool_result', '"status":"completed"'],
+  },
+} satisfies Record<string, Streamed>
+
+export const DIALECTS = {
+  ...(Object.fromEntries(Object.entries(STREAMED).map(([name, of]) => [name, streamed(of)])) as Record<
+    keyof typeof STREAMED,
+    Run
+  >),
+} satisfies Record<string, Run>
+
+export type DialectName = keyof typeof DIALECTS
+
+function streamed({ path, body, first, whole }: Streamed): Run {
+  return async (asked) => {
+    const { url, key, dispatcher, onFirst, onHalf } = asked
+    const answer = await request(url + path, {
+      dispatcher,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+        ...(key && { 'x-svc-api-key': key }),
+      },
+      body: JSON.stringify(body(asked)),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    let text = ''
+    let begun = false
+    let half = onHalf === undefined
+    for await (const bytes of answer.body) {
+      text += bytes
+      if (!begun && first.test(text)) {
+        begun = true
+        onFirst()
+      }
+      if (!half && text.includes(`fragment ${FRAGMENTS / 2 - 1} `)) {
+        half = true
+        onHalf!()
+      }
+    }
+    if (answer.statusCode === 200 && begun && whole.every((part) => text.includes(part)) && hasAll(text))
+      return undefined
+    return `${answer.statusCode} ${text.slice(0, 1_000)} … ${text.slice(-500)}`
+  }
+}
+
+/** Whether every fragment is in it; some tell each more than once. */
+export function hasAll(text: string): boolean {
+  return new Set(text.match(/fragment \d+ /g)).size === FRAGMENTS
+}

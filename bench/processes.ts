@@ -1,0 +1,98 @@
+/** The processes that a bench starts and measures: each side is a process with all that it starts itself. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** `getconf CLK_TCK` on every Linux that Node runs on. */
+const MS_A_TICK = 10
+
+/** Runs it with what it prints on stderr shown here: a side that fails says why. */
+export function launch(
+  command: string,
+  args: readonly string[],
+  { env = {}, cwd }: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
+): ChildProcess {
+  const { PATH, HOME, LANG, TMPDIR } = process.env
+  return spawn(command, args, {
+    env: { PATH, HOME, LANG, TMPDIR, NO_COLOR: '1', NODE_ENV: 'production', ...env },
+    cwd,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+}
+
+/** What the pattern's group finds in what it prints; what it prints behind that is read and dropped. */
+export async function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+  let text = ''
+  const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>()
+  child.stdout!.setEncoding('utf8').on('data', (more: string) => {
+    if (text === '' || text.length < 100_000) text += more
+    const found = pattern.exec(text)
+    if (found) resolve(found)
+  })
+  child.once('error', reject)
+  child.once('exit', () => reject(new Error(`It ended before it was ready: ${text}`)))
+  return promise
+}
+
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill()
+  const late = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  await gone
+  clearTimeout(late)
+}
+
+/** A process and all that descend from it. */
+export function family(pid: number): number[] {
+  const children = new Map<number, number[]>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const parent = Number(stat(Number(name))?.[1] ?? 0)
+    children.set(parent, [...(children.get(parent) ?? []), Number(name)])
+  }
+  const found: number[] = []
+  for (const open = [pid]; open.length > 0; ) {
+    const next = open.pop()!
+    found.push(next)
+    open.push(...(children.get(next) ?? []))
+  }
+  return found
+}
+
+/** Processor time of a side so far, milliseconds: its processes', all their threads', and of those that ended and were waited for. */
+export function processorMs(pid: number): number {
+  const ticks = family(pid).flatMap((member) => stat(member)?.slice(11, 15).map(Number) ?? [])
+  return ticks.reduce((sum, more) => sum + more, 0) * MS_A_TICK
+}
+
+/** Resident memory of all processes of a side, bytes. What they share is counted in each. */
+export function residentBytes(pid: number): number {
+  return family(pid).reduce((sum, member) => sum + kibOf(`/proc/${member}/status`, /^VmRSS:\s+(\d+)/m), 0) * 1024
+}
+
+/** What is a process's alone, bytes: many processes share their programs. */
+export function privateBytes(pid: number): number {
+  return kibOf(`/proc/${pid}/smaps_rollup`, /^Private_\w+:\s+(\d+)/gm) * 1024
+}
+
+/** The sum of what the pattern finds; 0 where the process is gone. */
+function kibOf(file: string, pattern: RegExp): number {
+  try {
+    const found = readFileSync(file, 'utf8').matchAll(new RegExp(pattern, `${pattern.flags.replace('g', '')}g`))
+    return [...found].reduce((sum, [, kib]) => sum + Number(kib), 0)
+  } catch {
+    return 0
+  }
+}
+
+/** The fields behind the name, from its state on; undefined where the process is gone. */
+function stat(pid: number): string[] | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,20 @@
+/** The bench in its short form: its sides work, and every answer is right. How fast they were is not looked at. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const BENCH = new URL('../../bench/bench.ts', import.meta.url).pathname
+
+it('runs the bare limit and Errand, without and with a sandbox, to whole answers', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [BENCH, '--short', 'throughput'])
+  for (const side of ['bare', 'Errand', 'Errand with sandbox'])
+    expect(stdout).toMatch(new RegExp(`^  ${side} +\\d`, 'm'))
+  expect(stdout).not.toContain('not measured')
+})
+
+it('names what it can measure where it is asked for something else', async () => {
+  await expect(promisify(execFile)(process.execPath, [BENCH, 'V99'])).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('There is no V99 to measure: throughput V1'),
+  })
+})
