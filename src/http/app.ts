@@ -27,7 +27,7 @@ import { fileRoutes } from './files.ts'
 import { createGate, giveBack } from './gate.ts'
 import { healthRoutes } from './health.ts'
 import { interactionRoutes } from './interactions.ts'
-import { declaredLength, leaveUnread, readJson } from './json-body.ts'
+import { declaredLength, holdBack, leaveUnread, readJson } from './json-body.ts'
 import { refuseOtherMethods } from './methods.ts'
 import { type Exposition, metricsRoutes } from './metrics.ts'
 import { registerOpenApi } from './openapi.ts'
@@ -90,6 +90,10 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   validateParameters(app)
   readBodies(app, edge)
 
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
+    holdBack(raw)
+    done()
+  })
   observeCalls(app, deps)
   app.addHook('onRequest', gate)
   app.addHook('onSend', async (request, reply) => {

@@ -39,17 +39,27 @@ export function declaredLength(request: IncomingMessage): number | undefined {
   return Number(request.headers['content-length'] ?? 0)
 }
 
+function isLong(request: IncomingMessage): boolean {
+  return (declaredLength(request) ?? Number.POSITIVE_INFINITY) > MAX_DRAINED_BYTES
+}
+
 /**
- * For an answer to a request whose body was not read to its end: reads no more of it. A short rest is left to Node, which
- * drains it and keeps the connection; with a longer one the connection ends, after the caller had time for the answer:
+ * Of a long body no more is read than what came with its headers, until somebody reads it. To be called as the request
+ * arrives: Node drains what nobody asked for, and a read of nothing, before there is any of it, says that somebody did.
+ */
+export function holdBack(request: IncomingMessage): void {
+  if (isLong(request)) request.read(0)
+}
+
+/**
+ * For an answer to a request whose body was not read to its end. A short rest is left to Node, which drains it and keeps
+ * the connection; with a longer one, which is held back, the connection ends, after the caller had time for the answer:
  * closing at once would reset it and take the answer away.
  */
 export function leaveUnread(request: IncomingMessage, response: ServerResponse): void {
-  if (request.complete || (declaredLength(request) ?? Number.POSITIVE_INFINITY) <= MAX_DRAINED_BYTES) return
+  if (request.complete || !isLong(request)) return
   const { socket } = request
   response.setHeader('Connection', 'close')
-  // Node drains what nobody asked for. A read of nothing says that somebody did; then its buffer fills, and it stops.
-  request.read(0)
   socket.destroySoon = () => {
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }

@@ -23,6 +23,8 @@ export function serverOptions(config: Config, log: FastifyBaseLogger, gate: Gate
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
     // Node would refuse with an empty body; the gate does it with ours.
     requireHostHeader: false,
+    // Below the 64 KiB that Node reads at once: of a body that is held back it reads that once, and no second time.
+    highWaterMark: 48 * 1024,
   }
   const { tls } = config
   return {

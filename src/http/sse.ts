@@ -1,6 +1,6 @@
 /**
  * Server-Sent Events from an interaction's log: one write a batch, with backpressure. A reader that takes nothing for
- * 30 s is dropped; it can come back and go on after the last event it has.
+ * 25 s is dropped; it can come back and go on after the last event it has.
  *
  * What is framed is JSON, which has no raw line breaks, so no text can forge an event.
  */
@@ -10,9 +10,11 @@ import type { StoredEvent } from '../domain/event.ts'
 import type { Observe } from '../telemetry/moments.ts'
 import type { Frame } from './wire/codec.ts'
 
-const KEEP_ALIVE_MS = 15_000
-/** Keep-alive ticks without a drain after which a reader counts as gone. */
-const STUCK_TICKS = 2
+const TICK_MS = 5_000
+/** A keep-alive every 15 s. */
+const KEEP_ALIVE_TICKS = 3
+/** Ticks without a drain after which a reader counts as gone: it took nothing for 20 to 25 s. */
+const STUCK_TICKS = 5
 
 /** In lower case, as the headers that they replace: Node would send both spellings. */
 export const STREAM_HEADERS = {
@@ -75,6 +77,7 @@ export async function sendEvents({
 /** Keeps the connection alive, and notices when nobody reads any more. */
 function watchReader(response: ServerResponse): { gone: AbortSignal; isSlow(): boolean; release(): void } {
   const gone = new AbortController()
+  let ticks = 0
   let stuck = 0
   const onDrain = () => {
     stuck = 0
@@ -83,9 +86,11 @@ function watchReader(response: ServerResponse): { gone: AbortSignal; isSlow(): b
     gone.abort()
   }
   const timer = setInterval(() => {
-    if (!response.writableNeedDrain) response.write(': keep-alive\n\n')
-    else if (++stuck >= STUCK_TICKS) response.destroy()
-  }, KEEP_ALIVE_MS)
+    ticks++
+    if (response.writableNeedDrain) {
+      if (++stuck >= STUCK_TICKS) response.destroy()
+    } else if (ticks % KEEP_ALIVE_TICKS === 0) response.write(': keep-alive\n\n')
+  }, TICK_MS)
   response.on('drain', onDrain).on('close', onClose)
   if (response.destroyed || response.socket?.destroyed) gone.abort()
   return {

@@ -19,8 +19,8 @@ const TURNS = rounds(12, 3)
 /** What a turn says; all of them say 24 MB. */
 const TURN_BYTES = 2 * MIB
 const MOST_GROWTH = 64 * MIB
-/** 30 s by the row, and what a busy machine adds. */
-const DROPPED_WITHIN_MS = 45_000
+/** 30 s by the row; the short form shares its machine with other tests. */
+const DROPPED_WITHIN_MS = rounds(30_000, 45_000)
 
 let provider: FakeProvider
 let server: Server
