@@ -32,6 +32,12 @@ function onSignal(listener: (signal: NodeJS.Signals, count: number) => void): ()
   return () => process.off('SIGINT', heard).off('SIGTERM', heard)
 }
 
+/** From source it is a checkout's; npx tells that it is npx. */
+function commandName(npmCommand: string | undefined): string {
+  if (import.meta.filename.endsWith('.ts')) return 'script/errand'
+  return npmCommand === 'exec' ? 'npx errand' : 'errand'
+}
+
 /** For tests of recovery: ends this process as `kill -9` does where a run comes to `point[:n]` for the nth time. */
 function crashAt(place: string | undefined): Surroundings['onPoint'] {
   if (place === undefined) return undefined
@@ -45,6 +51,7 @@ function crashAt(place: string | undefined): Surroundings['onPoint'] {
 const around: Surroundings = {
   env: process.env,
   cwd: process.cwd(),
+  command: commandName(process.env.npm_command),
   out: terminal(process.stdout),
   err: terminal(process.stderr),
   readStdin: () => text(process.stdin),

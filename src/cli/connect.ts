@@ -24,7 +24,7 @@ export async function withClient<T>(
   try {
     return options.server === undefined ? await inProcess(around, options, use) : await use(remote(around, options))
   } catch (error) {
-    if (error instanceof Unreachable) throw new Exit(NO_SERVER, unreachable(error, options))
+    if (error instanceof Unreachable) throw new Exit(NO_SERVER, unreachable(around, error, options))
     if (error instanceof Refused) throw new Exit(NO_SERVER, `The server refused (${error.status}): ${error.message}`)
     throw error
   }
@@ -38,7 +38,7 @@ function remote(around: Surroundings, { server, key }: ServerOptions): Client {
   if (!secret) {
     throw new Exit(
       2,
-      'A server wants a key: give --key KEY or set ERRAND_API_KEY. `script/errand keys create --name NAME` makes one.',
+      `A server wants a key: give --key KEY or set ERRAND_API_KEY. \`${around.command} keys create --name NAME\` makes one.`,
     )
   }
   return createClient(server!, secret)
@@ -62,8 +62,8 @@ async function inProcess<T>(
   }
 }
 
-function unreachable(error: Unreachable, { server }: ServerOptions): string {
+function unreachable({ command }: Surroundings, error: Unreachable, { server }: ServerOptions): string {
   return server === undefined
     ? error.message
-    : `${error.message} Is the server running there? \`script/errand serve\` starts one.`
+    : `${error.message} Is the server running there? \`${command} serve\` starts one.`
 }

@@ -69,7 +69,7 @@ const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 function node(): Finding {
   const major = Number(process.versions.node.split('.')[0])
   if (major >= 24) return ok(`Node ${process.versions.node}`)
-  return fail(`Node ${process.versions.node}; Errand needs 24 or newer. script/setup brings one along.`)
+  return fail(`Node ${process.versions.node}; Errand needs 24 or newer. See https://nodejs.org/.`)
 }
 
 function system(): Finding {
@@ -89,7 +89,7 @@ function command(name: string, debianPackage: string): Finding {
     const env = { PATH: '/usr/bin:/usr/local/bin:/bin' }
     return ok(execFileSync(name, ['--version'], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim())
   } catch {
-    return fail(`There is no ${name}. Debian and Ubuntu: apt-get install -y ${debianPackage} (script/setup does it).`)
+    return fail(`There is no ${name}. Debian and Ubuntu: apt-get install -y ${debianPackage}.`)
   }
 }
 

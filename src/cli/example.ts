@@ -1,6 +1,6 @@
 /** The example of the first start: a real task on a real file, as an ordinary client of the server's own HTTP API. */
 import { readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { createClient } from './client.ts'
 import { watch } from './run.ts'
 import { paint, type Surroundings } from './surroundings.ts'
@@ -23,6 +23,6 @@ export async function runExample(around: Surroundings, url: string, key: string)
   await watch(around, createClient(url, key), { instruction, tools, files }, { json: false })
   around.out.write(
     '\nThe server stays up; Ctrl-C stops it. The same again, or your own, from another terminal:\n' +
-      `  script/errand run --file examples/${file} ${JSON.stringify(instruction)}\n`,
+      `  ${around.command} run --file ${relative(around.cwd, join(EXAMPLES, file))} ${JSON.stringify(instruction)}\n`,
   )
 }

@@ -52,7 +52,7 @@ export async function listKeys(around: Surroundings, options: ConfigOption & { r
 
 export async function revokeKey(around: Surroundings, id: string, options: ConfigOption): Promise<void> {
   const known = await withAccounts(around, options, (accounts) => accounts.keys.revoke(id))
-  if (!known) throw new Exit(1, `There is no key ${JSON.stringify(id)}. \`script/errand keys list\` shows the ids.`)
+  if (!known) throw new Exit(1, `There is no key ${JSON.stringify(id)}. \`${around.command} keys list\` shows the ids.`)
   around.err.write(`${id} is revoked.\n`)
 }
 

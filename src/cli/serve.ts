@@ -75,7 +75,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ...rowsOf('', errand.catalogue.describe().every(({ demo }) => demo) ? [NO_REAL_MODEL] : []),
     ...rowsOf(
       'sandbox',
-      works ? [`${driver}; enforced: ${enforced.map(topic).join(', ')} (script/errand doctor tells more)`] : [],
+      works ? [`${driver}; enforced: ${enforced.map(topic).join(', ')} (${around.command} doctor tells more)`] : [],
     ),
     ...rowsOf('web search', errand.facts.tools.includes('web_search') ? [errand.search] : []),
     ...rowsOf('not enforced', notEnforced.map(yellow)),
@@ -86,7 +86,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   const body = rows.map(([name, text]) => `  ${paint(around.out, 'dim', name.padEnd(width))}  ${text}\n`).join('')
-  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(errand.firstKey, url)}\n` : ''}`
+  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(around, errand.firstKey, url)}\n` : ''}`
 }
 
 function consoleAddress({ welcomePath }: Errand, url: string): string {
@@ -109,9 +109,9 @@ function rowsOf(name: string, texts: readonly string[]): Row[] {
 }
 
 /** Ready to paste. Without a first key there is no key to show: keys are stored as hashes. */
-function tryIt(firstKey: string | undefined, url: string): string {
+function tryIt({ command }: Surroundings, firstKey: string | undefined, url: string): string {
   const key = firstKey ?? '$ERRAND_API_KEY'
-  const hint = firstKey ? '' : '  A key: export ERRAND_API_KEY=$(script/errand keys create --name me)\n'
+  const hint = firstKey ? '' : `  A key: export ERRAND_API_KEY=$(${command} keys create --name me)\n`
   const body = JSON.stringify({ instruction: 'What is 17 * 23?', tools: ['code_execution'] })
   return `${hint}  curl -s ${url}/v1beta/interactions -H "x-svc-api-key: ${key}" -H 'Content-Type: application/json' -H 'Api-Revision: 2026-05-20' -d '${body}'\n`
 }

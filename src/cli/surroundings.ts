@@ -14,6 +14,8 @@ export interface Terminal {
 export interface Surroundings {
   readonly env: Environment
   readonly cwd: string
+  /** How a person calls this program: `script/errand`, or as what it was installed. Stands in messages that say what to do. */
+  readonly command: string
   readonly out: Terminal
   readonly err: Terminal
   /** All of stdin as text. */

@@ -11,7 +11,7 @@ export async function showWebhookSecret(
   if (secret === undefined) {
     throw new Exit(
       1,
-      `There is no project ${JSON.stringify(project)}. \`script/errand keys create\` makes one with its first key.`,
+      `There is no project ${JSON.stringify(project)}. \`${around.command} keys create\` makes one with its first key.`,
     )
   }
   around.out.write(`${secret}\n`)

@@ -215,7 +215,7 @@ function CredentialDialog({
         {save.error && <Notice tone="red">{Problem.from(save.error).message}</Notice>}
         {!stored && (
           <p className="text-small text-faint">
-            OAuth 2 credentials are made with <code>script/errand credentials add</code> or the API.
+            OAuth 2 credentials are made with <code>errand credentials add</code> or the API.
           </p>
         )}
       </form>

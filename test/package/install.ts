@@ -1,0 +1,29 @@
+/** Packing and installing as a user does it, by npm and pip from the packed files alone, in directories of their own. */
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+export const ROOT = resolve(import.meta.dirname, '../..')
+
+/** The environment of a user's shell: none of the test's own settings, and this Node. */
+export function userEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const { HOME, LANG, PATH, TMPDIR } = process.env
+  const node = join(process.execPath, '..')
+  return { HOME, LANG, TMPDIR, PATH: `${node}:${PATH}`, NO_COLOR: '1', npm_config_loglevel: 'error', ...extra }
+}
+
+/** `npm pack` in that directory of the checkout. Resolves with the packed file. */
+export async function npmPack(directory: string, destination: string): Promise<string> {
+  await run('npm', ['pack', '--pack-destination', destination], { cwd: join(ROOT, directory), env: userEnv() })
+  const packed = (await readdir(destination)).filter((name) => name.endsWith('.tgz'))
+  if (packed.length !== 1) throw new Error(`npm pack made ${packed.join(', ') || 'nothing'}.`)
+  return join(destination, packed[0]!)
+}
+
+/** `npm install FILE` in an empty directory. What it depends on comes from npm's cache where it was fetched before. */
+export async function npmInstall(directory: string, packed: string): Promise<void> {
+  const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+  await run('npm', ['install', ...flags, packed], { cwd: directory, env: userEnv() })
+}
