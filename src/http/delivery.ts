@@ -112,7 +112,7 @@ function encode(edge: Edge, request: FastifyRequest, reply: FastifyReply, asked:
   const { interactionId, form } = asked
   return request.codec.encodeInteraction(view, {
     form,
-    fileUrl: ({ name }) => edge.signer.sign({ projectId, interactionId, name }),
+    fileUrl: (kind, { name }) => edge.signer.sign({ kind, projectId, interactionId, name }),
   })
 }
 

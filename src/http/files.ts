@@ -1,5 +1,5 @@
 /**
- * Output files by signed address. Whatever the agent wrote is served as a download that no browser runs: a hostile HTML
+ * The files of a run by signed address. Whatever is in them is served as a download that no browser runs: a hostile HTML
  * or SVG file must not get a foot into this server's origin.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -8,7 +8,7 @@ import { ErrandError } from '../domain/errors.ts'
 import type { StoredFile } from '../domain/interaction.ts'
 import type { Edge } from './edge.ts'
 import { open } from './route-docs.ts'
-import { FILES_PATH } from './signed-urls.ts'
+import { FILE_PATHS, type FileKind } from './signed-urls.ts'
 
 const params = z.object({
   projectId: z.string(),
@@ -20,19 +20,37 @@ const query = z.object({
   signature: z.string(),
 })
 
-export function fileRoutes(app: FastifyInstance, { engine, blobs, signer }: Edge): void {
+export function fileRoutes(app: FastifyInstance, edge: Edge): void {
+  fileRoute(app, edge, 'output', {
+    id: 'downloadFile',
+    summary: 'Download an output file',
+    description:
+      'The `url` of an entry in an interaction’s `files`, as it came: it is signed, valid for an hour, and needs no key. The content comes as an attachment. An expired or altered address is 404.',
+  })
+  fileRoute(app, edge, 'input', {
+    id: 'downloadInputFile',
+    summary: 'Download an input file',
+    description:
+      'The `url` of an entry in an interaction’s `resolved.files`: what the run was given, by the same rules as output files.',
+  })
+}
+
+interface Words {
+  readonly id: string
+  readonly summary: string
+  readonly description: string
+}
+
+function fileRoute(app: FastifyInstance, { engine, blobs, signer }: Edge, kind: FileKind, words: Words): void {
   app.get<{ Params: z.infer<typeof params>; Querystring: z.infer<typeof query> }>(
-    `${FILES_PATH}/:projectId/:interactionId/*`,
+    `${FILE_PATHS[kind]}/:projectId/:interactionId/*`,
     {
       config: { open: true },
       // What is missing in the address makes the address wrong, not the request: 404, as for a wrong signature.
       attachValidation: true,
       schema: open({
-        id: 'downloadFile',
+        ...words,
         tag: 'Files',
-        summary: 'Download an output file',
-        description:
-          'The `url` of an entry in an interaction’s `files`, as it came: it is signed, valid for an hour, and needs no key. The content comes as an attachment. An expired or altered address is 404.',
         params,
         query,
         other: [
@@ -45,10 +63,12 @@ export function fileRoutes(app: FastifyInstance, { engine, blobs, signer }: Edge
     async (request, reply) => {
       const { projectId, interactionId, '*': name } = request.params
       const { expires, signature } = request.query
-      const signed = !request.validationError && signer.verify({ projectId, interactionId, name }, expires, signature)
+      const signed =
+        !request.validationError && signer.verify({ kind, projectId, interactionId, name }, expires, signature)
       if (!signed) throw noFile()
       const interaction = await engine.find(projectId, interactionId)
-      const file = interaction?.outputFiles.find((candidate) => candidate.name === name)
+      const files = kind === 'input' ? interaction?.spec.inputFiles : interaction?.outputFiles
+      const file = files?.find((candidate) => candidate.name === name)
       const bytes = file && (await blobs.open(file.blob))
       if (!file || !bytes) throw noFile()
       return fileHeaders(reply, file).send(bytes)

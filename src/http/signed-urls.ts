@@ -1,13 +1,16 @@
 /**
- * Addresses of output files that need no key: whoever holds one may read that one file for an hour. The signature is an
+ * Addresses of a run's files that need no key: whoever holds one may read that one file for an hour. The signature is an
  * HMAC over everything that the address names, under a key derived for this purpose alone from the server's secret.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 const LIFETIME_S = 3600
-export const FILES_PATH = '/v1beta/files'
+/** Where a run's files lie: those that it made, and those that it was given. */
+export const FILE_PATHS = { output: '/v1beta/files', input: '/v1beta/input-files' } as const
+export type FileKind = keyof typeof FILE_PATHS
 
 export interface FileAddress {
+  readonly kind: FileKind
   readonly projectId: string
   readonly interactionId: string
   /** The file's name in the interaction. */
@@ -35,7 +38,7 @@ export function createSigner(options: {
 
   function signature(file: FileAddress, expires: string): Buffer {
     // JSON keeps the parts apart: no two addresses sign the same text.
-    const text = JSON.stringify([file.projectId, file.interactionId, file.name, expires])
+    const text = JSON.stringify([file.kind, file.projectId, file.interactionId, file.name, expires])
     return createHmac('sha256', key).update(text).digest()
   }
 
@@ -44,7 +47,7 @@ export function createSigner(options: {
       const expires = String(nowS() + LIFETIME_S)
       const path = [file.projectId, file.interactionId, ...file.name.split('/')].map(encodeURIComponent).join('/')
       const base = (options.publicUrl() ?? '').replace(/\/+$/, '')
-      return `${base}${FILES_PATH}/${path}?expires=${expires}&signature=${signature(file, expires).toString('base64url')}`
+      return `${base}${FILE_PATHS[file.kind]}/${path}?expires=${expires}&signature=${signature(file, expires).toString('base64url')}`
     },
     verify(file, expires, given) {
       // Decoding base64 forgives stray characters and bits; comparing what was written does not.

@@ -35,12 +35,16 @@ export interface UnreliableProxy {
   close(): Promise<void>
 }
 
-export async function openUnreliableProxy(target: string): Promise<UnreliableProxy> {
+/** `keepHost`: the server is told the proxy's own name, as browsers need it that ask from one origin. */
+export async function openUnreliableProxy(
+  target: string,
+  { keepHost = false }: { readonly keepHost?: boolean } = {},
+): Promise<UnreliableProxy> {
   const requests: string[] = []
   let plans: Plan[] = []
   const server = createServer((incoming, outgoing) => {
     requests.push(`${incoming.method} ${incoming.url}`)
-    act(plans.shift() ?? 'pass', proxy.target, incoming, outgoing)
+    act(plans.shift() ?? 'pass', { target: proxy.target, keepHost }, incoming, outgoing)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -61,7 +65,12 @@ export async function openUnreliableProxy(target: string): Promise<UnreliablePro
   return proxy
 }
 
-function act(plan: Plan, target: string, incoming: IncomingMessage, outgoing: ServerResponse): void {
+interface Way {
+  readonly target: string
+  readonly keepHost: boolean
+}
+
+function act(plan: Plan, { target, keepHost }: Way, incoming: IncomingMessage, outgoing: ServerResponse): void {
   if (plan === 'silence') return void incoming.resume()
   if (plan === 'refuse') return void incoming.socket.resetAndDestroy()
   if (typeof plan === 'object' && 'status' in plan) {
@@ -74,7 +83,7 @@ function act(plan: Plan, target: string, incoming: IncomingMessage, outgoing: Se
     port,
     path: incoming.url,
     method: incoming.method,
-    headers: { ...incoming.headers, host: `${hostname}:${port}` },
+    headers: keepHost ? incoming.headers : { ...incoming.headers, host: `${hostname}:${port}` },
     agent: false,
   })
   onward.on('error', () => outgoing.socket?.destroy())

@@ -42,6 +42,24 @@ async function hashesInside(files: readonly object[]): Promise<Record<string, st
 }
 
 describe('an inline file', () => {
+  it('stands among what the run was given, and can be fetched again', async () => {
+    const name = 'data/50% ü.txt'
+    const { body } = await run(
+      [python('import os\nos.makedirs("outputs/data")\nopen("outputs/data/50% ü.txt", "w").write("made")')],
+      {
+        files: [{ name, content: 'given' }],
+      },
+    )
+    const [given, made] = [body.resolved.files[0], body.files[0]]
+    expect(given).toMatchObject({ name, size: 5, mimeType: 'text/plain', sha256: sha256('given') })
+    expect(await (await fetch(given.url)).text()).toBe('given')
+    expect(await (await fetch(made.url)).text()).toBe('made')
+    // The signature of one is none of the other, though both have the same name.
+    for (const url of [given.url.replace('/input-files/', '/files/'), made.url.replace('/files/', '/input-files/')]) {
+      expect((await fetch(url)).status).toBe(404)
+    }
+  })
+
   it('lies in the working directory before the first tool call, byte for byte', async () => {
     const bytes = Uint8Array.from({ length: 1024 }, (_, i) => (i * 7) % 256)
     const text = 'naïve — 文字 🦊\r\nno newline at the end'

@@ -39,17 +39,18 @@ test('every method that an address serves is documented, and no other', async ()
   }
 })
 
-/** From the router's own tree, in which a line's indent is its depth; of the wildcard it shows the star alone. */
+/** From the router's own tree, in which a line's indent is its depth; of the wildcards it shows one star alone. */
 function servedPaths(): string[] {
   const above: string[] = []
   const lines = edge.app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')
-  return lines.map((line) => {
+  return lines.flatMap((line) => {
     const [, indent = '', part = ''] = /^([│├└─ ]*)(\S+) \(/.exec(line) ?? []
     const depth = indent.length / 4 - 1
     above.splice(depth, above.length, part)
-    return above
-      .join('')
-      .replace(/^\*$/, '/v1beta/files/{projectId}/{interactionId}/{name}')
+    const path = above.join('')
+    if (path === '*')
+      return ['files', 'input-files'].map((kind) => `/v1beta/${kind}/{projectId}/{interactionId}/{name}`)
+    return path
       .replace(/:(\w+)\(\^[^)]*\)/g, '{$1}')
       .replace(/\/:(\w+)/g, '/{$1}')
       .replace('::', ':')

@@ -1,5 +1,5 @@
 /** What an agent stores and a run may say for itself, as the form holds it: nothing is null, and nothing is absent. */
-import type { Agent, McpServer, NewAgent, Policy } from '../api/types.gen.js'
+import type { Agent, AgentPatch, McpServer, NewAgent, Policy } from '../api/types.gen.js'
 
 export interface Settings {
   readonly model: string
@@ -60,4 +60,40 @@ export function toPatch({
     network,
     policy: limits,
   }
+}
+
+type Json = { readonly [name: string]: unknown }
+
+/** What makes an agent what it was in an earlier version. */
+export function toRestore(version: Agent, now: Agent): AgentPatch {
+  const whole = ({
+    displayName,
+    description,
+    systemInstruction,
+    model,
+    tools,
+    skills,
+    mcp,
+    network,
+    policy,
+    labels,
+  }: Agent) =>
+    ({ displayName, description, systemInstruction, model, tools, skills, mcp, network, policy, labels }) as Json
+  return mergePatch(whole(now), whole(version))
+}
+
+/** The merge patch (RFC 7396) that turns the one into the other. */
+function mergePatch(from: Json, to: Json): Json {
+  const gone = Object.keys(from).filter((key) => to[key] === undefined)
+  const stays = Object.entries(to).filter(([, value]) => value !== undefined)
+  return Object.fromEntries([
+    ...gone.map((key) => [key, null] as const),
+    ...stays.map(
+      ([key, value]) => [key, isObject(value) && isObject(from[key]) ? mergePatch(from[key], value) : value] as const,
+    ),
+  ])
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -17,7 +17,9 @@ export function snippets(body: object, origin = location.origin): readonly Snipp
   -H "x-svc-api-key: $ERRAND_API_KEY" \\
   -H 'Api-Revision: 2026-05-20' \\
   -H 'Content-Type: application/json' \\
-  -d '${json.replaceAll("'", String.raw`'\''`)}'`,
+  --data-binary @- <<'JSON'
+${json}
+JSON`,
     },
     {
       name: 'TypeScript',

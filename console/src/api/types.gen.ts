@@ -651,6 +651,16 @@ export type Interaction = {
                 format?: string;
             }>;
         };
+        /**
+         * The JSON Schema that the answer must satisfy.
+         */
+        responseFormat?: {
+            [key: string]: unknown;
+        };
+        /**
+         * What it was given; those by URL stand here once they were fetched.
+         */
+        files: Array<StoredInputFile>;
     };
 };
 
@@ -1709,6 +1719,28 @@ export type StageEvent = {
          */
         stage: 'queued' | 'provisioning' | 'working' | 'requires_action' | 'settling';
     };
+};
+
+/**
+ * StoredInputFile
+ *
+ * A file that the run was given.
+ */
+export type StoredInputFile = {
+    /**
+     * Path in the working directory.
+     */
+    name: string;
+    /**
+     * Signed, valid for an hour, minted anew at each read. Needs no key.
+     */
+    url: string;
+    /**
+     * Bytes.
+     */
+    size: number;
+    mimeType: string;
+    sha256: string;
 };
 
 /**
@@ -6185,6 +6217,56 @@ export type DownloadFileResponses = {
 };
 
 export type DownloadFileResponse = DownloadFileResponses[keyof DownloadFileResponses];
+
+export type DownloadInputFileData = {
+    body?: never;
+    path: {
+        projectId: string;
+        interactionId: string;
+        /**
+         * The file’s name.
+         */
+        name: string;
+    };
+    query: {
+        /**
+         * Seconds since 1970.
+         */
+        expires: string;
+        signature: string;
+    };
+    url: '/v1beta/input-files/{projectId}/{interactionId}/{name}';
+};
+
+export type DownloadInputFileErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type DownloadInputFileError = DownloadInputFileErrors[keyof DownloadInputFileErrors];
+
+export type DownloadInputFileResponses = {
+    /**
+     * The file’s bytes, under its own media type.
+     */
+    200: Blob | File;
+};
+
+export type DownloadInputFileResponse = DownloadInputFileResponses[keyof DownloadInputFileResponses];
 
 export type InteractionEndedWebhookPayload = WebhookEvent;
 

@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { diffLines } from 'diff'
 import { useState } from 'react'
-import { settingsOf, toPatch } from '../agent-form/settings.ts'
+import { toRestore } from '../agent-form/settings.ts'
 import type { Agent } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
 import { agentVersionsQuery } from '../server/queries.ts'
@@ -36,13 +36,7 @@ export default function AgentVersions({ agent }: { readonly agent: Agent }) {
             before={all[i + 1]}
             newest={version.version === agent.version}
             busy={save.isPending}
-            onRestore={() =>
-              save.mutate({
-                displayName: version.displayName ?? null,
-                description: version.description ?? null,
-                ...toPatch(settingsOf(version)),
-              })
-            }
+            onRestore={() => save.mutate(toRestore(version, agent))}
           />
         ))}
       </ol>

@@ -1,5 +1,6 @@
 /** What to do, with files dropped, pasted or chosen. Enter runs it; Shift-Enter is a new line. */
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
+import { base64 } from '../ui/base64.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { cx } from '../ui/cx.ts'
 import { bytes } from '../ui/format.ts'
@@ -26,7 +27,7 @@ interface ComposerProps {
 }
 
 /** What the API takes inline, of all files together. */
-const MAX_BYTES = 10 * 1024 * 1024
+export const MAX_ATTACHED_BYTES = 10 * 1024 * 1024
 
 export function Composer({ instruction, onInstruction, files, onFiles, busy, goesOn, onRun, stop }: ComposerProps) {
   const [over, setOver] = useState(false)
@@ -39,8 +40,11 @@ export function Composer({ instruction, onInstruction, files, onFiles, busy, goe
       (sum, size) => sum + size,
       0,
     )
-    if (all > MAX_BYTES)
-      return toast(`Files go along up to ${bytes(MAX_BYTES)} in all; larger ones by URL, through the API`, true)
+    if (all > MAX_ATTACHED_BYTES)
+      return toast(
+        `Files go along up to ${bytes(MAX_ATTACHED_BYTES)} in all; larger ones by URL, through the API`,
+        true,
+      )
     const read = await Promise.all(
       chosen.map(async (file) => ({ name: file.name, size: file.size, content: await base64(file) })),
     )
@@ -121,13 +125,4 @@ export function Composer({ instruction, onInstruction, files, onFiles, busy, goe
       </form>
     </div>
   )
-}
-
-function base64(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader()
-    reader.onload = () => resolve((reader.result as string).slice((reader.result as string).indexOf(',') + 1))
-    reader.onerror = () => reject(reader.error)
-    reader.readAsDataURL(file)
-  })
 }

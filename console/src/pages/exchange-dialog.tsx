@@ -1,23 +1,26 @@
 /** The exact request and response of a run. */
-import type { Interaction } from '../api/types.gen.js'
+import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/layer.tsx'
-import { requestOf } from './interaction.tsx'
+import { requestOf } from './again.ts'
 
 export default function ExchangeDialog({
   interaction,
+  sent,
   onClose,
 }: {
   readonly interaction: Interaction
+  /** Where it was sent from here. */
+  readonly sent: NewInteraction | undefined
   readonly onClose: () => void
 }) {
   return (
     <Modal open wide onClose={onClose} title="Request and response" about="As the API has them.">
       <div className="grid gap-4">
         <CodeBlock
-          title="POST /v1beta/interactions"
+          title={sent ? 'POST /v1beta/interactions:stream' : 'Request, as it was resolved'}
           language="json"
-          text={JSON.stringify(requestOf(interaction), null, 2)}
+          text={JSON.stringify(sent ? shortened(sent) : requestOf(interaction), null, 2)}
         />
         <CodeBlock
           title={`GET /v1beta/interactions/${interaction.id}`}
@@ -27,4 +30,16 @@ export default function ExchangeDialog({
       </div>
     </Modal>
   )
+}
+
+const SHOWN_CHARS = 120
+
+/** As it was sent, but for the contents of files, which nobody reads as base64. */
+function shortened(body: NewInteraction): object {
+  const short = (text: string) =>
+    text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)` : text
+  return {
+    ...body,
+    ...(body.files && { files: body.files.map((file) => ({ ...file, content: short(String(file.content)) })) }),
+  }
 }

@@ -7,7 +7,7 @@ import type { Interaction } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
 import { runQuery } from '../server/queries.ts'
 import { Card, Page } from '../shell/page.tsx'
-import { Files } from '../trace/files.tsx'
+import { Files, GivenFiles } from '../trace/files.tsx'
 import { TimeBar, Timeline } from '../trace/timeline.tsx'
 import { TraceView } from '../trace/trace-view.tsx'
 import { useDecide } from '../trace/use-decide.ts'
@@ -15,11 +15,12 @@ import { type LiveRun, useRun } from '../trace/use-run.ts'
 import { Badge, Status } from '../ui/badge.tsx'
 import { Button, ButtonLink, IconButton } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
-import { ago, cost, count, duration, moment } from '../ui/format.ts'
+import { ago, bytes, cost, count, duration, moment } from '../ui/format.ts'
 import { Menu, MenuItem, MenuRule } from '../ui/layer.tsx'
 import { Failure, Loading, Notice } from '../ui/states.tsx'
 import { TAB } from '../ui/tab.ts'
 import { toast } from '../ui/toast.tsx'
+import { requestOf } from './again.ts'
 import { AuditView, DeliveriesView } from './outside.tsx'
 
 const route = getRouteApi('/interactions/$id')
@@ -103,6 +104,7 @@ function Whole({ interaction, run }: { readonly interaction: Interaction; readon
         </Tabs.List>
         <Tabs.Content value="trace" className="grid gap-4" tabIndex={-1}>
           {interaction.instruction.length > TITLE_CHARS && <Asked text={interaction.instruction} />}
+          <GivenFiles files={interaction.resolved.files} />
           <TraceView trace={trace} files={interaction.files} onDecide={decide} />
           {interaction.files.length > 0 && <Files files={interaction.files} />}
         </Tabs.Content>
@@ -143,23 +145,6 @@ const TITLE_CHARS = 110
 function title(instruction: string): string {
   const line = instruction.trim().split('\n', 1)[0]!
   return line.length > TITLE_CHARS ? `${line.slice(0, TITLE_CHARS)}…` : line
-}
-
-/** What would run the same again: the instruction with what it was resolved to. */
-export function requestOf({ instruction, agentId, agentVersion, labels, resolved }: Interaction): object {
-  const { systemInstruction, model, tools, skills, mcp, network, policy } = resolved
-  return {
-    instruction,
-    ...(agentId && { agentId, agentVersion }),
-    labels,
-    systemInstruction,
-    model,
-    tools,
-    skills,
-    mcp,
-    network,
-    policy,
-  }
 }
 
 function Asked({ text }: { readonly text: string }) {
@@ -290,7 +275,7 @@ function Actions({ interaction, status }: { readonly interaction: Interaction; r
 }
 
 function RanWith({ interaction }: { readonly interaction: Interaction }) {
-  const { systemInstruction, model, tools, skills, mcp, network, policy } = interaction.resolved
+  const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, files } = interaction.resolved
   const rows: readonly (readonly [string, string])[] = [
     ['Model', model],
     ['System instruction', systemInstruction ?? 'none'],
@@ -298,6 +283,8 @@ function RanWith({ interaction }: { readonly interaction: Interaction }) {
     ['Skills', skills.join(', ') || 'none'],
     ['MCP servers', mcp.map(({ name, url }) => (url ? `${name} (${url})` : name)).join(', ') || 'none'],
     ['Network', typeof network === 'string' ? network : network.allow.join(', ')],
+    ['Files it was given', files.map(({ name, size }) => `${name} (${bytes(size)})`).join(', ') || 'none'],
+    ['Form of the answer', responseFormat ? JSON.stringify(responseFormat, null, 2) : 'free'],
     ...Object.entries(policy).map(
       ([key, value]) => [key, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const,
     ),

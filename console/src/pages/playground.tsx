@@ -9,7 +9,7 @@ import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
 import { agentQuery, runQuery } from '../server/queries.ts'
 import { useTitle } from '../shell/page.tsx'
-import { Files } from '../trace/files.tsx'
+import { Files, GivenFiles } from '../trace/files.tsx'
 import { TraceView } from '../trace/trace-view.tsx'
 import { useDecide } from '../trace/use-decide.ts'
 import { type LiveRun, useRun } from '../trace/use-run.ts'
@@ -20,6 +20,7 @@ import { Icon } from '../ui/icon.tsx'
 import { Scroller } from '../ui/scroller.tsx'
 import { Notice } from '../ui/states.tsx'
 import { toast } from '../ui/toast.tsx'
+import { againBody, filesOfRun, type Origin, originOf, settingsOfRun, signInsLost } from './again.ts'
 import { AgentPicker } from './agent-picker.tsx'
 import { type Attached, Composer } from './composer.tsx'
 import { Asked, EarlierTurns } from './earlier-turns.tsx'
@@ -37,42 +38,55 @@ export default function Playground() {
   const { run: runId, agent: agentId, again } = route.useSearch()
   const [settings, setSettings] = useState(FIRST)
   const [instruction, setInstruction] = useState('')
-  const [sent, setSent] = useState<Asking>()
+  /** Where this is a run made again: what it had beside its settings. */
+  const [origin, setOrigin] = useState<Origin>()
+  /** What was sent last from here, and as which run. */
+  const [sent, setSent] = useState<{ readonly body: NewInteraction; readonly id?: string }>()
   const [files, setFiles] = useState<readonly Attached[]>([])
   const [dialog, setDialog] = useState<'code' | 'exchange' | 'settings'>()
 
-  const run = useRun(runId, (id) =>
-    navigate({ to: '/playground', search: (before) => ({ ...before, run: id, again: undefined }) }),
-  )
+  const run = useRun(runId, (id) => {
+    setSent((before) => before && { ...before, id })
+    navigate({ to: '/playground', search: (before) => ({ ...before, run: id, again: undefined }) })
+  })
   const interaction = useQuery({ ...runQuery(runId ?? ''), enabled: runId !== undefined })
   const agent = useQuery({ ...agentQuery(agentId ?? ''), enabled: agentId !== undefined })
   const earlier = useQuery({ ...runQuery(again ?? ''), enabled: again !== undefined })
 
   // A run that is to be made again fills the form with what it ran with.
+  const filled = useRef<string>(undefined)
   useEffect(() => {
-    if (!earlier.data) return
+    // Once: when it is read anew, what was changed here since must stay.
+    if (!earlier.data || filled.current === again) return
+    filled.current = again
     setInstruction(earlier.data.instruction)
     setSettings(settingsOfRun(earlier.data))
-  }, [earlier.data])
+    setOrigin(originOf(earlier.data))
+    filesOfRun(earlier.data).then(setFiles, (error) => toast(Problem.from(error).message, true))
+    const lost = signInsLost(earlier.data)
+    if (lost.length > 0) toast(`Sign-ins that were sent with it are not kept: ${lost.join(', ')}`, true)
+  }, [earlier.data, again])
 
   const ended = run.trace.status !== 'running'
   const goesOn = runId !== undefined && ended
   const body: NewInteraction = {
     instruction,
-    ...(agentId ? { agentId } : toRequest(settings)),
+    ...(agentId ? { agentId } : origin ? againBody(origin, settings) : toRequest(settings)),
     ...(goesOn && { previousInteractionId: runId }),
     ...(files.length > 0 && {
       files: files.map(({ name, content }) => ({ name, content, encoding: 'base64' as const })),
     }),
   }
   const submit = () => {
-    setSent({ instruction, previousInteractionId: body.previousInteractionId ?? undefined })
+    setSent({ body })
     run.start(body)
     setInstruction('')
     setFiles([])
+    setOrigin(undefined)
   }
   const fresh = () => {
     setSent(undefined)
+    setOrigin(undefined)
     navigate({ to: '/playground', search: agentId ? { agent: agentId } : {} })
   }
   const busy = run.starting || (runId !== undefined && !ended && run.problem === undefined)
@@ -83,6 +97,9 @@ export default function Playground() {
         value={agentId}
         onChange={(id) => navigate({ to: '/playground', search: (before) => ({ ...before, agent: id }) })}
       />
+      {origin?.agentId && !agentId && (
+        <OfAgent origin={origin} onDetach={() => setOrigin({ ...origin, agentId: null, agentVersion: null })} />
+      )}
       {agentId ? (
         agent.data && <AgentFacts settings={settingsOf(agent.data)} id={agentId} />
       ) : (
@@ -117,7 +134,7 @@ export default function Playground() {
           key={run.trace.events.length === 0 ? 'none' : runId}
           run={run}
           interaction={interaction.data}
-          sent={sent}
+          sent={sent?.body}
           onSuggest={setInstruction}
         />
         <Composer
@@ -142,7 +159,11 @@ export default function Playground() {
           />
         )}
         {dialog === 'exchange' && interaction.data && (
-          <ExchangeDialog interaction={interaction.data} onClose={() => setDialog(undefined)} />
+          <ExchangeDialog
+            interaction={interaction.data}
+            sent={sent?.id === runId ? sent?.body : undefined}
+            onClose={() => setDialog(undefined)}
+          />
         )}
         {dialog === 'settings' && (
           <Sheet open side="right" onClose={() => setDialog(undefined)} title="What it runs with">
@@ -154,15 +175,16 @@ export default function Playground() {
   )
 }
 
-function settingsOfRun({ resolved }: Interaction): Settings {
-  const { model, systemInstruction = '', tools, skills, mcp, network, policy } = resolved
-  const { maxTurnDuration, maxOutputTokens, maxCost, maxToolDuration } = policy
-  const limits = Object.fromEntries(
-    Object.entries({ maxTurnDuration, maxOutputTokens, maxCost, maxToolDuration }).filter(
-      ([, value]) => value !== undefined,
-    ),
+/** A run made again counts as its agent's, with what it ran with then. */
+function OfAgent({ origin, onDetach }: { readonly origin: Origin; readonly onDetach: () => void }) {
+  return (
+    <p className="flex items-center gap-2 rounded-lg bg-hover py-1 pr-1 pl-3 text-small text-soft">
+      <span className="min-w-0 flex-1 truncate">
+        As {origin.agentId} v{origin.agentVersion}, with what is set below
+      </span>
+      <IconButton icon="close" size="small" label="As no agent’s" onClick={onDetach} />
+    </p>
   )
-  return { model, systemInstruction, tools, skills, mcp: mcp as Settings['mcp'], network, policy: limits }
 }
 
 function AgentFacts({ settings, id }: { readonly settings: Settings; readonly id: string }) {
@@ -198,14 +220,11 @@ const SUGGESTIONS = [
   ['Look around', 'Which Python modules can you import here? Try numpy, pandas and matplotlib.'],
 ] as const
 
-/** What a turn asked, and what it goes on from. */
-type Asking = Pick<Interaction, 'instruction' | 'previousInteractionId'>
-
 interface ConversationProps {
   readonly run: LiveRun
   readonly interaction: Interaction | undefined
   /** What was sent from here, until the server tells it. */
-  readonly sent: Asking | undefined
+  readonly sent: NewInteraction | undefined
   readonly onSuggest: (instruction: string) => void
 }
 
@@ -220,6 +239,7 @@ function Conversation({ run, interaction, sent, onSuggest }: ConversationProps) 
       <div className="mx-auto grid max-w-3xl gap-4 px-4 py-5">
         {asking?.previousInteractionId && <EarlierTurns id={asking.previousInteractionId} />}
         {asking && <Asked text={asking.instruction} />}
+        {interaction && interaction.id === id && <GivenFiles files={interaction.resolved.files} />}
         {problem !== undefined ? (
           <Notice tone="red" title={Problem.from(problem).title}>
             {Problem.from(problem).message}

@@ -3,8 +3,8 @@
  * without scripts and without an origin, and everything else is text or a download.
  */
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useMemo, useState } from 'react'
-import type { OutputFile } from '../api/types.gen.js'
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 'react'
+import type { OutputFile, StoredInputFile } from '../api/types.gen.js'
 import { IconButton } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { cx } from '../ui/cx.ts'
@@ -12,6 +12,8 @@ import { bytes } from '../ui/format.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Skeleton } from '../ui/states.tsx'
 import { languageOf } from './tool-words.ts'
+
+const Table = lazy(() => import('./table.tsx'))
 
 const MAX_PREVIEW_BYTES = 5_000_000
 const MAX_TEXT_CHARS = 200_000
@@ -71,20 +73,47 @@ function FileCard({ file }: { readonly file: OutputFile }) {
   )
 }
 
+type RunFile = OutputFile | StoredInputFile
+
+/** Those that a run was given. */
+export function GivenFiles({ files }: { readonly files: readonly StoredInputFile[] }) {
+  if (files.length === 0) return null
+  return (
+    <ul aria-label="Files it was given" className="flex flex-wrap justify-end gap-2">
+      {files.map((file) => (
+        <li key={file.name} className="min-w-0">
+          <a
+            href={local(file)}
+            download
+            aria-label={`Download ${file.name}`}
+            className="flex h-7 items-center gap-2 rounded-md border bg-card px-2 text-small hover:border-line-strong hover:bg-hover"
+          >
+            <Icon name="file" className="text-soft" />
+            <span className="max-w-60 truncate">{file.name}</span>
+            <span className="text-faint tabular-nums">{bytes(file.size)}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 /** Signed addresses name the server as callers reach it, which need not be as this browser does. */
-function local(file: OutputFile): string {
+function local(file: RunFile): string {
   const { pathname, search } = new URL(file.url, location.origin)
   return pathname + search
+}
+
+export async function fileBytes(file: RunFile): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await fetch(local(file))
+  if (!response.ok) throw new Error('The link has expired. Load the page again for a new one.')
+  return new Uint8Array(await response.arrayBuffer())
 }
 
 export function FilePreview({ file, className }: { readonly file: OutputFile; readonly className?: string }) {
   const content = useQuery({
     queryKey: ['file', file.sha256],
-    queryFn: async () => {
-      const response = await fetch(local(file))
-      if (!response.ok) throw new Error('The link has expired. Load the page again for a new one.')
-      return new Uint8Array(await response.arrayBuffer())
-    },
+    queryFn: () => fileBytes(file),
     staleTime: Number.POSITIVE_INFINITY,
   })
   if (content.error) return <p className={cx('p-3 text-small text-red', className)}>{content.error.message}</p>
@@ -115,28 +144,40 @@ function Picture({ file, content, className }: PreviewProps) {
 
 function TextPreview({ file, content, className }: PreviewProps) {
   const text = useMemo(() => new TextDecoder().decode(content).slice(0, MAX_TEXT_CHARS), [content])
-  const page = file.mimeType === 'text/html'
+  const shape = shapeOf(file)
   const [source, setSource] = useState(false)
+  const code = <Code text={text} language={languageOf(file.name)} label={file.name} className="h-72 bg-code p-3" />
+  const shaped: Record<Shape, () => ReactNode> = {
+    page: () => <Frame title={file.name} content={content} />,
+    table: () => (
+      <Suspense fallback={<Skeleton className="h-72" />}>
+        <Table text={text} name={file.name} className="h-72" />
+      </Suspense>
+    ),
+  }
   return (
     <div className={className}>
-      {page && (
+      {shape && (
         <div className="flex justify-end border-b px-2 py-1">
           <button
             type="button"
             onClick={() => setSource(!source)}
             className="rounded px-1.5 text-small text-soft hover:text-text"
           >
-            {source ? 'Show the page' : 'Show its source'}
+            {source ? `Show the ${shape}` : 'Show its source'}
           </button>
         </div>
       )}
-      {page && !source ? (
-        <Frame title={file.name} content={content} />
-      ) : (
-        <Code text={text} language={languageOf(file.name)} label={file.name} className="h-72 bg-code p-3" />
-      )}
+      {shape && !source ? shaped[shape]() : code}
     </div>
   )
+}
+
+type Shape = 'page' | 'table'
+
+function shapeOf({ mimeType, name }: OutputFile): Shape | undefined {
+  if (mimeType === 'text/html') return 'page'
+  return /\.(csv|tsv)$/i.test(name) ? 'table' : undefined
 }
 
 /** No scripts, no origin, and the console's own policy: it is shown as it would print without its styles. */

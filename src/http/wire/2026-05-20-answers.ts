@@ -137,15 +137,18 @@ const traceStep = z
   ])
   .meta({ title: 'TraceStep', description: 'One step of the work. A call and its result each have their own `step`.' })
 
+const file = {
+  url: z.string().meta({ description: 'Signed, valid for an hour, minted anew at each read. Needs no key.' }),
+  size: z.int().meta({ description: 'Bytes.' }),
+  mimeType: z.string(),
+  sha256: z.string(),
+}
 const outputFile = z
-  .object({
-    name: z.string().meta({ description: 'Path below `outputs/` of the working directory.' }),
-    url: z.string().meta({ description: 'Signed, valid for an hour, minted anew at each read. Needs no key.' }),
-    size: z.int().meta({ description: 'Bytes.' }),
-    mimeType: z.string(),
-    sha256: z.string(),
-  })
+  .object({ name: z.string().meta({ description: 'Path below `outputs/` of the working directory.' }), ...file })
   .meta({ title: 'OutputFile', description: 'A file that the agent produced.' })
+const inputFile = z
+  .object({ name: z.string().meta({ description: 'Path in the working directory.' }), ...file })
+  .meta({ title: 'StoredInputFile', description: 'A file that the run was given.' })
 
 const status = z.enum(['running', 'completed', 'failed', 'cancelled']).meta({
   description: '`running` turns into exactly one of the others, which never changes again.',
@@ -205,6 +208,13 @@ export const interaction = z
         mcp: z.array(mcpServer),
         policy,
         network,
+        responseFormat: z
+          .record(z.string(), z.unknown())
+          .optional()
+          .meta({ description: 'The JSON Schema that the answer must satisfy.' }),
+        files: z
+          .array(inputFile)
+          .meta({ description: 'What it was given; those by URL stand here once they were fetched.' }),
       })
       .meta({ description: 'What the run ran with: agent, request and defaults put together at acceptance.' }),
   })

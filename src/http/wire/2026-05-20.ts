@@ -5,11 +5,12 @@
 import { type Agent, type AgentConfig, agentEtag, type Policy } from '../../domain/agent.ts'
 import type { StoredEvent } from '../../domain/event.ts'
 import type { Story, TraceStep } from '../../domain/fold.ts'
-import type { Interaction } from '../../domain/interaction.ts'
+import type { Interaction, StoredFile } from '../../domain/interaction.ts'
 import type { Limits, SandboxLimits } from '../../domain/limits.ts'
 import type { Authentication, McpServer, RequireApproval, RunMcpServer } from '../../domain/mcp.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { check, unknownFields, wrongField } from '../fields.ts'
+import type { FileKind } from '../signed-urls.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
 import { encodeEventList, eventList, streamEvent } from './2026-05-20-events.ts'
 import { createRequestSchemas } from './2026-05-20-requests.ts'
@@ -269,17 +270,15 @@ function encodeSummary(interaction: Interaction, usage: Usage, form: Form): Body
 }
 
 function encodeStory(interaction: Interaction, story: Story, { form, fileUrl }: Presentation): Body {
-  const { systemInstruction, model, tools, skills, mcp, policy, network } = interaction.spec
+  const { systemInstruction, model, tools, skills, mcp, policy, network, responseFormat, inputFiles } = interaction.spec
+  const encodeFile = (kind: FileKind) => (file: StoredFile) => {
+    const { name, size, mimeType, sha256 } = file
+    return { name, url: fileUrl(kind, file), size, mimeType, sha256 }
+  }
   return {
     output: story.output,
     executionTrace: form === 'short' ? story.trace.map(shortStep) : story.trace,
-    files: interaction.outputFiles.map((file) => ({
-      name: file.name,
-      url: fileUrl(file),
-      size: file.size,
-      mimeType: file.mimeType,
-      sha256: file.sha256,
-    })),
+    files: interaction.outputFiles.map(encodeFile('output')),
     warnings: story.warnings,
     pendingApprovals:
       story.pendingApprovals.length > 0
@@ -288,7 +287,11 @@ function encodeStory(interaction: Interaction, story: Story, { form, fileUrl }: 
             args: form === 'short' ? JSON.stringify(call.args) : call.args,
           }))
         : undefined,
-    resolved: { systemInstruction, model, tools, ...encodePins(skills), mcp: mcp.map(withoutSecret), policy, network },
+    resolved: {
+      ...{ systemInstruction, model, tools, ...encodePins(skills), mcp: mcp.map(withoutSecret), policy, network },
+      responseFormat,
+      files: inputFiles.map(encodeFile('input')),
+    },
   }
 }
 

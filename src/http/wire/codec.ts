@@ -20,6 +20,7 @@ import type { Catalogue } from '../../models/port.ts'
 import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
 import type { AuditEntry } from '../../store/audit.ts'
 import type { TimedEvent } from '../../store/events.ts'
+import type { FileKind } from '../signed-urls.ts'
 import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
 import type { ServerFacts } from './server.ts'
 
@@ -51,7 +52,7 @@ export interface NewInteractionRequest {
 export interface Presentation {
   readonly form: Form
   /** A signed address, minted anew at each call. */
-  readonly fileUrl: (file: StoredFile) => string
+  readonly fileUrl: (kind: FileKind, file: StoredFile) => string
 }
 
 /** An event as it goes out: its name, and one JSON object in one line. */

@@ -385,6 +385,16 @@ class SkillSummary(Record):
     update_time: str
 
 
+class StoredInputFile(Record):
+    """A file that the run was given."""
+
+    name: str
+    url: str
+    size: int
+    mime_type: str
+    sha256: str
+
+
 class TraceStep(Record):
     """One step of the work. A call and its result each have their own `step`."""
 

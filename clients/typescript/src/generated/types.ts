@@ -645,6 +645,16 @@ export type Interaction = {
                 format?: string;
             }>;
         };
+        /**
+         * The JSON Schema that the answer must satisfy.
+         */
+        responseFormat?: {
+            [key: string]: unknown;
+        };
+        /**
+         * What it was given; those by URL stand here once they were fetched.
+         */
+        files: Array<StoredInputFile>;
     };
 };
 
@@ -1703,6 +1713,28 @@ export type StageEvent = {
          */
         stage: 'queued' | 'provisioning' | 'working' | 'requires_action' | 'settling';
     };
+};
+
+/**
+ * StoredInputFile
+ *
+ * A file that the run was given.
+ */
+export type StoredInputFile = {
+    /**
+     * Path in the working directory.
+     */
+    name: string;
+    /**
+     * Signed, valid for an hour, minted anew at each read. Needs no key.
+     */
+    url: string;
+    /**
+     * Bytes.
+     */
+    size: number;
+    mimeType: string;
+    sha256: string;
 };
 
 /**

@@ -1,0 +1,328 @@
+/** The playground and what it shows of a run, in a real browser: files, decisions, interruptions, pictures, hostile files. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openSite, type Site } from '../browser/site.ts'
+import { openUnreliableProxy, type UnreliableProxy } from '../clients/unreliable-proxy.ts'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { becomeOwner, openBrowser, type Visitor, visit } from './browser.ts'
+
+const run = promisify(execFile)
+
+let provider: FakeProvider
+let mcp: FakeMcp
+let site: Site
+let server: Server
+let proxy: UnreliableProxy
+let browser: Browser
+let cookies: Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>
+let visitor: Visitor
+let page: Page
+
+beforeAll(async () => {
+  ;[provider, mcp] = await Promise.all([openFakeProvider(), openFakeMcp()])
+  site = await openSite({ '/': '<body style="background: rgb(10, 200, 30)"><h1>A green page</h1>' })
+  mcp.tools = [{ name: 'remove', annotations: { readOnlyHint: false } }]
+  const allowPrivate = [mcp.address, `127.0.0.1:${site.port}`]
+  server = await startServer({ provider, config: { egress: { allowPrivate } } })
+  proxy = await openUnreliableProxy(server.url, { keepHost: true })
+  browser = await openBrowser()
+  const first = await visit(browser, server.url)
+  await becomeOwner(first.page, server)
+  cookies = await first.page.context().storageState()
+  await first.leave()
+})
+afterAll(async () => {
+  await browser?.close()
+  await proxy?.close()
+  await server?.stop()
+  await site?.close()
+  await mcp?.close()
+  await provider?.close()
+})
+beforeEach(async () => {
+  visitor = await visit(browser, server.url, { storageState: cookies })
+  page = visitor.page
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+})
+afterEach(() => visitor.leave())
+
+const open = (path: string) => page.goto(`${server.url}/console${path}`)
+const answer = (text: string) => page.getByRole('region', { name: 'Answer' }).getByText(text)
+const copied = () => page.evaluate('navigator.clipboard.readText()') as Promise<string>
+
+const widthOf = (picture: Locator) =>
+  picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)
+
+async function ask(instruction: string): Promise<void> {
+  await page.getByLabel('Instruction', { exact: true }).fill(instruction)
+  await page.keyboard.press('Enter')
+}
+
+/** A model that has said a little, and goes on when it is let. */
+function held(marker: string, ...texts: string[]): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  provider.when(marker, { text: texts, hold: promise, holdAfter: 2 })
+  return resolve
+}
+
+test('files that are dropped go along, with their names and bytes', async () => {
+  provider.when(
+    '[dropped]',
+    { toolCalls: [{ name: 'code_execution', args: { code: 'print(sorted(open("värden 1.csv").read().split()))' } }] },
+    { text: 'Seen.' },
+  )
+  await open('/playground')
+  const files = await page.evaluateHandle(`(() => {
+    const transfer = new DataTransfer()
+    transfer.items.add(new File(['3 1 2'], 'värden 1.csv', { type: 'text/csv' }))
+    transfer.items.add(new File([new Uint8Array([0, 255])], 'raw.bin'))
+    return transfer
+  })()`)
+  const field = page.getByLabel('Instruction', { exact: true })
+  await field.dispatchEvent('dragover', { dataTransfer: files })
+  await page.getByPlaceholder('Drop the files here').waitFor()
+  await field.dispatchEvent('drop', { dataTransfer: files })
+  await page.getByRole('list', { name: 'Attached files' }).getByText('raw.bin').waitFor()
+  await page.getByRole('button', { name: 'Remove raw.bin' }).click()
+  await ask('[dropped] Sort them.')
+  await page.getByText("['1', '2', '3']").waitFor()
+})
+
+test('a run that is cancelled stops, and says so wherever it is seen', async () => {
+  held('[endless]', 'Once upon ', 'a time ', 'for ever.')
+  await open('/playground')
+  await ask('[endless] Tell me.')
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('Cancelled').first().waitFor()
+  await page.getByRole('link', { name: 'Open the interaction' }).click()
+  await page.getByRole('link', { name: 'Run again' }).waitFor()
+  await page.getByText('Cancelled').first().waitFor()
+})
+
+test('a reload in the middle of a run goes on with it, and nothing is shown twice', async () => {
+  const go = held('[reloaded]', 'The first half, ', 'x'.repeat(300), ' and the second.')
+  await open('/playground')
+  await ask('[reloaded] Tell me.')
+  await answer('The first half').waitFor()
+  await page.reload()
+  await answer('The first half').waitFor()
+  go()
+  await answer('and the second.').waitFor()
+  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  const text = await page.getByRole('region', { name: 'Answer' }).textContent()
+  expect(text?.match(/The first half/g)).toHaveLength(1)
+})
+
+test('a connection that drops is taken up again where it was', async () => {
+  const go = held('[dropped connection]', 'The first half, ', 'x'.repeat(300), ' and the second.')
+  const through = await visit(browser, proxy.url, { storageState: cookies })
+  page = through.page
+  await page.goto(`${proxy.url}/console/playground`)
+  await page.getByLabel('Instruction', { exact: true }).fill('[dropped connection] Tell me.')
+  await page.waitForLoadState('networkidle')
+  // The answer of the POST is cut, and twice the way is shut.
+  proxy.plan({ cutAfterEvents: 2 }, 'refuse', { status: 502 })
+  await page.keyboard.press('Enter')
+  await answer('The first half').waitFor()
+  go()
+  await answer('and the second.').waitFor()
+  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  expect((await page.getByRole('region', { name: 'Answer' }).textContent())?.match(/The first half/g)).toHaveLength(1)
+  expect(proxy.requests.filter((each) => /^POST .*:stream/.test(each))).toHaveLength(1)
+  await through.leave()
+})
+
+/** An MCP server whose every call needs a person's word, set in the playground's form. */
+async function addServer(): Promise<void> {
+  await page.getByText('MCP servers').click()
+  await page.getByRole('button', { name: 'Add a server' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('files')
+  await page.getByLabel('Address').fill(mcp.url)
+  await page.getByLabel('Its calls need a person’s word').selectOption('always')
+}
+
+test('calls that wait for a person are shown with what they would do, and are made or not', async () => {
+  provider.when('[approve]', { toolCalls: [{ name: 'files__remove', args: { path: 'a.txt' } }] }, { text: 'Gone.' })
+  provider.when('[deny]', { toolCalls: [{ name: 'files__remove', args: { path: 'b.txt' } }] }, (request) => ({
+    text: `I was told: ${request.body.messages.at(-1)?.content}`,
+  }))
+  await open('/playground')
+  await addServer()
+  await ask('[approve] Remove it.')
+  await page.getByText('a.txt').waitFor()
+  expect(mcp.calls()).toHaveLength(0)
+  await page.reload()
+  await page.getByRole('button', { name: 'Approve' }).click()
+  await answer('Gone.').waitFor()
+  expect(mcp.calls()).toHaveLength(1)
+
+  await open('/playground')
+  await addServer()
+  await ask('[deny] Remove it.')
+  await page.getByText('This call waits for your word.').waitFor()
+  await page.getByLabel('Reason, for the model').fill('it is needed')
+  await page.getByRole('button', { name: 'Deny' }).click()
+  await answer('it is needed').waitFor()
+  await page.getByText('Denied').waitFor()
+  expect(mcp.calls()).toHaveLength(1)
+})
+
+test('what the browser saw is shown in the trace', async () => {
+  provider.when(
+    '[shot]',
+    { toolCalls: [{ name: 'browser', args: { action: 'open', url: site.url('/') } }] },
+    { toolCalls: [{ name: 'browser', args: { action: 'screenshot' } }] },
+    { text: 'It is green.' },
+  )
+  await open('/playground')
+  await page.getByRole('checkbox', { name: 'browser' }).check()
+  await ask('[shot] What colour has it?')
+  await answer('It is green.').waitFor()
+  const call = page.getByRole('region', { name: /^Browser: screenshot/ })
+  const picture = call.getByRole('img')
+  await picture.waitFor()
+  await expect.poll(() => widthOf(picture)).toBe(1280)
+})
+
+const HOSTILE_SVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="40" height="40" onload="parent.owned=1">
+<script>document.title = 'owned'; top.owned = 1; fetch('/console/api/me').then((r) => fetch('/v1beta/agents?leak'))</script>
+<foreignObject><iframe xmlns="http://www.w3.org/1999/xhtml" src="javascript:top.owned=1"/></foreignObject>
+<a xlink:href="javascript:top.owned=1"><rect width="40" height="40"/></a></svg>`
+const HOSTILE_HTML = `<h1>Report</h1><img src=x onerror="top.owned=1"><script>top.owned=1; parent.document.title='owned'</script>
+<form action=/console/auth/sign-out method=post id=f></form><script>f.submit()</script><meta http-equiv=refresh content="0;url=/console/api/me">
+<a href="javascript:top.owned=1">link</a><base href="https://evil.example"><link rel=stylesheet href="/console/api/me?css">`
+
+test('files are previewed for what they are, and none of them runs', async () => {
+  const write = (name: string, text: string) => `open('outputs/${name}', 'w').write(${JSON.stringify(text)})\n`
+  const code = `import os, base64; os.makedirs('outputs', exist_ok=True)
+${write('evil.svg', HOSTILE_SVG)}${write('evil.html', HOSTILE_HTML)}${write('table.csv', 'city,inhabitants\n"Bern, CH",134591\n"say ""hi""",2\n')}
+open('outputs/dot.png', 'wb').write(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))
+${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')}`
+  provider.when(
+    '[files]',
+    { toolCalls: [{ name: 'code_execution', args: { code } }] },
+    {
+      text: 'Look: [a link](javascript:top.owned=1) <img src=x onerror=top.owned=1> <script>top.owned=1</script>',
+    },
+  )
+  await open('/playground')
+  await ask('[files] Make some.')
+  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  await page.getByRole('img', { name: 'dot.png' }).waitFor()
+  await page.getByRole('img', { name: 'evil.svg' }).waitFor()
+  await expect.poll(() => widthOf(page.getByRole('img', { name: 'evil.svg' }))).toBe(40)
+  await page.getByRole('button', { name: 'Preview evil.html' }).click()
+  await page.frameLocator('iframe[title="evil.html"]').getByRole('heading', { name: 'Report' }).waitFor()
+  await page.getByRole('button', { name: 'Preview table.csv' }).click()
+  const table = page.getByRole('region', { name: 'table.csv' })
+  await table.getByRole('cell', { name: 'Bern, CH', exact: true }).waitFor()
+  await table.getByRole('cell', { name: 'say "hi"', exact: true }).waitFor()
+  await page.getByRole('button', { name: /Preview <img/ }).click()
+  await page.waitForLoadState('networkidle')
+  expect(await page.evaluate('window.owned')).toBeUndefined()
+  expect(await page.title()).toContain('Errand')
+  expect(visitor.asked.filter((url) => /leak|\?css|evil\.example|sign-out/.test(url))).toEqual([])
+})
+
+test('a run is copied as curl, TypeScript and Python that run as they are', async () => {
+  provider.when('[copy]', { text: 'It’s “fine”.' })
+  await open('/playground')
+  await page.setInputFiles('input[type=file]', {
+    name: 'big.txt',
+    mimeType: 'text/plain',
+    buffer: Buffer.alloc(300_000, "it's $HOME `id` \\n\n"),
+  })
+  await page.getByLabel('System instruction').fill('Don\'t say "no", say `yes` $HOME \\ – ☃')
+  await page
+    .getByLabel('Instruction', { exact: true })
+    .fill('[copy] It\'s a "test" of $HOME and `id`\nin two lines \\n')
+  await page.getByRole('button', { name: 'Get code' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Use it from your code' })
+  const folder = await mkdtemp(join(tmpdir(), 'errand-snippets-'))
+  const env = { PATH: process.env.PATH, ERRAND_API_KEY: server.key }
+  const programs = [
+    ['curl', 'run.sh', 'bash'],
+    ['TypeScript', 'run.ts', process.execPath],
+    ['Python', 'run.py', 'python3'],
+  ] as const
+  try {
+    const bodies: unknown[] = []
+    for (const [language, file, program] of programs) {
+      await dialog.getByRole('tab', { name: language }).click()
+      await dialog.getByRole('button', { name: `Copy ${language}` }).click()
+      await dialog.getByRole('button', { name: 'Copied' }).waitFor()
+      await writeFile(join(folder, file), await copied())
+      const { stdout, stderr } = await run(program, [join(folder, file)], { env, cwd: folder })
+      expect(stdout, stderr).toContain('It’s “fine”.')
+      const { messages } = provider.requests.at(-1)!.body
+      bodies.push(messages)
+      expect(JSON.stringify(messages)).toContain('in two lines')
+    }
+    expect(bodies[1]).toEqual(bodies[0])
+    expect(bodies[2]).toEqual(bodies[0])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('a run is made again with what it ran with, and two runs are compared', async () => {
+  provider.when(
+    '[twice]',
+    { toolCalls: [{ name: 'code_execution', args: { code: 'print(int(open("data/six.txt").read()) * 7)' } }] },
+    { text: 'It is 42.' },
+  )
+  await server.post('/v1beta/agents', {
+    id: 'counter',
+    systemInstruction: 'Never used.',
+    skills: [],
+    tools: ['browser'],
+  })
+  const { body } = await server.post('/v1beta/interactions', {
+    agentId: 'counter',
+    instruction: '[twice] How many?',
+    systemInstruction: 'Count.',
+    tools: ['code_execution'],
+    labels: { team: 'sales' },
+    policy: { maxTurnDuration: 77, sandbox: { memoryMiB: 300 } },
+    files: [{ name: 'data/six.txt', content: '6' }],
+  })
+  await server.request('PATCH', '/v1beta/agents/counter', { systemInstruction: 'Something else by now.' })
+  expect(body.status).toBe('completed')
+  await open(`/interactions/${body.id}`)
+  await page.getByRole('button', { name: 'Share' }).click()
+  expect(await copied()).toBe(`${server.url}/console/interactions/${body.id}`)
+  await page.getByRole('link', { name: 'Run again' }).click()
+  await page.getByRole('heading', { name: 'Playground' }).waitFor()
+  await expect.poll(() => page.getByLabel('Instruction', { exact: true }).inputValue()).toBe('[twice] How many?')
+  await page.getByRole('list', { name: 'Attached files' }).getByText('data/six.txt').waitFor()
+  await page.getByRole('button', { name: 'Run', exact: true }).click()
+  await answer('It is 42.').waitFor()
+  await page.getByRole('link', { name: 'Open the interaction' }).click()
+  await page.getByRole('button', { name: 'More', exact: true }).waitFor()
+  const again = /int_\w+/.exec(page.url())![0]
+  const second = (await server.get(`/v1beta/interactions/${again}`)).body
+  const whatItWas = ({ agentId, agentVersion, labels, resolved }: typeof body) => ({
+    ...{ agentId, agentVersion, labels },
+    resolved: {
+      ...resolved,
+      files: resolved.files.map(({ url: _, mimeType: __, ...file }: { url: string; mimeType: string }) => file),
+    },
+  })
+  expect(whatItWas(second)).toEqual(whatItWas(body))
+  await page.getByRole('button', { name: 'More', exact: true }).click()
+  await page.getByRole('menuitem', { name: 'Compare with another run' }).click()
+  await page.getByRole('combobox', { name: 'Run B' }).selectOption(body.id)
+  for (const side of ['Run A', 'Run B']) {
+    const region = page.getByRole('region', { name: side })
+    await region.getByText('It is 42.').waitFor()
+    await region.getByText('42', { exact: true }).waitFor()
+    await region.getByText('the same').first().waitFor()
+  }
+})
