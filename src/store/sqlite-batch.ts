@@ -16,6 +16,8 @@ const SQLITE_CONSTRAINT_UNIQUE = 2067
 /** What runs batches on this connection. */
 export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => BatchReply {
   const prepared = new Map<string, { statement: StatementSync; returns: boolean }>()
+  const [begin, end] = [db.prepare('BEGIN IMMEDIATE'), db.prepare('COMMIT')]
+  const [save, release] = [db.prepare('SAVEPOINT w'), db.prepare('RELEASE w')]
 
   function runBatch(batch: BatchRequest): BatchReply {
     const results = commit(batch)
@@ -29,9 +31,9 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
 
   function commit(batch: BatchRequest): WriteResult[] | string {
     try {
-      db.exec('BEGIN IMMEDIATE')
+      begin.run()
       const results = batch.map(runWrite)
-      db.exec('COMMIT')
+      end.run()
       return results
     } catch (error) {
       if (db.isTransaction) db.exec('ROLLBACK')
@@ -40,7 +42,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
   }
 
   function runWrite(write: BatchRequest[number]): WriteResult {
-    db.exec('SAVEPOINT w')
+    save.run()
     const rows: Record<string, unknown>[][] = []
     for (const [i, [sql, parameters, expected]] of write.entries()) {
       let touched: number
@@ -60,7 +62,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
       }
       if (expected !== undefined && touched !== expected) return undo({ ok: false, failedAt: i, reason: 'rows' })
     }
-    db.exec('RELEASE w')
+    release.run()
     return { ok: true, rows }
   }
 

@@ -1,18 +1,20 @@
 /** The thread that writes to SQLite. Durable before it answers: WAL with synchronous=FULL. */
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type BatchRequest, createBatchRunner } from './sqlite-batch.ts'
+import { createBatchRunner } from './sqlite-batch.ts'
+import { createUnpacker, type Packet, packReply } from './sqlite-packet.ts'
 
 const { file, busyTimeoutMs } = workerData as { file: string; busyTimeoutMs: number }
 const db = new DatabaseSync(file, { timeout: busyTimeoutMs })
 db.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864')
 const runBatch = createBatchRunner(db)
+const unpack = createUnpacker()
 
-parentPort!.on('message', (message: BatchRequest | 'close') => {
+parentPort!.on('message', (message: Packet | 'close') => {
   if (message === 'close') {
     db.close()
     parentPort!.close()
     return
   }
-  parentPort!.postMessage(runBatch(message))
+  parentPort!.postMessage(packReply(runBatch(unpack(message))))
 })

@@ -13,7 +13,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import type { Observe } from '../telemetry/moments.ts'
 import { MIGRATIONS, newerSchema } from './migrations.ts'
 import { type Database, DatabaseUnavailable, type Statement, type Write, type WriteResult } from './port.ts'
-import type { BatchReply, BatchRequest } from './sqlite-batch.ts'
+import { createPacker, type PackedReply, unpackResult } from './sqlite-packet.ts'
 import type { Tables } from './tables.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
@@ -122,22 +122,27 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
+interface Sent extends Pick<Pending, 'resolve' | 'reject'> {
+  readonly statements: number
+}
+
 function openWriter(file: string, observe?: Observe) {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const worker = new Worker(new URL(`./sqlite-writer.${extension}`, import.meta.url), {
     workerData: { file, busyTimeoutMs: BUSY_TIMEOUT_MS },
   })
+  const pack = createPacker()
   let waiting: Pending[] = []
-  let inFlight: Pending[] | undefined
+  let inFlight: Sent[] | undefined
   let scheduled = false
   let broken: Error | undefined
   const idle: (() => void)[] = []
 
-  worker.on('message', (reply: BatchReply) => {
+  worker.on('message', (reply: PackedReply) => {
     const batch = inFlight ?? []
     inFlight = undefined
     for (const [i, pending] of batch.entries()) {
-      const result = reply[i]!
+      const result = unpackResult(reply[i]!, pending.statements)
       if (typeof result === 'string') pending.reject(new DatabaseUnavailable(`The database refused a write: ${result}`))
       else pending.resolve(result)
     }
@@ -167,21 +172,21 @@ function openWriter(file: string, observe?: Observe) {
   /** Takes all that waits; what a write says only now (a function) is asked now, so that fragments could join meanwhile. */
   function send(): void {
     scheduled = false
-    const batch: Pending[] = []
-    const request: BatchRequest = []
-    for (const pending of waiting) {
+    const batch: Sent[] = []
+    const writes: (readonly Statement[])[] = []
+    for (const { write, resolve, reject } of waiting) {
       try {
-        const statements: readonly Statement[] = typeof pending.write === 'function' ? pending.write() : pending.write
-        request.push(statements.map(({ query, rows }) => [query.sql, query.parameters, rows]))
-        batch.push(pending)
+        const statements = typeof write === 'function' ? write() : write
+        writes.push(statements)
+        batch.push({ statements: statements.length, resolve, reject })
       } catch (error) {
-        pending.reject(error as Error)
+        reject(error as Error)
       }
     }
     waiting = []
     if (batch.length > 0) {
       inFlight = batch
-      worker.postMessage(request)
+      worker.postMessage(pack(writes))
       observe?.({ type: 'database_committed', writes: batch.length })
     } else schedule()
   }
