@@ -19,6 +19,7 @@ const REAL = {
   timeoutSignal: AbortSignal.timeout,
   delay: timers.setTimeout,
   randomBytes: crypto.randomBytes,
+  randomInt: crypto.randomInt,
   randomUUID: crypto.randomUUID,
 }
 
@@ -122,6 +123,8 @@ Math.random = () => (world ? world.random.next() : REAL.random())
 AbortSignal.timeout = (ms) => (world ? virtualTimeoutSignal(ms) : REAL.timeoutSignal.call(AbortSignal, ms))
 timers.setTimeout = ((ms, value, options) =>
   world ? virtualDelay(ms, value, options) : REAL.delay(ms, value, options)) as typeof timers.setTimeout
+crypto.randomInt = ((below: number) =>
+  world ? Math.floor(world.random.next() * below) : REAL.randomInt(below)) as typeof crypto.randomInt
 crypto.randomBytes = ((size: number) =>
   world ? seededBytes(world, size) : REAL.randomBytes(size)) as typeof crypto.randomBytes
 crypto.randomUUID = ((options) =>
