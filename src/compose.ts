@@ -143,7 +143,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     metrics.observe(moment)
     logMoment(moment)
     traces?.observe(moment)
-    if (moment.type === 'ended') webhooks?.wake()
+    if (moment.type === 'ended' && moment.webhook) webhooks?.wake()
   }
   const works = config.role === 'api' ? 'none' : mode === 'one-shot' ? 'own' : 'all'
   for (const sentence of warnings(config)) log.warn(sentence)

@@ -80,6 +80,8 @@ export interface RunSpec {
   /** Not fetched yet. When they are, they stand in `inputFiles`, and their addresses nowhere. */
   readonly linkedFiles?: readonly (LinkedFile & Pick<StoredFile, 'blob'>)[]
   readonly onDisconnect: 'continue' | 'cancel'
+  /** Its end is told to a webhook. */
+  readonly webhook?: true
   /** W3C trace context of the request that made it, where that was traced: the run's spans go below it, whoever works on it. */
   readonly traceparent?: string
 }

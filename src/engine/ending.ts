@@ -27,6 +27,6 @@ export async function endOutside(parts: EngineParts, id: string, end: OutsideEnd
   }))
   parts.hub.publish(id, stored)
   const { status, stopReason, error, usage } = end
-  parts.observe({ type: 'ended', interactionId: id, status, stopReason, code: error?.code, usage })
+  parts.observe({ type: 'ended', interactionId: id, status, stopReason, code: error?.code, usage, webhook: true })
   return true
 }

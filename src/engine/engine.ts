@@ -22,6 +22,8 @@ export interface Submitted {
   readonly interactionId: string
   /** True where an earlier request with the same idempotency key made it. */
   readonly joined: boolean
+  /** The log so far, where it can be known without reading it. */
+  readonly begun?: readonly StoredEvent[] | undefined
 }
 
 /** An interaction with the story its events tell. */
@@ -55,13 +57,15 @@ export interface Engine {
   submit(projectId: string, request: RunRequest, options: SubmitOptions): Promise<Submitted>
   /**
    * The events after number `after`, in order, in batches, live until `completed`; then it ends. Reads are bounded: a slow
-   * consumer costs no memory. Ends early, without an error, when `signal` aborts. The interaction must exist.
+   * consumer costs no memory. Ends early, without an error, when `signal` aborts. The interaction must exist. `known`: what
+   * stands there, as `submit` told it just now: it is not read again.
    */
   follow(
     projectId: string,
     interactionId: string,
     after: number,
     signal: AbortSignal,
+    known?: readonly StoredEvent[],
   ): AsyncIterable<readonly StoredEvent[]>
   /** The interaction without its story: cheap, however long its log. Undefined where the project has none by that id. */
   find(projectId: string, interactionId: string): Promise<Interaction | undefined>

@@ -30,11 +30,12 @@ export async function* followLog(
   interactionId: string,
   after: number,
   signal: AbortSignal,
+  known: readonly StoredEvent[] = [],
 ): AsyncGenerator<readonly StoredEvent[]> {
   let last = after
-  let behind = true
+  let behind = known.length === 0
   let pageRows = FIRST_PAGE
-  let held: StoredEvent[] = []
+  let held = [...known]
   let heldBytes = 0
   let wake: (() => void) | undefined
 

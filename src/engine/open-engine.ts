@@ -119,8 +119,8 @@ export function openEngine({
       if (closing) throw new ErrandError('unavailable', 'The server is shutting down. Try again in a few seconds.')
       return submitRun({ ...parts, db: seenBy(projectId) }, worker, projectId, request, options)
     },
-    follow: (projectId, id, after, signal) =>
-      followLog({ db: seenBy(projectId), hub, pollMs: FOLLOW_POLL_MS }, id, after, signal),
+    follow: (projectId, id, after, signal, known) =>
+      followLog({ db: seenBy(projectId), hub, pollMs: FOLLOW_POLL_MS }, id, after, signal, known),
     find: (projectId, id) => findInteraction(seenBy(projectId), id, projectId),
     async get(projectId, id) {
       const seen = seenBy(projectId)

@@ -151,7 +151,7 @@ async function execute(
       }))
     network.close()
     await auditor.settle()
-    if (outcome) await settle(parts, claim, recorder, meter, workspace, outcome)
+    if (outcome) await settle(parts, claim, spec, recorder, meter, workspace, outcome)
   } finally {
     clearTimeout(timer)
     network.close()
@@ -175,7 +175,7 @@ function isGivenUp({ attempts }: Claim): boolean {
 
 async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
   const { db, log } = parts
-  const nothing = { turns: [], restored: NOTHING_RESTORED, outputsTaken: false }
+  const nothing = { turns: [], restored: { ...NOTHING_RESTORED, stage: claim.stage }, outputsTaken: false }
   if (claim.epoch === 1) return nothing
   // Its sandbox may still be there: it is looked for and ended.
   const ended = { ...nothing, restored: { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' } } as const

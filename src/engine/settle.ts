@@ -3,6 +3,7 @@
  * transaction.
  */
 import type { RunEvent } from '../domain/event.ts'
+import type { RunSpec } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
 import { outputFilesStatement } from '../store/events.ts'
@@ -20,6 +21,7 @@ const COLLECT_MS = 120_000
 export async function settle(
   parts: EngineParts,
   claim: Claim,
+  { webhook }: RunSpec,
   recorder: Recorder,
   meter: Meter,
   workspace: Workspace,
@@ -52,7 +54,17 @@ export async function settle(
   await recorder.end({ ...outcome, usage, events: terminalEvents(claim.id, outcome, usage) })
   const { status, stopReason, error } = outcome
   parts.observe({ type: 'settled', run: claim, ms: performance.now() - startedAt })
-  parts.observe({ type: 'ended', interactionId: claim.id, run: claim, status, stopReason, code: error?.code, usage })
+  const code = error?.code
+  parts.observe({
+    type: 'ended',
+    interactionId: claim.id,
+    run: claim,
+    status,
+    stopReason,
+    code,
+    usage,
+    webhook: webhook ?? false,
+  })
 }
 
 const PROBLEMS_TOLD = 20

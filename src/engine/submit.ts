@@ -8,6 +8,7 @@ import type { RunRequest, RunSpec } from '../domain/interaction.ts'
 import { resolve, skillsAskedFor } from '../domain/resolve.ts'
 import type { SkillOffers } from '../skills/port.ts'
 import { agentConfigAt } from '../store/agents.ts'
+import { begunEvent } from '../store/claims.ts'
 import { numberEvents } from '../store/events.ts'
 import { findByIdempotencyKey } from '../store/idempotency.ts'
 import { findInteraction, type InsertOutcome, insertInteraction } from '../store/interactions.ts'
@@ -52,12 +53,19 @@ export async function submitRun(
   const files = await storeInputs(parts, id, request)
   const reservation = worker?.reserve()
   const { traceparent } = options
-  const full: RunSpec = { ...resolution.spec, ...files, mcp, ...(traceparent !== undefined && { traceparent }) }
+  const full: RunSpec = {
+    ...resolution.spec,
+    ...files,
+    mcp,
+    ...(request.webhook && { webhook: true }),
+    ...(traceparent !== undefined && { traceparent }),
+  }
   try {
     const events: RunEvent[] = [
       { type: 'stage', stage: 'queued' },
       ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
     ]
+    const first = numberEvents(events, 0)
     const inserted = await insertInteraction(
       parts.db,
       {
@@ -66,7 +74,7 @@ export async function submitRun(
         keyId: options.keyId,
         spec: full,
         labels: request.labels,
-        events: numberEvents(events, 0),
+        events: first,
         createdAt: parts.now(),
         idempotency: options.idempotency && { ...options.idempotency, notBefore },
         webhook: sealWebhook(parts, id, request.webhook),
@@ -78,8 +86,13 @@ export async function submitRun(
     if (inserted.outcome === 'accepted') {
       parts.onPoint?.('accepted')
       parts.observe({ type: 'accepted', interactionId: id, projectId })
-      if (inserted.claim && reservation) reservation.start(inserted.claim, full)
-      else parts.hub.publish(WORK, [])
+      const { claim } = inserted
+      if (claim && reservation) {
+        reservation.start(claim, full)
+        // Nobody but this run writes on, and it has not begun.
+        return { interactionId: id, joined: false, begun: [...first, begunEvent(claim)] }
+      }
+      parts.hub.publish(WORK, [])
       return { interactionId: id, joined: false }
     }
     await parts.blobs.removeAll(id).catch(() => {})

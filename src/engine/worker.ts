@@ -12,6 +12,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RunSpec } from '../domain/interaction.ts'
 import {
+  anyWaits,
   type Claim,
   type Claimant,
   claimOldest,
@@ -67,6 +68,8 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   let closing = false
   let claiming = false
   let wokenMeanwhile = false
+  /** Something was heard of, or seen, that waits, and since then it was not found that nothing does. */
+  let someWaits = true
   let looking = false
   let hintedMeanwhile = false
   let renewing = false
@@ -111,7 +114,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
         unsubscribe()
         if (runs.get(claim.id)?.run === run) runs.delete(claim.id)
         slot.giveUp()
-        wake()
+        if (someWaits) wake()
       })
   }
 
@@ -146,6 +149,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
 
   function wake(): void {
     if (!claims || closing) return
+    someWaits = true
     if (claiming) wokenMeanwhile = true
     else void claimWaiting()
   }
@@ -163,6 +167,8 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       const interaction = claim && (await patiently(leaseMs / 2, () => findInteraction(parts.db, claim.id)))
       if (claim && interaction) start(claim, interaction.spec, slot)
       else slot.giveUp()
+      // What finds no room in its project waits for a run of that to end.
+      if (!claim) someWaits = await anyWaits(parts.db)
       return claim !== undefined
     } catch (error) {
       slot.giveUp()

@@ -2,6 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ErrandError } from '../domain/errors.ts'
+import type { StoredEvent } from '../domain/event.ts'
 import type { InteractionView } from '../engine/engine.ts'
 import type { Edge } from './edge.ts'
 import type { Preferences } from './preferences.ts'
@@ -43,14 +44,18 @@ export async function answerAtEnd(
   edge: Edge,
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: Asked & { readonly waitS: number | undefined; readonly cancelOnLeave: boolean },
+  asked: Asked & {
+    readonly waitS: number | undefined
+    readonly known?: readonly StoredEvent[] | undefined
+    readonly cancelOnLeave: boolean
+  },
 ): Promise<Body | FastifyReply> {
-  const { interactionId, waitS } = asked
+  const { interactionId, waitS, known } = asked
   const left = leaving(reply)
   const patience = waitS === undefined ? [] : [AbortSignal.timeout(waitS * 1000)]
   const signal = AbortSignal.any([left.signal, edge.closing, ...patience])
   try {
-    for await (const _batch of edge.engine.follow(request.caller.projectId, interactionId, 0, signal)) {
+    for await (const _batch of edge.engine.follow(request.caller.projectId, interactionId, 0, signal, known)) {
       // The end is what is waited for; what came before it is read with it, below.
     }
   } finally {
@@ -74,9 +79,13 @@ export async function streamRun(
   edge: Edge,
   request: FastifyRequest,
   reply: FastifyReply,
-  asked: Asked & { readonly after: number; readonly cancelOnLeave: boolean },
+  asked: Asked & {
+    readonly after: number
+    readonly known?: readonly StoredEvent[] | undefined
+    readonly cancelOnLeave: boolean
+  },
 ): Promise<FastifyReply> {
-  const { interactionId, after, form } = asked
+  const { interactionId, after, known, form } = asked
   applied(reply, asked)
   const headers = reply.getHeaders() as OutgoingHttpHeaders
   reply.hijack()
@@ -88,7 +97,7 @@ export async function streamRun(
     const whole = await sendEvents({
       response: reply.raw,
       headers,
-      follow: (signal) => edge.engine.follow(request.caller.projectId, interactionId, after, signal),
+      follow: (signal) => edge.engine.follow(request.caller.projectId, interactionId, after, signal, known),
       encode: (event) => request.codec.encodeEvent(event, form),
       closing: edge.closing,
       observe: edge.observe,

@@ -90,7 +90,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   const key = idempotencyKey(request.headers['idempotency-key'])
   const { run, stream, background } = codec.decodeNewInteraction(request.body)
   checkModel(edge.catalogue, run.settings.model)
-  const { interactionId, joined } = await edge.engine.submit(caller.projectId, run, {
+  const { interactionId, joined, begun } = await edge.engine.submit(caller.projectId, run, {
     idempotency: key === undefined ? undefined : { key, fingerprint: fingerprint(request.body) },
     strict: preferences.strict,
     keyId: caller.keyId,
@@ -103,9 +103,11 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
 
   const form = formOf(query.view, preferences)
   const asked = { interactionId, form, preferences, cancelOnLeave: run.onDisconnect === 'cancel' }
-  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0 })
+  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0, known: begun })
   const waitS = background ? 0 : preferences.waitS
-  return waitS === 0 ? answerNow(edge, request, reply, asked) : answerAtEnd(edge, request, reply, { ...asked, waitS })
+  return waitS === 0
+    ? answerNow(edge, request, reply, asked)
+    : answerAtEnd(edge, request, reply, { ...asked, waitS, known: begun })
 }
 
 function readingRoutes(app: FastifyInstance, edge: Edge): void {

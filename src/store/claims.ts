@@ -3,13 +3,13 @@
  * Who claims one may write its log until its lease, on the database's clock, runs out.
  */
 import { sql } from 'kysely'
-import type { Stage } from '../domain/event.ts'
+import { encodeEvent, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
 import { databaseNow, fromNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
 import { patiently } from './patience.ts'
-import type { Database, Query, Statement } from './port.ts'
+import type { Database, Statement } from './port.ts'
 
 /** A run that waits for a person keeps its lease, and no place among those of its project that may run at once. */
 const PARKED = sql.lit('requires_action' satisfies Stage)
@@ -26,6 +26,8 @@ export interface Claim {
   readonly projectId: string
   readonly epoch: number
   readonly lastSeq: number
+  /** What its log said last of where it is. */
+  readonly stage: Stage
   readonly attempts: number
   /** When it was accepted, when a worker first took it, and now, by the database's clock: milliseconds since 1970. */
   readonly createdAt: number
@@ -55,7 +57,12 @@ interface ClaimArguments {
  * Claims one interaction of a project that has room, among the candidates. `SKIP LOCKED`: one that is being ended, or
  * written to by a worker that lost it, holds up nobody.
  */
-function claimAmong(db: Database, args: ClaimArguments, narrow: (candidates: Candidates) => Candidates) {
+function claimAmong(
+  db: Database,
+  args: ClaimArguments,
+  narrow: (candidates: Candidates) => Candidates,
+  told: { readonly stage: Stage; readonly events: number } | undefined,
+) {
   const now = databaseNow(db.dialect)
   const running = db.query
     .selectFrom('interactions as r')
@@ -73,9 +80,10 @@ function claimAmong(db: Database, args: ClaimArguments, narrow: (candidates: Can
       lease_owner: args.owner,
       lease_until: sql<number>`${now} + ${args.leaseMs}`,
       started_at: eb.fn.coalesce('started_at', now),
+      ...(told && { stage: sql.lit(told.stage), last_seq: eb('last_seq', '+', sql.lit(told.events)) }),
     }))
     .where('id', '=', db.dialect === 'postgres' ? candidate.forUpdate().skipLocked() : candidate)
-    .returning(['id', 'project_id', 'epoch', 'last_seq', 'attempts', 'started_at', 'created_at'])
+    .returning(['id', 'project_id', 'epoch', 'last_seq', 'stage', 'attempts', 'started_at', 'created_at'])
     .returning(now.as('claimed_at'))
 }
 
@@ -89,30 +97,64 @@ function candidates(db: Database) {
 }
 type Candidates = ReturnType<typeof candidates>
 
+const BEGUN = { type: 'stage', stage: 'working' } as const satisfies RunEvent
+
 const claimNew = fixedQuery((db, args: ClaimArguments & { id: string }) =>
-  claimAmong(db, args, (candidate) =>
-    candidate
-      .where('q.id', '=', args.id)
-      // It does not go before those that wait.
-      .where((eb) =>
-        eb.not(
-          eb.exists(
-            eb
-              .selectFrom('interactions as w')
-              .select('w.id')
-              .where('w.project_id', '=', args.projectId)
-              .where('w.status', '=', sql.lit('running'))
-              .where('w.lease_until', '<=', databaseNow(db.dialect))
-              .where('w.id', '<', args.id),
+  claimAmong(
+    db,
+    args,
+    (candidate) =>
+      candidate
+        .where('q.id', '=', args.id)
+        // It does not go before those that wait.
+        .where((eb) =>
+          eb.not(
+            eb.exists(
+              eb
+                .selectFrom('interactions as w')
+                .select('w.id')
+                .where('w.project_id', '=', args.projectId)
+                .where('w.status', '=', sql.lit('running'))
+                .where('w.lease_until', '<=', databaseNow(db.dialect))
+                .where('w.id', '<', args.id),
+            ),
           ),
         ),
-      ),
+    { stage: BEGUN.stage, events: 1 },
   ),
 )
 
-/** Claims the interaction that the same write inserts, where its project has room and nothing older waits. */
-export function claimNewQuery(db: Database, claimant: Claimant, projectId: string, id: string): Query {
-  return claimNew(db, { ...claimArguments(claimant, projectId), id })
+/** Where the claim before it took the interaction: the event that says so. */
+const tellBegun = fixedQuery((db, { id }: { id: string }) =>
+  db.query
+    .insertInto('events')
+    .columns(['interaction_id', 'seq', 'type', 'data', 'at'])
+    .expression((eb) =>
+      eb
+        .selectFrom('interactions')
+        .select([
+          'id',
+          'last_seq',
+          sql.lit(BEGUN.type).as('type'),
+          sql.lit(encodeEvent(BEGUN)).as('data'),
+          databaseNow(db.dialect).as('at'),
+        ])
+        .where('id', '=', id)
+        .where('epoch', '=', sql.lit(1)),
+    ),
+)
+
+/**
+ * Claims the interaction that the same write inserts, where its project has room and nothing older waits, and tells in its
+ * log that it is worked on: a commit less for each run than a worker's own word for it.
+ */
+export function claimNewStatements(db: Database, claimant: Claimant, projectId: string, id: string): Statement[] {
+  return [{ query: claimNew(db, { ...claimArguments(claimant, projectId), id }) }, { query: tellBegun(db, { id }) }]
+}
+
+/** The event that a claim of `claimNewStatements` told. */
+export function begunEvent({ lastSeq: seq }: Claim): StoredEvent {
+  return { seq, type: BEGUN.type, data: encodeEvent(BEGUN) }
 }
 
 /** Which of those that wait a claimant takes. */
@@ -123,12 +165,16 @@ interface Choice {
 }
 
 const claimFirst = fixedQuery((db, args: ClaimArguments & Choice) =>
-  claimAmong(db, args, (candidate) =>
-    candidate
-      .where('q.id', 'not in', textsOf(db.dialect, args.except))
-      .where('q.attempts', '<', args.below)
-      .orderBy('q.id')
-      .limit(1),
+  claimAmong(
+    db,
+    args,
+    (candidate) =>
+      candidate
+        .where('q.id', 'not in', textsOf(db.dialect, args.except))
+        .where('q.attempts', '<', args.below)
+        .orderBy('q.id')
+        .limit(1),
+    undefined,
   ),
 )
 
@@ -143,7 +189,7 @@ export async function findClaim(
 ): Promise<{ readonly claim: Claim; readonly owner: string | null } | undefined> {
   const row = await db.query
     .selectFrom('interactions')
-    .select(['id', 'project_id', 'epoch', 'last_seq', 'attempts', 'started_at', 'created_at', 'lease_owner'])
+    .select(['id', 'project_id', 'epoch', 'last_seq', 'stage', 'attempts', 'started_at', 'created_at', 'lease_owner'])
     .select(databaseNow(db.dialect).as('claimed_at'))
     .where('id', '=', id)
     .executeTakeFirst()
@@ -156,6 +202,7 @@ export function toClaim(row: Readonly<Record<string, unknown>>): Claim {
     projectId: String(row.project_id),
     epoch: Number(row.epoch),
     lastSeq: Number(row.last_seq),
+    stage: row.stage as Stage,
     attempts: Number(row.attempts),
     startedAt: Number(row.started_at),
     createdAt: Number(row.created_at),
@@ -205,6 +252,13 @@ const projectWithWork = fixedQuery((db, { most, except, below }: Choice & { most
 async function findProjectWithWork(db: Database, claimant: Claimant): Promise<string | undefined> {
   const query = projectWithWork(db, { most: claimant.runningPerProject, ...choiceOf(claimant) })
   return (await db.query.executeQuery(query)).rows[0]?.project_id
+}
+
+const firstWaiting = fixedQuery((db, _: object) => candidates(db).limit(sql.lit(1)))
+
+/** Whether anything waits, whether its project has room or not. */
+export async function anyWaits(db: Database): Promise<boolean> {
+  return (await db.query.executeQuery(firstWaiting(db, {}))).rows.length > 0
 }
 
 /**

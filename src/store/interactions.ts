@@ -4,7 +4,7 @@ import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
 import { firstIdAt } from '../domain/ids.ts'
 import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
-import { type Claim, type Claimant, claimNewQuery, findClaim, toClaim } from './claims.ts'
+import { type Claim, type Claimant, claimNewStatements, findClaim, toClaim } from './claims.ts'
 import { databaseNow, fromNow } from './clock.ts'
 import { insertFirstEvents } from './events.ts'
 import { fixedQuery } from './fixed-query.ts'
@@ -78,7 +78,7 @@ export async function insertInteraction(
   const rowAt = statements.length
   statements.push({ query: insertRow(db, interaction), rows: 1 }, ...insertDetails(db, interaction))
   const claimAt = statements.length
-  if (claimant) statements.push({ query: claimNewQuery(db, claimant, interaction.projectId, interaction.id) })
+  if (claimant) statements.push(...claimNewStatements(db, claimant, interaction.projectId, interaction.id))
   let result: WriteResult
   try {
     result = await db.write(statements)
@@ -86,8 +86,8 @@ export async function insertInteraction(
     // The answer to the commit may have got lost.
     const stored = await patiently(LOOK_UP_MS, () => findClaim(db, interaction.id))
     if (!stored) throw error
-    // Where the log has grown, the claim is another one's, though it is the same worker's: it found what waited.
-    const isOurs = stored.owner === claimant?.owner && stored.claim.lastSeq === interaction.events.length
+    // Where the log has grown otherwise, the claim is another one's, though it is the same worker's: it found what waited.
+    const isOurs = stored.owner === claimant?.owner && stored.claim.lastSeq === interaction.events.length + 1
     return { outcome: 'accepted', claim: isOurs ? stored.claim : undefined }
   }
   if (!result.ok) {

@@ -90,6 +90,8 @@ export type Moment =
       readonly code?: ErrorCode
       readonly stopReason?: StopReason
       readonly usage: Usage
+      /** Whether a webhook may be due. */
+      readonly webhook: boolean
     }
   /** A worker has it no more. `lost`: to another one. `broken`: by a bug. */
   | { readonly type: 'left'; readonly run: RunName; readonly cause: LeavingCause; readonly ms: number }

@@ -1,11 +1,30 @@
 /** The queue in the database: each interaction claimed once, a project's limit held, leases by its clock, on every backend. */
 import { expect, it } from 'vitest'
-import { type Claim, claimOldest, readQueue, releaseClaim, renewLeases } from '../../src/store/claims.ts'
-import { endFromOutside } from '../../src/store/events.ts'
+import {
+  anyWaits,
+  begunEvent,
+  type Claim,
+  claimOldest,
+  readQueue,
+  releaseClaim,
+  renewLeases,
+} from '../../src/store/claims.ts'
+import { endFromOutside, readEvents } from '../../src/store/events.ts'
 import { insertInteraction } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
 import { onEveryBackend } from './backends.ts'
-import { append, claimant, ending, insert, insertClaimed, newInteraction, PROJECT, said, times } from './rows.ts'
+import {
+  append,
+  claimant,
+  ending,
+  insert,
+  insertClaimed,
+  newInteraction,
+  PROJECT,
+  said,
+  times,
+  typesOf,
+} from './rows.ts'
 
 onEveryBackend(({ open, openAt, createPlace }) => {
   it('the oldest that waits is claimed, with what its worker must know', async () => {
@@ -19,6 +38,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(claim.claimedAt).toBeGreaterThanOrEqual(claim.startedAt)
     expect(await claimOldest(db, claimant)).toMatchObject({ id: second })
     expect(await claimOldest(db, claimant)).toBeUndefined()
+    expect(await anyWaits(db)).toBe(false)
     expect(await append(db, claim, said('mine'))).toMatchObject({ ok: true })
   })
 
@@ -61,11 +81,16 @@ onEveryBackend(({ open, openAt, createPlace }) => {
       const inserted = await insertInteraction(db, newInteraction({ projectId }), one)
       return inserted.outcome === 'accepted' ? inserted.claim : undefined
     }
-    expect(await claimOf('prj_a')).toMatchObject({ epoch: 1, lastSeq: 1, attempts: 1 })
+    const claimed = await claimOf('prj_a')
+    expect(claimed).toMatchObject({ epoch: 1, lastSeq: 2, stage: 'working', attempts: 1 })
+    const told = [{ seq: 1, type: 'stage', data: '{"stage":"queued"}' }, begunEvent(claimed!)]
+    expect(await readEvents(db, claimed!.id, 0, 10)).toEqual(told)
     expect(await claimOf('prj_a')).toBeUndefined()
     const waiting = await insert(db, { projectId: 'prj_b' })
     expect(await claimOf('prj_b')).toBeUndefined()
-    expect(await claimOldest(db, one)).toMatchObject({ id: waiting })
+    expect(await typesOf(db, waiting)).toEqual(['1 stage'])
+    expect(await anyWaits(db)).toBe(true)
+    expect(await claimOldest(db, one)).toMatchObject({ id: waiting, stage: 'queued', lastSeq: 1 })
     expect(await claimOldest(db, one)).toBeUndefined()
   })
 

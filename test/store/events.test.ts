@@ -36,10 +36,10 @@ onEveryBackend(({ open }) => {
   ])('a writer with %s writes nothing', async (_, wrong) => {
     const db = await open()
     const fence = await insertClaimed(db)
-    const attempt = await append(db, { ...fence, ...wrong }, said('never'))
+    const attempt = await append(db, { ...fence, ...wrong }, said('never'), 'settling')
     expect(attempt).toEqual({ ok: false, failedAt: 0, reason: 'rows' })
     expect(await typesOf(db, fence.id)).toEqual(['1 stage'])
-    expect(await findInteraction(db, fence.id)).toMatchObject({ lastSeq: 1, stage: 'queued' })
+    expect(await findInteraction(db, fence.id)).toMatchObject({ lastSeq: 1, stage: 'working' })
   })
 
   it('of many writers with one fence one writes', async () => {

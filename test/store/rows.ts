@@ -75,9 +75,9 @@ export async function backdate(db: Database, id: string, createdAt: number): Pro
   await db.write([{ query: query.compile(), rows: 1 }])
 }
 
-/** Inserted and claimed in one, with what its writer must hold. */
+/** Inserted and claimed in one, with what its writer must hold. Its one event is the claim's own. */
 export async function insertClaimed(db: Database, changes: Partial<NewInteraction> = {}): Promise<Fence> {
-  const interaction = newInteraction(changes)
+  const interaction = newInteraction({ events: [], ...changes })
   const inserted = await insertInteraction(db, interaction, claimant)
   if (inserted.outcome !== 'accepted' || !inserted.claim) throw new Error(inserted.outcome)
   return inserted.claim
