@@ -125,7 +125,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     fileRoutes(app, edge)
     serverRoutes(app, edge)
     healthRoutes(app, edge)
-    docsRoutes(app, edge, publicUrl)
+    docsRoutes(app)
     consoleRoutes(app)
     sessionRoutes(app, desk)
     accountRoutes(app, desk)

@@ -1,20 +1,31 @@
-/** The OpenAPI document at /openapi.json, and the same for people at /docs. Both need no key and hold no secret. */
+/**
+ * The documentation: what `site/` was built into, served as it is, and the OpenAPI document at /openapi.json. None of it needs
+ * a key or holds a secret.
+ */
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { renderDocs } from './docs-page.ts'
-import { STYLE } from './docs-style.ts'
-import type { Edge } from './edge.ts'
-import type { JsonObject } from './openapi.ts'
+import { ErrandError } from '../domain/errors.ts'
+import { readBuilt, sendFile } from './built.ts'
 import { open } from './route-docs.ts'
 
-/** Nothing is loaded from elsewhere, and no script runs. */
-const POLICY =
-  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-const CACHE = { 'Cache-Control': 'public, max-age=300' }
+const BUILT = join(import.meta.dirname, '../../site/dist')
 
-/** `publicUrl` as configured; without it, the address that the server listens on stands in the examples. */
-export function docsRoutes(app: FastifyInstance, { limits }: Edge, publicUrl: string | undefined): void {
-  const text = z.string()
+/** Its own scripts and styles, nothing from elsewhere; no text ever becomes HTML or code. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+export function docsRoutes(app: FastifyInstance): void {
+  const files = readBuilt(BUILT)
 
   app.get(
     '/openapi.json',
@@ -28,7 +39,7 @@ export function docsRoutes(app: FastifyInstance, { limits }: Edge, publicUrl: st
         answer: z.looseObject({ openapi: z.string() }),
       }),
     },
-    async (_request, reply) => reply.headers(CACHE).send(app.swagger()),
+    async (_request, reply) => reply.header('Cache-Control', 'public, max-age=300').send(app.swagger()),
   )
 
   app.get(
@@ -38,22 +49,24 @@ export function docsRoutes(app: FastifyInstance, { limits }: Edge, publicUrl: st
       schema: open({
         id: 'docs',
         tag: 'Server',
-        summary: 'This reference',
-        description: 'The API reference for people.',
-        other: ['text/html', text],
+        summary: 'The documentation',
+        description: 'Leads to `/docs/`, the first page; the others are below it.',
+        other: ['text/html', z.string()],
       }),
     },
-    async (_request, reply) => {
-      const base = publicUrl ?? (app.server.listening ? app.listeningOrigin : 'http://127.0.0.1:8080')
-      const page = renderDocs(app.swagger() as unknown as JsonObject, limits, base)
-      return reply
-        .headers({ ...CACHE, 'Content-Security-Policy': POLICY })
-        .type('text/html; charset=utf-8')
-        .send(page)
-    },
+    async (_request, reply) => reply.redirect('/docs/', 302),
   )
 
-  app.get('/docs/style.css', { config: { open: true }, schema: { hide: true } }, async (_request, reply) =>
-    reply.headers(CACHE).type('text/css; charset=utf-8').send(STYLE),
+  app.get<{ Params: { '*': string } }>(
+    '/docs/*',
+    { config: { open: true }, schema: { hide: true } },
+    async (request, reply) => {
+      const name = request.params['*'] || 'index.html'
+      const found = [name, `${name}.html`].find((each) => files.has(each))
+      const page = files.get(found ?? '404.html')
+      if (!page) throw new ErrandError('unavailable', 'The documentation is not built: run script/setup.')
+      reply.header('Content-Security-Policy', POLICY).header('Referrer-Policy', 'no-referrer')
+      return sendFile(request, found === undefined ? reply.code(404) : reply, found ?? '404.html', page)
+    },
   )
 }

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { ERRORS, type ErrorCode } from '../domain/errors.ts'
 
 /** When a caller meets each error, for the API reference. */
-export const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
+const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.',
   unsupported_api_revision:
     '`Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.',

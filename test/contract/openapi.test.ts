@@ -292,7 +292,7 @@ describe('a documented answer schema', () => {
 
 describe('/docs', () => {
   it('is a page without a key that names every endpoint', async () => {
-    const response = await fetch(`${server.url}/docs`)
+    const response = await fetch(`${server.url}/docs/reference.html`)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toMatch(/^text\/html/)
     const text = unescaped((await response.text()).replaceAll(/<[^>]*>/g, ' ')).replaceAll(/\s+/g, ' ')

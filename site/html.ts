@@ -4,6 +4,11 @@ export interface Html {
   readonly html: string
 }
 
+/** HTML that is HTML already. */
+export function raw(text: string): Html {
+  return { html: text }
+}
+
 type Piece = Html | string | number | undefined | readonly Piece[]
 
 export function html(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Html {

@@ -1,50 +1,72 @@
-/** The API reference as one page: made from the OpenAPI document alone, with no script and nothing from elsewhere. */
-import { ERRORS } from '../domain/errors.ts'
-import type { Limits, Range } from '../domain/limits.ts'
-import { EVENTS, EVENTS_TEXT, INTRODUCTION } from './api-texts.ts'
-import { fieldRows, parameterRows, schemaName, table, typeOf } from './docs-fields.ts'
-import { type Html, html, inline, prose } from './docs-html.ts'
-import type { Json, JsonObject } from './openapi.ts'
-import { ERROR_MEANINGS } from './route-docs.ts'
+/** The API reference, from the OpenAPI document: operations with their examples, events, limits, versioning, objects. */
+import type { Limits, Range } from '../src/domain/limits.ts'
+import { EVENTS, EVENTS_TEXT, INTRODUCTION } from '../src/http/api-texts.ts'
+import type { JsonObject } from '../src/http/openapi.ts'
+import { BEGINNINGS, curl, EXAMPLES, type Operation } from './examples.ts'
+import { fieldRows, parameterRows, schemaName, table, typeOf } from './fields.ts'
+import { type Html, html, inline, prose } from './html.ts'
+import { codeBlock, type Heading, type Page, type Passage } from './markdown.ts'
 
-export interface Operation {
-  readonly method: string
-  readonly path: string
-  readonly doc: JsonObject
-}
-
-export function renderDocs(document: JsonObject, limits: Limits, baseUrl: string): string {
+export function renderReference(document: JsonObject, limits: Limits): Page {
   const tags = (document.tags as { name: string; description: string }[]).map((tag) => ({
     ...tag,
     operations: operationsOf(document, tag.name),
   }))
   const schemas = (document.components as JsonObject).schemas as Record<string, JsonObject>
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Errand API reference</title>
-<link rel="stylesheet" href="/docs/style.css">
-<link rel="icon" href="data:,">
-</head>
-<body>
-<nav aria-label="Contents">${contents(tags)}</nav>
-<main>
-${introduction(baseUrl)}
-${tags.map((tag) => html`<h2 id="${anchor(tag.name)}">${tag.name}</h2>${tag.operations.map((op) => section(op, schemas))}`)}
+  const body = html`<h1 id="api-reference">API reference</h1>
+${prose(INTRODUCTION)}
+<p>As a document for machines: <a href="openapi.json">openapi.json</a>, at <code>/openapi.json</code> of any server (OpenAPI ${String(document.openapi)}). What the errors
+mean is told in <a href="errors.html">Errors</a>.</p>
+<p>Examples in TypeScript and Python use the <a href="typescript.html">clients</a>, and begin with</p>
+<div class="tabs">${Object.entries(BEGINNINGS).map(([language, text]) => codeBlock(text, language))}</div>
+${tags.map(
+  (tag) =>
+    html`<h2 id="${anchor(tag.name)}">${tag.name}</h2><p>${tag.description}</p>${tag.operations.map((op) => section(op, schemas))}`,
+)}
 ${events()}
-${errors()}
 ${limitsSection(limits)}
 ${versioning(String((document.info as JsonObject).version))}
 <h2 id="objects">Objects</h2>
-${Object.entries(schemas).map(([name, schema]) => object(name, schema))}
-<footer>Errand · <a href="/openapi.json">openapi.json</a> · OpenAPI ${String(document.openapi)}</footer>
-</main>
-</body>
-</html>`
-  return page.html
+${Object.entries(schemas).map(([name, schema]) => object(name, schema))}`
+  return { title: 'API reference', headings: headingsOf(tags), passages: passagesOf(tags, schemas), body }
+}
+
+type Tags = readonly { readonly name: string; readonly operations: readonly Operation[] }[]
+
+const REST = ['Events', 'Limits', 'Versioning', 'Objects']
+
+function headingsOf(tags: Tags): Heading[] {
+  return [
+    ...tags.flatMap(({ name, operations }) => [
+      { depth: 2, text: name, id: anchor(name) },
+      ...operations
+        .filter(({ doc }) => !String(doc.operationId).endsWith('BySlash'))
+        .map(({ doc }) => ({ depth: 3, text: String(doc.summary), id: String(doc.operationId) })),
+    ]),
+    ...REST.map((text) => ({ depth: 2, text, id: anchor(text) })),
+  ]
+}
+
+function passagesOf(tags: Tags, schemas: Record<string, JsonObject>): Passage[] {
+  const words = (node: unknown): string =>
+    [...JSON.stringify(node).matchAll(/"(?:description|summary)":"((?:[^"\\]|\\.)*)"/g)]
+      .map((match) => match[1])
+      .join(' ')
+  return [
+    ...tags.flatMap(({ operations }) =>
+      operations.map(({ method, path, doc }) => ({
+        heading: String(doc.summary),
+        id: String(doc.operationId),
+        text: `${method} ${path}\n${doc.description}\n${(doc.parameters as JsonObject[] | undefined)?.map(({ name }) => name).join(' ') ?? ''}`,
+      })),
+    ),
+    { heading: 'Events', id: 'events', text: EVENTS.map(({ name, when }) => `${name} ${when}`).join('\n') },
+    ...Object.entries(schemas).map(([name, schema]) => ({
+      heading: name,
+      id: name,
+      text: `${Object.keys((schema.properties ?? {}) as object).join(' ')}\n${words(schema)}`,
+    })),
+  ]
 }
 
 function operationsOf(document: JsonObject, tag: string): Operation[] {
@@ -55,45 +77,17 @@ function operationsOf(document: JsonObject, tag: string): Operation[] {
   )
 }
 
-function contents(tags: readonly { name: string; operations: readonly Operation[] }[]): Html {
-  return html`<a class="brand" href="#top">Errand <span>API</span></a>
-<ul>
-<li><a href="#start">Quick start</a></li>
-${tags.map(
-  (tag) =>
-    html`<li><a href="#${anchor(tag.name)}">${tag.name}</a><ul>${tag.operations.map(
-      ({ method, doc }) =>
-        html`<li><a href="#${String(doc.operationId)}"><b class="${method}">${method}</b>${String(doc.summary)}</a></li>`,
-    )}</ul></li>`,
-)}
-<li><a href="#events">Events</a></li>
-<li><a href="#errors">Errors</a></li>
-<li><a href="#limits">Limits</a></li>
-<li><a href="#versioning">Versioning</a></li>
-<li><a href="#objects">Objects</a></li>
-</ul>`
-}
-
-function introduction(baseUrl: string): Html {
-  return html`<header id="top"><h1>API reference</h1>${prose(INTRODUCTION)}</header>
-<h2 id="start">Quick start</h2>
-<pre><code>export ERRAND_URL=${baseUrl}
-export ERRAND_API_KEY=…   <i># errand keys create --name me</i>
-
-curl -N "$ERRAND_URL/v1beta/interactions:stream" \\
-  -H "x-svc-api-key: $ERRAND_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"instruction": "What is 17 * 23? Use Python.", "tools": ["code_execution"]}'</code></pre>`
-}
-
-function section({ method, path, doc }: Operation, schemas: Record<string, JsonObject>): Html {
+function section(operation: Operation, schemas: Record<string, JsonObject>): Html {
+  const { method, path, doc } = operation
+  const id = String(doc.operationId)
   const parameters = (doc.parameters ?? []) as JsonObject[]
   const [body] = contentOf(doc.requestBody as JsonObject | undefined)
   const bodyName = body && schemaName(String(body.schema.$ref))
   const responses = doc.responses as Record<string, JsonObject>
-  return html`<section id="${String(doc.operationId)}">
-<h3>${String(doc.summary)}</h3>
-<p class="route"><b class="${method}">${method}</b><code>${path}</code></p>
+  return html`<section class="operation" id="${id}">
+<div>
+<h3>${String(doc.summary)} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h3>
+<p class="route"><b class="${method}">${method}</b> <code>${path}</code></p>
 ${prose(String(doc.description))}
 ${table('Path', parameterRows(parameters, 'path'))}
 ${table('Query', parameterRows(parameters, 'query'))}
@@ -113,19 +107,29 @@ ${bodyName === undefined ? '' : table('Body', fieldRows(schemas[bodyName] ?? {})
       ([status, { description }]) =>
         html`<div><dt><code>${status}</code></dt><dd>${inline(String(description))}</dd></div>`,
     )}</dl></details>
-<pre><code>${curl(method, path, doc, body?.example)}</code></pre>
+</div>
+${examples(operation)}
 </section>`
+}
+
+/** None for what the console alone calls, signed in by its cookie. */
+function examples(operation: Operation): Html {
+  const { doc } = operation
+  if ((doc.tags as string[]).includes('Console')) return html``
+  const example = EXAMPLES.find(({ id }) => id === doc.operationId)
+  return html`<div class="tabs">${codeBlock(curl(operation), 'sh')}${
+    example ? [codeBlock(example.ts, 'ts'), codeBlock(example.python, 'python')] : ''
+  }</div>`
 }
 
 interface Content {
   readonly type: string
   readonly schema: JsonObject
-  readonly example: Json | undefined
 }
 
 function contentOf(holder: JsonObject | undefined): Content[] {
-  const content = (holder?.content ?? {}) as Record<string, { schema: JsonObject; example?: Json }>
-  return Object.entries(content).map(([type, { schema, example }]) => ({ type, schema, example }))
+  const content = (holder?.content ?? {}) as Record<string, { schema: JsonObject }>
+  return Object.entries(content).map(([type, { schema }]) => ({ type, schema }))
 }
 
 function answerType(schema: JsonObject): Html {
@@ -135,26 +139,16 @@ function answerType(schema: JsonObject): Html {
   return typeOf(schema)
 }
 
-/** A call that works when the ids in it are replaced. */
-function curl(method: string, path: string, doc: JsonObject, example: Json | undefined): string {
-  const keyed = (doc.security as unknown[]).length > 0
-  const file = path.includes('{name}')
-  const url = file ? '"$FILE_URL"' : `"$ERRAND_URL${path.replace('{id}', '$ID').replace('{version}', '1')}"`
-  const lines = [`curl${doc.operationId && String(doc.operationId).includes('tream') ? ' -N' : ''} ${url}`]
-  if (file) lines[0] += ' -OJ'
-  if (method !== 'GET' && !(method === 'POST' && example)) lines[0] += ` -X ${method}`
-  if (keyed) lines.push('-H "x-svc-api-key: $ERRAND_API_KEY"', '-H "Api-Revision: 2026-05-20"')
-  if (example) lines.push('-H "Content-Type: application/json"', `-d '${JSON.stringify(example, null, 2)}'`)
-  return lines.join(' \\\n  ')
-}
-
 function events(): Html {
   return html`<h2 id="events">Events</h2>${prose(EVENTS_TEXT)}
 <dl class="fields">${EVENTS.map(
     (event) =>
       html`<div><dt><code>${event.name}</code><span><code>${event.data}</code></span></dt><dd>${inline(event.when)}</dd></div>`,
   )}</dl>
-<pre><code>id: 3
+${codeBlock(STREAM, 'http')}`
+}
+
+const STREAM = `id: 3
 event: tool_call
 data: {"step":1,"name":"code_execution","args":{"code":"print(17 * 23)"}}
 
@@ -168,31 +162,7 @@ data: {"text":"17 × 23 is 391."}
 
 id: 6
 event: completed
-data: {"interactionId":"int_0Wb1xYz3kJ9mQ2pR5sT7uV","status":"completed","usage":{"input_tokens":412, …}}</code></pre>`
-}
-
-function errors(): Html {
-  const codes = Object.entries(ERRORS) as [keyof typeof ERRORS, { status: number; retryable: boolean }][]
-  return html`<h2 id="errors">Errors</h2>
-${prose(
-  'Every error has one body, and every answer an `X-Request-Id`. Checks go in this order: key, switch, rate, revision, address, media type, size, JSON, fields, and last whether the agent exists. `Retry-After` comes with 429, 500 and 503.',
-)}
-<pre><code>{
-  "error": {
-    "code": "invalid_request",
-    "message": "\`policy.maxTurnDuration\` must be from 1 to 28,800 seconds.",
-    "status": 400,
-    "param": "policy.maxTurnDuration",
-    "details": [{"param": "policy.maxTurnDuration", "message": "…"}],
-    "retryable": false
-  },
-  "requestId": "req_0Wb1xYz3kJ9mQ2pR5sT7uV"
-}</code></pre>
-<dl class="fields">${codes.map(
-    ([code, { status, retryable }]) =>
-      html`<div><dt><code>${code}</code><span>${status}${retryable ? ', retryable' : ''}</span></dt><dd>${inline(ERROR_MEANINGS[code])}</dd></div>`,
-  )}</dl>`
-}
+data: {"interactionId":"int_0Wb1xYz3kJ9mQ2pR5sT7uV","status":"completed","usage":{"input_tokens":412, …}}`
 
 function limitsSection(limits: Limits): Html {
   const n = (value: number) => value.toLocaleString('en')
@@ -222,9 +192,9 @@ function limitsSection(limits: Limits): Html {
   ]
   return html`<h2 id="limits">Limits</h2>
 ${prose(
-  'As this server’s operator has set them. A call over the rate is 429 and not counted: waiting `Retry-After` seconds is enough. A POST that creates nothing (a wrong field, a missing agent) counts as a call, not as a creation. What is left stands in `RateLimit` and `X-RateLimit-*` on every answer.',
+  'As they are where the operator set no others: `GET /v1beta/server` tells a server’s own. A call over the rate is 429 and not counted: waiting `Retry-After` seconds is enough. A POST that creates nothing (a wrong field, a missing agent) counts as a call, not as a creation. What is left stands in `RateLimit` and `X-RateLimit-*` on every answer.',
 )}
-<table>${rows.map(([what, value]) => html`<tr><th scope="row">${what}</th><td>${value}</td></tr>`)}</table>`
+<div class="table" tabindex="0" role="group" aria-label="Limits"><table>${rows.map(([what, value]) => html`<tr><th scope="row">${what}</th><td>${value}</td></tr>`)}</table></div>`
 }
 
 function versioning(revision: string): Html {

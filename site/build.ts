@@ -1,0 +1,140 @@
+/**
+ * Makes the documentation, as a directory of static files that any web server can serve: `node site/build.ts [DIRECTORY]`, by
+ * default site/dist, from where the server serves it at /docs. A link that leads nowhere stops it.
+ */
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, extname, join, normalize, resolve } from 'node:path'
+import { describeApi } from '../src/http/describe-api.ts'
+import { ROOT, readSections, type Source } from './contents.ts'
+import { html } from './html.ts'
+import { type Assets, type Menu, renderLayout } from './layout.ts'
+import { type Page, renderMarkdown } from './markdown.ts'
+import { renderReference } from './reference.ts'
+
+const OUTSIDE = /^(?:https?:|mailto:)/
+
+/** Throws with every link that leads nowhere. */
+export async function buildSite(target: string): Promise<void> {
+  const sections = readSections()
+  const sources = sections.flatMap(({ sources }) => sources)
+  const copied = new Map<string, string>()
+  const lost: string[] = []
+  const { document, limits } = await describeApi()
+  const pages = new Map<string, Page>()
+  for (const source of sources) {
+    const page =
+      source.name === 'reference'
+        ? renderReference(document, limits)
+        : renderMarkdown(readFileSync(join(ROOT, source.file), 'utf8'), (link) => {
+            const address = addressOf(link, source, sources, copied)
+            if (address === undefined) lost.push(`${source.file}: ${link}`)
+            return address ?? link
+          })
+    pages.set(source.name, page)
+  }
+  lost.push(...lostAnchors(pages))
+  if (lost.length > 0) throw new Error(`These links lead nowhere:\n${lost.join('\n')}`)
+
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(join(target, 'assets'), { recursive: true })
+  const assets = writeAssets(target, pages)
+  const menus: Menu[] = sections.map(({ title, sources }) => ({
+    title,
+    entries: sources.map(({ name }) => ({ name, title: titleOf(name, pages) })),
+  }))
+  for (const [name, page] of pages) writeFileSync(join(target, `${name}.html`), renderLayout(name, page, menus, assets))
+  writeFileSync(join(target, '404.html'), renderLayout('404', NOT_FOUND, menus, assets))
+  writeFileSync(join(target, 'openapi.json'), JSON.stringify(document))
+  for (const [from, to] of copied) {
+    mkdirSync(dirname(join(target, to)), { recursive: true })
+    cpSync(join(ROOT, from), join(target, to))
+  }
+}
+
+const NOT_FOUND: Page = {
+  title: 'Not found',
+  headings: [],
+  passages: [],
+  body: html`<h1>There is no such page</h1><p>The contents beside this lead to those that there are; <kbd>/</kbd> searches them.</p>`,
+}
+
+function titleOf(name: string, pages: ReadonlyMap<string, Page>): string {
+  if (name === 'index') return 'Overview'
+  if (name === 'typescript') return 'TypeScript client'
+  if (name === 'python') return 'Python client'
+  return (pages.get(name) as Page).title
+}
+
+/** A page's link to a file of the checkout, as a link within the site: to that file's page, or to a copy of it. Undefined where there is none. */
+function addressOf(
+  link: string,
+  { file }: Source,
+  sources: readonly Source[],
+  copied: Map<string, string>,
+): string | undefined {
+  if (OUTSIDE.test(link) || link.startsWith('#')) return link
+  const [path = '', fragment] = link.split('#')
+  const to = normalize(join(dirname(file), path))
+  if (to === 'README.md') return 'index.html'
+  const page = sources.find((source) => source.file === to)
+  if (page) return `${page.name}.html${fragment === undefined ? '' : `#${fragment}`}`
+  if (!statSync(join(ROOT, to), { throwIfNoEntry: false })?.isFile()) return undefined
+  const copy = extname(to) === '.png' ? `images/${basename(to)}` : `files/${to}`
+  copied.set(to, copy)
+  return copy
+}
+
+function lostAnchors(pages: ReadonlyMap<string, Page>): string[] {
+  const idsOf = ({ body }: Page) => new Set([...body.html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]))
+  const ids = new Map([...pages].map(([name, page]) => [`${name}.html`, idsOf(page)]))
+  return [...pages].flatMap(([name, { body }]) =>
+    [...body.html.matchAll(/<a [^>]*?href="([^"]*)#([^"]+)"/g)]
+      .filter(([, path = '', id]) => !OUTSIDE.test(path) && !ids.get(path || `${name}.html`)?.has(id))
+      .map(([, path, id]) => `${name}: ${path}#${id}`),
+  )
+}
+
+/** Each under a name that says what is in it, so that it may be kept for ever. */
+function writeAssets(target: string, pages: ReadonlyMap<string, Page>): Assets {
+  const write = (name: string, text: string | Buffer): string => {
+    const hash = createHash('sha256').update(text).digest('hex').slice(0, 10)
+    const path = `assets/${name.replace('.', `.${hash}.`)}`
+    writeFileSync(join(target, path), text)
+    return path
+  }
+  const here = (name: string) => readFileSync(join(import.meta.dirname, name), 'utf8')
+  const shared = (name: string) => readFileSync(join(ROOT, 'console/public', name))
+  const minisearch = readFileSync(
+    createRequire(import.meta.url)
+      .resolve('minisearch')
+      .replace(/dist\/.*/, 'dist/es/index.js'),
+    'utf8',
+  )
+  const engine = write('minisearch.js', minisearch.replace(/\n\/\/# sourceMappingURL.*/, ''))
+  const index = write('passages.js', `export default ${JSON.stringify(passagesOf(pages))}\n`)
+  const search = here('search.js')
+    .replace("'minisearch'", `'./${basename(engine)}'`)
+    .replace("'passages'", `'./${basename(index)}'`)
+  const script = here('site.js').replace('./search.js', `./${basename(write('search.js', search))}`)
+  return {
+    style: write('style.css', here('style.css')),
+    theme: write('theme.js', shared('theme.js')),
+    icon: write('favicon.svg', shared('favicon.svg')),
+    script: write('site.js', script),
+  }
+}
+
+function passagesOf(pages: ReadonlyMap<string, Page>) {
+  return [...pages].flatMap(([name, { title, passages }]) =>
+    passages.map(({ heading, id, text }) => ({
+      id: `${name}.html#${id}`,
+      page: titleOf(name, pages) === 'Overview' ? 'Overview' : title,
+      heading,
+      text,
+    })),
+  )
+}
+
+if (import.meta.main) await buildSite(resolve(process.argv[2] ?? join(import.meta.dirname, 'dist')))

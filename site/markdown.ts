@@ -1,0 +1,153 @@
+/**
+ * Markdown → HTML. What our pages use of it: GitHub's form, headings with GitHub's anchors, code that is coloured here and
+ * not in the browser, and `<!-- tabs -->` … `<!-- /tabs -->` around blocks that say the same in several languages. HTML other than
+ * comments is refused: what stands in a page is text.
+ */
+import GithubSlugger from 'github-slugger'
+import hljs from 'highlight.js/lib/core'
+import bash from 'highlight.js/lib/languages/bash'
+import http from 'highlight.js/lib/languages/http'
+import ini from 'highlight.js/lib/languages/ini'
+import javascript from 'highlight.js/lib/languages/javascript'
+import json from 'highlight.js/lib/languages/json'
+import nginx from 'highlight.js/lib/languages/nginx'
+import python from 'highlight.js/lib/languages/python'
+import sql from 'highlight.js/lib/languages/sql'
+import typescript from 'highlight.js/lib/languages/typescript'
+import yaml from 'highlight.js/lib/languages/yaml'
+import { Marked, type Token, type Tokens } from 'marked'
+import { type Html, html, raw } from './html.ts'
+
+for (const [name, language] of Object.entries({
+  sh: bash,
+  http,
+  ini,
+  js: javascript,
+  json,
+  nginx,
+  python,
+  sql,
+  ts: typescript,
+  yaml,
+})) {
+  hljs.registerLanguage(name, language)
+}
+
+export interface Heading {
+  readonly depth: number
+  readonly text: string
+  readonly id: string
+}
+
+/** A stretch of a page under one heading, for the search. */
+export interface Passage {
+  readonly heading: string
+  readonly id: string
+  readonly text: string
+}
+
+export interface Page {
+  readonly title: string
+  readonly headings: readonly Heading[]
+  readonly passages: readonly Passage[]
+  readonly body: Html
+}
+
+/** `address` turns what a link or an image names into where it is in the site. */
+export function renderMarkdown(text: string, address: (target: string) => string): Page {
+  const slugger = new GithubSlugger()
+  const headings: Heading[] = []
+  const passages: { heading: string; id: string; text: string }[] = []
+  let tabs = 0
+  const marked = new Marked({
+    renderer: {
+      heading({ depth, tokens }) {
+        const { id } = headings[at++] as Heading
+        const inner = this.parser.parseInline(tokens)
+        if (depth === 1) return `<h1 id="${id}">${inner}</h1>\n`
+        return `<h${depth} id="${id}">${inner} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h${depth}>\n`
+      },
+      code: ({ text, lang }) => codeBlock(text, languageOf(lang)).html,
+      link({ href, tokens }) {
+        return `<a href="${attribute(address(href))}">${this.parser.parseInline(tokens)}</a>`
+      },
+      image: ({ href, text }) => `<img src="${attribute(address(href))}" alt="${attribute(text)}" loading="lazy">`,
+      table(token) {
+        const row = (cells: Tokens.TableCell[], tag: string) =>
+          `<tr>${cells.map(({ text, tokens }) => cell(text === '' ? 'td' : tag, this.parser.parseInline(tokens))).join('')}</tr>`
+        const head = token.header.some(({ text }) => text !== '') ? `<thead>${row(token.header, 'th')}</thead>` : ''
+        return `<div class="table" tabindex="0" role="group" aria-label="Table"><table>${head}<tbody>${token.rows.map((cells) => row(cells, 'td')).join('')}</tbody></table></div>\n`
+      },
+      html({ text }) {
+        if (text.trim() === '<!-- tabs -->') return `<div class="tabs" data-tabs="${tabs++}">`
+        if (text.trim() === '<!-- /tabs -->') return '</div>'
+        if (/^\s*(?:<!--[\s\S]*?-->\s*)+$/.test(text)) return ''
+        throw new Error(`HTML has no place in a page: ${text}`)
+      },
+    },
+  })
+  let at = 0
+  const tokens = marked.lexer(text)
+  for (const token of tokens) {
+    const words = plain(token)
+    if (token.type === 'heading') {
+      const id = slugger.slug(words)
+      headings.push({ depth: (token as Tokens.Heading).depth, text: words, id })
+      passages.push({ heading: words, id, text: '' })
+    } else if (words !== '') {
+      const passage = passages.at(-1)
+      if (passage) passage.text += `${words}\n`
+    }
+  }
+  const title = headings[0]
+  if (title?.depth !== 1) throw new Error('A page begins with a heading of the first level.')
+  return { title: title.text, headings, passages, body: raw(marked.parser(tokens)) }
+}
+
+function cell(tag: string, inner: string): string {
+  return `<${tag}>${inner}</${tag}>`
+}
+
+/** `sh run` → `sh`; what comes after the language is for the test that runs the blocks (test/docs). */
+function languageOf(info: string | undefined): string {
+  return info?.split(' ')[0] ?? ''
+}
+
+const TAB_NAMES: Readonly<Record<string, string>> = { sh: 'curl', ts: 'TypeScript', python: 'Python' }
+
+/** Coloured by classes; with its name, where it stands in tabs. */
+export function codeBlock(text: string, language: string): Html {
+  const coloured = hljs.getLanguage(language)
+    ? raw(hljs.highlight(text, { language, ignoreIllegals: true }).value)
+    : html`${text}`
+  const name = TAB_NAMES[language] ?? language
+  return html`<figure class="code" data-language="${name}"><pre tabindex="0"><code>${coloured}</code></pre></figure>
+`
+}
+
+/** The words of a token, as a reader sees them; nothing of code blocks, which are found by what stands around them. */
+function plain(token: Token): string {
+  if (token.type === 'html' || token.type === 'code' || token.type === 'space') return ''
+  if (token.type === 'table') {
+    const { header, rows } = token as Tokens.Table
+    return [header, ...rows].map((cells) => cells.map(({ tokens }) => tokens.map(plain).join('')).join(' ')).join('\n')
+  }
+  if (token.type === 'list') {
+    return (token as Tokens.List).items.map(({ tokens }) => tokens.map(plain).join(' ')).join('\n')
+  }
+  if ('tokens' in token && token.tokens) return token.tokens.map(plain).join('')
+  return 'text' in token ? unescaped(String(token.text)) : ''
+}
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&')
+}
+
+function attribute(text: string): string {
+  return html`${text}`.html
+}

@@ -1,0 +1,58 @@
+/** What a build left in a directory, read once and served from memory: the console and the documentation. */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import mime from 'mime'
+
+const COMPRESSIBLE = /^(text\/|application\/json|image\/svg)/
+const compress = promisify(gzip)
+
+export interface BuiltFile {
+  readonly type: string
+  readonly bytes: Buffer
+  readonly etag: string
+  /** Made once, when it is first asked for. */
+  zipped?: Promise<Buffer>
+}
+
+/** Everything that was built, by its path; nothing where nothing was. */
+export function readBuilt(directory: string): ReadonlyMap<string, BuiltFile> {
+  const files = new Map<string, BuiltFile>()
+  if (!existsSync(directory)) return files
+  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name.startsWith('.')) continue
+    const path = join(entry.parentPath, entry.name)
+    const type = mime.getType(entry.name) ?? 'application/octet-stream'
+    const bytes = readFileSync(path)
+    files.set(relative(directory, path), {
+      type: COMPRESSIBLE.test(type) ? `${type}; charset=utf-8` : type,
+      bytes,
+      etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    })
+  }
+  return files
+}
+
+/** Names below `assets/` hold a hash of what is in them: they never change. The others are asked about again after five minutes. */
+export async function sendFile(request: FastifyRequest, reply: FastifyReply, name: string, file: BuiltFile) {
+  reply.headers({
+    'Cache-Control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'public, max-age=300',
+    'Content-Type': file.type,
+    ETag: file.etag,
+    Vary: 'Accept-Encoding',
+  })
+  if (reply.statusCode === 200 && names(request.headers['if-none-match'], file.etag)) return reply.code(304).send()
+  if (!COMPRESSIBLE.test(file.type) || !/\bgzip\b/.test(String(request.headers['accept-encoding']))) {
+    return reply.send(file.bytes)
+  }
+  file.zipped ??= compress(file.bytes, { level: 9 })
+  return reply.header('Content-Encoding', 'gzip').send(await file.zipped)
+}
+
+/** Whether the header's list has the tag. Ours are strong, and a proxy that compresses may have made them weak. */
+function names(ifNoneMatch: string | undefined, etag: string): boolean {
+  return (ifNoneMatch ?? '').split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+}
