@@ -11,6 +11,7 @@ import { openAccounts } from './accounts/open-accounts.ts'
 import { DEFAULT_ACCOUNT } from './accounts/projects.ts'
 import { loadSecret } from './accounts/secret.ts'
 import { createSignIn, type OidcOptions } from './accounts/sign-in.ts'
+import { reportUsage } from './accounts/usage.ts'
 import { createVault } from './accounts/vault.ts'
 import { webhookSecret } from './accounts/webhook-secret.ts'
 import { openDiskBlobs } from './blobs/disk.ts'
@@ -345,7 +346,8 @@ function createDesk(
   const accountLog = createAccountLog(db, Date.now)
   const signIn = createSignIn({ ...parts, oidc: provider, onFailure: accountLog.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
-  return { accounts, signIn, joining, log: accountLog, signUp, publicUrl }
+  const usage: Desk['usage'] = (question) => reportUsage(db, question)
+  return { accounts, signIn, joining, log: accountLog, usage, signUp, publicUrl }
 }
 
 function offeredTools(providers: readonly ToolProvider[], catalogue: Catalogue): readonly ToolName[] {

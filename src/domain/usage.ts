@@ -67,6 +67,12 @@ export function formatAmount(dollars: number): string {
   return text === '' ? '0' : text
 }
 
+/** The same of billionths of a dollar. */
+export function formatNanos(nanos: bigint): string {
+  const text = nanos.toString().padStart(10, '0')
+  return `${text.slice(0, -9)}.${text.slice(-9)}`.replace(/\.?0+$/, '')
+}
+
 /**
  * Tokens in a text whose provider did not count them: four UTF-16 units a token, rounded up. Used for calls that were
  * cut off before their provider reported usage, so that a cancelled run never looks free.

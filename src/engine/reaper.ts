@@ -1,6 +1,6 @@
 /**
- * Looks now and then for what nobody looks after: interactions that wait too long, sandboxes without a run, and what is
- * past its time.
+ * Looks now and then for what nobody looks after: interactions that wait too long, sandboxes without a run, what runs used
+ * that is to be added together, and what is past its time.
  */
 import { toRunError } from '../domain/errors.ts'
 import { madeAt } from '../domain/ids.ts'
@@ -8,16 +8,19 @@ import { findStarved } from '../store/claims.ts'
 import { deleteIdempotencyKeys } from '../store/idempotency.ts'
 import { findExpired, knownInteractions } from '../store/interactions.ts'
 import { deleteRemovals } from '../store/removals.ts'
+import { addUsageTogether } from '../store/usage.ts'
 import { endOutside } from './ending.ts'
 import { endLeftover } from './leftover.ts'
 import { createMeter } from './meter.ts'
 import type { EngineParts } from './parts.ts'
 
 const SWEEP_MS = 10_000
+const USAGE_MS = 30_000
 const RETENTION_MS = 600_000
 const ORPHANS_MS = 3_600_000
 const DAY_MS = 86_400_000
 const BATCH = 100
+const USAGE_BATCH = 500
 /** Younger files may belong to a request that is being stored right now. */
 const ORPHAN_MS = 3_600_000
 
@@ -42,6 +45,7 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
   const timers = [
     setInterval(() => enqueue(failStarved), queueMs),
     setInterval(() => enqueue(sweepSandboxes), SWEEP_MS),
+    setInterval(() => enqueue(addUsage), USAGE_MS),
     setInterval(() => enqueue(removeExpired), RETENTION_MS),
     setInterval(() => enqueue(removeOrphanFiles), ORPHANS_MS),
   ]
@@ -75,6 +79,11 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
   /** Of runs that ended, or went on elsewhere, while nobody here could see to it. */
   async function sweepSandboxes(): Promise<void> {
     for (const id of await parts.sandboxes.living()) await endLeftover(parts, owner, id)
+  }
+
+  async function addUsage(): Promise<void> {
+    if (!leads()) return
+    while (!closed && (await addUsageTogether(parts.db, USAGE_BATCH)) === USAGE_BATCH);
   }
 
   /** Files of a request that was never stored, or of an interaction that was removed while the server died. */

@@ -17,6 +17,7 @@ import { accountRoutes } from './console-api/account-routes.ts'
 import type { Desk } from './console-api/desk.ts'
 import { keyRoutes } from './console-api/key-routes.ts'
 import { sessionRoutes } from './console-api/session-routes.ts'
+import { usageRoutes } from './console-api/usage-routes.ts'
 import { credentialRoutes } from './credentials.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
@@ -130,6 +131,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     sessionRoutes(app, desk)
     accountRoutes(app, desk)
     keyRoutes(app, desk)
+    usageRoutes(app, desk)
     metricsRoutes(app, deps.metrics, metrics.key)
   })
   return app

@@ -14,6 +14,7 @@ import { databaseNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
 import type { Database, Statement } from './port.ts'
 import type { EventsTable } from './tables.ts'
+import { usageStatement } from './usage.ts'
 
 /** What a writer must hold to write: its epoch, and the number of the last event it knows. */
 export interface Fence {
@@ -107,11 +108,11 @@ const endRow = fixedQuery((db, to: EndColumns & { id: string; epoch: number; fro
     .where('last_seq', '=', to.from),
 )
 
-/** The end, by the worker that holds the fence: its last events, the terminal one and the status in one. */
+/** The end, by the worker that holds the fence: its last events, the terminal one, the status and what was used in one. */
 export function endStatements(db: Database, fence: Fence, events: readonly StoredEvent[], ending: Ending): Statement[] {
   const { id, epoch, lastSeq: from } = fence
   const end = endRow(db, { ...endColumns(ending), id, epoch, from, lastSeq: from + events.length })
-  return [{ query: end, rows: 1 }, ...insertEvents(db, id, events, ending.at)]
+  return [{ query: end, rows: 1 }, ...insertEvents(db, id, events, ending.at), usageStatement(db, id, ending)]
 }
 
 /**
@@ -151,6 +152,7 @@ export function endFromOutside(db: Database, id: string, ending: Ending, epoch?:
         )
         .compile(),
     })),
+    usageStatement(db, id, ending),
   ]
 }
 

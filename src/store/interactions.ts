@@ -104,7 +104,7 @@ const insertRowOf = (agent: 'of an agent' | 'of none') =>
   fixedQuery(
     (
       db,
-      row: Pick<InteractionsTable, 'id' | 'project_id' | 'key_id' | 'agent_id' | 'last_seq'> & {
+      row: Pick<InteractionsTable, 'id' | 'project_id' | 'key_id' | 'agent_id' | 'model' | 'last_seq'> & {
         most: number
       },
     ) => {
@@ -117,6 +117,7 @@ const insertRowOf = (agent: 'of an agent' | 'of none') =>
         id: row.id,
         project_id: row.project_id,
         key_id: row.key_id,
+        model: row.model,
         last_seq: row.last_seq,
       }
       const columns: Record<string, RawBuilder<unknown>> = {
@@ -147,6 +148,7 @@ function insertRow(db: Database, interaction: NewInteraction) {
     project_id: interaction.projectId,
     key_id: interaction.keyId,
     agent_id: spec.agentId ?? null,
+    model: spec.model,
     last_seq: interaction.events.length,
     most: interaction.queuedPerProject + interaction.runningPerProject,
   })

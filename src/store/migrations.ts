@@ -4,11 +4,11 @@
  * processes.
  */
 import { type CreateTableBuilder, type Kysely, sql } from 'kysely'
+import { columnTypes, type Dialect } from './column-types.ts'
 import type { Query } from './port.ts'
 import { OF_INTERACTION, OF_SKILL_VERSION, ofProject, showOperators, wall, wallFunctions } from './row-security.ts'
 import type { Tables } from './tables.ts'
-
-type Dialect = 'sqlite' | 'postgres'
+import { usage } from './usage-migration.ts'
 
 export interface Migration {
   readonly name: string
@@ -30,6 +30,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0012-removals', statements: removals },
   { name: '0013-nodes', statements: nodes },
   { name: '0014-people', statements: people },
+  { name: '0015-usage', statements: usage },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -41,16 +42,6 @@ export function newerSchema(done: Iterable<string>): string | undefined {
     `it was made by a newer version of Errand (it has the migration ${newer.join(', ')}); ` +
     'start that version, or restore a back-up from before the upgrade.'
   )
-}
-
-function columnTypes(dialect: Dialect) {
-  if (dialect === 'sqlite') return { text: 'text', integer: 'integer' } as const
-  return {
-    // SQLite compares text by its bytes. Postgres would by the database's language, in which ids don't sort by their age.
-    text: sql`text collate "C"`,
-    // SQLite's are as wide as they must be. Here, asking for a number beyond four bytes would fail.
-    integer: 'bigint',
-  } as const
 }
 
 function start(db: Kysely<Tables>, dialect: Dialect): Query[] {

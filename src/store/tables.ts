@@ -70,6 +70,8 @@ export interface InteractionsTable {
   project_id: string
   key_id: string
   agent_id: string | null
+  /** That was asked for. */
+  model: string | null
   status: string
   stage: string
   created_at: number
@@ -256,6 +258,30 @@ export interface RemovalsTable {
   file_bytes: number
 }
 
+/**
+ * What ended runs used (usage.ts): a row for each end and, when such rows were added together, for a day's runs of one
+ * project, agent, model and key that took about as long.
+ */
+export interface UsageTable {
+  project_id: string
+  /** UTC: `2026-11-21`. */
+  day: string
+  /** Empty: none. */
+  agent_id: string
+  model: string
+  key_id: string
+  latency_bucket: number
+  /** Empty: of several, added together. */
+  interaction_id: string
+  runs: number
+  failed: number
+  cancelled: number
+  input_tokens: number
+  output_tokens: number
+  /** Billionths of a US dollar. */
+  cost_nanos: number
+}
+
 /** A process on this database; on Postgres alone. */
 export interface NodesTable {
   id: string
@@ -391,4 +417,5 @@ export interface Tables {
   webhook_deliveries: WebhookDeliveriesTable
   rate_windows: RateWindowsTable
   removals: RemovalsTable
+  usage: UsageTable
 }

@@ -15,6 +15,7 @@ import { createCredentials } from '../../src/accounts/create-credentials.ts'
 import { createJoining } from '../../src/accounts/joining.ts'
 import { openAccounts } from '../../src/accounts/open-accounts.ts'
 import { createSignIn } from '../../src/accounts/sign-in.ts'
+import { reportUsage } from '../../src/accounts/usage.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { openDiskBlobs } from '../../src/blobs/disk.ts'
 import type { Config } from '../../src/config.ts'
@@ -301,7 +302,8 @@ function createTestDesk(db: Database): AppDeps['desk'] {
   const log = createAccountLog(db, Date.now)
   const signIn = createSignIn({ ...parts, onFailure: log.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
-  return { accounts, signIn, joining, log, signUp: false, publicUrl: parts.publicUrl }
+  const usage: AppDeps['desk']['usage'] = (question) => reportUsage(db, question)
+  return { accounts, signIn, joining, log, usage, signUp: false, publicUrl: parts.publicUrl }
 }
 
 export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {

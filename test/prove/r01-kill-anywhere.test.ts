@@ -141,9 +141,16 @@ onEveryStore((createDatabase) => {
       tally.kills += 2
       tally.runs += ids.length
     }
+    const ends = "select count(*) as ends from interactions where status <> 'running'"
+    const [[counted], [stored]] = [
+      await server.stored.query('select sum(runs) as runs from usage'),
+      await server.stored.query(ends),
+    ]
+    expect(Number(counted!.runs)).toBe(Number(stored!.ends))
     figure('R1', 'kill -9, of which half at a named point', tally.kills)
     figure('R1', 'runs lost, stuck or with a tool call run twice, of runs', `0 of ${tally.runs}`)
     figure('R1', 'went on and completed, failed as their answer had begun', `${tally.completed}, ${tally.failed}`)
+    figure('R1', 'ends that count in what was used, of those that are stored', `${counted!.runs} of ${stored!.ends}`)
     figure('R1', 'slowest end of all after the kill, s', (slowest / 1_000).toFixed(1))
     expect(slowest).toBeLessThan((LEASE_S + 15) * 1_000)
   })

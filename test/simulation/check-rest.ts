@@ -30,6 +30,7 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
         if (!files.has(blob)) journal.violation(id, `the output file ${blob} is not in the store`)
       }
     }
+    checkUsage(world)
     for (const { node } of machines) await node.shutDown(me, 0)
   })()
   void done
@@ -43,6 +44,18 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
     journal.violation('the world', 'at rest, a node did not answer or did not close')
     return
   }
+}
+
+/** Each end counts once in what was used, whoever wrote it and whatever was removed since. */
+function checkUsage({ database, journal }: World): void {
+  const [counted] = database.look('select sum(runs) runs, sum(failed) failed, sum(cancelled) cancelled from usage')
+  const statuses = [...journal.interactions.values()].map(({ row }) => row.status)
+  const count = (status: string) => statuses.filter((each) => each === status).length
+  const ended = statuses.length - count('running')
+  const said = [counted!.runs, counted!.failed, counted!.cancelled].map(Number).join(', ')
+  const expected = [ended, count('failed'), count('cancelled')].join(', ')
+  if (said !== expected)
+    journal.violation('the world', `usage: runs, failed, cancelled are ${said}, and ${expected} ended`)
 }
 
 interface Told {

@@ -29,7 +29,7 @@ export const SPEC: RunSpec = {
   onDisconnect: 'continue',
 }
 
-const USAGE: Usage = {
+export const USAGE: Usage = {
   input_tokens: 1,
   output_tokens: 2,
   total_tokens: 3,

@@ -6,7 +6,9 @@ import type { Joining } from '../../accounts/joining.ts'
 import type { Membership, Role } from '../../accounts/members.ts'
 import type { Project } from '../../accounts/projects.ts'
 import type { SignIn } from '../../accounts/sign-in.ts'
+import type { UsageReport } from '../../accounts/usage.ts'
 import { ErrandError } from '../../domain/errors.ts'
+import type { UsageQuestion } from '../../store/usage.ts'
 import { noProject } from '../session.ts'
 
 export interface Desk {
@@ -14,6 +16,8 @@ export interface Desk {
   readonly signIn: SignIn
   readonly joining: Joining
   readonly log: AccountLog
+  /** What these projects used. Throws ErrandError `invalid_request` where the answer would be too long. */
+  readonly usage: (question: UsageQuestion) => Promise<UsageReport>
   /** Whether anybody may make an account of their own. */
   readonly signUp: boolean
   /** How browsers reach this server. */

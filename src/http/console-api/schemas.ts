@@ -112,3 +112,36 @@ export const issuedKey = z.object({
   key: z.string().meta({ description: 'The key itself, shown this once.' }),
   info: key,
 })
+
+const milliseconds = z.number().nullable()
+const usageFigures = z.object({
+  runs: z.int(),
+  failed: z.int(),
+  cancelled: z.int(),
+  inputTokens: z.int(),
+  outputTokens: z.int(),
+  cost: z
+    .object({ amount: z.string(), currency: z.literal('USD') })
+    .meta({ description: 'Of models that have a price here.' }),
+  latencyMs: z.object({ p50: milliseconds, p95: milliseconds, p99: milliseconds }).meta({
+    description: 'From acceptance to the end; null where nothing ran.',
+  }),
+})
+export const usageReport = z
+  .object({
+    from: z.string(),
+    to: z.string(),
+    rows: z.array(
+      usageFigures.extend({
+        day: z.string().optional(),
+        projectId: z.string().optional(),
+        projectName: z.string().nullish(),
+        agentId: z.string().nullish().meta({ description: 'Null: of no stored agent.' }),
+        model: z.string().nullish().meta({ description: 'That was asked for.' }),
+        keyId: z.string().optional().meta({ description: 'A user’s id where it was started in the console.' }),
+        keyName: z.string().nullish(),
+      }),
+    ),
+    total: usageFigures,
+  })
+  .meta({ title: 'Usage' })

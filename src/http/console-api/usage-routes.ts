@@ -1,0 +1,118 @@
+/** What an account's projects used: sums by day, project, agent, model and key, as JSON and as CSV. */
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { UsageRow } from '../../accounts/usage.ts'
+import { dayOf, USAGE_GROUPS, type UsageGroup } from '../../store/usage.ts'
+import { type Cell, toCsv } from '../csv.ts'
+import { wrongField } from '../fields.ts'
+import { filterText } from '../queries.ts'
+import { forSession } from '../route-docs.ts'
+import { noProject } from '../session.ts'
+import { ACCOUNT, type Desk, memberOf } from './desk.ts'
+import { accountParams, usageReport } from './schemas.ts'
+
+const DAY_MS = 86_400_000
+const DEFAULT_DAYS = 30
+const MOST_DAYS = 366
+
+const day = z.iso.date({ error: 'must be a day, as 2026-11-21' }).optional()
+const query = z.object({
+  from: day.meta({ description: `The first day, UTC. Default: the last ${DEFAULT_DAYS} days.` }),
+  to: day.meta({ description: `The last day, UTC; at most ${MOST_DAYS} with the first. Default: today.` }),
+  group: z
+    .string()
+    .optional()
+    .meta({
+      description: `By what rows are told apart, several by comma: ${USAGE_GROUPS.map((name) => `\`${name}\``).join(', ')}. Default \`day\`.`,
+    }),
+  projectId: filterText.optional(),
+  agentId: filterText.optional(),
+  model: filterText.optional(),
+  keyId: filterText.optional(),
+  format: z.enum(['json', 'csv']).optional().meta({ description: 'Default `json`.' }),
+})
+type Query = z.infer<typeof query>
+
+export function usageRoutes(app: FastifyInstance, desk: Desk): void {
+  app.get<{ Params: z.infer<typeof accountParams>; Querystring: Query }>(
+    `${ACCOUNT}/usage`,
+    {
+      config: { console: 'session' },
+      schema: forSession({
+        tag: 'Console',
+        params: accountParams,
+        errors: ['not_found'],
+        id: 'readUsage',
+        summary: 'Read what was used',
+        description:
+          'Runs that ended, on the day of their end, with their tokens and their cost. They stay counted when they are removed. Percentiles are within a tenth.',
+        query,
+        answer: usageReport,
+        other: ['text/csv', z.string()],
+      }),
+    },
+    async (request, reply) => {
+      const { accountId } = await memberOf(desk, request, request.params.accountId, 'viewer')
+      const { projectId, agentId, model, keyId, format } = request.query
+      const days = daysOf(request.query)
+      const groups = groupsOf(request.query)
+      const own = (await desk.accounts.projects.list(accountId)).map(({ id }) => id)
+      if (projectId !== undefined && !own.includes(projectId)) throw noProject(projectId)
+      const projectIds = projectId === undefined ? own : [projectId]
+      const report = await desk.usage({ projectIds, ...days, groups, agentId, model, keyId })
+      if (format !== 'csv') return { ...days, ...report }
+      return reply
+        .header('content-type', 'text/csv; charset=utf-8')
+        .header('content-disposition', `attachment; filename="usage-${days.from}-${days.to}.csv"`)
+        .send(toTable(groups, report.rows))
+    },
+  )
+}
+
+function daysOf({ from, to = dayOf(Date.now()) }: Query): { readonly from: string; readonly to: string } {
+  const last = Date.parse(to)
+  const first = from ?? dayOf(last - (DEFAULT_DAYS - 1) * DAY_MS)
+  const days = (last - Date.parse(first)) / DAY_MS + 1
+  if (days < 1) throw wrongField('to', 'must not be before `from`')
+  if (days > MOST_DAYS) throw wrongField('from', `must be at most ${MOST_DAYS} days before \`to\``)
+  return { from: first, to }
+}
+
+function groupsOf({ group = 'day' }: Query): readonly UsageGroup[] {
+  const asked = group.split(',')
+  const known = USAGE_GROUPS.filter((name) => asked.includes(name))
+  if (known.length !== asked.length) {
+    throw wrongField('group', `must be some of ${USAGE_GROUPS.join(', ')}, each once, by comma`)
+  }
+  return known
+}
+
+const COLUMNS: Readonly<Record<UsageGroup, readonly (readonly [name: string, cell: (row: UsageRow) => Cell])[]>> = {
+  day: [['day', (row) => row.day]],
+  project: [
+    ['project_id', (row) => row.projectId],
+    ['project', (row) => row.projectName],
+  ],
+  agent: [['agent_id', (row) => row.agentId]],
+  model: [['model', (row) => row.model]],
+  key: [
+    ['key_id', (row) => row.keyId],
+    ['key', (row) => row.keyName],
+  ],
+}
+const FIGURES: readonly (readonly [name: string, cell: (row: UsageRow) => Cell])[] = [
+  ['runs', (row) => row.runs],
+  ['failed', (row) => row.failed],
+  ['cancelled', (row) => row.cancelled],
+  ['input_tokens', (row) => row.inputTokens],
+  ['output_tokens', (row) => row.outputTokens],
+  ['cost_usd', (row) => row.cost.amount],
+  ['latency_p50_ms', (row) => row.latencyMs.p50],
+  ['latency_p95_ms', (row) => row.latencyMs.p95],
+  ['latency_p99_ms', (row) => row.latencyMs.p99],
+]
+
+function toTable(groups: readonly UsageGroup[], rows: readonly UsageRow[]): string {
+  const columns = [...groups.flatMap((group) => COLUMNS[group]), ...FIGURES]
+  return toCsv([columns.map(([name]) => name), ...rows.map((row) => columns.map(([, cell]) => cell(row)))])
+}
