@@ -39,7 +39,7 @@ const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Operating',
-    sources: ['install', 'operating', 'accounts', 'postgres', 'scaling', 'metrics', 'traces'].map(inDocs),
+    sources: ['install', 'operating', 'accounts', 'usage', 'postgres', 'scaling', 'metrics', 'traces'].map(inDocs),
   },
   {
     title: 'Security',

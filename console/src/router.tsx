@@ -5,6 +5,7 @@ import { Page } from './shell/page.tsx'
 import { Shell } from './shell/shell.tsx'
 import { ButtonLink } from './ui/button.tsx'
 import { Failure } from './ui/states.tsx'
+import type { UsageSearch } from './usage/question.ts'
 
 const root = createRootRoute({
   component: Shell,
@@ -93,6 +94,13 @@ const keys = createRoute({
   path: '/keys',
   component: lazyRouteComponent(() => import('./pages/keys.tsx')),
 })
+const usage = createRoute({
+  getParentRoute: () => root,
+  path: '/usage',
+  validateSearch: (search): UsageSearch =>
+    texts(search, ['days', 'from', 'to', 'project', 'agent', 'model', 'key', 'by']),
+  component: lazyRouteComponent(() => import('./pages/usage.tsx')),
+})
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -146,6 +154,7 @@ const routeTree = root.addChildren([
   newAgent,
   agent,
   keys,
+  usage,
   settings.addChildren(settingsParts),
   ...doors,
 ])

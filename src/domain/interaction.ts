@@ -89,6 +89,8 @@ export interface RunSpec {
 export interface Interaction {
   readonly id: string
   readonly projectId: string
+  /** That started it; a user's id where it was the console. */
+  readonly keyId: string
   readonly status: Status
   readonly stage: Stage
   readonly spec: RunSpec

@@ -4,6 +4,7 @@ import type { StopReason, StoredEvent, TerminalStatus } from '../domain/event.ts
 import { encodeEvent } from '../domain/event.ts'
 import type { Usage } from '../domain/usage.ts'
 import { endFromOutside } from '../store/events.ts'
+import type { CountedFor } from '../store/usage.ts'
 import type { EngineParts } from './parts.ts'
 import { terminalEvents } from './settle.ts'
 
@@ -12,6 +13,7 @@ export interface OutsideEnd {
   readonly stopReason?: StopReason
   readonly error?: RunError
   readonly usage: Usage
+  readonly countedFor: CountedFor
 }
 
 /** Writes the end and tells followers. False where the interaction was over already (or claimed since, with `epoch`). */

@@ -87,7 +87,10 @@ export function openEngine({
     const interaction = await findInteraction(seen, id, projectId)
     if (!interaction) throw notFound(id)
     if (interaction.status === 'running') {
-      await endOutside({ ...parts, db: seen }, id, { status: 'cancelled', usage: await usageOf(seen, interaction) })
+      const { spec, keyId } = interaction
+      const countedFor = { projectId, agentId: spec.agentId, model: spec.model, keyId }
+      const usage = await usageOf(seen, interaction)
+      await endOutside({ ...parts, db: seen }, id, { status: 'cancelled', usage, countedFor })
       const run = worker?.get(id)
       run?.stop(new Stop('cancelled'))
       await parts.sandboxes.destroy(id)

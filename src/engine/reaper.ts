@@ -62,7 +62,7 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
 
   async function failStarved(): Promise<void> {
     const { queueWaitS } = parts.limits
-    for (const { id, epoch, createdAt } of await findStarved(parts.db, queueWaitS * 1_000)) {
+    for (const { id, epoch, createdAt, countedFor } of await findStarved(parts.db, queueWaitS * 1_000)) {
       const meter = createMeter({
         model: '',
         priceOf: () => undefined,
@@ -72,7 +72,7 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
         toolCalls: 0,
       })
       const error = toRunError('unavailable', `No worker was free within ${queueWaitS} s. Try again later.`)
-      await endOutside(parts, id, { status: 'failed', error, usage: meter.usage() }, epoch)
+      await endOutside(parts, id, { status: 'failed', error, usage: meter.usage(), countedFor }, epoch)
     }
   }
 

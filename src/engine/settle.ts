@@ -51,7 +51,7 @@ export async function settle(
   await workspace.destroy()
   parts.onPoint?.('sandbox-gone')
   const usage = meter.usage()
-  await recorder.end({ ...outcome, usage, events: terminalEvents(claim.id, outcome, usage) })
+  await recorder.end({ ...outcome, usage, countedFor: claim, events: terminalEvents(claim.id, outcome, usage) })
   const { status, stopReason, error } = outcome
   parts.observe({ type: 'settled', run: claim, ms: performance.now() - startedAt })
   const code = error?.code

@@ -10,6 +10,7 @@ import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
 import { patiently } from './patience.ts'
 import type { Database, Statement } from './port.ts'
+import type { CountedFor } from './usage.ts'
 
 /** A run that waits for a person keeps its lease, and no place among those of its project that may run at once. */
 const PARKED = sql.lit('requires_action' satisfies Stage)
@@ -21,9 +22,8 @@ export const MAX_ATTEMPTS = 3
 const CLAIM_ATTEMPTS = 10
 
 /** A claim: the right to write one interaction's log until its lease runs out or somebody else raises the epoch. */
-export interface Claim {
+export interface Claim extends CountedFor {
   readonly id: string
-  readonly projectId: string
   readonly epoch: number
   readonly lastSeq: number
   /** What its log said last of where it is. */
@@ -44,6 +44,19 @@ export interface Claimant {
   readonly except?: readonly string[]
   /** Takes none that has one attempt left. */
   readonly noSuspects?: boolean
+}
+
+const FOR = ['project_id', 'agent_id', 'model', 'key_id'] as const
+const CLAIMED = ['id', ...FOR, 'epoch', 'last_seq', 'stage', 'attempts', 'started_at', 'created_at'] as const
+
+/** Whose use it is, from these columns. */
+function countedFor(row: Readonly<Record<string, unknown>>): CountedFor {
+  return {
+    projectId: String(row.project_id),
+    agentId: row.agent_id === null ? undefined : String(row.agent_id),
+    model: String(row.model ?? ''),
+    keyId: String(row.key_id),
+  }
 }
 
 interface ClaimArguments {
@@ -83,7 +96,7 @@ function claimAmong(
       ...(told && { stage: sql.lit(told.stage), last_seq: eb('last_seq', '+', sql.lit(told.events)) }),
     }))
     .where('id', '=', db.dialect === 'postgres' ? candidate.forUpdate().skipLocked() : candidate)
-    .returning(['id', 'project_id', 'epoch', 'last_seq', 'stage', 'attempts', 'started_at', 'created_at'])
+    .returning(CLAIMED)
     .returning(now.as('claimed_at'))
 }
 
@@ -189,7 +202,7 @@ export async function findClaim(
 ): Promise<{ readonly claim: Claim; readonly owner: string | null } | undefined> {
   const row = await db.query
     .selectFrom('interactions')
-    .select(['id', 'project_id', 'epoch', 'last_seq', 'stage', 'attempts', 'started_at', 'created_at', 'lease_owner'])
+    .select([...CLAIMED, 'lease_owner'])
     .select(databaseNow(db.dialect).as('claimed_at'))
     .where('id', '=', id)
     .executeTakeFirst()
@@ -199,7 +212,7 @@ export async function findClaim(
 export function toClaim(row: Readonly<Record<string, unknown>>): Claim {
   return {
     id: String(row.id),
-    projectId: String(row.project_id),
+    ...countedFor(row),
     epoch: Number(row.epoch),
     lastSeq: Number(row.last_seq),
     stage: row.stage as Stage,
@@ -353,16 +366,21 @@ export function forgiveStatement(db: Database, { id, epoch }: Pick<Claim, 'id' |
 export async function findStarved(
   db: Database,
   waitMs: number,
-): Promise<{ id: string; epoch: number; createdAt: number }[]> {
+): Promise<{ id: string; epoch: number; createdAt: number; countedFor: CountedFor }[]> {
   const rows = await db.query
     .selectFrom('interactions')
-    .select(['id', 'epoch', 'created_at'])
+    .select(['id', ...FOR, 'epoch', 'created_at'])
     .where('status', '=', sql.lit('running'))
     .where('started_at', 'is', null)
     .where('created_at', '<', fromNow(db.dialect, -waitMs))
     .limit(100)
     .execute()
-  return rows.map((row) => ({ id: row.id, epoch: row.epoch, createdAt: Number(row.created_at) }))
+  return rows.map((row) => ({
+    id: row.id,
+    epoch: row.epoch,
+    createdAt: Number(row.created_at),
+    countedFor: countedFor(row),
+  }))
 }
 
 /** What is not over: with a worker, without one, and how long the oldest has waited for one. */

@@ -14,7 +14,7 @@ import { databaseNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
 import type { Database, Statement } from './port.ts'
 import type { EventsTable } from './tables.ts'
-import { usageStatement } from './usage.ts'
+import { type CountedFor, usageStatement } from './usage.ts'
 
 /** What a writer must hold to write: its epoch, and the number of the last event it knows. */
 export interface Fence {
@@ -81,6 +81,7 @@ export interface Ending {
   readonly events: readonly RunEvent[]
   readonly status: string
   readonly usage: Usage
+  readonly countedFor: CountedFor
   readonly stopReason?: string
   readonly error?: RunError
   readonly at: number

@@ -227,6 +227,7 @@ function interactionQuery(db: Database) {
 const COLUMNS = [
   'i.id',
   'i.project_id',
+  'i.key_id',
   'i.status',
   'i.stage',
   'i.created_at',
@@ -246,6 +247,7 @@ function toInteraction(row: InteractionRow): Interaction {
   return {
     id: row.id,
     projectId: row.project_id,
+    keyId: row.key_id,
     status: row.status as Status,
     stage: row.stage as Stage,
     spec: JSON.parse(row.spec) as RunSpec,

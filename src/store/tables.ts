@@ -258,10 +258,7 @@ export interface RemovalsTable {
   file_bytes: number
 }
 
-/**
- * What ended runs used (usage.ts): a row for each end and, when such rows were added together, for a day's runs of one
- * project, agent, model and key that took about as long.
- */
+/** What a day's runs of one project, agent, model and key used that took about as long (usage.ts). */
 export interface UsageTable {
   project_id: string
   /** UTC: `2026-11-21`. */
@@ -271,8 +268,6 @@ export interface UsageTable {
   model: string
   key_id: string
   latency_bucket: number
-  /** Empty: of several, added together. */
-  interaction_id: string
   runs: number
   failed: number
   cancelled: number
@@ -280,6 +275,11 @@ export interface UsageTable {
   output_tokens: number
   /** Billionths of a US dollar. */
   cost_nanos: number
+}
+
+/** The same of one end each, until they are added to that. */
+export interface UsageEndsTable extends UsageTable {
+  interaction_id: string
 }
 
 /** A process on this database; on Postgres alone. */
@@ -418,4 +418,5 @@ export interface Tables {
   rate_windows: RateWindowsTable
   removals: RemovalsTable
   usage: UsageTable
+  usage_ends: UsageEndsTable
 }

@@ -1,5 +1,5 @@
-/** The table of what runs used, filled from those that ended before there was one; and what lists of interactions filter by. */
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+/** The tables of what runs used, filled from those that ended before there was one; and what lists of interactions filter by. */
+import { type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely'
 import { columnTypes, type Dialect } from './column-types.ts'
 import type { Query } from './port.ts'
 import { ofProject, wall } from './row-security.ts'
@@ -8,53 +8,42 @@ import type { Tables } from './tables.ts'
 export function usage(db: Kysely<Tables>, dialect: Dialect): Query[] {
   const { schema } = db
   const { text, integer } = columnTypes(dialect)
-  const table = schema
-    .createTable('usage')
-    .addColumn('project_id', text, (c) => c.notNull())
-    .addColumn('day', text, (c) => c.notNull())
-    .addColumn('agent_id', text, (c) => c.notNull())
-    .addColumn('model', text, (c) => c.notNull())
-    .addColumn('key_id', text, (c) => c.notNull())
-    .addColumn('latency_bucket', integer, (c) => c.notNull())
-    .addColumn('interaction_id', text, (c) => c.notNull())
-    .addColumn('runs', 'bigint', (c) => c.notNull())
-    .addColumn('failed', 'bigint', (c) => c.notNull())
-    .addColumn('cancelled', 'bigint', (c) => c.notNull())
-    .addColumn('input_tokens', 'bigint', (c) => c.notNull())
-    .addColumn('output_tokens', 'bigint', (c) => c.notNull())
-    .addColumn('cost_nanos', 'bigint', (c) => c.notNull())
-    .addPrimaryKeyConstraint('usage_pk', [
-      'project_id',
-      'day',
-      'agent_id',
-      'model',
-      'key_id',
-      'latency_bucket',
-      'interaction_id',
-    ])
+  const figures = <T extends string, C extends string>(table: CreateTableBuilder<T, C>) =>
+    table
+      .addColumn('project_id', text, (c) => c.notNull())
+      .addColumn('day', text, (c) => c.notNull())
+      .addColumn('agent_id', text, (c) => c.notNull())
+      .addColumn('model', text, (c) => c.notNull())
+      .addColumn('key_id', text, (c) => c.notNull())
+      .addColumn('latency_bucket', integer, (c) => c.notNull())
+      .addColumn('runs', 'bigint', (c) => c.notNull())
+      .addColumn('failed', 'bigint', (c) => c.notNull())
+      .addColumn('cancelled', 'bigint', (c) => c.notNull())
+      .addColumn('input_tokens', 'bigint', (c) => c.notNull())
+      .addColumn('output_tokens', 'bigint', (c) => c.notNull())
+      .addColumn('cost_nanos', 'bigint', (c) => c.notNull())
+  const group = ['project_id', 'day', 'agent_id', 'model', 'key_id', 'latency_bucket'] as const
   return [
     ...[
       schema.alterTable('interactions').addColumn('model', text),
       schema.createIndex('interactions_by_model').on('interactions').columns(['project_id', 'model', 'id']),
       schema.createIndex('interactions_by_key').on('interactions').columns(['project_id', 'key_id', 'id']),
-      dialect === 'sqlite' ? table.modifyEnd(sql`without rowid`) : table,
-      // What is to be added together: as small as the work of the last seconds.
-      schema
-        .createIndex('usage_single')
-        .on('usage')
-        .columns(['interaction_id'])
-        .where(sql.ref('interaction_id'), '<>', sql.lit('')),
+      figures(schema.createTable('usage')).addPrimaryKeyConstraint('usage_pk', [...group]),
+      figures(schema.createTable('usage_ends').addColumn('interaction_id', text, (c) => c.primaryKey())),
     ].map((statement) => statement.compile()),
     ...[modelsOfBefore(dialect), usageOfBefore(dialect)].map((statement) => statement.compile(db)),
-    ...(dialect === 'sqlite' ? [] : wall(db, 'usage', ofProject())),
+    ...(dialect === 'sqlite' ? [] : [...wall(db, 'usage', ofProject()), ...wall(db, 'usage_ends', ofProject())]),
   ]
 }
 
-/** A text of a JSON object. As `json`, not `jsonb`: what people wrote may hold a NUL, which that refuses. */
+/**
+ * A text of a JSON object. What people wrote may hold a NUL or half a character, at which Postgres stops: what is escaped so
+ * becomes a slash, which may stand anywhere in a text, behind a backslash too.
+ */
 function field(dialect: Dialect, column: string, ...path: readonly string[]): RawBuilder<string> {
   return dialect === 'sqlite'
     ? sql<string>`json_extract(${sql.ref(column)}, ${sql.lit(`$.${path.join('.')}`)})`
-    : sql<string>`(${sql.ref(column)}::json #>> ${sql.lit(`{${path.join(',')}}`)})`
+    : sql<string>`(regexp_replace(${sql.ref(column)}, '\\\\u[0-9a-f]{4}', '/', 'g')::json #>> ${sql.lit(`{${path.join(',')}}`)})`
 }
 
 function modelsOfBefore(dialect: Dialect): RawBuilder<unknown> {
@@ -71,10 +60,10 @@ function usageOfBefore(dialect: Dialect): RawBuilder<unknown> {
       : sql`to_char(to_timestamp(ended_at / 1000.0) at time zone 'UTC', 'YYYY-MM-DD')`
   const duration = number('duration_ms')
   const whole = (value: RawBuilder<unknown>) => sql`cast(${value} as bigint)`
-  return sql`insert into usage (project_id, day, agent_id, model, key_id, latency_bucket, interaction_id, runs, failed,
+  return sql`insert into usage_ends (interaction_id, project_id, day, agent_id, model, key_id, latency_bucket, runs, failed,
       cancelled, input_tokens, output_tokens, cost_nanos)
-    select project_id, ${day}, coalesce(agent_id, ''), coalesce(model, ''), key_id,
-      ${whole(sql`case when ${duration} <= 1 then 0 else ceil(ln(${duration}) / ln(1.2)) end`)}, id, 1,
+    select id, project_id, ${day}, coalesce(agent_id, ''), coalesce(model, ''), key_id,
+      ${whole(sql`case when ${duration} <= 1 then 0 else ceil(ln(${duration}) / ln(1.2)) end`)}, 1,
       case when status = 'failed' then 1 else 0 end, case when status = 'cancelled' then 1 else 0 end,
       ${whole(number('input_tokens'))}, ${whole(number('output_tokens'))},
       ${whole(sql`round(${number('cost', 'amount')} * 1000000000)`)}

@@ -1,10 +1,12 @@
 /**
  * What ended runs used, by day, project, agent, model and key.
  *
- * The transaction of an end adds a row of its own: exactly one, as there is exactly one end, and no row that all ends of a
- * busy project wait for (one row a group that each end rewrites would, on Postgres, until the commit before it is on disk).
- * Later those rows are added together, again in one transaction. So every moment's sum over the table is what was used,
- * whoever dies when; what removes an interaction leaves it alone.
+ * The transaction of an end adds a row of its own: exactly one, as there is exactly one end. Later those rows are added
+ * together, again in one transaction. So every moment's sum over both tables is what was used, whoever dies when; what
+ * removes an interaction leaves it alone.
+ *
+ * Rejected: one row a group that each end rewrites, for which all ends of a busy project wait until the commit before is on
+ * disk (on Postgres, 64 ends at once, a quarter of the ends a second; bench/ends.ts).
  *
  * How long runs took falls into buckets, each ending a fifth above the one before; the bucket is part of a row's key, so that
  * the rows of a day are the histogram that its percentiles are read from.
@@ -14,68 +16,55 @@ import type { Usage } from '../domain/usage.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
 import type { Database, Statement } from './port.ts'
+import type { UsageEndsTable } from './tables.ts'
 
 const BUCKET_GROWTH = 1.2
 const NANOS = 1e9
 
 const GROUP = ['project_id', 'day', 'agent_id', 'model', 'key_id', 'latency_bucket'] as const
 const FIGURES = ['runs', 'failed', 'cancelled', 'input_tokens', 'output_tokens', 'cost_nanos'] as const
+const ENDS = ['interaction_id', ...GROUP, ...FIGURES] as const
 
-interface Used {
-  readonly id: string
-  readonly day: string
-  readonly bucket: number
-  readonly failed: number
-  readonly cancelled: number
-  readonly input: number
-  readonly output: number
-  readonly nanos: number
-}
-
-const insertUsage = fixedQuery((db, used: Used) =>
+const insertUsage = fixedQuery((db, row: UsageEndsTable) =>
   db.query
-    .insertInto('usage')
-    .columns([...GROUP, 'interaction_id', ...FIGURES])
-    .expression((eb) =>
-      eb
-        .selectFrom('interactions as i')
-        .select((s) => {
-          const number = (value: number) => s.cast<number>(s.val(value), 'bigint')
-          return [
-            'i.project_id',
-            s.cast<string>(s.val(used.day), 'text').as('day'),
-            s.fn.coalesce('i.agent_id', sql<string>`''`).as('agent_id'),
-            s.fn.coalesce('i.model', sql<string>`''`).as('model'),
-            'i.key_id',
-            number(used.bucket).as('latency_bucket'),
-            'i.id as interaction_id',
-            s.lit(1).as('runs'),
-            number(used.failed).as('failed'),
-            number(used.cancelled).as('cancelled'),
-            number(used.input).as('input_tokens'),
-            number(used.output).as('output_tokens'),
-            number(used.nanos).as('cost_nanos'),
-          ]
-        })
-        .where('i.id', '=', used.id),
-    ),
+    .insertInto('usage_ends')
+    .values(Object.fromEntries(ENDS.map((name) => [name, row[name]])) as unknown as UsageEndsTable),
 )
 
-/** For the transaction that writes the end of that interaction, behind the statement that is fenced. `at`: ms since 1970. */
-export function usageStatement(
-  db: Database,
-  id: string,
-  { status, usage, at }: { readonly status: string; readonly usage: Usage; readonly at: number },
-): Statement {
+/** Whose use it was. */
+export interface CountedFor {
+  readonly projectId: string
+  readonly agentId: string | undefined
+  /** That was asked for. */
+  readonly model: string
+  readonly keyId: string
+}
+
+/** How it ended. */
+interface CountedEnd {
+  readonly countedFor: CountedFor
+  readonly status: string
+  readonly usage: Usage
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+/** For the transaction that writes the end of that interaction, behind the statement that is fenced. */
+export function usageStatement(db: Database, id: string, { countedFor, status, usage, at }: CountedEnd): Statement {
   const query = insertUsage(db, {
-    id,
+    interaction_id: id,
+    project_id: countedFor.projectId,
     day: dayOf(at),
-    bucket: bucketOf(usage.duration_ms),
+    agent_id: countedFor.agentId ?? '',
+    model: countedFor.model,
+    key_id: countedFor.keyId,
+    latency_bucket: bucketOf(usage.duration_ms),
+    runs: 1,
     failed: status === 'failed' ? 1 : 0,
     cancelled: status === 'cancelled' ? 1 : 0,
-    input: usage.input_tokens,
-    output: usage.output_tokens,
-    nanos: Math.round(Number(usage.cost?.amount ?? 0) * NANOS),
+    input_tokens: usage.input_tokens,
+    output_tokens: usage.output_tokens,
+    cost_nanos: Math.round(Number(usage.cost?.amount ?? 0) * NANOS),
   })
   return { query, rows: 1 }
 }
@@ -97,9 +86,8 @@ export function middleOf(bucket: number): number {
 /** Adds rows of single ends together, at most `limit` of them; returns how many there were. */
 export async function addUsageTogether(db: Database, limit: number): Promise<number> {
   const rows = await db.query
-    .selectFrom('usage')
+    .selectFrom('usage_ends')
     .select('interaction_id')
-    .where('interaction_id', '<>', sql.lit(''))
     .orderBy('interaction_id')
     .limit(limit)
     .execute()
@@ -107,24 +95,24 @@ export async function addUsageTogether(db: Database, limit: number): Promise<num
   const ids = textsOf(db.dialect, JSON.stringify(rows.map((row) => row.interaction_id)))
   const add = db.query
     .insertInto('usage')
-    .columns([...GROUP, 'interaction_id', ...FIGURES])
+    .columns([...GROUP, ...FIGURES])
     .expression((eb) =>
       eb
-        .selectFrom('usage as s')
+        .selectFrom('usage_ends')
         .select([...GROUP])
-        .select(() => [sql<string>`''`.as('interaction_id'), ...FIGURES.map((name) => sumOf(name).as(name))])
-        .where('s.interaction_id', 'in', ids)
+        .select(() => FIGURES.map((name) => sumOf(name).as(name)))
+        .where('interaction_id', 'in', ids)
         .groupBy([...GROUP]),
     )
     .onConflict((conflict) =>
       conflict
-        .columns([...GROUP, 'interaction_id'])
+        .columns([...GROUP])
         .doUpdateSet((eb) =>
           Object.fromEntries(FIGURES.map((name) => [name, eb(`usage.${name}`, '+', eb.ref(`excluded.${name}`))])),
         ),
     )
     .compile()
-  const remove = db.query.deleteFrom('usage').where('interaction_id', 'in', ids).compile()
+  const remove = db.query.deleteFrom('usage_ends').where('interaction_id', 'in', ids).compile()
   // Who does the same at the same time finds none left to remove, and all that it added is undone.
   const result = await db.write([{ query: add }, { query: remove, rows: rows.length }])
   return result.ok ? rows.length : 0
@@ -174,14 +162,20 @@ export interface UsagePart {
 export async function readUsage(db: Database, question: UsageQuestion, limit: number): Promise<UsagePart[]> {
   const { projectIds, from, to, groups, agentId, model, keyId } = question
   const columns = groups.map((group) => COLUMN_OF[group])
-  let query = db.query
-    .selectFrom('usage')
-    .where('project_id', 'in', textsOf(db.dialect, JSON.stringify(projectIds)))
-    .where('day', '>=', from)
-    .where('day', '<=', to)
-  if (agentId !== undefined) query = query.where('agent_id', '=', agentId)
-  if (model !== undefined) query = query.where('model', '=', model)
-  if (keyId !== undefined) query = query.where('key_id', '=', keyId)
+  // Both tables in one statement, so that nothing is seen twice, or not at all, while rows are added together.
+  const rowsOf = (table: 'usage' | 'usage_ends') => {
+    let query = db.query
+      .selectFrom(table)
+      .select([...GROUP, ...FIGURES])
+      .where('project_id', 'in', projectIds)
+      .where('day', '>=', from)
+      .where('day', '<=', to)
+    if (agentId !== undefined) query = query.where('agent_id', '=', agentId)
+    if (model !== undefined) query = query.where('model', '=', model)
+    if (keyId !== undefined) query = query.where('key_id', '=', keyId)
+    return query
+  }
+  let query = db.query.selectFrom(rowsOf('usage').unionAll(rowsOf('usage_ends')).as('u'))
   for (const column of columns) query = query.orderBy(column)
   const rows = await query
     .select([...columns, 'latency_bucket'])

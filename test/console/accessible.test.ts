@@ -30,6 +30,7 @@ beforeAll(async () => {
     labels: { team: 'sales' },
   })
   runId = body.id
+  await server.post('/v1beta/interactions', { instruction: '[look] Again.' })
   browser = await openBrowser()
   // The door of a server without an owner is looked at while it has none.
   const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
@@ -65,6 +66,10 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/agents/looker', 'Save as version 2'],
   [() => '/agents/looker?tab=versions', 'newest'],
   [() => '/keys', 'last used'],
+  [() => '/usage', 'no stored agent'],
+  [() => '/usage?by=key&days=7&project=all', 'first key'],
+  [() => '/usage?from=2020-01-01&to=2020-01-31', 'Nothing ended in these days'],
+  [() => '/usage?from=2020-01-01&to=2019-01-31', 'must not be before'],
   [() => '/settings', 'Not enforced on this host'],
   [() => '/settings/skills', 'No skills yet'],
   [() => '/settings/credentials', 'No credentials yet'],

@@ -15,7 +15,6 @@ import { createCredentials } from '../../src/accounts/create-credentials.ts'
 import { createJoining } from '../../src/accounts/joining.ts'
 import { openAccounts } from '../../src/accounts/open-accounts.ts'
 import { createSignIn } from '../../src/accounts/sign-in.ts'
-import { reportUsage } from '../../src/accounts/usage.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { openDiskBlobs } from '../../src/blobs/disk.ts'
 import type { Config } from '../../src/config.ts'
@@ -35,6 +34,7 @@ import { openSkills } from '../../src/skills/open-skills.ts'
 import { createAgentStore } from '../../src/store/agents.ts'
 import type { Database } from '../../src/store/port.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
+import { reportUsage } from '../../src/store/usage-report.ts'
 
 export const KEY = 'good-key'
 export const OFF_KEY = 'key-of-an-account-that-is-off'
@@ -233,6 +233,7 @@ function toInteraction(
   return {
     id: run.id,
     projectId: run.projectId,
+    keyId: 'key_scripted',
     status,
     stage: 'working',
     labels: request.labels,

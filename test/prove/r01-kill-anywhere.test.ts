@@ -143,7 +143,9 @@ onEveryStore((createDatabase) => {
     }
     const ends = "select count(*) as ends from interactions where status <> 'running'"
     const [[counted], [stored]] = [
-      await server.stored.query('select sum(runs) as runs from usage'),
+      await server.stored.query(
+        'select sum(runs) as runs from (select runs from usage union all select runs from usage_ends) as counted',
+      ),
       await server.stored.query(ends),
     ]
     expect(Number(counted!.runs)).toBe(Number(stored!.ends))

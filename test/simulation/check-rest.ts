@@ -48,7 +48,8 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
 
 /** Each end counts once in what was used, whoever wrote it and whatever was removed since. */
 function checkUsage({ database, journal }: World): void {
-  const [counted] = database.look('select sum(runs) runs, sum(failed) failed, sum(cancelled) cancelled from usage')
+  const [counted] = database.look(`select sum(runs) runs, sum(failed) failed, sum(cancelled) cancelled
+    from (select runs, failed, cancelled from usage union all select runs, failed, cancelled from usage_ends)`)
   const statuses = [...journal.interactions.values()].map(({ row }) => row.status)
   const count = (status: string) => statuses.filter((each) => each === status).length
   const ended = statuses.length - count('running')

@@ -42,6 +42,10 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
     tamper: unseen('tool_result'),
     foundBy: /steps are not|its result is in the log|twice/,
   },
+  'runs get lost where what was used is added together': {
+    tamper: replacing('cast(sum("runs") as bigint)', '0'),
+    foundBy: /^usage: /,
+  },
   'who takes a run up does not see what was begun': { tamper: unseen('tool_call'), foundBy: /steps are not|twice/ },
 }
 

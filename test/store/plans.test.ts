@@ -28,6 +28,7 @@ import { countCalls } from '../../src/store/rate-windows.ts'
 import { deleteRemovals } from '../../src/store/removals.ts'
 import { readResultMedia } from '../../src/store/result-media.ts'
 import { readTurns } from '../../src/store/turns.ts'
+import { addUsageTogether, readUsage } from '../../src/store/usage.ts'
 import { claimDueWebhook, readWebhookLog } from '../../src/store/webhooks.ts'
 import { onPostgres, quiet } from './backends.ts'
 import { append, claimant, ending, newInteraction, PROJECT, removal, said } from './rows.ts'
@@ -60,6 +61,7 @@ const SEEDS = {
   skill_contents: `'digest' || $, 'skl' || $, '{}', '[]', 1, 1, null`,
   removals: `${ID}, ${PROJECT_OF}, $, 'retention', 1, 5, 0, 0`,
   rate_windows: `'prj_' || $, 'calls', 1, 1, 1`,
+  usage: `${PROJECT_OF}, 'day' || $ % 300, 'agt' || $, 'fake', 'key', $ % 40, 1, 0, 0, 1, 1, 1`,
 } as const
 const COLUMNS: Partial<Record<string, string>> = {
   interactions:
@@ -152,6 +154,7 @@ onPostgres('plans', (cluster) => {
     }
   }
 
+  const USED = { projectIds: [PROJECT], from: 'day100', to: 'day129', groups: ['day'] } as const
   const NEWEST = { labels: {}, order: 'desc' } as const
   const agents = () => createAgentStore({ db, defaultModel: 'fake' })
   const credentials = () => createCredentials({ db, vault: createVault(SECRET) })
@@ -179,6 +182,9 @@ onPostgres('plans', (cluster) => {
     ['listing by status', () => listInteractions(mine, PROJECT, { ...NEWEST, status: 'failed' }, 21)],
     ['listing by agent', () => listInteractions(mine, PROJECT, { ...NEWEST, agentId: 'agt_1' }, 21)],
     ['listing by label', () => listInteractions(mine, PROJECT, { ...NEWEST, labels: { team: 'a' } }, 21)],
+    ['listing by key', () => listInteractions(mine, PROJECT, { ...NEWEST, keyId: 'key' }, 21)],
+    ['reading what was used', () => readUsage(db, USED, 1_000)],
+    ['adding what was used together', () => addUsageTogether(db, 20)],
     ['listing agents', () => agents().list(PROJECT, { ...page, labels: {} })],
     ['reading an agent', () => agents().get(PROJECT, 'agt_40')],
     ['listing an agent’s versions', () => agents().versions(PROJECT, 'agt_40', { pageSize: 20 })],

@@ -3,11 +3,12 @@ import type { RunEvent, Stage } from '../../src/domain/event.ts'
 import { newId } from '../../src/domain/ids.ts'
 import type { RunSpec } from '../../src/domain/interaction.ts'
 import type { Usage } from '../../src/domain/usage.ts'
-import type { Claimant } from '../../src/store/claims.ts'
+import type { Claim, Claimant } from '../../src/store/claims.ts'
 import { appendStatements, type Ending, type Fence, numberEvents, readEvents } from '../../src/store/events.ts'
 import { type InsertOutcome, insertInteraction, type NewInteraction } from '../../src/store/interactions.ts'
 import type { Database, WriteResult } from '../../src/store/port.ts'
 import type { Removal } from '../../src/store/removals.ts'
+import type { CountedFor } from '../../src/store/usage.ts'
 
 export const PROJECT = 'prj_one'
 export const claimant: Claimant = { owner: 'worker', leaseMs: 60_000, runningPerProject: 100 }
@@ -76,7 +77,7 @@ export async function backdate(db: Database, id: string, createdAt: number): Pro
 }
 
 /** Inserted and claimed in one, with what its writer must hold. Its one event is the claim's own. */
-export async function insertClaimed(db: Database, changes: Partial<NewInteraction> = {}): Promise<Fence> {
+export async function insertClaimed(db: Database, changes: Partial<NewInteraction> = {}): Promise<Claim> {
   const interaction = newInteraction({ events: [], ...changes })
   const inserted = await insertInteraction(db, interaction, claimant)
   if (inserted.outcome !== 'accepted' || !inserted.claim) throw new Error(inserted.outcome)
@@ -102,9 +103,11 @@ export function append(
   return db.write(appendStatements(db, fence, numberEvents(events, fence.lastSeq), stage, Date.now()))
 }
 
+const FOR: CountedFor = { projectId: PROJECT, agentId: undefined, model: SPEC.model, keyId: 'key_one' }
+
 export function ending(id: string, changes: Partial<Ending> = {}): Ending {
   const completed: RunEvent = { type: 'completed', interactionId: id, status: 'cancelled', usage: USAGE }
-  return { events: [completed], status: 'cancelled', usage: USAGE, at: Date.now(), ...changes }
+  return { events: [completed], status: 'cancelled', usage: USAGE, countedFor: FOR, at: Date.now(), ...changes }
 }
 
 export async function typesOf(db: Database, id: string): Promise<string[]> {

@@ -1,7 +1,8 @@
 /** What runs used, added up: once for each end, whoever writes it, and the same before and after rows are added together. */
 import { expect, it } from 'vitest'
 import type { Usage } from '../../src/domain/usage.ts'
-import { endFromOutside, endStatements, type Fence, numberEvents } from '../../src/store/events.ts'
+import type { Claim } from '../../src/store/claims.ts'
+import { endFromOutside, endStatements, numberEvents } from '../../src/store/events.ts'
 import { deleteInteraction } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
 import { addUsageTogether, middleOf, readUsage, type UsageGroup, type UsageQuestion } from '../../src/store/usage.ts'
@@ -22,12 +23,12 @@ function used(changes: Partial<Usage> = {}): Usage {
   return { ...USAGE, cost: { amount: '0.000000007', currency: 'USD' }, ...changes }
 }
 
-function end(db: Database, fence: Fence, status: string, usage = used(), at = AT) {
-  const how = ending(fence.id, { status, usage, at })
+function end(db: Database, fence: Claim, status: string, usage = used(), at = AT) {
+  const how = ending(fence.id, { status, usage, at, countedFor: fence })
   return db.write(endStatements(db, fence, numberEvents(how.events, fence.lastSeq), how))
 }
 
-onEveryBackend(({ open }) => {
+onEveryBackend(({ open, createPlace, openAt }) => {
   it('each end counts once, whoever writes it and however often, and a removal takes nothing away', async () => {
     const db = await open()
     const [done, failed, cancelled] = [await insertClaimed(db), await insertClaimed(db), await insertClaimed(db)]
@@ -52,7 +53,7 @@ onEveryBackend(({ open }) => {
     const fences = await Promise.all(
       times(60, (i) => insertClaimed(db, { keyId: `key_${i % 2}`, spec: { ...SPEC, model: `m${i % 3}` } })),
     )
-    const endAll = (some: readonly Fence[]) =>
+    const endAll = (some: readonly Claim[]) =>
       Promise.all(
         some.map((fence, i) => end(db, fence, i % 5 === 0 ? 'failed' : 'completed', used({ duration_ms: i }))),
       )
@@ -85,6 +86,40 @@ onEveryBackend(({ open }) => {
     ])
   })
 
+  it('ends of before there were sums are counted at the upgrade, with the models that lists filter by', async () => {
+    const place = await createPlace()
+    const db = await openAt(place)
+    const ends = [
+      await insertClaimed(db, { spec: { ...SPEC, agentId: 'a' } }),
+      await insertClaimed(db, { spec: { ...SPEC, model: 'm', instruction: '\\\0 \ud800 "model":"x"' } }),
+      await insertClaimed(db, { keyId: 'key_two' }),
+    ]
+    await insertClaimed(db)
+    const spent = { amount: '12.345678901', currency: 'USD' } as const
+    await end(db, ends[0]!, 'failed', used({ duration_ms: 59_999, input_tokens: 1_000_000, cost: spent }))
+    await end(db, ends[1]!, 'cancelled', used({ duration_ms: 0 }), AT + 1)
+    await end(db, ends[2]!, 'completed', { ...USAGE, duration_ms: 1 })
+    const groups: readonly UsageGroup[] = ['day', 'project', 'agent', 'model', 'key']
+    const april = { ...MONTH, to: '2026-04-01', groups }
+    const before = await readUsage(db, april, 1_000)
+    expect(before.map(({ runs }) => runs)).toEqual([1, 1, 1])
+    for (const text of [
+      'drop table usage',
+      'drop table usage_ends',
+      'drop index interactions_by_model',
+      'drop index interactions_by_key',
+      'alter table interactions drop column model',
+      "delete from migrations where name = '0015-usage'",
+    ]) {
+      await db.write([{ query: { sql: text, parameters: [] } }])
+    }
+    await db.close()
+    const after = await openAt(place)
+    expect(await readUsage(after, april, 1_000)).toEqual(before)
+    const models = await after.query.selectFrom('interactions').select('model').orderBy('id').execute()
+    expect(models.map(({ model }) => model)).toEqual(['fake', 'm', 'fake', 'fake'])
+  })
+
   it('sums are exact beyond what a number holds', async () => {
     const db = await open()
     const cost = { amount: '5000000.000000001', currency: 'USD' } as const
@@ -94,20 +129,14 @@ onEveryBackend(({ open }) => {
     await addUsageTogether(db, 10)
     expect((await figures(db)).costNanos).toBe(exact)
   })
-})
 
-it('what stands for a bucket is within a tenth of every duration in it', async () => {
-  const { openSqlite } = await import('../../src/store/sqlite.ts')
-  const { mkdtempSync, rmSync } = await import('node:fs')
-  const dir = mkdtempSync('/tmp/errand-usage-')
-  const db = await openSqlite(`${dir}/errand.db`)
-  const durations = [1, 2, 3, 9, 10, 11, 99, 1_000, 59_999, 60_000, 3_600_000, 28_800_000]
-  for (const duration_ms of durations) {
-    const fence = await insertClaimed(db, { projectId: `prj_${duration_ms}` })
-    await end(db, fence, 'completed', used({ duration_ms }))
-    const [part] = await readUsage(db, { ...MONTH, projectIds: [`prj_${duration_ms}`] }, 10)
-    expect(Math.abs(middleOf(part!.bucket) - duration_ms) / duration_ms).toBeLessThan(0.1)
-  }
-  await db.close()
-  rmSync(dir, { recursive: true })
+  it('what stands for a bucket is within a tenth of every duration in it', async () => {
+    const db = await open()
+    for (const duration_ms of [1, 2, 3, 9, 10, 11, 99, 1_000, 59_999, 60_000, 3_600_000, 28_800_000]) {
+      const projectId = `prj_${duration_ms}`
+      await end(db, await insertClaimed(db, { projectId }), 'completed', used({ duration_ms }))
+      const [part] = await readUsage(db, { ...MONTH, projectIds: [projectId] }, 10)
+      expect(Math.abs(middleOf(part!.bucket) - duration_ms) / duration_ms).toBeLessThan(0.1)
+    }
+  })
 })

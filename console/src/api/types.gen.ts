@@ -6168,6 +6168,145 @@ export type RevokeKeyResponses = {
 
 export type RevokeKeyResponse = RevokeKeyResponses[keyof RevokeKeyResponses];
 
+export type ReadUsageData = {
+    body?: never;
+    path: {
+        accountId: string;
+    };
+    query?: {
+        /**
+         * The first day, UTC. Default: the last 30 days.
+         */
+        from?: string;
+        /**
+         * The last day, UTC; at most 366 with the first. Default: today.
+         */
+        to?: string;
+        /**
+         * By what rows are told apart, several by comma: `day`, `project`, `agent`, `model`, `key`. Default `day`.
+         */
+        group?: string;
+        projectId?: string;
+        agentId?: string;
+        model?: string;
+        keyId?: string;
+        /**
+         * Default `json`.
+         */
+        format?: 'json' | 'csv';
+    };
+    url: '/console/api/accounts/{accountId}/usage';
+};
+
+export type ReadUsageErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ReadUsageError = ReadUsageErrors[keyof ReadUsageErrors];
+
+export type ReadUsageResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        from: string;
+        to: string;
+        rows: Array<{
+            runs: number;
+            failed: number;
+            cancelled: number;
+            inputTokens: number;
+            outputTokens: number;
+            /**
+             * Of models that have a price here.
+             */
+            cost: {
+                amount: string;
+                currency: 'USD';
+            };
+            /**
+             * From acceptance to the end; null where nothing ran.
+             */
+            latencyMs: {
+                p50: number | null;
+                p95: number | null;
+                p99: number | null;
+            };
+            day?: string;
+            projectId?: string;
+            projectName?: string | null;
+            /**
+             * Null: of no stored agent.
+             */
+            agentId?: string | null;
+            /**
+             * That was asked for.
+             */
+            model?: string | null;
+            /**
+             * A user’s id where it was started in the console.
+             */
+            keyId?: string;
+            keyName?: string | null;
+        }>;
+        total: {
+            runs: number;
+            failed: number;
+            cancelled: number;
+            inputTokens: number;
+            outputTokens: number;
+            /**
+             * Of models that have a price here.
+             */
+            cost: {
+                amount: string;
+                currency: 'USD';
+            };
+            /**
+             * From acceptance to the end; null where nothing ran.
+             */
+            latencyMs: {
+                p50: number | null;
+                p95: number | null;
+                p99: number | null;
+            };
+        };
+    };
+};
+
+export type ReadUsageResponse = ReadUsageResponses[keyof ReadUsageResponses];
+
 export type DownloadFileData = {
     body?: never;
     path: {

@@ -86,6 +86,31 @@ export interface AuditEntry {
   readonly details: unknown
 }
 
+export interface UsageFigures {
+  readonly runs: number
+  readonly failed: number
+  readonly cancelled: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cost: { readonly amount: string; readonly currency: string }
+  readonly latencyMs: { readonly p50: number | null; readonly p95: number | null; readonly p99: number | null }
+}
+
+export interface UsageRow extends UsageFigures {
+  readonly day?: string
+  readonly projectId?: string
+  readonly projectName?: string | null
+  readonly agentId?: string | null
+  readonly model?: string | null
+  readonly keyId?: string
+  readonly keyName?: string | null
+}
+
+export interface UsageReport {
+  readonly rows: readonly UsageRow[]
+  readonly total: UsageFigures
+}
+
 /** `path` below /console: `/api/me`. Throws a Problem where the answer is no success. */
 export async function ask<T>(
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE',

@@ -2,7 +2,7 @@
 import type { IconName } from '../ui/icon.tsx'
 
 export interface Place {
-  readonly to: '/' | '/playground' | '/interactions' | '/agents' | '/keys' | '/settings'
+  readonly to: '/' | '/playground' | '/interactions' | '/agents' | '/keys' | '/usage' | '/settings'
   readonly name: string
   readonly icon: IconName
   /** After `g`. */
@@ -15,5 +15,6 @@ export const PLACES: readonly Place[] = [
   { to: '/interactions', name: 'Interactions', icon: 'list', letter: 'i' },
   { to: '/agents', name: 'Agents', icon: 'agent', letter: 'a' },
   { to: '/keys', name: 'Keys', icon: 'key', letter: 'k' },
+  { to: '/usage', name: 'Usage', icon: 'chart', letter: 'u' },
   { to: '/settings', name: 'Settings', icon: 'settings', letter: 's' },
 ]

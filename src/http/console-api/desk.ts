@@ -6,9 +6,9 @@ import type { Joining } from '../../accounts/joining.ts'
 import type { Membership, Role } from '../../accounts/members.ts'
 import type { Project } from '../../accounts/projects.ts'
 import type { SignIn } from '../../accounts/sign-in.ts'
-import type { UsageReport } from '../../accounts/usage.ts'
 import { ErrandError } from '../../domain/errors.ts'
 import type { UsageQuestion } from '../../store/usage.ts'
+import type { UsageReport } from '../../store/usage-report.ts'
 import { noProject } from '../session.ts'
 
 export interface Desk {

@@ -127,21 +127,19 @@ const usageFigures = z.object({
     description: 'From acceptance to the end; null where nothing ran.',
   }),
 })
-export const usageReport = z
-  .object({
-    from: z.string(),
-    to: z.string(),
-    rows: z.array(
-      usageFigures.extend({
-        day: z.string().optional(),
-        projectId: z.string().optional(),
-        projectName: z.string().nullish(),
-        agentId: z.string().nullish().meta({ description: 'Null: of no stored agent.' }),
-        model: z.string().nullish().meta({ description: 'That was asked for.' }),
-        keyId: z.string().optional().meta({ description: 'A user’s id where it was started in the console.' }),
-        keyName: z.string().nullish(),
-      }),
-    ),
-    total: usageFigures,
-  })
-  .meta({ title: 'Usage' })
+export const usageReport = z.object({
+  from: z.string(),
+  to: z.string(),
+  rows: z.array(
+    usageFigures.extend({
+      day: z.string().optional(),
+      projectId: z.string().optional(),
+      projectName: z.string().nullish(),
+      agentId: z.string().nullish().meta({ description: 'Null: of no stored agent.' }),
+      model: z.string().nullish().meta({ description: 'That was asked for.' }),
+      keyId: z.string().optional().meta({ description: 'A user’s id where it was started in the console.' }),
+      keyName: z.string().nullish(),
+    }),
+  ),
+  total: usageFigures,
+})

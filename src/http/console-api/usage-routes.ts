@@ -1,8 +1,8 @@
 /** What an account's projects used: sums by day, project, agent, model and key, as JSON and as CSV. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { UsageRow } from '../../accounts/usage.ts'
 import { dayOf, USAGE_GROUPS, type UsageGroup } from '../../store/usage.ts'
+import type { UsageRow } from '../../store/usage-report.ts'
 import { type Cell, toCsv } from '../csv.ts'
 import { wrongField } from '../fields.ts'
 import { filterText } from '../queries.ts'

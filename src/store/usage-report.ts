@@ -1,9 +1,9 @@
 /** What an account's projects used, for its members: sums with percentiles, and the names of what they are told apart by. */
 import { ErrandError } from '../domain/errors.ts'
 import { type Cost, formatNanos } from '../domain/usage.ts'
-import { textsOf } from '../store/lists.ts'
-import type { Database } from '../store/port.ts'
-import { middleOf, readUsage, type UsagePart, type UsageQuestion } from '../store/usage.ts'
+import { textsOf } from './lists.ts'
+import type { Database } from './port.ts'
+import { middleOf, readUsage, type UsagePart, type UsageQuestion } from './usage.ts'
 
 /** Groups times buckets that one answer is made of. */
 const MOST_PARTS = 50_000

@@ -1,0 +1,103 @@
+/** What was used: runs, tokens, cost, errors and time by day; and by agent, model, key or project. */
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { type Session, useSession } from '../session/session.ts'
+import { Card, Page } from '../shell/page.tsx'
+import { Select } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { Filters } from '../usage/filters.tsx'
+import { PartsTable } from '../usage/parts-table.tsx'
+import { Plots } from '../usage/plots.tsx'
+import {
+  daysBetween,
+  GROUPS,
+  type Group,
+  questionOf,
+  type UsageSearch,
+  usageAddress,
+  usageQuery,
+} from '../usage/question.ts'
+import { useChoices } from '../usage/use-choices.ts'
+
+const route = getRouteApi('/usage')
+
+export default function UsagePage() {
+  const session = useSession()
+  return session ? <Whole session={session} /> : null
+}
+
+function Whole({ session }: { readonly session: Session }) {
+  const navigate = useNavigate()
+  const search = route.useSearch()
+  const accountId = session.account.id
+  const question = questionOf(search, session.project?.id)
+  const group: Group = search.by !== undefined && search.by in GROUPS ? (search.by as Group) : 'agent'
+  const choices = useChoices(accountId, question)
+  const byDay = useQuery(usageQuery(accountId, question, 'day'))
+  const parts = useQuery(usageQuery(accountId, question, group))
+  const set = (changes: UsageSearch) => {
+    const next = Object.entries({ ...search, ...changes }).filter(([, value]) => value !== undefined)
+    navigate({ to: '/usage', search: Object.fromEntries(next) as UsageSearch, replace: true })
+  }
+  return (
+    <Page
+      title="Usage"
+      about="What runs used, on the UTC day of their end. They stay counted when they are removed."
+      actions={
+        <a
+          href={`/console${usageAddress(accountId, question, group === 'day' ? 'day' : `day,${group}`, 'csv')}`}
+          download
+          className="inline-flex h-8 items-center gap-2 rounded-md border border-line-strong bg-card px-3 font-medium hover:bg-hover"
+        >
+          <Icon name="download" />
+          Download as CSV
+        </a>
+      }
+    >
+      <Filters session={session} search={search} question={question} choices={choices} set={set} />
+      {byDay.error ? (
+        <Failure error={byDay.error} retry={() => byDay.refetch()} />
+      ) : byDay.data?.total.runs === 0 ? (
+        <div className="rounded-xl border bg-card">
+          <Empty icon="chart" title="Nothing ended in these days">
+            Each run is counted when it ends, whether it completed, failed or was cancelled.
+          </Empty>
+        </div>
+      ) : (
+        <>
+          <Plots usage={byDay.data} days={daysBetween(question)} />
+          <div className="mt-4">
+            <Card
+              flush
+              title={`By ${GROUPS[group].toLowerCase()}`}
+              actions={<By group={group} onSet={(by) => set({ by })} />}
+            >
+              {parts.error ? (
+                <Failure error={parts.error} retry={() => parts.refetch()} />
+              ) : parts.data && !parts.isPlaceholderData ? (
+                <PartsTable usage={parts.data} group={group} agentName={choices.agentName} />
+              ) : (
+                <div className="border-t px-4 py-3">
+                  <Loading rows={4} />
+                </div>
+              )}
+            </Card>
+          </div>
+        </>
+      )}
+    </Page>
+  )
+}
+
+function By({ group, onSet }: { readonly group: Group; readonly onSet: (group: string) => void }) {
+  return (
+    <Select aria-label="Group by" value={group} onChange={(event) => onSet(event.target.value)} className="w-32">
+      {Object.entries(GROUPS).map(([name, words]) => (
+        <option key={name} value={name}>
+          {words}
+        </option>
+      ))}
+    </Select>
+  )
+}

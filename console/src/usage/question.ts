@@ -1,0 +1,77 @@
+/** What the page asks: of which days and which runs, as its address says it. */
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { account as accountPath, ask, type UsageReport } from '../server/console-api.ts'
+
+export const GROUPS = { agent: 'Agent', model: 'Model', key: 'Key', project: 'Project', day: 'Day' } as const
+export type Group = keyof typeof GROUPS
+
+export const RANGES: Readonly<Record<string, string>> = {
+  '7': 'Last 7 days',
+  '30': 'Last 30 days',
+  '90': 'Last 90 days',
+  '365': 'Last 365 days',
+}
+const DEFAULT_DAYS = '30'
+const DAY_MS = 86_400_000
+
+export interface UsageSearch {
+  /** How many days up to today; without it, and without both of the following, 30. */
+  readonly days?: string
+  readonly from?: string
+  readonly to?: string
+  /** Absent: the one that is worked in; `all`; or an id. */
+  readonly project?: string
+  readonly agent?: string
+  readonly model?: string
+  readonly key?: string
+  readonly by?: string
+}
+
+export interface Question {
+  readonly from: string
+  readonly to: string
+  readonly projectId?: string
+  readonly agentId?: string
+  readonly model?: string
+  readonly keyId?: string
+}
+
+export function questionOf(search: UsageSearch, currentProject: string | undefined): Question {
+  const { project = currentProject, agent, model, key } = search
+  const today = dayOf(Date.now())
+  const length = Number(RANGES[search.days ?? ''] ? search.days : DEFAULT_DAYS)
+  const days =
+    search.from && search.to
+      ? { from: search.from, to: search.to }
+      : { from: dayOf(Date.now() - (length - 1) * DAY_MS), to: today }
+  return {
+    ...days,
+    ...(project !== undefined && project !== 'all' && { projectId: project }),
+    ...(agent !== undefined && { agentId: agent }),
+    ...(model !== undefined && { model }),
+    ...(key !== undefined && { keyId: key }),
+  }
+}
+
+/** UTC: `2026-11-21`. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+/** Every day from the one to the other. */
+export function daysBetween({ from, to }: Question): readonly string[] {
+  const length = Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1)
+  return Array.from({ length }, (_, i) => dayOf(Date.parse(from) + i * DAY_MS))
+}
+
+export function usageAddress(accountId: string, question: Question, group: string, format = 'json'): string {
+  return `${accountPath(accountId)}/usage?${new URLSearchParams({ ...question, group, format })}`
+}
+
+export const usageQuery = (accountId: string, question: Question, group: string) =>
+  queryOptions({
+    queryKey: ['usage', accountId, question, group],
+    queryFn: () => ask<UsageReport>('GET', usageAddress(accountId, question, group)),
+    // What is shown stays until the next is there.
+    placeholderData: keepPreviousData,
+  })
