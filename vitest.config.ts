@@ -41,6 +41,21 @@ export default defineConfig({
             },
           ]
         : []),
+      ...(process.getuid?.() === 0
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: 'whole',
+                include: [
+                  'test/sandbox/{escape,isolation,bombs,network,left-behind}.test.ts',
+                  'test/sandbox/bubblewrap/{driver,network,seccomp}.test.ts',
+                ],
+                globalSetup: 'test/sandbox/whole.ts',
+              },
+            },
+          ]
+        : []),
       ...(hasDocker
         ? [
             {

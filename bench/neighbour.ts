@@ -32,6 +32,7 @@ const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-'))
 const choice = {
   driver: 'bubblewrap',
   rootfs: undefined,
+  forkServer: 'auto',
   image: 'none',
   dockerHost: 'unix:///none',
   runtime: 'auto',

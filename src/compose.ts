@@ -386,8 +386,8 @@ function openBlobs(location: Config['blobs']): Promise<Blobs> {
 
 async function openSandboxHost(config: Config, works: EngineOptions['works'], log: Log): Promise<Sandboxes> {
   if (works === 'none') return createSandboxesElsewhere(config.sandbox.driver)
-  const { driver, rootfs, image, dockerHost, runtime, pool, maxOpen, ...limits } = config.sandbox
-  const choice = { driver, rootfs, image, dockerHost, runtime }
+  const { driver, rootfs, forkServer, image, dockerHost, runtime, pool, maxOpen, ...limits } = config.sandbox
+  const choice = { driver, rootfs, forkServer, image, dockerHost, runtime }
   return openSandboxes({ ...choice, dataDir: config.dataDir, limits, pool, maxOpen, log })
 }
 

@@ -111,6 +111,8 @@ export interface Config {
     readonly maxOpen: number
     /** A directory tree to be the sandbox's root; undefined: the host's `/usr`, read-only. */
     readonly rootfs: string | undefined
+    /** bubblewrap: whether sandboxes are forked from a template. */
+    readonly forkServer: 'auto' | 'on' | 'off'
     /** The image of the docker driver. */
     readonly image: string
     /** `unix:///var/run/docker.sock` */

@@ -179,10 +179,10 @@ function files({ blobs, files: named }: Config): Finding[] {
   return [ok(`Kept ${describeBlobs(blobs)}, which can be written`), ...opened]
 }
 
-function isolation({ driver, enforced, notEnforced, probes }: SandboxFacts): Finding[] {
+function isolation({ driver, made, enforced, notEnforced, probes }: SandboxFacts): Finding[] {
   const open = probes.filter(({ refused }) => !refused)
   return [
-    ok(`Driver ${driver}`),
+    ok(`Driver ${driver}${made ? `, sandboxes ${made}` : ''}`),
     ...enforced.map(ok),
     ...notEnforced.map((text) => warn(`Not enforced: ${text}`)),
     // A driver that is open has said which it can't refuse here, and why; any other would have closed it.

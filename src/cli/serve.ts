@@ -63,7 +63,7 @@ type Row = readonly [name: string, text: string]
 function banner(around: Surroundings, errand: Errand, config: Config, url: string): string {
   const bold = (text: string) => paint(around.out, 'bold', text)
   const yellow = (text: string) => paint(around.out, 'yellow', text)
-  const { driver, enforced, notEnforced } = errand.facts.sandbox
+  const { driver, made, enforced, notEnforced } = errand.facts.sandbox
   const [answers, works] = [config.role !== 'worker', config.role !== 'api']
   const rows: Row[] = [
     ...rowsOf('role', config.role === 'all' ? [] : [ROLES[config.role]]),
@@ -75,7 +75,11 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ...rowsOf('', errand.catalogue.describe().every(({ demo }) => demo) ? [NO_REAL_MODEL] : []),
     ...rowsOf(
       'sandbox',
-      works ? [`${driver}; enforced: ${enforced.map(topic).join(', ')} (${around.command} doctor tells more)`] : [],
+      works
+        ? [
+            `${driver}${made ? `, ${made}` : ''}; enforced: ${enforced.map(topic).join(', ')} (${around.command} doctor tells more)`,
+          ]
+        : [],
     ),
     ...rowsOf('web search', errand.facts.tools.includes('web_search') ? [errand.search] : []),
     ...rowsOf('not enforced', notEnforced.map(yellow)),

@@ -292,6 +292,11 @@ export const SETTINGS: readonly Setting[] = [
     orElse: IMAGE_NAME,
     doc: 'bubblewrap: a directory tree to be the sandboxes’ root, or an image of the Docker at `sandbox.dockerHost`, which is exported once; `script/rootfs` makes either. Without it the host’s `/usr`, read-only.',
   }),
+  choice('sandbox.forkServer', {
+    values: ['auto', 'on', 'off'],
+    fallback: 'auto',
+    doc: 'bubblewrap: whether sandboxes are forked from a template that stands ready, which takes a fraction of the time. `auto`: where Errand runs as root and the start’s attacks on such a sandbox are all refused; `on`: so, or Errand does not start; `off`: each is started whole. A sandbox that is shown skills is started whole.',
+  }),
   text('sandbox.image', {
     must: 'the name of an image',
     pattern: IMAGE_NAME,

@@ -46,7 +46,17 @@ export interface Driver {
   sweep(): Promise<void>
   /** What holds and what does not with these limits, in words. */
   holds(limits: SandboxLimits): { readonly enforced: string[]; readonly notEnforced: string[] }
+  /** How it makes cells, in words, where it has more than one way. */
+  readonly made?: string
+  /** A faster way to the same cells. Throws an Error with a sentence where there is none on this host. */
+  openFaster?(): Promise<Faster>
   close(): Promise<void>
+}
+
+/** Ended before the driver that it is of, whose it is to sweep and to close. */
+export interface Faster extends Driver {
+  /** Whether it can make such a cell. */
+  suits(shape: CellShape): boolean
 }
 
 /** Which driver, and what a host that runs cannot change of it. */
@@ -54,6 +64,8 @@ export interface DriverChoice {
   readonly driver: 'bubblewrap' | 'docker'
   /** bubblewrap: a directory tree to be the sandbox's root; undefined: the host's /usr, read-only. */
   readonly rootfs: string | undefined
+  /** bubblewrap: whether cells are forked from a template; `auto`: where that can be, `on`: or there is no driver. */
+  readonly forkServer: 'auto' | 'on' | 'off'
   /** docker: the image that sandboxes are made of. */
   readonly image: string
   /** docker: the daemon's socket, `unix:///var/run/docker.sock`. */

@@ -34,13 +34,13 @@ const HELLO_WITHIN_MS = 10_000
 
 /** Throws an Error with one sentence, cause and remedy, where no sandbox can be made on this machine. */
 export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes> {
-  const { driver, rootfs, image, dockerHost, runtime, log } = options
+  const { driver, rootfs, forkServer, image, dockerHost, runtime, log } = options
   if (driver !== 'bubblewrap' && driver !== 'docker') {
     throw new Error(
       `sandbox.driver: this version of Errand has the drivers bubblewrap and docker, not ${driver}. Set ERRAND_SANDBOX=bubblewrap.`,
     )
   }
-  const choice: DriverChoice = { driver, rootfs, image, dockerHost, runtime }
+  const choice: DriverChoice = { driver, rootfs, forkServer, image, dockerHost, runtime }
   const places = hostPlaces(options.dataDir)
   const settings: HostSettings = {
     limits: options.limits,

@@ -149,6 +149,8 @@ export interface Sandbox {
 /** What this host enforces, for `doctor`, the start log and the console. */
 export interface SandboxFacts {
   readonly driver: string
+  /** How sandboxes are made here, where the driver has more than one way, and why so. */
+  readonly made?: string | undefined
   /** What holds, in words: `memory: 512 MiB (cgroup v1)`. */
   readonly enforced: readonly string[]
   /** What does not, and what the operator can do about it. */

@@ -58,7 +58,6 @@ class Loop:
     """epoll, timers and the two ends of the wire."""
 
     def __init__(self):
-        self.epoll = select.epoll()
         self.readers = {}
         self.writers = {}
         self.timers = {}
@@ -66,6 +65,10 @@ class Loop:
         self.outbox = bytearray()
         self.idle = []  # done once, when there is nothing better to do
         self.blocked = False
+
+    def open(self):
+        """Of the process that runs it: a descriptor made before a fork would be shared."""
+        self.epoll = select.epoll()
         os.set_blocking(0, False)
         os.set_blocking(1, False)
         self.epoll.register(0, select.EPOLLIN)
@@ -601,7 +604,7 @@ def python_session(requests, news):
     import types
     import warnings
 
-    site.main()  # the runner itself goes without site-packages (-S); the code may have them
+    load_site()
     sys.path.insert(0, '')
     sys.argv = ['']
     sys.stdin = open(0)
@@ -1637,6 +1640,15 @@ def advance(key):
     return more
 
 
+def load_site():
+    """Python is started without site-packages (-S), to be sooner there; the code may have them. Once a process."""
+    import site
+
+    if not hasattr(site, 'loaded'):
+        site.main()
+        site.loaded = True
+
+
 def preload():
     """What a Python session needs, taken in while nobody waits."""
     import ast
@@ -1650,9 +1662,10 @@ def preload():
     import warnings
 
 
-def main():
+def main(given):
     prctl(PR_SET_DUMPABLE, 0)
-    settings.update(json.loads(sys.argv[1]))
+    settings.update(given)
+    loop.open()
     wake, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
@@ -1676,4 +1689,5 @@ def main():
     loop.run(on_frame)
 
 
-main()
+if __name__ == '__main__':
+    main(json.loads(sys.argv[1]))

@@ -87,7 +87,7 @@ log: debug
 workerSlots: 7
 defaultModel: m
 models: {m: {provider: demo}}
-sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, files: 200, outputBytes: 4096, max: {memoryMiB: 200, cpus: 2, pids: 21, workspaceMiB: 31, files: 201, outputBytes: 4097}, pool: 1, maxOpen: 2, rootfs: /r, network: [API.Example.com, '*.example.org.:8443'], networkBytes: 5000}
+sandbox: {driver: docker, memoryMiB: 100, cpus: 0.5, pids: 20, workspaceMiB: 30, files: 200, outputBytes: 4096, max: {memoryMiB: 200, cpus: 2, pids: 21, workspaceMiB: 31, files: 201, outputBytes: 4097}, pool: 1, maxOpen: 2, rootfs: /r, forkServer: off, network: [API.Example.com, '*.example.org.:8443'], networkBytes: 5000}
 files:
   types: [text/csv, 'image/*']
   s3: {allow: [a-bucket/in], region: eu-1, endpoint: 'https://s3.example', accessKeyIdEnv: A, secretAccessKeyEnv: B, pathStyle: off}

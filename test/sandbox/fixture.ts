@@ -16,6 +16,8 @@ import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '..
 export const DRIVER: DriverChoice = {
   driver: 'bubblewrap',
   rootfs: undefined,
+  // As root they are forked, or the tests fail; project `whole` in vitest.config.ts takes the other way.
+  forkServer: inject('whole') ? 'off' : process.getuid?.() === 0 ? 'on' : 'auto',
   image: 'none',
   dockerHost: 'unix:///none',
   runtime: 'auto',

@@ -13,6 +13,8 @@ import type { SandboxLimits } from '../port.ts'
 export interface Group {
   /** Files that a process writes its own id to in order to join. */
   readonly joinFiles: readonly string[]
+  /** Puts a process in. Throws where it is gone or not ours. */
+  join(pid: number): void
   counters(): Counters
   /** Kills what is in it and removes it; resolves when that is done. Throws when it cannot be emptied in 10 s. */
   remove(): Promise<void>
@@ -65,8 +67,12 @@ export function openCgroups(name: string, places: CgroupPlaces | undefined = fin
       const directories = distinctHomes().map((home) => join(home, id))
       for (const directory of directories) mkdirSync(directory)
       for (const [controller, home] of homes) setLimit(version, controller, join(home, id), limits)
+      const joinFiles = directories.map((directory) => join(directory, 'cgroup.procs'))
       return {
-        joinFiles: directories.map((directory) => join(directory, 'cgroup.procs')),
+        joinFiles,
+        join: (pid) => {
+          for (const file of joinFiles) writeFileSync(file, String(pid))
+        },
         counters: () =>
           readCounters(version, (controller) => homes.get(controller) && join(homes.get(controller)!, id)),
         remove: async () => {

@@ -25,6 +25,8 @@ export interface Writable {
     limits: SandboxLimits,
     mounts: readonly Mount[],
   ): { readonly before: string[]; readonly arguments: string[] }
+  /** What stands before the command of what makes its own places, so that it comes to what is `shown`. */
+  readonly beforeTemplate: string[]
 }
 
 export interface WritableOptions {
@@ -50,13 +52,9 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
   function writeTable(slot: number, places: readonly Place[], more: typeof shown = []): string {
     const uid = uidOf?.(slot) ?? 0 // our own is 0 in the user namespace
     const lines = places.map((place) => {
-      const { mebibytes, files, mode } = place
-      const options = `nosuid,nodev,size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`
-      return `errand ${escaped(sourceOf(place))} tmpfs ${options} 0 0\n`
+      return `errand ${escaped(sourceOf(place))} tmpfs nosuid,nodev,${tmpfsOptions(place, uid)} 0 0\n`
     })
-    const binds = [...overlaid, ...more].map(
-      ([source, target]) => `${escaped(source)} ${escaped(target)} none bind 0 0\n`,
-    )
+    const binds = [...overlaid, ...more].map(bindLine)
     const table = join(scratch, `mounts-${slot}`)
     writeFileSync(table, [...lines, ...binds].join(''))
     return table
@@ -84,6 +82,12 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
   return {
     countsFiles,
     opensSettings,
+    get beforeTemplate() {
+      if (shown.length === 0) return []
+      const table = join(scratch, 'mounts-template')
+      writeFileSync(table, shown.map(bindLine).join(''))
+      return prefix(table)
+    },
     prepare(slot, limits, mounts) {
       const places = placesOf(limits)
       if (!countsFiles) return { before: [], arguments: [...places.flatMap(plainTmpfs), ...mounts.flatMap(readOnly)] }
@@ -103,12 +107,21 @@ export function createWritable({ scratch, uidOf, shown }: WritableOptions): Writ
   }
 }
 
+/** As `mount` takes them. */
+export function tmpfsOptions({ mebibytes, files, mode }: Place, uid: number): string {
+  return `size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`
+}
+
 function readOnly({ source, target }: Mount): string[] {
   return ['--ro-bind', source, target]
 }
 
 function plainTmpfs({ path, mebibytes, mode }: Place): string[] {
   return ['--perms', mode, '--size', `${mebibytes * MIB}`, '--tmpfs', path]
+}
+
+function bindLine([source, target]: readonly [source: string, target: string]): string {
+  return `${escaped(source)} ${escaped(target)} none bind 0 0\n`
 }
 
 /** As fstab wants it: what would end a field, as an octal number. */

@@ -15,6 +15,7 @@ import type { HostSettings } from '../protocol.ts'
 import { openHost } from './host.ts'
 import { probeDriver } from './self-probe.ts'
 import { openServer } from './server.ts'
+import { chooseWay } from './ways.ts'
 
 export interface HostOptions extends DriverOptions {
   readonly socketPath: string
@@ -81,11 +82,12 @@ async function main(options: HostOptions): Promise<void> {
   const log = createFileLog(options.logFile)
   try {
     const driver = await DRIVERS[options.driver](options)
-    const facts = await probeDriver(driver, options.settings.limits, secretsOf(options)).catch(async (error) => {
+    const prove = (way: Driver) => probeDriver(way, options.settings.limits, secretsOf(options))
+    const { driver: chosen, facts } = await chooseWay(driver, options.forkServer, prove, log).catch(async (error) => {
       await driver.close()
       throw error
     })
-    const host = openHost(driver, options.settings, log)
+    const host = openHost(chosen, options.settings, log)
     const stop = async () => {
       rmSync(options.socketPath, { force: true })
       if (dirname(options.socketPath) !== options.stateDir)

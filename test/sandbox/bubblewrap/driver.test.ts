@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
-import type { Cell, CellShape, Driver } from '../../../src/sandbox/driver.ts'
+import type { Cell, CellShape, Driver, Faster } from '../../../src/sandbox/driver.ts'
 import { probeDriver } from '../../../src/sandbox/host/self-probe.ts'
 import { DRIVER, LIMITS, openWorld, run } from '../fixture.ts'
+
+const isRoot = process.getuid?.() === 0
 
 test('each sandbox has a host uid of its own where the host is root', async () => {
   const world = await openWorld()
@@ -21,59 +23,43 @@ test('each sandbox has a host uid of its own where the host is root', async () =
       async (one) => /uid=(\d+)/.exec((await run(one, 'bash', 'grep " /workspace " /proc/mounts')).output)?.[1],
     ),
   )
-  if (process.getuid?.() === 0) {
+  if (isRoot) {
     expect(new Set(mounts).size).toBe(2)
     expect(mounts.every((uid) => Number(uid) > 0)).toBe(true)
   } else expect(mounts[0]).toBe(mounts[1])
   await world.close()
 })
 
+const NOT_USED = 'The bubblewrap sandbox does not hold on this host, so it is not used: not refused were '
+
 describe('a driver that lets an attack through is not used, and the sentence names the attack:', () => {
   let stateDir: string
   let driver: Driver
+  let forked: Faster | undefined
   beforeAll(async () => {
     stateDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
     driver = await openBubblewrap({ ...DRIVER, stateDir })
+    if (isRoot) forked = await driver.openFaster!()
   })
   afterAll(async () => {
+    await forked?.close()
     await driver.close()
     rmSync(stateDir, { recursive: true })
   })
   /** The real driver, told to make its cells weaker than they were asked for. */
-  const weakened = (change: (shape: CellShape) => CellShape): Driver => {
-    return { ...driver, launch: (shape) => driver.launch(change(shape)) }
+  const weakened = (way: Driver, change: (shape: CellShape) => CellShape): Driver => {
+    return { ...way, launch: (shape) => way.launch(change(shape)) }
   }
-  const NOT_USED = 'The bubblewrap sandbox does not hold on this host, so it is not used: not refused were '
 
   test('a file of the host is shown', async () => {
-    const shown = weakened((shape) => ({ ...shape, mounts: [{ source: '/var', target: '/var' }] }))
+    const shown = weakened(driver, (shape) => ({ ...shape, mounts: [{ source: '/var', target: '/var' }] }))
     await expect(probeDriver(shown, LIMITS, ['/etc/shadow', '/var'])).rejects.toThrow(
       new RegExp(`^${NOT_USED}seeing /var of the host \\(seen\\)\\.$`),
     )
   })
 
-  test('namespaces can be made, as Chromium needs it', async () => {
-    const open = weakened((shape) => ({ ...shape, profile: 'browser' }))
-    await expect(probeDriver(open, LIMITS, [])).rejects.toThrow(`${NOT_USED}a new user namespace (unshare)`)
-  })
-
-  test('there may be more files than the limit says', async () => {
-    const wide = weakened((shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
-    await expect(probeDriver(wide, LIMITS, [])).rejects.toThrow(
-      `${NOT_USED}files without end (/workspace: ${2 * LIMITS.files}, /tmp: ${2 * LIMITS.files})`,
-    )
-  })
-
-  test('two sandboxes are one', async () => {
-    let first: Promise<Cell> | undefined
-    const shared = { ...driver, launch: (shape: CellShape) => (first ??= driver.launch(shape)) }
-    await expect(probeDriver(shared, LIMITS, [])).rejects.toThrow(
-      /another sandbox's loopback .*another sandbox's \/tmp/,
-    )
-  })
-
   test('the browser’s cell alone, which must refuse all but the namespaces of Chromium’s own sandbox', async () => {
-    const shown = weakened((shape) =>
+    const shown = weakened(driver, (shape) =>
       shape.profile === 'browser' ? { ...shape, mounts: [{ source: '/var', target: '/var' }] } : shape,
     )
     await expect(probeDriver(shown, LIMITS, ['/var'])).rejects.toThrow(
@@ -81,11 +67,37 @@ describe('a driver that lets an attack through is not used, and the sentence nam
     )
   })
 
-  test('it only concedes what it says that it can not hold', async () => {
-    const wide = weakened((shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
-    const { probes } = await probeDriver({ ...wide, concedes: ['files without end'] }, LIMITS, [])
-    const open = new Set(probes.filter(({ refused }) => !refused).map(({ name }) => name.replace(', by a browser', '')))
-    expect([...open]).toEqual(['files without end'])
+  describe.each(isRoot ? ['started whole', 'forked'] : ['started whole'])('with cells that are %s,', (how) => {
+    const way = () => (how === 'forked' ? forked! : driver)
+
+    test('namespaces can be made, as Chromium needs it', async () => {
+      const open = weakened(way(), (shape) => ({ ...shape, profile: 'browser' }))
+      await expect(probeDriver(open, LIMITS, [])).rejects.toThrow(`${NOT_USED}a new user namespace (unshare)`)
+    })
+
+    test('there may be more files than the limit says', async () => {
+      const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
+      await expect(probeDriver(wide, LIMITS, [])).rejects.toThrow(
+        `${NOT_USED}files without end (/workspace: ${2 * LIMITS.files}, /tmp: ${2 * LIMITS.files})`,
+      )
+    })
+
+    test('two sandboxes are one', async () => {
+      let first: Promise<Cell> | undefined
+      const shared = { ...way(), launch: (shape: CellShape) => (first ??= way().launch(shape)) }
+      await expect(probeDriver(shared, LIMITS, [])).rejects.toThrow(
+        /another sandbox's loopback .*another sandbox's \/tmp/,
+      )
+    })
+
+    test('it only concedes what it says that it can not hold', async () => {
+      const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
+      const { probes } = await probeDriver({ ...wide, concedes: ['files without end'] }, LIMITS, [])
+      const open = new Set(
+        probes.filter(({ refused }) => !refused).map(({ name }) => name.replace(', by a browser', '')),
+      )
+      expect([...open]).toEqual(['files without end'])
+    })
   })
 })
 

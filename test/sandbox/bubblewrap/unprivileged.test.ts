@@ -45,7 +45,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
 const limits = ${JSON.stringify({ ...LIMITS, pids: 40 })}
 const log = { debug() {}, info() {}, warn() {}, error() {} }, signal = new AbortController().signal
-const sandboxes = await openSandboxes({ driver: 'bubblewrap', dataDir: process.argv[2], limits, pool: 1, maxOpen: 2, rootfs: undefined, log })
+const sandboxes = await openSandboxes({ driver: 'bubblewrap', dataDir: process.argv[2], limits, pool: 1, maxOpen: 2, rootfs: undefined, forkServer: 'auto', log })
 const sandbox = await sandboxes.open({ interactionId: 'i', epoch: 1, lifetimeMs: 60000, limits }, signal)
 let n = 0
 const run = (language, code, timeoutMs = 10000) => sandbox.exec({ key: String(++n), language, code, timeoutMs }, () => {}, signal)

@@ -1,0 +1,200 @@
+/**
+ * Cells that are forked from a template (template.ts) in place of being started whole: a tenth of the time. What holds for
+ * them is the same, and the same attacks are made on them at the start.
+ *
+ * A template gives birth to a bounded number of cells; the next stands ready before the last of them. One that did
+ * anything unforeseen makes no more. It ends when the last of its cells has.
+ */
+import { randomBytes } from 'node:crypto'
+import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cell, CellShape } from '../driver.ts'
+import { placesOf } from '../inside.ts'
+import { type Group, NOTHING_COUNTED } from './cgroups.ts'
+import { type FirstProcess, waitUntilGone } from './first-process.ts'
+import { openTemplate, type Template, type TemplateOptions } from './template.ts'
+import { tmpfsOptions } from './writable.ts'
+
+export interface ForkServer {
+  /** `slot`, above 0, is the cell's uid inside the template. */
+  launch(shape: CellShape, slot: number, group: Group | undefined, onGone: () => void): Promise<Cell>
+  close(): Promise<void>
+}
+
+export interface ForkServerOptions {
+  readonly template: TemplateOptions
+  readonly rlimits: (shape: CellShape) => Readonly<Record<string, number>>
+  /** Where the template's children connect: a socket in a directory that is shown to the template alone. */
+  readonly door: string
+}
+
+/** Cells of one template share its addresses and its Python's hash seed: no more of them than this. */
+const CELLS_A_TEMPLATE = 250
+/** From here on the next one is being made. */
+const SUCCESSOR_AT = 225
+const AT_DOOR_WITHIN_MS = 10_000
+const RETRY_MS = 1000
+
+interface Generation {
+  readonly template: Template
+  cells: number
+  living: number
+  /** Makes no more. */
+  retired: boolean
+}
+
+/** Throws an Error with a sentence where no template can be had here. */
+export async function openForkServer({ template: options, rlimits, door }: ForkServerOptions): Promise<ForkServer> {
+  const waiting = new Map<string, (socket: Socket) => void>()
+  const server = await openDoor(door, options.uids.first, (socket, nonce) => {
+    const take = waiting.get(nonce)
+    if (take) take(socket)
+    else socket.destroy()
+  })
+  const generations = new Set<Generation>()
+  let closed = false
+  let failedAt = 0
+  let opening: Promise<Generation> | undefined
+  let current: Generation | undefined
+
+  async function open(): Promise<Generation> {
+    const generation: Generation = { template: await openTemplate(options), cells: 0, living: 0, retired: false }
+    generations.add(generation)
+    void generation.template.gone.then(() => retire(generation))
+    if (closed) await generation.template.end()
+    current = generation
+    return generation
+  }
+
+  /** The one that makes the next cell. */
+  async function generation(): Promise<Generation> {
+    if (closed) throw new Error('The sandboxes are closed.')
+    if (current && !current.retired && current.cells < SUCCESSOR_AT) return current
+    if (!opening) {
+      if (Date.now() - failedAt < RETRY_MS) await sleep(RETRY_MS)
+      opening ??= open().finally(() => {
+        opening = undefined
+      })
+      opening.catch(() => {
+        failedAt = Date.now()
+      })
+    }
+    return current && !current.retired && current.cells < CELLS_A_TEMPLATE ? current : opening
+  }
+
+  function retire(generation: Generation): void {
+    generation.retired = true
+    if (generation.living > 0) return
+    generations.delete(generation)
+    void generation.template.end().catch(() => {})
+  }
+
+  async function launch(shape: CellShape, slot: number, group: Group | undefined, onGone: () => void): Promise<Cell> {
+    const from = await generation()
+    from.cells++
+    from.living++
+    const left = () => {
+      from.living--
+      if (from !== current || from.retired) retire(from)
+    }
+    const nonce = randomBytes(16).toString('hex')
+    const places = placesOf(shape.limits).map((place) => [place.path, tmpfsOptions(place, slot)] as const)
+    const atDoor = Promise.withResolvers<Socket>()
+    waiting.set(nonce, atDoor.resolve)
+    let first: FirstProcess | undefined
+    try {
+      first = await from.template.fork({ nonce, uid: slot, profile: shape.profile, places, rlimits: rlimits(shape) })
+      group?.join(first.pid)
+      const late = sleep(AT_DOOR_WITHIN_MS, undefined, { ref: false })
+      const socket = await Promise.race([atDoor.promise, late, from.template.gone])
+      if (!socket) throw new Error('the forked process did not come')
+      socket.write('go\n')
+      const said = await readLine(socket)
+      if (said !== 'ok') throw new Error(`the sandbox cannot be made: ${said}`)
+      return createForkedCell(socket, first, group, () => {
+        left()
+        onGone()
+      })
+    } catch (error) {
+      from.retired = true
+      if (first) await waitUntilGone(first)
+      left()
+      throw error
+    } finally {
+      waiting.delete(nonce)
+    }
+  }
+
+  await generation()
+  return {
+    launch,
+    async close() {
+      closed = true
+      await opening?.catch(() => {})
+      await Promise.all([...generations].map(({ template }) => template.end()))
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** A socket that `uid` alone may connect to. Whoever connects says a line first. */
+async function openDoor(path: string, uid: number, onCaller: (socket: Socket, line: string) => void): Promise<Server> {
+  mkdirSync(join(path, '..'), { recursive: true, mode: 0o755 })
+  const server = createServer((socket) => {
+    socket.on('error', () => {}) // `close` follows
+    readLine(socket).then(
+      (line) => onCaller(socket, line),
+      () => socket.destroy(),
+    )
+  })
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve))
+  chmodSync(path, 0o600)
+  chownSync(path, uid, uid)
+  return server
+}
+
+/** What comes up to the end of the line; what follows stays to be read. Rejects where the socket closes before. */
+async function readLine(socket: Socket): Promise<string> {
+  let text = ''
+  for (;;) {
+    const bytes = socket.read() as Buffer | null
+    if (bytes) {
+      const end = bytes.indexOf(10)
+      if (end >= 0) {
+        if (end + 1 < bytes.length) socket.unshift(bytes.subarray(end + 1))
+        return text + bytes.toString('utf8', 0, end)
+      }
+      text += bytes.toString()
+      if (text.length > 1000) throw new Error('no line')
+    } else {
+      if (socket.destroyed || socket.readableEnded) throw new Error('it ended before it had begun')
+      await new Promise<void>((resolve) => {
+        const go = () => {
+          socket.off('readable', go).off('close', go).off('end', go)
+          resolve()
+        }
+        socket.on('readable', go).on('close', go).on('end', go)
+      })
+    }
+  }
+}
+
+function createForkedCell(socket: Socket, first: FirstProcess, group: Group | undefined, onGone: () => void): Cell {
+  const exited = new Promise<string>((resolve) => socket.once('close', () => resolve('')))
+  let ending: Promise<void> | undefined
+  async function end(): Promise<void> {
+    socket.destroy()
+    await waitUntilGone(first)
+    await group?.remove()
+    onGone()
+  }
+  return {
+    stdin: socket,
+    stdout: socket,
+    exited,
+    counters: () => group?.counters() ?? NOTHING_COUNTED,
+    end: () => (ending ??= end()),
+  }
+}

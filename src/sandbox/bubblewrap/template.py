@@ -1,0 +1,220 @@
+"""The template: a process inside an outer bubblewrap that has the runner loaded, and forks into one sandbox a request.
+
+Started as `python3 -I -S template.py runner.py`, PID 1 of the outer sandbox and root of its user namespace alone: on the
+host it is a user that owns nothing. It reads one JSON line a request on stdin ({id, nonce, uid, profile, places, rlimits})
+and says {id, pid} or {id, error} on stdout; no word of a caller ever comes to it. A line before the first brings the
+seccomp programs.
+
+A child gives up all it had, the nonce and its own connection to the host apart: new namespaces, new places to write to, a
+uid of its own inside a user namespace of its own, no capability, the seccomp filter. What was done to it is never undone,
+for it is used once. The template stays with one thread and without a descriptor that a child could keep.
+"""
+
+import base64
+import ctypes
+import fcntl
+import gc
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+
+DOOR = '/run/errand/door/socket'
+STAGE = '/run/errand/proc'
+INSIDE = 1000  # uid and gid in the sandbox
+HOSTNAME = b'sandbox'
+
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_MOVE, MS_REC = 1, 2, 4, 8, 32, 4096, 8192, 16384
+MS_PRIVATE, MNT_DETACH = 1 << 18, 2
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 4, 22, 24
+PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+
+
+def call(name, *arguments):
+    if getattr(libc, name)(*arguments) == -1:
+        code = ctypes.get_errno()
+        raise OSError(code, '%s: %s' % (name, os.strerror(code)))
+
+
+def prctl(option, *values):
+    call('prctl', option, *(ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]))
+
+
+def mount(source, target, kind, flags, options=None):
+    encoded = (part and part.encode() for part in (source, target, kind))
+    call('mount', *encoded, ctypes.c_ulong(flags), options and options.encode())
+
+
+def write_to(path, text, dir_fd=None):
+    fd = os.open(path, os.O_WRONLY, dir_fd=dir_fd)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+class Filter:
+    """A seccomp program as the kernel takes it."""
+
+    def __init__(self, encoded):
+        program = base64.b64decode(encoded)
+        self.program = ctypes.create_string_buffer(program, len(program))
+        self.header = ctypes.create_string_buffer(
+            struct.pack('@HxxxxxxQ', len(program) // 8, ctypes.addressof(self.program)), 16
+        )
+
+    def load(self):
+        prctl(PR_SET_SECCOMP, 2, ctypes.addressof(self.header))
+
+
+# ---------------------------------------------------------------- what the child does to itself
+
+
+def loopback_up():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        found = fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack('16sh22x', b'lo', 0))
+        flags = struct.unpack_from('16sh', found)[1]
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack('16sh22x', b'lo', flags | IFF_UP))
+
+
+def replace_mounts(places):
+    """What is the template's own, its /proc and the door, is not covered but taken away."""
+    mount(None, '/', None, MS_PRIVATE | MS_REC)
+    mount('proc', STAGE, 'proc', MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    for old in ('/proc', '/dev/pts', os.path.dirname(DOOR), sys.argv[0]):
+        call('umount2', old.encode(), MNT_DETACH)
+    mount(STAGE, '/proc', None, MS_MOVE)
+    mount('devpts', '/dev/pts', 'devpts', MS_NOSUID | MS_NOEXEC, 'newinstance,ptmxmode=0666,mode=620')
+    settings = os.open('/proc/sys/user', os.O_PATH | os.O_DIRECTORY)
+    # A bound /proc/sys shows each reader what is its own, and can be made read-only.
+    for source, target in (('/proc/sys', '/proc/sys'), ('/dev/null', '/proc/cmdline')):
+        flags = MS_NOSUID | (MS_NODEV | MS_NOEXEC if source == target else 0)
+        mount(source, target, None, MS_BIND)
+        mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+    for path, options in places:
+        mount('tmpfs', path, 'tmpfs', MS_NOSUID | MS_NODEV, options)
+    return settings
+
+
+def become_user(uid, settings):
+    """A uid of the host's that owns nothing, seen as 1000, in a user namespace below which none can be made."""
+    call('setgroups', 0, None)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    prctl(PR_SET_DUMPABLE, 1)  # a change of the uid takes away one's own /proc files
+    call('unshare', CLONE_NEWUSER)
+    write_to('/proc/self/setgroups', 'deny')
+    write_to('/proc/self/uid_map', '%d %d 1' % (INSIDE, uid))
+    write_to('/proc/self/gid_map', '%d %d 1' % (INSIDE, uid))
+    prctl(PR_SET_DUMPABLE, 0)
+
+
+def give_up_capabilities():
+    for capability in range(LAST_CAPABILITY + 1):
+        prctl(PR_CAPBSET_DROP, capability)
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    header = struct.pack('@Ii', 0x20080522, 0)
+    call('capset', header, bytes(24))
+
+
+def enclose(request, seccomp, wait):
+    """After this nothing of the template's rights is left, and no way back."""
+    call('unshare', CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
+    loopback_up()
+    call('sethostname', HOSTNAME, len(HOSTNAME))
+    settings = replace_mounts(request['places'])
+    wait()
+    call('unshare', CLONE_NEWCGROUP)
+    become_user(request['uid'], settings)
+    if request['profile'] != 'browser':
+        write_to('max_user_namespaces', '0', dir_fd=settings)
+    os.close(settings)
+    give_up_capabilities()
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.chdir('/workspace')
+    seccomp.load()
+
+
+def become_sandbox(request, seccomp):
+    """In the forked child, PID 1 of its namespace. Never returns."""
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    door.connect(DOOR)
+    wire = door.detach()
+    for fd in (0, 1):
+        os.dup2(wire, fd)
+    os.dup2(os.open('/dev/null', os.O_RDWR), 2)
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.write(1, request['nonce'].encode() + b'\n')
+
+    def wait():
+        if os.read(0, 3) != b'go\n':  # the host has put it into its control groups
+            os._exit(0)
+
+    try:
+        enclose(request, seccomp, wait)
+    except OSError as error:
+        os.write(1, b'failed %s\n' % str(error).encode())
+        os._exit(1)
+    os.write(1, b'ok\n')
+    gc.enable()
+    runner['main']({'rlimits': request['rlimits']})
+
+
+# ---------------------------------------------------------------- the template itself
+
+
+def load_runner(path):
+    with open(path, encoding='utf-8') as file:
+        source = file.read()
+    found = {'__name__': 'runner', '__file__': path}
+    exec(compile(source, path, 'exec'), found)
+    found['preload']()
+    found['load_site']()
+    return found
+
+
+def fork(request, seccomp, own_pids):
+    # Only the next child is to go into a new pid namespace; the one after it needs another.
+    call('setns', own_pids, CLONE_NEWPID)
+    call('unshare', CLONE_NEWPID)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become_sandbox(request, seccomp)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def main():
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel takes what is dead
+    requests = sys.stdin.buffer
+    seccomp = {profile: Filter(program) for profile, program in json.loads(requests.readline()).items()}
+    gc.disable()
+    gc.freeze()  # what is there stays where it is, on pages that are shared
+    own_pids = os.open('/proc/self/ns/pid', os.O_RDONLY)
+    os.write(1, b'{"ready": true, "threads": %d}\n' % len(os.listdir('/proc/self/task')))
+    for line in requests:
+        request = json.loads(line)
+        try:
+            answer = {'pid': fork(request, seccomp[request['profile']], own_pids)}
+        except OSError as error:
+            answer = {'error': str(error)}
+        os.write(1, json.dumps({'id': request['id'], **answer}).encode() + b'\n')
+
+
+with open('/proc/sys/kernel/cap_last_cap') as file:
+    LAST_CAPABILITY = int(file.read())
+runner = load_runner(sys.argv[1])
+main()

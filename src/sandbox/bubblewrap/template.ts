@@ -1,0 +1,156 @@
+/**
+ * One template (template.py) and what is forked from it: the outer bubblewrap with a range of host uids mapped into its user
+ * namespace, requests to it one after the other, and where to find a child on the host. When it ends, so do its children.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Profile } from '../port.ts'
+import { LAUNCH_SCRIPT } from './command.ts'
+import { type FirstProcess, firstProcess, readFirstProcess, waitUntilGone } from './first-process.ts'
+
+export interface ForkRequest {
+  /** What the child says first on its connection to the door. */
+  readonly nonce: string
+  /** In the template's user namespace. */
+  readonly uid: number
+  readonly profile: Profile
+  /** Paths and the options of their tmpfs. */
+  readonly places: readonly (readonly [path: string, options: string])[]
+  readonly rlimits: Readonly<Record<string, number>>
+}
+
+export interface Template {
+  /** The child, which waits at the door. Rejects where the template cannot, or is gone. */
+  fork(request: ForkRequest): Promise<FirstProcess>
+  readonly process: FirstProcess
+  /** Resolves when it has ended by itself or was ended. */
+  readonly gone: Promise<void>
+  /** Ends it with all its children. Idempotent. */
+  end(): Promise<void>
+}
+
+export interface TemplateOptions {
+  /** The outer sandbox's command: what stands before `bwrap`, and bubblewrap's arguments. */
+  readonly command: readonly string[]
+  /** Host uids from `first` on, to be 0, 1, … inside. */
+  readonly uids: { readonly first: number; readonly count: number }
+  readonly filters: Readonly<Record<Profile, Buffer>>
+}
+
+const READY_WITHIN_MS = 10_000
+const ANSWER_WITHIN_MS = 10_000
+const STDERR_KEPT = 4096
+const LOOKS = 50
+
+/** What the outer bubblewrap has beside stdin, stdout and stderr, by number. */
+export const TEMPLATE_FDS = { info: 3, block: 4 }
+
+/** Throws an Error with a sentence where no template can be had here. */
+export async function openTemplate({ command, uids, filters }: TemplateOptions): Promise<Template> {
+  const child = spawn('/bin/sh', ['-c', LAUNCH_SCRIPT, 'errand', '--', ...command], {
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    detached: true,
+  })
+  const words = lastWords(child)
+  const gone = new Promise<void>((resolve) => child.once('error', () => resolve()).once('close', () => resolve()))
+  child.stdin!.on('error', () => {}) // it ends: `gone` tells
+  const answers = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
+
+  async function answer(withinMs: number): Promise<Record<string, unknown>> {
+    const next = await Promise.race([answers.next(), sleep(withinMs, undefined, { ref: false })])
+    if (!next) throw new Error('the template does not answer')
+    if (next.done) throw new Error(words() || 'the template has ended')
+    return JSON.parse(next.value) as Record<string, unknown>
+  }
+
+  try {
+    const first = await Promise.race([
+      readFirstProcess(child.stdio[TEMPLATE_FDS.info] as Readable),
+      sleep(READY_WITHIN_MS, undefined, { ref: false }),
+    ])
+    if (!first) throw new Error(words() || 'the template did not start')
+    for (const map of ['uid_map', 'gid_map']) {
+      writeFileSync(`/proc/${first.pid}/${map}`, `0 ${uids.first} ${uids.count}\n`)
+    }
+    ;(child.stdio[TEMPLATE_FDS.block] as Writable).on('error', () => {}).end('\n')
+    const programs = Object.entries(filters).map(([profile, program]) => [profile, program.toString('base64')])
+    child.stdin!.write(`${JSON.stringify(Object.fromEntries(programs))}\n`)
+    const { threads } = await answer(READY_WITHIN_MS)
+    if (threads !== 1) throw new Error(`the template has ${threads} threads`)
+    return createTemplate(child, first, gone, answer)
+  } catch (error) {
+    child.kill('SIGKILL')
+    await gone
+    throw error
+  }
+}
+
+function createTemplate(
+  child: ChildProcess,
+  first: FirstProcess,
+  gone: Promise<void>,
+  answer: (withinMs: number) => Promise<Record<string, unknown>>,
+): Template {
+  let turn: Promise<unknown> = Promise.resolve()
+  let count = 0
+  let ending: Promise<void> | undefined
+
+  /** One at a time: what a child inherits never holds another's request. */
+  async function ask(request: ForkRequest): Promise<FirstProcess> {
+    const id = ++count
+    child.stdin!.write(`${JSON.stringify({ ...request, id })}\n`)
+    const told = await answer(ANSWER_WITHIN_MS)
+    if (told.id !== id || typeof told.pid !== 'number')
+      throw new Error(String(told.error ?? 'the template is out of step'))
+    for (let looks = 0; looks < LOOKS; looks++) {
+      const found = childOf(first.pid, told.pid)
+      if (found) return found
+      await sleep(1)
+    }
+    throw new Error('the forked process was not found')
+  }
+
+  async function end(): Promise<void> {
+    child.kill('SIGKILL')
+    child.stdin!.destroy()
+    await waitUntilGone(first)
+    await gone
+  }
+
+  return {
+    process: first,
+    gone,
+    fork(request) {
+      const asked = turn.then(() => ask(request))
+      turn = asked.catch(() => {})
+      return asked
+    },
+    end: () => (ending ??= end()),
+  }
+}
+
+/** The host's process whose number is `inner` to its parent. The newest child stands last. */
+function childOf(parent: number, inner: number): FirstProcess | undefined {
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ')
+  for (const pid of children.reverse()) {
+    try {
+      const numbers = /^NSpid:\t(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split('\t')
+      if (Number(numbers?.at(-2)) === inner) return firstProcess(Number(pid))
+    } catch {
+      // It has just gone.
+    }
+  }
+  return undefined
+}
+
+function lastWords(child: ChildProcess): () => string {
+  let stderr = ''
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-STDERR_KEPT)
+  })
+  return () => stderr.trim()
+}
