@@ -244,31 +244,40 @@ async function callWithinBudget(
   meter: Meter,
   signal: AbortSignal,
 ): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined }> {
-  const overrun = new AbortController()
+  const cut = new AbortController()
+  let overrun = false
+  const onStop = () => cut.abort(signal.reason)
+  signal.addEventListener('abort', onStop)
+  if (signal.aborted) onStop()
   const cutAt = 2 * request.maxOutputTokens + 64
   let text = ''
   let firstAt: number | undefined
-  const outcome = await model.call(
-    request,
-    (delta) => {
-      if (overrun.signal.aborted) return
-      firstAt ??= performance.now()
-      if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
-      if (delta.type === 'provider_tool') {
-        meter.addToolCall()
-        return speaker.providerTool(delta)
-      }
-      meter.say(delta.text.length)
-      if (delta.type === 'reasoning') speaker.reasoning(delta.text)
-      else {
-        text += delta.text
-        speaker.text(delta.text)
-      }
-      if (meter.estimate().output > cutAt) overrun.abort()
-    },
-    AbortSignal.any([signal, overrun.signal]),
-  )
-  if (!overrun.signal.aborted || signal.aborted) return { outcome, firstAt }
+  const outcome = await model
+    .call(
+      request,
+      (delta) => {
+        if (overrun) return
+        firstAt ??= performance.now()
+        if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
+        if (delta.type === 'provider_tool') {
+          meter.addToolCall()
+          return speaker.providerTool(delta)
+        }
+        meter.say(delta.text.length)
+        if (delta.type === 'reasoning') speaker.reasoning(delta.text)
+        else {
+          text += delta.text
+          speaker.text(delta.text)
+        }
+        if (meter.estimate().output > cutAt) {
+          overrun = true
+          cut.abort()
+        }
+      },
+      cut.signal,
+    )
+    .finally(() => signal.removeEventListener('abort', onStop))
+  if (!overrun || signal.aborted) return { outcome, firstAt }
   const message = { role: 'assistant', content: [{ type: 'text', text }] } as const
   return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, firstAt }
 }

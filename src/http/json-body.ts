@@ -65,21 +65,33 @@ export function leaveUnread(request: IncomingMessage, response: ServerResponse):
   }
 }
 
-async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let total = 0
-  try {
-    // Destroying the stream would destroy the socket, and with it the answer.
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      total += chunk.length
-      if (total > limit) break
-      chunks.push(chunk)
-    }
-  } catch (cause) {
-    throw new ErrandError('invalid_request', 'The body did not arrive whole.', { cause })
+  const onData = (chunk: Buffer) => {
+    total += chunk.length
+    chunks.push(chunk)
+    if (total <= limit) return
+    // Only paused: destroying the stream would destroy the socket, and with it the answer.
+    release()
+    request.pause()
+    reject(tooLarge(limit))
   }
-  if (total > limit) throw tooLarge(limit)
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, total)
+  const onEnd = () => {
+    release()
+    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, total))
+  }
+  const onBroken = (cause?: Error) => {
+    release()
+    reject(new ErrandError('invalid_request', 'The body did not arrive whole.', { cause }))
+  }
+  const release = () => {
+    request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
+  }
+  request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+  if (request.destroyed) onBroken()
+  return promise
 }
 
 /** Throws ErrandError `invalid_request`. */

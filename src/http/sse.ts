@@ -47,8 +47,8 @@ export async function sendEvents({
   observe,
 }: EventStream): Promise<boolean> {
   observe({ type: 'stream_opened' })
-  const reader = watchReader(response)
-  const signal = AbortSignal.any([reader.gone, closing])
+  const reader = watchReader(response, closing)
+  const { signal } = reader
   response.writeHead(200, { ...headers, ...STREAM_HEADERS })
   // The headers go out with the first events, or by themselves where those take longer than this tick.
   const early = setImmediate(() => response.flushHeaders())
@@ -69,21 +69,32 @@ export async function sendEvents({
   } finally {
     clearImmediate(early)
     reader.release()
-    observe({ type: 'stream_closed', cause: reader.isSlow() ? 'slow' : reader.gone.aborted ? 'gone' : 'whole' })
+    observe({ type: 'stream_closed', cause: reader.isSlow() ? 'slow' : reader.isGone() ? 'gone' : 'whole' })
   }
-  return !reader.gone.aborted
+  return !reader.isGone()
+}
+
+interface Reader {
+  /** Aborts when nobody reads any more, and when the server closes. */
+  readonly signal: AbortSignal
+  isGone(): boolean
+  isSlow(): boolean
+  release(): void
 }
 
 /** Keeps the connection alive, and notices when nobody reads any more. */
-function watchReader(response: ServerResponse): { gone: AbortSignal; isSlow(): boolean; release(): void } {
-  const gone = new AbortController()
+function watchReader(response: ServerResponse, closing: AbortSignal): Reader {
+  const stop = new AbortController()
+  const onClosing = () => stop.abort()
+  let gone = false
   let ticks = 0
   let stuck = 0
   const onDrain = () => {
     stuck = 0
   }
   const onClose = () => {
-    gone.abort()
+    gone = true
+    stop.abort()
   }
   const timer = setInterval(() => {
     ticks++
@@ -92,13 +103,17 @@ function watchReader(response: ServerResponse): { gone: AbortSignal; isSlow(): b
     } else if (ticks % KEEP_ALIVE_TICKS === 0) response.write(': keep-alive\n\n')
   }, TICK_MS)
   response.on('drain', onDrain).on('close', onClose)
-  if (response.destroyed || response.socket?.destroyed) gone.abort()
+  closing.addEventListener('abort', onClosing)
+  if (closing.aborted) onClosing()
+  if (response.destroyed || response.socket?.destroyed) onClose()
   return {
-    gone: gone.signal,
+    signal: stop.signal,
+    isGone: () => gone,
     isSlow: () => stuck >= STUCK_TICKS,
     release() {
       clearInterval(timer)
       response.off('drain', onDrain).off('close', onClose)
+      closing.removeEventListener('abort', onClosing)
     },
   }
 }

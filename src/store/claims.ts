@@ -264,14 +264,14 @@ const projectWithWork = fixedQuery((db, { most, except, below }: Choice & { most
 /** The project of the oldest that waits, among those that have room: a hint, since the claim looks again. */
 async function findProjectWithWork(db: Database, claimant: Claimant): Promise<string | undefined> {
   const query = projectWithWork(db, { most: claimant.runningPerProject, ...choiceOf(claimant) })
-  return (await db.query.executeQuery(query)).rows[0]?.project_id
+  return (await db.read(query))[0]?.project_id
 }
 
 const firstWaiting = fixedQuery((db, _: object) => candidates(db).limit(sql.lit(1)))
 
 /** Whether anything waits, whether its project has room or not. */
 export async function anyWaits(db: Database): Promise<boolean> {
-  return (await db.query.executeQuery(firstWaiting(db, {}))).rows.length > 0
+  return (await db.read(firstWaiting(db, {}))).length > 0
 }
 
 /**
@@ -333,7 +333,7 @@ const epochsOf = fixedQuery((db, { ids }: { ids: string }) =>
 
 /** By id: whoever works on one under a lower epoch has lost it. */
 export async function readEpochs(db: Database, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await db.query.executeQuery(epochsOf(db, { ids: JSON.stringify(ids) }))
+  const rows = await db.read(epochsOf(db, { ids: JSON.stringify(ids) }))
   return new Map(rows.map(({ id, epoch }) => [id, Number(epoch)]))
 }
 

@@ -202,8 +202,7 @@ const eventsAfter = fixedQuery((db, page: { id: string; after: number; limit: nu
 
 /** Events behind number `after`, at most `limit`. */
 export async function readEvents(db: Database, id: string, after: number, limit: number): Promise<StoredEvent[]> {
-  const { rows } = await db.query.executeQuery(eventsAfter(db, { id, after, limit }))
-  return rows as StoredEvent[]
+  return (await db.read(eventsAfter(db, { id, after, limit }))) as StoredEvent[]
 }
 
 export interface TimedEvent extends StoredEvent {

@@ -2,7 +2,7 @@
  * The port to the database. Reads go through Kysely; a write is a list of statements that happen together or not at
  * all. Both run on SQLite and on Postgres from one text.
  */
-import type { Kysely } from 'kysely'
+import type { CompiledQuery, Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
 /** SQL text with its parameters: what Kysely's `compile()` gives. */
@@ -39,6 +39,8 @@ export interface Database {
   readonly walled: boolean
   /** The query builder; its own `execute` is for reads. */
   readonly query: Kysely<Tables>
+  /** The rows that a built query (fixed-query.ts) reads, by the shortest way there is. */
+  read<Row>(query: CompiledQuery<Row>): Promise<readonly Row[]>
   /**
    * Runs a write as one transaction (or as part of one: writes that arrive while a commit is under way share the next).
    * Durable when it resolves. Rejects (DatabaseUnavailable) where the database can't be reached or is full.

@@ -35,10 +35,12 @@ export async function openPostgres(
   const pool = openPool(url, { size: poolSize, log })
   const close = () => pool.close()
   function seenBy(scope: Scope): Database {
+    const query = readerFor(pool, scope)
     return {
       dialect: 'postgres',
       walled,
-      query: readerFor(pool, scope),
+      query,
+      read: async (built) => (await query.executeQuery(built)).rows,
       async write(write) {
         const client = await pool.connect()
         try {

@@ -25,12 +25,14 @@ export async function openSqlite(file: string, observe?: Observe): Promise<Datab
   prepareFile(file)
   const reader = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   reader.exec('PRAGMA query_only = 1; PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456')
-  const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: preparing(reader) }) })
+  const prepared = preparing(reader)
+  const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) })
   const writer = openWriter(file, observe)
   const database: Database = {
     dialect: 'sqlite',
     walled: false,
     query,
+    read: async ({ sql, parameters }) => prepared.prepare(sql).all(parameters) as never[],
     write: writer.write,
     forProject: () => database,
     async close() {

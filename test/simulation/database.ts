@@ -196,6 +196,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
         dialect,
         walled: false,
         query,
+        read: async (built) => (await query.executeQuery(built)).rows,
         async write(write) {
           // Statements that are given as a function are asked for only when there is a connection.
           await scheduler.sleep(node, passage().thereMs, 'connection')
