@@ -5,10 +5,9 @@ import type { FastifyBaseLogger } from 'fastify'
 import { createAccountLog } from './accounts/account-log.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import { createCredentials } from './accounts/create-credentials.ts'
+import { makeFirstKey, makeWelcome, type Welcome } from './accounts/first-start.ts'
 import { createJoining } from './accounts/joining.ts'
-import { pathOfLink } from './accounts/links.ts'
 import { openAccounts } from './accounts/open-accounts.ts'
-import { DEFAULT_ACCOUNT } from './accounts/projects.ts'
 import { loadSecret } from './accounts/secret.ts'
 import { createSignIn, type OidcOptions } from './accounts/sign-in.ts'
 import { createVault } from './accounts/vault.ts'
@@ -27,6 +26,7 @@ import { createEgress } from './egress/create-egress.ts'
 import { createLibraryFetch } from './egress/library-fetch.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
+import { healthByNode, healthOf } from './engine/model-health.ts'
 import { type Nodes, openNodes } from './engine/nodes.ts'
 import { type EngineOptions, openEngine } from './engine/open-engine.ts'
 import type { EngineParts } from './engine/parts.ts'
@@ -67,7 +67,8 @@ import type { Observe } from './telemetry/moments.ts'
 import { openTraces } from './telemetry/traces.ts'
 import { createBrowserTools } from './tools/browser/browser.ts'
 import type { BrowserParts } from './tools/browser/life.ts'
-import { createMcp } from './tools/mcp/provider.ts'
+import { createMcpCheck } from './tools/mcp/check.ts'
+import { createMcp, type McpOptions } from './tools/mcp/provider.ts'
 import type { ToolProvider } from './tools/port.ts'
 import { createSkillTools } from './tools/skill.ts'
 import { createSandboxTools } from './tools/tools.ts'
@@ -107,8 +108,8 @@ export interface Errand {
   readonly nodes: ReturnType<Nodes['living']>
   /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
   readonly firstKey: string | undefined
-  /** Where the first owner comes in; undefined where there is one, and on workers. To be shown once, too. */
-  readonly welcomePath: string | undefined
+  /** For the first owner; undefined where there is one, and on workers. To be shown once, too. */
+  readonly welcome: Welcome | undefined
   /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
   listen(): Promise<{ readonly url: string }>
   /** Takes no more work, waits up to `graceMs` for what runs, closes everything. Idempotent. */
@@ -184,18 +185,19 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const skills = closers.add(await openSkillRoom(config, db, blobs, mode, log))
   const search = createSearch(config.search, env, egress)
   if (search.unavailable !== undefined) log.warn(`web_search is not offered: ${search.unavailable}`)
+  const mcp: McpOptions = {
+    servers: config.mcp,
+    credentials,
+    unseal: vault.unseal,
+    fetchWith: (terms) => createLibraryFetch(egress, terms),
+    env,
+  }
   const toolProviders = [
     createSandboxTools(),
     createSkillTools(skills.shelf),
     createWebSearch(search.service),
     createBrowserTools(() => browserParts(config, sandboxFacts())),
-    createMcp({
-      servers: config.mcp,
-      credentials,
-      unseal: vault.unseal,
-      fetchWith: (terms) => createLibraryFetch(egress, terms),
-      env,
-    }),
+    createMcp(mcp),
   ]
   const facts = describeServer(toolProviders, catalogue, search, config, sandboxFacts)
   const parts: EngineParts = {
@@ -242,15 +244,22 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   // Signed addresses begin with how callers reach this server, which is only known when it listens on a port of its choice.
   let publicUrl = config.publicUrl
   const revisions = [createRevision20260520(config.limits)]
+  const agents = createAgentStore({ db, defaultModel: catalogue.defaultName })
   const app = await createApp({
     config,
     revisions,
     engine,
     accounts,
-    desk: createDesk(config, { db, accounts, secret, publicUrl: () => publicUrl!, log }),
+    desk: {
+      ...createFrontDesk(config, { db, accounts, secret, publicUrl: () => publicUrl!, log }),
+      ...{ engine, agents, catalogue },
+      mcpServers: mapValues(config.mcp, (server) => ('command' in server ? 'program' : 'address')),
+      checkMcp: createMcpCheck(mcp),
+      nodes: () => healthByNode(nodes?.living(), catalogue),
+    },
     credentials,
     skills,
-    agents: createAgentStore({ db, defaultModel: catalogue.defaultName }),
+    agents,
     blobs,
     catalogue,
     facts,
@@ -278,7 +287,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
       }),
     )
   }
-  await nodes?.join(ownFacts)
+  await nodes?.join(ownFacts, () => healthOf(catalogue))
   const greets = mode === 'serve' && config.role !== 'worker'
   return {
     engine,
@@ -289,7 +298,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     search: search.description,
     nodes: nodes?.living() ?? [],
     firstKey: greets ? await makeFirstKey(accounts) : undefined,
-    welcomePath: greets ? await makeWelcome(accounts) : undefined,
+    welcome: greets ? await makeWelcome(accounts, owner, async (id) => (await nodes?.lives(id)) ?? false) : undefined,
     async listen() {
       await app.listen({ host: config.host, port: config.port })
       if (config.metrics.port !== undefined) {
@@ -337,10 +346,11 @@ function describeServer(
 }
 
 /** What the console's own routes work with. */
-function createDesk(
+/** Of the console, what has to do with people alone. */
+function createFrontDesk(
   { console: { signUp, oidc } }: Config,
   parts: Pick<Desk, 'accounts' | 'publicUrl'> & { readonly db: Database; readonly secret: string; readonly log: Log },
-): Desk {
+): Pick<Desk, 'accounts' | 'signIn' | 'joining' | 'log' | 'usage' | 'signUp' | 'publicUrl'> {
   const { db, accounts, publicUrl } = parts
   const provider = oidc.issuer === undefined ? undefined : (oidc as OidcOptions)
   const accountLog = createAccountLog(db, Date.now)
@@ -348,6 +358,10 @@ function createDesk(
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
   const usage: Desk['usage'] = (question) => reportUsage(db, question)
   return { accounts, signIn, joining, log: accountLog, usage, signUp, publicUrl }
+}
+
+function mapValues<V, T>(of: Readonly<Record<string, V>>, change: (value: V) => T): Record<string, T> {
+  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, change(value)]))
 }
 
 function offeredTools(providers: readonly ToolProvider[], catalogue: Catalogue): readonly ToolName[] {
@@ -408,18 +422,6 @@ function openSkillRoom(
     stays: mode === 'serve',
     log,
   })
-}
-
-async function makeFirstKey(accounts: Accounts): Promise<string | undefined> {
-  if ((await accounts.keys.list()).length > 0) return undefined
-  return (await accounts.createKey({ name: 'first key', project: 'default' })).key
-}
-
-async function makeWelcome({ members, links, projects }: Accounts): Promise<string | undefined> {
-  if (await members.anyOwner()) return undefined
-  const accountId = await projects.accountId(DEFAULT_ACCOUNT)
-  const { token } = await links.create({ kind: 'welcome', accountId, role: 'owner' })
-  return pathOfLink('welcome', token)
 }
 
 interface Closers {

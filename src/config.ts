@@ -80,6 +80,8 @@ export interface Config {
   readonly port: number
   /** How callers reach this server; links to files begin with it. Undefined: by the address it listens at. */
   readonly publicUrl: string | undefined
+  /** Whose `X-Forwarded-For` is believed: addresses and ranges. */
+  readonly trustedProxies: readonly string[]
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly dataDir: string
   /** The operator's skills. Undefined: none by folder. */

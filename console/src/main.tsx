@@ -6,6 +6,7 @@ import './style.css'
 import './server/client.ts'
 import { createConsoleRouter } from './router.tsx'
 import { Problem } from './server/problem.ts'
+import { takeProjectOfLink } from './session/session.ts'
 
 // The page's policy lets in only those style elements that carry its nonce; dialogs make one, to hold the page still.
 Object.assign(globalThis, {
@@ -21,6 +22,7 @@ const cache = new QueryClient({
   },
 })
 
+takeProjectOfLink()
 createRoot(document.getElementById('root') as HTMLElement).render(
   <QueryClientProvider client={cache}>
     <RouterProvider router={createConsoleRouter()} />

@@ -114,6 +114,21 @@ const settingsParts = [
   }),
   createRoute({
     getParentRoute: () => settings,
+    path: '/models',
+    component: lazyRouteComponent(() => import('./pages/settings/models.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/mcp',
+    component: lazyRouteComponent(() => import('./pages/settings/mcp.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
+    path: '/webhooks',
+    component: lazyRouteComponent(() => import('./pages/settings/webhooks.tsx')),
+  }),
+  createRoute({
+    getParentRoute: () => settings,
     path: '/skills',
     component: lazyRouteComponent(() => import('./pages/settings/skills.tsx')),
   }),

@@ -40,6 +40,8 @@ export interface IssuedKey {
 /** In all of these, `actor` is the user who does it; undefined: whoever runs this server. */
 export interface Keys {
   issue(projectId: string, key: NewKey, actor?: string): Promise<IssuedKey>
+  /** In one transaction with the claim; undefined where that does not hold. */
+  issueOnce(projectId: string, key: NewKey, claim: Statement): Promise<IssuedKey | undefined>
   /** All, or those of a project; oldest first. */
   list(projectId?: string): Promise<readonly KeyInfo[]>
   find(id: string): Promise<KeyInfo | undefined>
@@ -116,6 +118,7 @@ export function createKeys(db: Database, hashSecret: KeyObject, now: () => numbe
     async issue(projectId, key, actor) {
       return (await issue(projectId, key, [], actor))!
     },
+    issueOnce: (projectId, key, claim) => issue(projectId, key, [claim]),
     async list(projectId) {
       const query = projectId === undefined ? keys() : keys().where('k.project_id', '=', projectId)
       return (await query.orderBy('k.id').execute()).map(toKeyInfo)

@@ -29,9 +29,16 @@ export interface Link extends NewLink {
   readonly expiresAt: number
 }
 
+interface NewToken {
+  readonly token: string
+  readonly link: Link
+}
+
 export interface Links {
   /** The token is told this once. `entry`: for the account's log. */
-  create(link: NewLink, entry?: AccountEntry): Promise<{ readonly token: string; readonly link: Link }>
+  create(link: NewLink, entry?: AccountEntry): Promise<NewToken>
+  /** In one transaction with the claim; undefined where that does not hold. */
+  createOnce(link: NewLink, claim: Statement): Promise<NewToken | undefined>
   /** Undefined for one that is used, over, or never was. */
   find(token: string): Promise<Link | undefined>
   /** The statement that uses it up: touches one row, or the link is not good any more. */
@@ -49,29 +56,32 @@ export function pathOfLink(kind: LinkKind, token: string): string {
 export function createLinks(db: Database, now: () => number): Links {
   const good = () => db.query.selectFrom('links').selectAll().where('expires_at', '>', now())
 
+  async function create({ kind, accountId, role, userId }: NewLink, beside: (at: number) => readonly Statement[]) {
+    const token = randomBase62(TOKEN_CHARS)
+    const at = now()
+    const id = newId('lnk', at)
+    const link = { id, kind, accountId, role, userId, createdAt: at, expiresAt: at + LASTS_MS[kind] }
+    const query = db.query
+      .insertInto('links')
+      .values({
+        id,
+        hash: hashOf(token),
+        kind,
+        account_id: accountId ?? null,
+        role: role ?? null,
+        user_id: userId ?? null,
+        created_at: at,
+        expires_at: link.expiresAt,
+      })
+      .compile()
+    const over = db.query.deleteFrom('links').where('expires_at', '<=', at).compile()
+    const { ok } = await db.write([...beside(at), { query: over }, { query, rows: 1 }])
+    return ok ? { token, link } : undefined
+  }
+
   return {
-    async create({ kind, accountId, role, userId }, entry) {
-      const token = randomBase62(TOKEN_CHARS)
-      const at = now()
-      const id = newId('lnk', at)
-      const link = { id, kind, accountId, role, userId, createdAt: at, expiresAt: at + LASTS_MS[kind] }
-      const query = db.query
-        .insertInto('links')
-        .values({
-          id,
-          hash: hashOf(token),
-          kind,
-          account_id: accountId ?? null,
-          role: role ?? null,
-          user_id: userId ?? null,
-          created_at: at,
-          expires_at: link.expiresAt,
-        })
-        .compile()
-      const over = db.query.deleteFrom('links').where('expires_at', '<=', at).compile()
-      await db.write([{ query: over }, { query, rows: 1 }, ...(entry ? [entryStatement(db, entry, at)] : [])])
-      return { token, link }
-    },
+    create: async (link, entry) => (await create(link, (at) => (entry ? [entryStatement(db, entry, at)] : [])))!,
+    createOnce: (link, claim) => create(link, () => [claim]),
     async find(token) {
       const row = await good().where('hash', '=', hashOf(token)).executeTakeFirst()
       return row && toLink(row)

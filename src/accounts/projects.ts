@@ -22,6 +22,9 @@ export interface AccountInfo {
   readonly enabled: boolean
 }
 
+/** Stands among the account’s settings. */
+export type Claim = 'first.key' | 'first.link'
+
 export interface Projects {
   /** The account's id; `default` is made where there is none yet. Throws ErrandError `not_found`. */
   accountId(name: string): Promise<string>
@@ -38,6 +41,10 @@ export interface Projects {
   /** The same error. */
   rename(project: Project, name: string, actor?: string): Promise<Project>
   isOn(accountId: string): Promise<boolean>
+  /** Who has claimed that; undefined: nobody yet. */
+  claimed(accountId: string, what: Claim): Promise<string | undefined>
+  /** Goes before what one process alone may do: touches one row, or somebody else came first. `before`: who had it. */
+  claim(accountId: string, what: Claim, before: string | undefined, by: string): Statement
   switchService(accountId: string, on: boolean, actor?: string): Promise<void>
 }
 
@@ -93,6 +100,16 @@ export function createProjects(db: Database, now: () => number): Projects {
     return result.ok ? project : undefined
   }
 
+  async function setting(account: string, name: string): Promise<string | undefined> {
+    const row = await db.query
+      .selectFrom('settings')
+      .select('value')
+      .where('account_id', '=', account)
+      .where('name', '=', name)
+      .executeTakeFirst()
+    return row?.value
+  }
+
   return {
     accountId,
     async accounts() {
@@ -136,14 +153,20 @@ export function createProjects(db: Database, now: () => number): Projects {
       if (!result.ok) throw nameTaken(name)
       return { ...project, name }
     },
-    async isOn(account) {
-      const row = await db.query
-        .selectFrom('settings')
-        .select('value')
-        .where('account_id', '=', account)
-        .where('name', '=', SWITCH)
-        .executeTakeFirst()
-      return row?.value === 'on'
+    isOn: async (account) => (await setting(account, SWITCH)) === 'on',
+    claimed: setting,
+    claim(account, name, before, value) {
+      const query =
+        before === undefined
+          ? db.query.insertInto('settings').values({ account_id: account, name, value }).compile()
+          : db.query
+              .updateTable('settings')
+              .set({ value })
+              .where('account_id', '=', account)
+              .where('name', '=', name)
+              .where('value', '=', before)
+              .compile()
+      return { query, rows: 1 }
     },
     async switchService(account, on, actor) {
       const value = on ? 'on' : 'off'

@@ -93,8 +93,11 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
   return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(around, errand.firstKey, url)}\n` : ''}`
 }
 
-function consoleAddress({ welcomePath }: Errand, url: string): string {
-  return welcomePath ? `${url}${welcomePath}   (makes you its owner; good once, for a day)` : `${url}/console`
+function consoleAddress({ welcome }: Errand, url: string): string {
+  if (welcome?.path) return `${url}${welcome.path}   (makes you its owner; good once, for a day)`
+  return welcome
+    ? `${url}/console   (another node showed the link that makes its owner; \`errand console link\` makes a new one)`
+    : `${url}/console`
 }
 
 const ROLES = {

@@ -72,6 +72,13 @@ const models = z.record(
 )
 
 /** `10.1.0.0/16`, `127.0.0.1:9000`, `[::1]:9000`, `10.1.2.3`. */
+function isAddressRange(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+}
+
 function isPrivateRange(value: string): boolean {
   const cidr = /^(.+)\/(\d{1,3})(?::(\d{1,5}|\*))?$/.exec(value)
   if (cidr) {
@@ -156,6 +163,11 @@ export const SETTINGS: readonly Setting[] = [
     pattern: /^[A-Za-z0-9.:_-]+$/,
     fallback: '127.0.0.1',
     doc: 'The address to listen on. Any but loopback needs `tls` or an https `publicUrl`.',
+  }),
+  list('trustedProxies', {
+    must: 'a list of addresses like 127.0.0.1 or 10.1.0.0/16',
+    item: isAddressRange,
+    doc: 'The proxies before this server, which tell in `X-Forwarded-For` for whom they ask. Without them attempts to sign in through a proxy count as one visitor’s.',
   }),
   address('publicUrl', {
     must: 'an https address, or an http one on loopback',

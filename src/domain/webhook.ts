@@ -23,6 +23,16 @@ export interface Delivery {
   readonly error?: string
 }
 
+/** One interaction's webhook, in a list of all. */
+export interface WebhookSummary extends Omit<WebhookLog, 'deliveries'> {
+  readonly interactionId: string
+  /** Who is told: the rest of the address may be a secret. */
+  readonly host: string
+  /** Those that were begun. */
+  readonly attempts: number
+  readonly last?: Delivery
+}
+
 export interface WebhookLog {
   readonly state: WebhookState
   /** When it is tried next, milliseconds since 1970; undefined where it is over, or the interaction still runs. */

@@ -3,7 +3,7 @@ import type { Status, StoredEvent } from '../domain/event.ts'
 import type { Story } from '../domain/fold.ts'
 import type { Interaction, RunRequest } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
-import type { WebhookLog } from '../domain/webhook.ts'
+import type { WebhookLog, WebhookState, WebhookSummary } from '../domain/webhook.ts'
 import type { AuditPage } from '../store/audit.ts'
 import type { EventPage } from '../store/events.ts'
 import type { Verdict } from './approval.ts'
@@ -46,6 +46,19 @@ export interface ListQuery {
   /** The id that the last page ended with. */
   readonly after?: string
   readonly order: 'asc' | 'desc'
+}
+
+export interface WebhookQuery {
+  readonly state?: WebhookState | undefined
+  readonly pageSize: number
+  /** The `next` of the page before. */
+  readonly after?: string | undefined
+}
+
+export interface WebhookPage {
+  readonly webhooks: readonly WebhookSummary[]
+  /** What `after` takes for the page behind; undefined on the last one. */
+  readonly next: string | undefined
 }
 
 export interface Engine {
@@ -108,6 +121,8 @@ export interface Engine {
   remove(projectId: string, interactionId: string, keyId: string): Promise<void>
   /** What became of its webhook; undefined where it has none. Throws ErrandError `not_found`. */
   webhookLog(projectId: string, interactionId: string): Promise<WebhookLog | undefined>
+  /** Of all the project's interactions that have one, the newest first. */
+  webhooks(projectId: string, query: WebhookQuery): Promise<WebhookPage>
   /** Able to take work: for `/readyz`. A sentence where not. */
   ready(): Promise<true | string>
   /** Takes no more work, waits up to `graceMs` for what runs, hands over the rest, stops. Idempotent. */

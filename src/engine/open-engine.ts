@@ -11,7 +11,7 @@ import { deleteInteraction, findInteraction, listInteractions } from '../store/i
 import type { Database } from '../store/port.ts'
 import type { Removal } from '../store/removals.ts'
 import { readTurns } from '../store/turns.ts'
-import { readWebhookLog } from '../store/webhooks.ts'
+import { listWebhooks, readWebhookLog, type SealedWebhook } from '../store/webhooks.ts'
 import { decide, undecided } from './approval.ts'
 import { endOutside } from './ending.ts'
 import type { Engine } from './engine.ts'
@@ -22,6 +22,7 @@ import type { EngineParts } from './parts.ts'
 import { openReaper } from './reaper.ts'
 import { Stop } from './stop.ts'
 import { submitRun } from './submit.ts'
+import { webhookOwner } from './webhooks.ts'
 import { openWorker } from './worker.ts'
 
 const EVENTS_PAGE = 1_000
@@ -171,6 +172,13 @@ export function openEngine({
       if (!(await findInteraction(seen, id, projectId))) throw notFound(id)
       return readWebhookLog(seen, id)
     },
+    async webhooks(projectId, query) {
+      const { rows, next } = await listWebhooks(seenBy(projectId), projectId, query)
+      const shown = ({ sealedUrl, ...row }: SealedWebhook) => {
+        return { ...row, host: hostOf(parts.vault, sealedUrl, row.interactionId) }
+      }
+      return { webhooks: rows.map(shown), next }
+    },
     async ready() {
       if (closing) return 'The server is shutting down.'
       // Through the writer, which may be gone while reads still work.
@@ -185,6 +193,15 @@ export function openEngine({
       closing ??= closeAll(graceMs)
       return closing
     },
+  }
+}
+
+/** Sealed under another secret, as after one was lost, it can't be told. */
+function hostOf(vault: EngineParts['vault'], sealedUrl: string, interactionId: string): string {
+  try {
+    return new URL(vault.unseal(sealedUrl, webhookOwner(interactionId))).host
+  } catch {
+    return 'unknown'
   }
 }
 

@@ -16,6 +16,7 @@ import { consoleRoutes } from './console.ts'
 import { accountRoutes } from './console-api/account-routes.ts'
 import type { Desk } from './console-api/desk.ts'
 import { keyRoutes } from './console-api/key-routes.ts'
+import { projectRoutes } from './console-api/project-routes.ts'
 import { sessionRoutes } from './console-api/session-routes.ts'
 import { usageRoutes } from './console-api/usage-routes.ts'
 import { credentialRoutes } from './credentials.ts'
@@ -132,6 +133,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     accountRoutes(app, desk)
     keyRoutes(app, desk)
     usageRoutes(app, desk)
+    projectRoutes(app, desk)
     metricsRoutes(app, deps.metrics, metrics.key)
   })
   return app

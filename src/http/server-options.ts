@@ -37,7 +37,8 @@ export function serverOptions(config: Config, log: FastifyBaseLogger, gate: Gate
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => newId('req'),
     requestIdHeader: false,
-    trustProxy: false,
+    // Fastify reads `X-Forwarded-For` from these alone, from the nearest on: what callers write into it themselves counts for nothing.
+    trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
     routerOptions: { maxParamLength: MAX_PARAM_CHARS },
     rewriteUrl: (request) => decodeColons(request.url ?? '/'),
     // An address that the router can't read (broken percent-encoding, an endless id) never meets a hook. Fastify calls

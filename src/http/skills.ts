@@ -1,4 +1,5 @@
 /** The skills API: a project's skills are uploaded, listed, read and deleted here; the operator's can be read. */
+import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ErrandError } from '../domain/errors.ts'
@@ -130,6 +131,12 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
   versionRoutes(app, edge)
 }
 
+const SHOWN_BYTES = 256 * 1024
+const fileQuery = z.object({ path: z.string().meta({ examples: ['SKILL.md'] }) })
+const skillFile = z
+  .object({ path: z.string(), size: z.int().meta({ description: 'Bytes.' }), text: z.string().optional() })
+  .meta({ title: 'SkillFile', description: 'What is in a file of a skill.' })
+
 function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void {
   const shared = { tag: 'Skills', headers: z.object(headers.revision), errors: ['not_found'] } as const
   app.get<ByName & { Querystring: z.infer<typeof pageQuery> }>(
@@ -157,6 +164,28 @@ function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void
     },
   )
 
+  app.get<ByName & { Querystring: z.infer<typeof fileQuery> }>(
+    `${SKILL}/file`,
+    {
+      schema: keyed({
+        ...shared,
+        id: 'readSkillFile',
+        summary: 'Read a file of a skill',
+        description: `One of its \`files\`, of the newest version or the one that is named (\`pdf@3\`). Text up to ${SHOWN_BYTES / 1024} KiB stands in \`text\`; of what is no text, or longer, the size alone is told.`,
+        params: nameParam,
+        query: fileQuery,
+        answer: skillFile,
+      }),
+    },
+    async (request) => {
+      const { path } = request.query
+      const asked = parseSkillRef(request.params.name)
+      const bytes = asked && (await skills.read(request.caller.projectId, asked.name, asked.version, path))
+      if (!bytes) throw noSkill(`${request.params.name}/${path}`)
+      return { path, size: bytes.length, text: textOf(bytes) }
+    },
+  )
+
   app.get<{ Params: z.infer<typeof versionParams> }>(
     `${SKILL}/versions/:version`,
     {
@@ -177,6 +206,12 @@ function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void
       return request.codec.encodeSkill(found)
     },
   )
+}
+
+function textOf(bytes: Uint8Array): string | undefined {
+  return bytes.length <= SHOWN_BYTES && !bytes.includes(0) && isUtf8(bytes)
+    ? new TextDecoder().decode(bytes)
+    : undefined
 }
 
 function noSkill(ref: string): ErrandError {

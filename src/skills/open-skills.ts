@@ -67,6 +67,10 @@ export async function openSkills(options: SkillsOptions): Promise<Skills & { rea
   return {
     ...registry,
     shelf,
+    async read(projectId, name, version, path) {
+      const found = await registry.find(projectId, name, version)
+      return found && (await shelf.content(found.skill))?.read(path)
+    },
     addZip: (projectId, zip) => addZip(registry, uploads, limits, projectId, zip),
     async close() {
       for (const timer of timers) clearInterval(timer)

@@ -42,6 +42,8 @@ export interface Skills {
   ): Promise<SkillPage>
   /** Without a version, the newest. */
   find(projectId: string, name: string, version?: number): Promise<SkillDetails | undefined>
+  /** A file's bytes. Undefined where there is no such skill, version or file. */
+  read(projectId: string, name: string, version: number | undefined, path: string): Promise<Uint8Array | undefined>
   /** Newest first. Undefined where there is no such skill. */
   versions(
     projectId: string,

@@ -47,7 +47,7 @@ export interface RegistryOptions {
 /** A folder without errors. */
 export type GoodFolder = Folder & { readonly skill: SkillText }
 
-export interface Registry extends Omit<Skills, 'addZip' | 'close'> {
+export interface Registry extends Omit<Skills, 'addZip' | 'read' | 'close'> {
   /** The next version, or the newest where nothing changed. Throws ErrandError `conflict` (too many versions). */
   add(owner: string, folder: GoodFolder): Promise<AddedSkill>
   /** The names of the operator's. */

@@ -31,6 +31,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0013-nodes', statements: nodes },
   { name: '0014-people', statements: people },
   { name: '0015-usage', statements: usage },
+  { name: '0016-console-pages', statements: consolePages },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -492,4 +493,11 @@ function people(db: Kysely<Tables>, dialect: Dialect): Query[] {
   const serversOwn = ['users', 'sessions', 'identities', 'verifications', 'sign_in_attempts'] as const
   const ofAccounts = ['members', 'links', 'account_events'] as const
   return [...tables, ...[...serversOwn, ...ofAccounts].flatMap((table) => wall(db, table, sql`false`))]
+}
+
+/** What the console lists: a project's webhooks by their interactions, and how models did on each node. */
+function consolePages({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const listed = schema.createIndex('webhooks_by_project').on('webhooks').columns(['project_id', 'interaction_id'])
+  const health = schema.alterTable('nodes').addColumn('models', 'text', (c) => c.notNull().defaultTo('{}'))
+  return [listed.compile(), ...(dialect === 'sqlite' ? [] : [health.compile()])]
 }

@@ -14,6 +14,8 @@ export interface NodeSign {
   readonly version: string
   /** JSON: what its sandboxes are. */
   readonly facts: string
+  /** JSON: how the models did lately, by their names. */
+  readonly models: string
 }
 
 export interface StoredNode extends NodeSign {
@@ -21,14 +23,14 @@ export interface StoredNode extends NodeSign {
   readonly alive: boolean
 }
 
-export async function signOfLife(db: Database, { id, role, version, facts }: NodeSign): Promise<void> {
+export async function signOfLife(db: Database, { id, role, version, facts, models }: NodeSign): Promise<void> {
   const now = databaseNow(db.dialect)
   await db.write([
     {
       query: db.query
         .insertInto('nodes')
-        .values({ id, role, version, facts, started_at: now, seen_at: now })
-        .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: now }))
+        .values({ id, role, version, facts, models, started_at: now, seen_at: now })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: now, models }))
         .compile(),
     },
     { query: db.query.deleteFrom('nodes').where('seen_at', '<', fromNow(db.dialect, -FORGOTTEN_MS)).compile() },
@@ -45,7 +47,7 @@ export async function lastSign(db: Database, id: string): Promise<void> {
 export async function readNodes(db: Database): Promise<StoredNode[]> {
   const rows = await db.query
     .selectFrom('nodes')
-    .select(['id', 'role', 'version', 'facts', 'started_at'])
+    .select(['id', 'role', 'version', 'facts', 'models', 'started_at'])
     .select(sql<boolean>`seen_at > ${fromNow(db.dialect, -ALIVE_MS)}`.as('alive'))
     .orderBy('seen_at', 'desc')
     .execute()

@@ -292,6 +292,8 @@ export interface NodesTable {
   seen_at: number
   /** JSON: what its sandboxes are. */
   facts: string
+  /** JSON: how the models did lately, by their names. */
+  models: string
 }
 
 /** People who sign in to the console. These four have the shape of the sign-in library (src/accounts/sign-in-store.ts). */

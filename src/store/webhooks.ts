@@ -3,7 +3,7 @@
  * over; whoever claims it moves `next_at` behind its own time-out, by the database's clock, so that two nodes don't both send.
  */
 import { sql } from 'kysely'
-import type { Delivery, WebhookLog, WebhookState } from '../domain/webhook.ts'
+import type { Delivery, WebhookLog, WebhookState, WebhookSummary } from '../domain/webhook.ts'
 import { databaseNow, fromNow } from './clock.ts'
 import { textsOf } from './lists.ts'
 import type { Database, Statement } from './port.ts'
@@ -133,6 +133,66 @@ export async function readWebhookLog(db: Database, interactionId: string): Promi
       ...(error !== null && { error }),
     })),
   }
+}
+
+export interface WebhookQuery {
+  readonly state?: WebhookState | undefined
+  readonly pageSize: number
+  readonly after?: string | undefined
+}
+
+export interface SealedWebhook extends Omit<WebhookSummary, 'host'> {
+  readonly sealedUrl: string
+}
+
+/** Of the project that the database is seen as, by interaction, newest first. */
+export async function listWebhooks(
+  db: Database,
+  projectId: string,
+  { state, pageSize, after }: WebhookQuery,
+): Promise<{ readonly rows: readonly SealedWebhook[]; readonly next: string | undefined }> {
+  let select = db.query
+    .selectFrom('webhooks as w')
+    .innerJoin('interactions as i', 'i.id', 'w.interaction_id')
+    // The attempt that was begun last may not be over.
+    .leftJoin('webhook_deliveries as d', (join) =>
+      join.onRef('d.interaction_id', '=', 'w.interaction_id').on((eb) =>
+        eb(
+          'd.attempt',
+          '=',
+          eb
+            .selectFrom('webhook_deliveries as newer')
+            .whereRef('newer.interaction_id', '=', 'w.interaction_id')
+            .select((of) => of.fn.max('newer.attempt').as('attempt')),
+        ),
+      ),
+    )
+    .select(['w.interaction_id', 'w.url', 'w.state', 'w.attempts', 'w.next_at', 'i.status as runs'])
+    .select(['d.attempt', 'd.at', 'd.duration_ms', 'd.status', 'd.error'])
+    .where('w.project_id', '=', projectId)
+  if (state !== undefined) select = select.where('w.state', '=', state)
+  if (after !== undefined) select = select.where('w.interaction_id', '<', after)
+  const found = await select
+    .orderBy('w.interaction_id', 'desc')
+    .limit(pageSize + 1)
+    .execute()
+  const rows = found.slice(0, pageSize).map((row) => ({
+    interactionId: row.interaction_id,
+    sealedUrl: row.url,
+    state: row.state as WebhookState,
+    attempts: Number(row.attempts),
+    ...(row.state === 'pending' && row.runs !== 'running' && { nextAt: Number(row.next_at) }),
+    ...(row.attempt !== null && {
+      last: {
+        attempt: Number(row.attempt),
+        at: Number(row.at),
+        durationMs: Number(row.duration_ms),
+        ...(row.status !== null && { status: Number(row.status) }),
+        ...(row.error !== null && { error: row.error }),
+      },
+    }),
+  }))
+  return { rows, next: found.length > pageSize ? rows.at(-1)!.interactionId : undefined }
 }
 
 /** How many are yet to be delivered of interactions that are over. */

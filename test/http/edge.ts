@@ -214,6 +214,7 @@ export function createScriptedEngine(): ScriptedEngine {
     },
     async approve() {},
     webhookLog: async () => undefined,
+    webhooks: async () => ({ webhooks: [], next: undefined }),
     async remove(projectId, id) {
       const run = find(projectId, id)
       if (!run) throw new ErrandError('not_found', `There is no interaction ${id}.`)
@@ -292,7 +293,7 @@ export interface EdgeOptions {
   readonly deps?: Partial<AppDeps>
 }
 
-function createTestDesk(db: Database): AppDeps['desk'] {
+function createTestDesk(db: Database, rest: Pick<AppDeps['desk'], 'engine' | 'agents' | 'catalogue'>): AppDeps['desk'] {
   const parts = {
     db,
     secret: 's'.repeat(32),
@@ -304,7 +305,12 @@ function createTestDesk(db: Database): AppDeps['desk'] {
   const signIn = createSignIn({ ...parts, onFailure: log.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
   const usage: AppDeps['desk']['usage'] = (question) => reportUsage(db, question)
-  return { accounts, signIn, joining, log, usage, signUp: false, publicUrl: parts.publicUrl }
+  return {
+    ...{ accounts, signIn, joining, log, usage, ...rest },
+    ...{ signUp: false, publicUrl: parts.publicUrl, mcpServers: {} },
+    checkMcp: async () => ({ tools: [], problems: [], tookMs: 0 }),
+    nodes: () => [{ name: null, health: {} }],
+  }
 }
 
 export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
@@ -324,14 +330,29 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     stays: false,
     log: pino({ level: 'silent' }),
   })
+  const agents = createAgentStore({ db, defaultModel: 'svc-3.5-flash' })
+  const catalogue = {
+    get: (name: string) => (names.includes(name) ? ({ name } as never) : undefined),
+    names: () => names,
+    defaultName: 'svc-3.5-flash',
+    describe: () => names.map((name) => ({ ...MODEL, name })),
+    close: async () => {},
+  } as unknown as AppDeps['catalogue']
   const app = await createApp({
     observe: () => {},
-    config: { limits, publicUrl: 'https://errand.example', tls: undefined, metrics: {}, mcp: {} } as Config,
+    config: {
+      limits,
+      publicUrl: 'https://errand.example',
+      trustedProxies: [],
+      tls: undefined,
+      metrics: {},
+      mcp: {},
+    } as unknown as Config,
     engine,
     accounts: ACCOUNTS,
-    desk: createTestDesk(db),
+    desk: createTestDesk(db, { engine, agents, catalogue }),
     credentials: createCredentials({ db, vault: createVault('secret') }),
-    agents: createAgentStore({ db, defaultModel: 'svc-3.5-flash' }),
+    agents,
     skills,
     blobs: {
       put: async () => {},
@@ -341,13 +362,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
       owners: async function* () {},
       close: async () => {},
     },
-    catalogue: {
-      get: (name: string) => (names.includes(name) ? ({ name } as never) : undefined),
-      names: () => names,
-      defaultName: 'svc-3.5-flash',
-      describe: () => names.map((name) => ({ ...MODEL, name })),
-      close: async () => {},
-    } as unknown as AppDeps['catalogue'],
+    catalogue,
     facts: FACTS,
     signer: createSigner({ publicUrl: () => 'https://errand.example', secret: 'secret', clock: options.clock }),
     rateLimits: createRateLimits(limits),

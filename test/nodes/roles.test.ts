@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { onPostgres } from '../store/backends.ts'
+import { firstOwner } from '../support/visitor.ts'
 import { type Nodes, openNodes } from './start-nodes.ts'
 
 onPostgres('roles', (cluster) => {
@@ -52,6 +53,32 @@ onPostgres('roles', (cluster) => {
     expect(await worker.stop()).toBe(0)
     await expect.poll(async () => (await api.get('/readyz')).body.workers, { timeout: 30_000 }).toBe(0)
     expect((await about()).sandbox.enforced).not.toEqual([])
+  })
+
+  test('of apis that start at once on an empty database one shows the first key, and one the link of the owner', async () => {
+    // Each waits for the key in its output, and only one of them has it.
+    const apis = await Promise.all([1, 2, 3].map(() => nodes.start('api', { key: 'shown by one of them' })))
+    const shown = (what: RegExp) => apis.flatMap((api) => api.output().match(what) ?? [])
+    await expect.poll(() => shown(/\/docs$/gm), { timeout: 30_000 }).toHaveLength(3)
+    const keys = shown(/errand_sk_\w{38}/g)
+    expect(new Set(keys).size).toBe(1)
+    expect(new Set(shown(/\/console\/welcome#\w+/g)).size).toBe(1)
+    expect(shown(/another node showed the link/g)).toHaveLength(2)
+    for (const api of apis) expect((await api.get('/v1beta/agents', { 'x-svc-api-key': keys[0]! })).status).toBe(200)
+  })
+
+  test('an api tells how the models did on each worker', async () => {
+    const api = await nodes.start('api')
+    await Promise.all([nodes.start('worker'), nodes.start('worker')])
+    const owner = await firstOwner(api)
+    provider.when('[fails]', { fault: 'status:500' })
+    await api.post('/v1beta/interactions', { instruction: '[fails]' })
+    const states = async () => {
+      const { body } = await owner.get('/console/api/models')
+      const { health } = body.models.find(({ name }: { name: string }) => name === 'svc-3.5-flash')
+      return health.map(({ state }: { state: string }) => state).sort()
+    }
+    await expect.poll(states, { timeout: 30_000 }).toEqual(['failing', 'untried'])
   })
 
   test('a worker tells its health, and nothing to callers', async () => {

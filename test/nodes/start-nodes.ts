@@ -8,9 +8,16 @@ import { type Server, startServer } from '../support/server.ts'
 
 export type Role = 'api' | 'worker' | 'all'
 
+interface StartOptions {
+  readonly env?: Record<string, string>
+  readonly config?: object
+  readonly dataDir?: string
+  readonly key?: string
+}
+
 export interface Nodes {
-  /** `dataDir`: of a node that is gone, to start again on it. The first api tells the key that all others are asked with. */
-  start(role: Role, options?: { env?: Record<string, string>; config?: object; dataDir?: string }): Promise<Server>
+  /** `dataDir`: of a node that is gone, to start again on it. The first api tells the key that all others are asked with, unless there is another. */
+  start(role: Role, options?: StartOptions): Promise<Server>
   /** Ends the workers, however they are. */
   stopWorkers(): Promise<void>
   /** Ends all. */
@@ -29,9 +36,9 @@ export function openNodes(provider: FakeProvider, database: string, common: obje
   }
   const files = place('shared')
   return {
-    async start(role, { env, config, dataDir } = {}) {
+    async start(role, { env, config, dataDir, key: given } = {}) {
       const shared = { ERRAND_BLOBS_URL: `file://${await files}`, ERRAND_LEASE_S: '2' }
-      const key = role === 'worker' ? 'none' : nodes.find((node) => node.key !== 'none')?.key
+      const key = given ? given : role === 'worker' ? 'none' : nodes.find((node) => node.key !== 'none')?.key
       const node = await startServer({
         provider,
         database,

@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AcceptLinkData, AcceptLinkErrors, AcceptLinkResponses, ApproveInteractionBySlashData, ApproveInteractionBySlashErrors, ApproveInteractionBySlashResponses, ApproveInteractionData, ApproveInteractionErrors, ApproveInteractionResponses, CancelInteractionBySlashData, CancelInteractionBySlashErrors, CancelInteractionBySlashResponses, CancelInteractionData, CancelInteractionErrors, CancelInteractionResponses, ChangeAccountSettingsData, ChangeAccountSettingsErrors, ChangeAccountSettingsResponses, ChangeMemberData, ChangeMemberErrors, ChangeMemberResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ConsoleData, ConsoleErrors, ConsoleResponses, CreateAgentData, CreateAgentErrors, CreateAgentResponses, CreateCredentialData, CreateCredentialErrors, CreateCredentialResponses, CreateInteractionData, CreateInteractionErrors, CreateInteractionResponses, CreateInteractionStreamData, CreateInteractionStreamErrors, CreateInteractionStreamResponse, CreateInteractionStreamResponses, CreateInviteData, CreateInviteErrors, CreateInviteResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateResetLinkData, CreateResetLinkErrors, CreateResetLinkResponses, DeleteAgentData, DeleteAgentErrors, DeleteAgentResponses, DeleteCredentialData, DeleteCredentialErrors, DeleteCredentialResponses, DeleteInteractionData, DeleteInteractionErrors, DeleteInteractionResponses, DeleteSkillData, DeleteSkillErrors, DeleteSkillResponses, DocsData, DocsErrors, DocsResponses, DownloadFileData, DownloadFileErrors, DownloadFileResponses, DownloadInputFileData, DownloadInputFileErrors, DownloadInputFileResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetAccountSettingsData, GetAccountSettingsErrors, GetAccountSettingsResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetAgentVersionData, GetAgentVersionErrors, GetAgentVersionResponses, GetCredentialData, GetCredentialErrors, GetCredentialResponses, GetInteractionData, GetInteractionErrors, GetInteractionResponses, GetMeData, GetMeErrors, GetMeResponses, GetServerData, GetServerErrors, GetServerResponses, GetSignInOptionsData, GetSignInOptionsErrors, GetSignInOptionsResponses, GetSkillData, GetSkillErrors, GetSkillResponses, GetSkillVersionData, GetSkillVersionErrors, GetSkillVersionResponses, HealthzData, HealthzErrors, HealthzResponses, InspectLinkData, InspectLinkErrors, InspectLinkResponses, ListAccountLogData, ListAccountLogErrors, ListAccountLogResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListAgentVersionsData, ListAgentVersionsErrors, ListAgentVersionsResponses, ListAuditData, ListAuditErrors, ListAuditResponses, ListCredentialsData, ListCredentialsErrors, ListCredentialsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListInteractionsData, ListInteractionsErrors, ListInteractionsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSkillsData, ListSkillsErrors, ListSkillsResponses, ListSkillVersionsData, ListSkillVersionsErrors, ListSkillVersionsResponses, OpenapiData, OpenapiErrors, OpenapiResponses, ReadUsageData, ReadUsageErrors, ReadUsageResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RenameProjectData, RenameProjectErrors, RenameProjectResponses, RevokeInviteData, RevokeInviteErrors, RevokeInviteResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, SignInData, SignInErrors, SignInResponses, SignInWithProviderData, SignInWithProviderErrors, SignInWithProviderResponses, SignOutData, SignOutErrors, SignOutResponses, SignUpData, SignUpErrors, SignUpResponses, StreamInteractionBySlashData, StreamInteractionBySlashErrors, StreamInteractionBySlashResponse, StreamInteractionBySlashResponses, StreamInteractionData, StreamInteractionErrors, StreamInteractionResponse, StreamInteractionResponses, UpdateAgentData, UpdateAgentErrors, UpdateAgentResponses, UpdateCredentialData, UpdateCredentialErrors, UpdateCredentialResponses, UploadSkillData, UploadSkillErrors, UploadSkillResponses } from './types.gen';
+import type { AcceptLinkData, AcceptLinkErrors, AcceptLinkResponses, ApproveInteractionBySlashData, ApproveInteractionBySlashErrors, ApproveInteractionBySlashResponses, ApproveInteractionData, ApproveInteractionErrors, ApproveInteractionResponses, CancelInteractionBySlashData, CancelInteractionBySlashErrors, CancelInteractionBySlashResponses, CancelInteractionData, CancelInteractionErrors, CancelInteractionResponses, ChangeAccountSettingsData, ChangeAccountSettingsErrors, ChangeAccountSettingsResponses, ChangeMemberData, ChangeMemberErrors, ChangeMemberResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, CheckMcpServerData, CheckMcpServerErrors, CheckMcpServerResponses, ConsoleData, ConsoleErrors, ConsoleResponses, CreateAgentData, CreateAgentErrors, CreateAgentResponses, CreateCredentialData, CreateCredentialErrors, CreateCredentialResponses, CreateInteractionData, CreateInteractionErrors, CreateInteractionResponses, CreateInteractionStreamData, CreateInteractionStreamErrors, CreateInteractionStreamResponse, CreateInteractionStreamResponses, CreateInviteData, CreateInviteErrors, CreateInviteResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateResetLinkData, CreateResetLinkErrors, CreateResetLinkResponses, DeleteAgentData, DeleteAgentErrors, DeleteAgentResponses, DeleteCredentialData, DeleteCredentialErrors, DeleteCredentialResponses, DeleteInteractionData, DeleteInteractionErrors, DeleteInteractionResponses, DeleteSkillData, DeleteSkillErrors, DeleteSkillResponses, DocsData, DocsErrors, DocsResponses, DownloadFileData, DownloadFileErrors, DownloadFileResponses, DownloadInputFileData, DownloadInputFileErrors, DownloadInputFileResponses, EndOtherSessionsData, EndOtherSessionsErrors, EndOtherSessionsResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetAccountSettingsData, GetAccountSettingsErrors, GetAccountSettingsResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetAgentVersionData, GetAgentVersionErrors, GetAgentVersionResponses, GetCredentialData, GetCredentialErrors, GetCredentialResponses, GetInteractionData, GetInteractionErrors, GetInteractionResponses, GetMeData, GetMeErrors, GetMeResponses, GetServerData, GetServerErrors, GetServerResponses, GetSignInOptionsData, GetSignInOptionsErrors, GetSignInOptionsResponses, GetSkillData, GetSkillErrors, GetSkillResponses, GetSkillVersionData, GetSkillVersionErrors, GetSkillVersionResponses, HealthzData, HealthzErrors, HealthzResponses, InspectLinkData, InspectLinkErrors, InspectLinkResponses, ListAccountLogData, ListAccountLogErrors, ListAccountLogResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListAgentVersionsData, ListAgentVersionsErrors, ListAgentVersionsResponses, ListAuditData, ListAuditErrors, ListAuditResponses, ListCredentialsData, ListCredentialsErrors, ListCredentialsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListInteractionsData, ListInteractionsErrors, ListInteractionsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMcpServersData, ListMcpServersErrors, ListMcpServersResponses, ListMembersData, ListMembersErrors, ListMembersResponses, ListModelsData, ListModelsErrors, ListModelsResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSkillsData, ListSkillsErrors, ListSkillsResponses, ListSkillVersionsData, ListSkillVersionsErrors, ListSkillVersionsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, OpenapiData, OpenapiErrors, OpenapiResponses, ReadSkillFileData, ReadSkillFileErrors, ReadSkillFileResponses, ReadUsageData, ReadUsageErrors, ReadUsageResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RenameProjectData, RenameProjectErrors, RenameProjectResponses, RevokeInviteData, RevokeInviteErrors, RevokeInviteResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, SignInData, SignInErrors, SignInResponses, SignInWithProviderData, SignInWithProviderErrors, SignInWithProviderResponses, SignOutData, SignOutErrors, SignOutResponses, SignUpData, SignUpErrors, SignUpResponses, StreamInteractionBySlashData, StreamInteractionBySlashErrors, StreamInteractionBySlashResponse, StreamInteractionBySlashResponses, StreamInteractionData, StreamInteractionErrors, StreamInteractionResponse, StreamInteractionResponses, UpdateAgentData, UpdateAgentErrors, UpdateAgentResponses, UpdateCredentialData, UpdateCredentialErrors, UpdateCredentialResponses, UploadSkillData, UploadSkillErrors, UploadSkillResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -392,6 +392,17 @@ export const getSkill = <ThrowOnError extends boolean = false>(options: Options<
 export const listSkillVersions = <ThrowOnError extends boolean = false>(options: Options<ListSkillVersionsData, ThrowOnError>): RequestResult<ListSkillVersionsResponses, ListSkillVersionsErrors, ThrowOnError> => (options.client ?? client).get<ListSkillVersionsResponses, ListSkillVersionsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
     url: '/v1beta/skills/{name}/versions',
+    ...options
+});
+
+/**
+ * Read a file of a skill
+ *
+ * One of its `files`, of the newest version or the one that is named (`pdf@3`). Text up to 256 KiB stands in `text`; of what is no text, or longer, the size alone is told.
+ */
+export const readSkillFile = <ThrowOnError extends boolean = false>(options: Options<ReadSkillFileData, ThrowOnError>): RequestResult<ReadSkillFileResponses, ReadSkillFileErrors, ThrowOnError> => (options.client ?? client).get<ReadSkillFileResponses, ReadSkillFileErrors, ThrowOnError>({
+    security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
+    url: '/v1beta/skills/{name}/file',
     ...options
 });
 
@@ -906,6 +917,70 @@ export const readUsage = <ThrowOnError extends boolean = false>(options: Options
             type: 'apiKey'
         }],
     url: '/console/api/accounts/{accountId}/usage',
+    ...options
+});
+
+/**
+ * List what webhooks were told
+ *
+ * Over all interactions of the project that have one, newest first: who is told, what came of it, when it is tried again.
+ */
+export const listWebhooks = <ThrowOnError extends boolean = false>(options: Options<ListWebhooksData, ThrowOnError>): RequestResult<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError> => (options.client ?? client).get<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}/deliveries',
+    ...options
+});
+
+/**
+ * List MCP servers
+ *
+ * Those that the project’s agents use, and those that the operator registered.
+ */
+export const listMcpServers = <ThrowOnError extends boolean = false>(options: Options<ListMcpServersData, ThrowOnError>): RequestResult<ListMcpServersResponses, ListMcpServersErrors, ThrowOnError> => (options.client ?? client).get<ListMcpServersResponses, ListMcpServersErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}/mcp-servers',
+    ...options
+});
+
+/**
+ * Ask an MCP server now
+ *
+ * Connects to it as a run would: through the guard, signed in by the credential, and lists its tools. Owners and developers.
+ */
+export const checkMcpServer = <ThrowOnError extends boolean = false>(options: Options<CheckMcpServerData, ThrowOnError>): RequestResult<CheckMcpServerResponses, CheckMcpServerErrors, ThrowOnError> => (options.client ?? client).post<CheckMcpServerResponses, CheckMcpServerErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/projects/{projectId}/mcp-servers/check',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List models
+ *
+ * The catalogue, and how each model’s provider did lately on each node that calls it.
+ */
+export const listModels = <ThrowOnError extends boolean = false>(options?: Options<ListModelsData, ThrowOnError>): RequestResult<ListModelsResponses, ListModelsErrors, ThrowOnError> => (options?.client ?? client).get<ListModelsResponses, ListModelsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/models',
     ...options
 });
 

@@ -898,6 +898,46 @@ export type McpServerAnswer = {
 };
 
 /**
+ * McpServerCheck
+ */
+export type McpServerCheck = {
+    answers: boolean;
+    tools: Array<{
+        name: string;
+        description: string;
+    }>;
+    problems: Array<string>;
+    durationMs: number;
+};
+
+/**
+ * McpServerUse
+ */
+export type McpServerUse = {
+    name: string;
+    url: string | null;
+    /**
+     * `program`: a command of the operator’s, started for each run; `unknown`: no such name is registered.
+     */
+    kind: 'address' | 'program' | 'unknown';
+    /**
+     * By the operator, under that name.
+     */
+    registered: boolean;
+    /**
+     * What it is signed in to with.
+     */
+    credentialId: string | null;
+    /**
+     * Those that use it.
+     */
+    agents: Array<{
+        id: string;
+        displayName: string | null;
+    }>;
+};
+
+/**
  * Me
  *
  * Who is signed in, and what they can reach.
@@ -943,6 +983,56 @@ export type Member = {
      * RFC 3339, UTC.
      */
     joinTime: string;
+};
+
+/**
+ * ModelWithHealth
+ */
+export type ModelWithHealth = {
+    name: string;
+    provider: string;
+    /**
+     * How the server came to have it.
+     */
+    source: string;
+    demo: boolean;
+    vision: boolean;
+    documents: boolean;
+    /**
+     * It searches the web by its provider’s own means.
+     */
+    searches: boolean;
+    /**
+     * US dollars a million tokens.
+     */
+    price: {
+        input: number;
+        output: number;
+    } | null;
+    fallbacks: Array<string>;
+    unavailable: string | null;
+    /**
+     * On each process that calls it, as of a few seconds ago.
+     */
+    health: Array<{
+        /**
+         * Which process; null where there is but this one.
+         */
+        node: string | null;
+        state: 'untried' | 'up' | 'failing' | 'resting';
+        failures: number;
+        lastFailure: {
+            message: string;
+            /**
+             * RFC 3339, UTC.
+             */
+            time: string;
+        } | null;
+        /**
+         * RFC 3339, UTC.
+         */
+        restsUntil: string | null;
+    }>;
 };
 
 /**
@@ -1624,6 +1714,20 @@ export type Skill = {
 };
 
 /**
+ * SkillFile
+ *
+ * What is in a file of a skill.
+ */
+export type SkillFile = {
+    path: string;
+    /**
+     * Bytes.
+     */
+    size: number;
+    text?: string;
+};
+
+/**
  * SkillList
  */
 export type SkillList = {
@@ -1929,6 +2033,43 @@ export type WebhookEvent = {
      */
     timestamp: string;
     data: InteractionInWebhook;
+};
+
+/**
+ * WebhookSummary
+ *
+ * What became of one interaction’s webhook.
+ */
+export type WebhookSummary = {
+    interactionId: string;
+    /**
+     * Who is told. The rest of the address may be a secret, and is not shown.
+     */
+    host: string;
+    /**
+     * `pending` until it was told, or while the interaction runs; `gone`: the receiver wants no more; `failed`: given up after a day.
+     */
+    state: 'pending' | 'delivered' | 'gone' | 'failed';
+    attempts: number;
+    /**
+     * RFC 3339, UTC.
+     */
+    nextAttemptTime: string | null;
+    /**
+     * The newest attempt.
+     */
+    last: {
+        /**
+         * RFC 3339, UTC.
+         */
+        time: string;
+        durationMs: number;
+        /**
+         * Of the receiver’s answer, where there was one.
+         */
+        status: number | null;
+        error: string | null;
+    } | null;
 };
 
 export type ListAgentsData = {
@@ -4150,6 +4291,72 @@ export type ListSkillVersionsResponses = {
 
 export type ListSkillVersionsResponse = ListSkillVersionsResponses[keyof ListSkillVersionsResponses];
 
+export type ReadSkillFileData = {
+    body?: never;
+    headers?: {
+        /**
+         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         */
+        'Api-Revision'?: string;
+    };
+    path: {
+        /**
+         * `pdf`, its newest version; or `pdf@3`.
+         */
+        name: string;
+    };
+    query: {
+        path: string;
+    };
+    url: '/v1beta/skills/{name}/file';
+};
+
+export type ReadSkillFileErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ReadSkillFileError = ReadSkillFileErrors[keyof ReadSkillFileErrors];
+
+export type ReadSkillFileResponses = {
+    /**
+     * Success.
+     */
+    200: SkillFile;
+};
+
+export type ReadSkillFileResponse = ReadSkillFileResponses[keyof ReadSkillFileResponses];
+
 export type GetSkillVersionData = {
     body?: never;
     headers?: {
@@ -6306,6 +6513,249 @@ export type ReadUsageResponses = {
 };
 
 export type ReadUsageResponse = ReadUsageResponses[keyof ReadUsageResponses];
+
+export type ListWebhooksData = {
+    body?: never;
+    path: {
+        projectId: string;
+    };
+    query?: {
+        /**
+         * How many on a page. Default 50.
+         */
+        pageSize?: number;
+        /**
+         * The `nextPageToken` of the page before, with the same filters and order.
+         */
+        pageToken?: string;
+        /**
+         * `pending` until it was told, or while the interaction runs; `gone`: the receiver wants no more; `failed`: given up after a day.
+         */
+        state?: 'pending' | 'delivered' | 'gone' | 'failed';
+    };
+    url: '/console/api/projects/{projectId}/deliveries';
+};
+
+export type ListWebhooksErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListWebhooksError = ListWebhooksErrors[keyof ListWebhooksErrors];
+
+export type ListWebhooksResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        deliveries: Array<WebhookSummary>;
+        nextPageToken?: string;
+    };
+};
+
+export type ListWebhooksResponse = ListWebhooksResponses[keyof ListWebhooksResponses];
+
+export type ListMcpServersData = {
+    body?: never;
+    path: {
+        projectId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/mcp-servers';
+};
+
+export type ListMcpServersErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListMcpServersError = ListMcpServersErrors[keyof ListMcpServersErrors];
+
+export type ListMcpServersResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        servers: Array<McpServerUse>;
+    };
+};
+
+export type ListMcpServersResponse = ListMcpServersResponses[keyof ListMcpServersResponses];
+
+export type CheckMcpServerData = {
+    body: {
+        name: string;
+        url?: string;
+        credentialId?: string;
+    };
+    path: {
+        projectId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/mcp-servers/check';
+};
+
+export type CheckMcpServerErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type CheckMcpServerError = CheckMcpServerErrors[keyof CheckMcpServerErrors];
+
+export type CheckMcpServerResponses = {
+    /**
+     * Success.
+     */
+    200: McpServerCheck;
+};
+
+export type CheckMcpServerResponse = CheckMcpServerResponses[keyof CheckMcpServerResponses];
+
+export type ListModelsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/console/api/models';
+};
+
+export type ListModelsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListModelsError = ListModelsErrors[keyof ListModelsErrors];
+
+export type ListModelsResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        defaultModel: string;
+        models: Array<ModelWithHealth>;
+    };
+};
+
+export type ListModelsResponse = ListModelsResponses[keyof ListModelsResponses];
 
 export type DownloadFileData = {
     body?: never;

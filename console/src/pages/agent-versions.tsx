@@ -6,6 +6,7 @@ import { toRestore } from '../agent-form/settings.ts'
 import type { Agent } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
 import { agentVersionsQuery } from '../server/queries.ts'
+import { useMayChange } from '../session/session.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { cx } from '../ui/cx.ts'
@@ -59,6 +60,7 @@ interface VersionProps {
 
 function Version({ version, before, newest, busy, onRestore }: VersionProps) {
   const [open, setOpen] = useState(newest)
+  const mayChange = useMayChange()
   return (
     <li className="overflow-hidden rounded-xl border bg-card">
       <div className="flex items-center gap-3 pr-3">
@@ -79,7 +81,7 @@ function Version({ version, before, newest, busy, onRestore }: VersionProps) {
             {ago(version.updateTime)}
           </time>
         </button>
-        {!newest && (
+        {!newest && mayChange && (
           <Button size="small" icon="history" busy={busy} onClick={onRestore}>
             Roll back
           </Button>

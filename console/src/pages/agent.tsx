@@ -10,6 +10,7 @@ import type { Agent, AgentPatch } from '../api/types.gen.js'
 import { data } from '../server/client.ts'
 import { Problem } from '../server/problem.ts'
 import { agentQuery } from '../server/queries.ts'
+import { useMayChange } from '../session/session.ts'
 import { Page } from '../shell/page.tsx'
 import { Button, ButtonLink, IconButton } from '../ui/button.tsx'
 import { CopyIcon } from '../ui/copy.tsx'
@@ -41,6 +42,7 @@ function Whole({ agent }: { readonly agent: Agent }) {
   const { id, displayName = '', description = '', version, updateTime } = agent
   const [code, setCode] = useState(false)
   const save = useSave(agent)
+  const mayChange = useMayChange()
   return (
     <Page
       narrow
@@ -59,9 +61,11 @@ function Whole({ agent }: { readonly agent: Agent }) {
       }
       actions={
         <>
-          <ButtonLink to="/playground" search={{ agent: id }} look="primary" icon="play">
-            Try it
-          </ButtonLink>
+          {mayChange && (
+            <ButtonLink to="/playground" search={{ agent: id }} look="primary" icon="play">
+              Try it
+            </ButtonLink>
+          )}
           <Button icon="code" onClick={() => setCode(true)}>
             Get code
           </Button>
@@ -101,11 +105,13 @@ function Whole({ agent }: { readonly agent: Agent }) {
                 ...toPatch(draft.settings),
               })
             }
-            footer={(changed) => (
-              <Button type="submit" look="primary" busy={save.isPending} disabled={!changed}>
-                Save as version {version + 1}
-              </Button>
-            )}
+            footer={(changed) =>
+              mayChange && (
+                <Button type="submit" look="primary" busy={save.isPending} disabled={!changed}>
+                  Save as version {version + 1}
+                </Button>
+              )
+            }
           />
         </Tabs.Content>
         <Tabs.Content value="versions" tabIndex={-1}>
@@ -138,6 +144,7 @@ export function useSave(agent: Agent) {
 function More({ agent }: { readonly agent: Agent }) {
   const navigate = useNavigate()
   const cache = useQueryClient()
+  const mayChange = useMayChange()
   const remove = useMutation({
     mutationFn: () => deleteAgent({ path: { id: agent.id } }),
     onSuccess: async () => {
@@ -156,6 +163,7 @@ function More({ agent }: { readonly agent: Agent }) {
       <MenuItem
         icon="trash"
         danger
+        disabled={!mayChange}
         onSelect={() => confirm(`Delete ${agent.id} with all its versions?`) && remove.mutate()}
       >
         Delete

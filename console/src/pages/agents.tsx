@@ -1,8 +1,10 @@
 /** The project's agents. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import type { Agent } from '../api/types.gen.js'
 import { agentsQuery } from '../server/queries.ts'
+import { useMayChange } from '../session/session.ts'
 import { Page } from '../shell/page.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -15,7 +17,13 @@ const route = getRouteApi('/agents')
 export default function Agents() {
   const navigate = useNavigate()
   const { q = '' } = route.useSearch()
+  const mayChange = useMayChange()
   const agents = useInfiniteQuery(agentsQuery)
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = agents
+  // What is looked for may stand on a page that is not read yet.
+  useEffect(() => {
+    if (q !== '' && hasNextPage && !isFetchingNextPage) fetchNextPage()
+  }, [q, hasNextPage, isFetchingNextPage, fetchNextPage])
   const all = agents.data?.pages.flatMap((page) => page.agents) ?? []
   const found = all.filter(({ id, displayName, description }) =>
     `${id} ${displayName} ${description}`.toLowerCase().includes(q.toLowerCase()),
@@ -25,9 +33,11 @@ export default function Agents() {
       title="Agents"
       about="Instructions, tools and limits under a name, with versions."
       actions={
-        <ButtonLink to="/agents/new" look="primary" icon="plus">
-          Create an agent
-        </ButtonLink>
+        mayChange && (
+          <ButtonLink to="/agents/new" look="primary" icon="plus">
+            Create an agent
+          </ButtonLink>
+        )
       }
     >
       {agents.error ? (
@@ -40,9 +50,11 @@ export default function Agents() {
             icon="agent"
             title="No agents yet"
             action={
-              <ButtonLink to="/agents/new" look="primary" icon="plus">
-                Create the first one
-              </ButtonLink>
+              mayChange && (
+                <ButtonLink to="/agents/new" look="primary" icon="plus">
+                  Create the first one
+                </ButtonLink>
+              )
             }
           >
             Store what a run is given once, so that calls can be as short as a name and an instruction.

@@ -20,6 +20,8 @@ interface ComposerProps {
   readonly files: readonly Attached[]
   readonly onFiles: (files: readonly Attached[]) => void
   readonly busy: boolean
+  /** Who looks alone starts nothing. */
+  readonly mayRun: boolean
   /** The conversation there is goes on. */
   readonly goesOn: boolean
   readonly onRun: () => void
@@ -29,10 +31,28 @@ interface ComposerProps {
 /** What the API takes inline, of all files together. */
 export const MAX_ATTACHED_BYTES = 10 * 1024 * 1024
 
-export function Composer({ instruction, onInstruction, files, onFiles, busy, goesOn, onRun, stop }: ComposerProps) {
+export function Composer({
+  instruction,
+  onInstruction,
+  files,
+  onFiles,
+  busy,
+  mayRun,
+  goesOn,
+  onRun,
+  stop,
+}: ComposerProps) {
   const [over, setOver] = useState(false)
   const chooser = useRef<HTMLInputElement>(null)
-  const ready = instruction.trim() !== '' && !busy
+  const ready = instruction.trim() !== '' && !busy && mayRun
+
+  const placeholder = !mayRun
+    ? 'You are a viewer of this account: you can look, and start nothing.'
+    : over
+      ? 'Drop the files here'
+      : goesOn
+        ? 'Go on with this conversation …'
+        : 'What should it do?'
 
   async function add(list: FileList | null) {
     const chosen = [...(list ?? [])]
@@ -51,7 +71,7 @@ export function Composer({ instruction, onInstruction, files, onFiles, busy, goe
     onFiles([...files.filter(({ name }) => !read.some((file) => file.name === name)), ...read])
   }
   const onDrag = (event: DragEvent) => {
-    if (!event.dataTransfer.types.includes('Files')) return
+    if (!mayRun || !event.dataTransfer.types.includes('Files')) return
     event.preventDefault()
     setOver(event.type !== 'dragleave' && event.type !== 'drop')
     if (event.type === 'drop') add(event.dataTransfer.files)
@@ -90,7 +110,8 @@ export function Composer({ instruction, onInstruction, files, onFiles, busy, goe
           aria-label="Instruction"
           rows={2}
           value={instruction}
-          placeholder={over ? 'Drop the files here' : goesOn ? 'Go on with this conversation …' : 'What should it do?'}
+          disabled={!mayRun}
+          placeholder={placeholder}
           onChange={(event) => onInstruction(event.target.value)}
           onPaste={(event) => event.clipboardData.files.length > 0 && add(event.clipboardData.files)}
           onKeyDown={(event) => {
@@ -101,7 +122,7 @@ export function Composer({ instruction, onInstruction, files, onFiles, busy, goe
           className="block field-sizing-content max-h-60 min-h-16 w-full resize-none bg-transparent px-3.5 pt-3 text-[0.875rem] leading-6 outline-none focus-visible:outline-none"
         />
         <div className="flex items-center gap-2 px-2 pb-2">
-          <IconButton icon="attach" label="Attach files" onClick={() => chooser.current?.click()} />
+          <IconButton icon="attach" label="Attach files" disabled={!mayRun} onClick={() => chooser.current?.click()} />
           <input
             ref={chooser}
             type="file"

@@ -6,6 +6,7 @@ import { cancelInteraction, deleteInteraction } from '../api/sdk.gen.js'
 import type { Interaction } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
 import { runQuery } from '../server/queries.ts'
+import { linkToShare, useMayChange, useSession } from '../session/session.ts'
 import { Card, Page } from '../shell/page.tsx'
 import { Files, GivenFiles } from '../trace/files.tsx'
 import { TimeBar, Timeline } from '../trace/timeline.tsx'
@@ -15,6 +16,7 @@ import { type LiveRun, useRun } from '../trace/use-run.ts'
 import { Badge, Status } from '../ui/badge.tsx'
 import { Button, ButtonLink, IconButton } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
+import { copyText } from '../ui/copy.tsx'
 import { ago, bytes, cost, count, duration, moment } from '../ui/format.ts'
 import { Menu, MenuItem, MenuRule } from '../ui/layer.tsx'
 import { Failure, Loading, Notice } from '../ui/states.tsx'
@@ -234,10 +236,16 @@ function Actions({ interaction, status }: { readonly interaction: Interaction; r
     },
     onError: (error) => toast(Problem.from(error).message, true),
   })
-  const share = () => navigator.clipboard?.writeText(location.href).then(() => toast('Link copied'))
+  const session = useSession()
+  const mayChange = useMayChange()
+  const share = () =>
+    copyText(linkToShare(session?.project?.id ?? '')).then(
+      () => toast('Link copied: it opens for members of this account'),
+      () => toast('The browser did not allow copying', true),
+    )
   return (
     <>
-      {status === 'running' ? (
+      {!mayChange ? null : status === 'running' ? (
         <Button icon="stop" busy={cancel.isPending} onClick={() => cancel.mutate()}>
           Cancel
         </Button>
@@ -255,7 +263,7 @@ function Actions({ interaction, status }: { readonly interaction: Interaction; r
         </MenuItem>
         <MenuItem
           icon="right"
-          disabled={status === 'running'}
+          disabled={status === 'running' || !mayChange}
           onSelect={() => navigate({ to: '/playground', search: { run: interaction.id } })}
         >
           Go on in the playground
@@ -264,7 +272,7 @@ function Actions({ interaction, status }: { readonly interaction: Interaction; r
         <MenuItem
           icon="trash"
           danger
-          disabled={status === 'running'}
+          disabled={status === 'running' || !mayChange}
           onSelect={() => confirm('Delete this interaction, its events and its files?') && remove.mutate()}
         >
           Delete

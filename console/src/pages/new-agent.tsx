@@ -6,6 +6,7 @@ import { NO_SETTINGS, toRequest } from '../agent-form/settings.ts'
 import { createAgent } from '../api/sdk.gen.js'
 import type { NewAgent } from '../api/types.gen.js'
 import { data } from '../server/client.ts'
+import { useMayChange } from '../session/session.ts'
 import { Page } from '../shell/page.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { toast } from '../ui/toast.tsx'
@@ -20,6 +21,7 @@ const FIRST = {
 export default function NewAgentPage() {
   const navigate = useNavigate()
   const cache = useQueryClient()
+  const mayChange = useMayChange()
   const create = useMutation({
     mutationFn: (body: NewAgent) => data(createAgent({ body })),
     onSuccess: (agent) => {
@@ -44,7 +46,7 @@ export default function NewAgentPage() {
         footer={() => (
           <>
             <ButtonLink to="/agents">Cancel</ButtonLink>
-            <Button type="submit" look="primary" busy={create.isPending}>
+            <Button type="submit" look="primary" busy={create.isPending} disabled={!mayChange}>
               Create agent
             </Button>
           </>

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Server } from '../api/types.gen.js'
 import { runsQuery, serverQuery } from '../server/queries.ts'
+import { useMayChange } from '../session/session.ts'
 import { Card, Page } from '../shell/page.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
@@ -13,6 +14,7 @@ import { RunRows } from './run-rows.tsx'
 const RECENT = 8
 
 export default function Overview() {
+  const mayChange = useMayChange()
   const server = useQuery(serverQuery)
   const runs = useInfiniteQuery(runsQuery({}))
   const recent = runs.data?.pages[0]?.interactions.slice(0, RECENT)
@@ -21,9 +23,11 @@ export default function Overview() {
       title="Overview"
       about="What your agents did last, and what this server gives them."
       actions={
-        <ButtonLink to="/playground" look="primary" icon="play">
-          New run
-        </ButtonLink>
+        mayChange && (
+          <ButtonLink to="/playground" look="primary" icon="play">
+            New run
+          </ButtonLink>
+        )
       }
     >
       <div className="grid gap-5">
@@ -44,7 +48,7 @@ export default function Overview() {
               <Loading rows={RECENT} />
             </div>
           ) : recent.length === 0 ? (
-            <FirstRun />
+            <FirstRun mayRun={mayChange} />
           ) : (
             <RunRows runs={recent} />
           )}
@@ -118,7 +122,7 @@ function Fact({
   )
 }
 
-function FirstRun() {
+function FirstRun({ mayRun }: { readonly mayRun: boolean }) {
   const command = `curl -s ${location.origin}/v1beta/interactions -H "x-svc-api-key: $ERRAND_API_KEY" -H 'Content-Type: application/json' \\
   -d '{"instruction": "What is 17 * 23?", "tools": ["code_execution"]}'`
   return (
@@ -127,14 +131,16 @@ function FirstRun() {
         icon="play"
         title="Nothing has run yet"
         action={
-          <>
-            <ButtonLink to="/playground" look="primary" icon="play">
-              Run the first one
-            </ButtonLink>
-            <ButtonLink to="/agents/new" icon="plus">
-              Create an agent
-            </ButtonLink>
-          </>
+          mayRun && (
+            <>
+              <ButtonLink to="/playground" look="primary" icon="play">
+                Run the first one
+              </ButtonLink>
+              <ButtonLink to="/agents/new" icon="plus">
+                Create an agent
+              </ButtonLink>
+            </>
+          )
         }
       >
         Give an agent an instruction and some files; every step it takes shows up here.

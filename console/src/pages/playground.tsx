@@ -8,6 +8,7 @@ import { cancelInteraction } from '../api/sdk.gen.js'
 import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
 import { agentQuery, runQuery } from '../server/queries.ts'
+import { useMayChange } from '../session/session.ts'
 import { useTitle } from '../shell/page.tsx'
 import { Files, GivenFiles } from '../trace/files.tsx'
 import { TraceView } from '../trace/trace-view.tsx'
@@ -89,6 +90,7 @@ export default function Playground() {
     setOrigin(undefined)
     navigate({ to: '/playground', search: agentId ? { agent: agentId } : {} })
   }
+  const mayRun = useMayChange()
   const busy = run.starting || (runId !== undefined && !ended && run.problem === undefined)
 
   const panel = (
@@ -143,9 +145,10 @@ export default function Playground() {
           files={files}
           onFiles={setFiles}
           busy={busy}
+          mayRun={mayRun}
           goesOn={goesOn}
           onRun={submit}
-          stop={runId && busy ? <StopButton id={runId} /> : undefined}
+          stop={runId && busy && mayRun ? <StopButton id={runId} /> : undefined}
         />
       </div>
       <aside aria-label="What it runs with" className="hidden min-h-0 overflow-y-auto border-l bg-panel lg:block">

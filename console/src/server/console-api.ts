@@ -111,6 +111,58 @@ export interface UsageReport {
   readonly total: UsageFigures
 }
 
+export interface Webhook {
+  readonly interactionId: string
+  readonly host: string
+  readonly state: 'pending' | 'delivered' | 'gone' | 'failed'
+  readonly attempts: number
+  readonly nextAttemptTime: string | null
+  readonly last: {
+    readonly time: string
+    readonly durationMs: number
+    readonly status: number | null
+    readonly error: string | null
+  } | null
+}
+
+export interface McpServerUse {
+  readonly name: string
+  readonly url: string | null
+  readonly kind: 'address' | 'program' | 'unknown'
+  /** By the operator. */
+  readonly registered: boolean
+  readonly credentialId: string | null
+  readonly agents: readonly { readonly id: string; readonly displayName: string | null }[]
+}
+
+export interface McpCheck {
+  readonly answers: boolean
+  readonly tools: readonly { readonly name: string; readonly description: string }[]
+  readonly problems: readonly string[]
+  readonly durationMs: number
+}
+
+export interface Model {
+  readonly name: string
+  readonly provider: string
+  readonly source: string
+  readonly demo: boolean
+  readonly vision: boolean
+  readonly documents: boolean
+  readonly searches: boolean
+  /** US dollars a million tokens. */
+  readonly price: { readonly input: number; readonly output: number } | null
+  readonly fallbacks: readonly string[]
+  readonly unavailable: string | null
+  readonly health: readonly {
+    readonly node: string | null
+    readonly state: 'untried' | 'up' | 'failing' | 'resting'
+    readonly failures: number
+    readonly lastFailure: { readonly message: string; readonly time: string } | null
+    readonly restsUntil: string | null
+  }[]
+}
+
 /** `path` below /console: `/api/me`. Throws a Problem where the answer is no success. */
 export async function ask<T>(
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE',

@@ -13,6 +13,7 @@ import {
   listEvents,
   listInteractions,
   listSkills,
+  readSkillFile,
 } from '../api/sdk.gen.js'
 import type { TimedEvent } from '../api/types.gen.js'
 import { data } from './client.ts'
@@ -125,6 +126,13 @@ export const skillsQuery = queryOptions({
 })
 export const skillQuery = (name: string) =>
   queryOptions({ queryKey: ['skills', name], queryFn: () => data(getSkill({ path: { name } })) })
+
+export const skillFileQuery = (name: string, path: string) =>
+  queryOptions({
+    queryKey: ['skills', name, path],
+    queryFn: () => data(readSkillFile({ path: { name }, query: { path } })),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
 
 export const credentialsQuery = queryOptions({
   queryKey: ['credentials', 'list'],

@@ -17,6 +17,24 @@ export const meQuery = queryOptions({
 })
 
 const NAME = 'errand.project'
+
+/** A link that was shared names the project: whoever opens it works there from then on. */
+export function takeProjectOfLink(): void {
+  const { searchParams: search, pathname, hash } = new URL(location.href)
+  const id = search.get('project')
+  if (id === null) return
+  localStorage.setItem(NAME, id)
+  search.delete('project')
+  history.replaceState(null, '', pathname + (search.size > 0 ? `?${search}` : '') + hash)
+}
+
+/** The address of this page, for others who may see the project. */
+export function linkToShare(projectId: string): string {
+  const url = new URL(location.href)
+  url.searchParams.set('project', projectId)
+  return url.href
+}
+
 const listeners = new Set<() => void>()
 
 function currentProject(): string | null {
@@ -34,6 +52,12 @@ export interface Session {
   readonly account: Account
   readonly project: Project | undefined
   readonly role: Role
+}
+
+/** Viewers look, and change nothing; the server holds to it, whatever is offered here. */
+export function useMayChange(): boolean {
+  const role = useSession()?.role
+  return role !== undefined && role !== 'viewer'
 }
 
 /** Undefined while it is not known, and where nobody is signed in. */

@@ -24,10 +24,9 @@ export default function SignIn() {
   })
   const elsewhere = useMutation({
     mutationFn: () =>
-      ask<{ url: string }>('POST', '/auth/sign-in/oauth2', {
-        providerId: 'oidc',
-        callbackURL: '/console',
-        errorCallbackURL: '/console/sign-in',
+      ask<{ url: string }>('POST', '/auth/sign-in/oidc', {
+        callbackURL: location.pathname,
+        errorCallbackURL: location.pathname,
       }),
     onSuccess: ({ url }) => location.assign(url),
   })
@@ -83,7 +82,7 @@ export default function SignIn() {
           )}
         </Field>
         {(problem || refused) && (
-          <Notice tone="red">{problem ? Problem.from(problem).message : `The sign-in was refused: ${refused}.`}</Notice>
+          <Notice tone="red">{problem ? Problem.from(problem).message : refusal(String(refused))}</Notice>
         )}
         <Button type="submit" look="primary" size="large" busy={signIn.isPending}>
           Sign in
@@ -96,6 +95,14 @@ export default function SignIn() {
       </form>
     </Door>
   )
+}
+
+/** What the provider's way back says, in words. */
+function refusal(code: string): string {
+  if (code === 'account_not_linked') {
+    return 'There is a user of that e-mail address already: sign in with its password.'
+  }
+  return `The sign-in was refused: ${code.replaceAll('_', ' ')}.`
 }
 
 function Unowned() {

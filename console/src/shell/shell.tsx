@@ -16,6 +16,7 @@ import { useShortcuts } from './shortcuts.ts'
 import { SwitchedOff } from './switched-off.tsx'
 
 const SignIn = lazy(() => import('../session/sign-in.tsx'))
+const NoAccount = lazy(() => import('../session/no-account.tsx'))
 const Palette = lazy(() => import('./palette.tsx'))
 const Sheet = lazy(() => import('../ui/layer.tsx').then(({ Sheet }) => ({ default: Sheet })))
 
@@ -43,11 +44,7 @@ export function Shell() {
       ) : session ? (
         <Frame key={session.project?.id} session={session} />
       ) : (
-        me === null && (
-          <Suspense>
-            <SignIn />
-          </Suspense>
-        )
+        me !== undefined && <Suspense>{me === null ? <SignIn /> : <NoAccount me={me} />}</Suspense>
       )}
       <Toasts />
     </>

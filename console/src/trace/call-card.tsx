@@ -15,7 +15,7 @@ interface CallCardProps {
   readonly call: ToolCall
   readonly live: boolean
   readonly files: readonly OutputFile[]
-  readonly onDecide?: (step: number, approve: boolean, reason?: string) => void
+  readonly onDecide?: ((step: number, approve: boolean, reason?: string) => void) | undefined
 }
 
 export function CallCard({ call, live, files, onDecide }: CallCardProps) {

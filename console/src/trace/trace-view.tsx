@@ -12,7 +12,7 @@ const Answer = lazy(() => import('./markdown.tsx'))
 interface TraceViewProps {
   readonly trace: Trace
   readonly files: readonly OutputFile[]
-  readonly onDecide?: (step: number, approve: boolean, reason?: string) => void
+  readonly onDecide?: ((step: number, approve: boolean, reason?: string) => void) | undefined
 }
 
 export function TraceView({ trace, files, onDecide }: TraceViewProps) {

@@ -11,7 +11,7 @@ function useCopy(text: string): { readonly copied: boolean; readonly copy: () =>
     return () => clearTimeout(timer)
   }, [copied])
   const copy = () => {
-    write(text).then(
+    copyText(text).then(
       () => setCopied(true),
       () => toast('The browser did not allow copying', true),
     )
@@ -20,7 +20,7 @@ function useCopy(text: string): { readonly copied: boolean; readonly copy: () =>
 }
 
 /** Browsers give the clipboard to https and loopback alone: elsewhere the old way. */
-async function write(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = Object.assign(document.createElement('textarea'), { value: text })
   document.body.append(area)

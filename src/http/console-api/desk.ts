@@ -7,8 +7,12 @@ import type { Membership, Role } from '../../accounts/members.ts'
 import type { Project } from '../../accounts/projects.ts'
 import type { SignIn } from '../../accounts/sign-in.ts'
 import { ErrandError } from '../../domain/errors.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { Catalogue, ModelHealth } from '../../models/port.ts'
+import type { AgentStore } from '../../store/agents-port.ts'
 import type { UsageQuestion } from '../../store/usage.ts'
 import type { UsageReport } from '../../store/usage-report.ts'
+import type { CheckMcp } from '../../tools/mcp/check.ts'
 import { noProject } from '../session.ts'
 
 export interface Desk {
@@ -18,6 +22,17 @@ export interface Desk {
   readonly log: AccountLog
   /** What these projects used. Throws ErrandError `invalid_request` where the answer would be too long. */
   readonly usage: (question: UsageQuestion) => Promise<UsageReport>
+  readonly engine: Pick<Engine, 'webhooks'>
+  readonly agents: Pick<AgentStore, 'list'>
+  readonly catalogue: Catalogue
+  /** Those that the operator registered: what each is. */
+  readonly mcpServers: Readonly<Record<string, 'address' | 'program'>>
+  readonly checkMcp: CheckMcp
+  /** How the models did lately, by their names, on each process that calls them; a name for each where there are several. */
+  readonly nodes: () => readonly {
+    readonly name: string | null
+    readonly health: Readonly<Record<string, ModelHealth>>
+  }[]
   /** Whether anybody may make an account of their own. */
   readonly signUp: boolean
   /** How browsers reach this server. */

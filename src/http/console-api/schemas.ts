@@ -143,3 +143,79 @@ export const usageReport = z.object({
   ),
   total: usageFigures,
 })
+
+export const webhookState = z.enum(['pending', 'delivered', 'gone', 'failed']).meta({
+  description:
+    '`pending` until it was told, or while the interaction runs; `gone`: the receiver wants no more; `failed`: given up after a day.',
+})
+export const webhook = z
+  .object({
+    interactionId: z.string(),
+    host: z.string().meta({ description: 'Who is told. The rest of the address may be a secret, and is not shown.' }),
+    state: webhookState,
+    attempts: z.int(),
+    nextAttemptTime: time.nullable(),
+    last: z
+      .object({
+        time,
+        durationMs: z.int(),
+        status: z.int().nullable().meta({ description: 'Of the receiver’s answer, where there was one.' }),
+        error: z.string().nullable(),
+      })
+      .nullable()
+      .meta({ description: 'The newest attempt.' }),
+  })
+  .meta({ title: 'WebhookSummary', description: 'What became of one interaction’s webhook.' })
+
+export const mcpServer = z
+  .object({
+    name: z.string(),
+    url: z.string().nullable(),
+    kind: z.enum(['address', 'program', 'unknown']).meta({
+      description:
+        '`program`: a command of the operator’s, started for each run; `unknown`: no such name is registered.',
+    }),
+    registered: z.boolean().meta({ description: 'By the operator, under that name.' }),
+    credentialId: z.string().nullable().meta({ description: 'What it is signed in to with.' }),
+    agents: z
+      .array(z.object({ id: z.string(), displayName: z.string().nullable() }))
+      .meta({ description: 'Those that use it.' }),
+  })
+  .meta({ title: 'McpServerUse' })
+export const mcpCheck = z
+  .object({
+    answers: z.boolean(),
+    tools: z.array(z.object({ name: z.string(), description: z.string() })),
+    problems: z.array(z.string()),
+    durationMs: z.int(),
+  })
+  .meta({ title: 'McpServerCheck' })
+
+export const model = z
+  .object({
+    name: z.string(),
+    provider: z.string(),
+    source: z.string().meta({ description: 'How the server came to have it.' }),
+    demo: z.boolean(),
+    vision: z.boolean(),
+    documents: z.boolean(),
+    searches: z.boolean().meta({ description: 'It searches the web by its provider’s own means.' }),
+    price: z
+      .object({ input: z.number(), output: z.number() })
+      .nullable()
+      .meta({ description: 'US dollars a million tokens.' }),
+    fallbacks: z.array(z.string()),
+    unavailable: z.string().nullable(),
+    health: z
+      .array(
+        z.object({
+          node: z.string().nullable().meta({ description: 'Which process; null where there is but this one.' }),
+          state: z.enum(['untried', 'up', 'failing', 'resting']),
+          failures: z.int(),
+          lastFailure: z.object({ message: z.string(), time }).nullable(),
+          restsUntil: time.nullable(),
+        }),
+      )
+      .meta({ description: 'On each process that calls it, as of a few seconds ago.' }),
+  })
+  .meta({ title: 'ModelWithHealth' })

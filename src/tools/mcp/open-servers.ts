@@ -29,8 +29,15 @@ interface Open {
   readonly rules: ServerRules
 }
 
+/** What of a run its servers have to do with. Programs are its own alone. */
+export type McpScope =
+  | RunScope
+  | (Pick<RunScope, 'interactionId' | 'projectId' | 'signal' | 'audit' | 'conceal' | 'warn'> & {
+      readonly spec: Pick<RunScope['spec'], 'mcp'>
+    })
+
 /** Connects to the run's servers. Rejects with the run's signal alone. */
-export async function openServers(options: McpOptions, renewals: Queues, run: RunScope): Promise<ToolSource> {
+export async function openServers(options: McpOptions, renewals: Queues, run: McpScope): Promise<ToolSource> {
   // Outlives the run's own signal: a server is told goodbye after it.
   const wires = new AbortController()
   const opened = await Promise.all(
@@ -49,7 +56,7 @@ export async function openServers(options: McpOptions, renewals: Queues, run: Ru
 /** A provider's options, and the run that it was opened for. */
 interface Opening extends McpOptions {
   readonly renewals: Queues
-  readonly run: RunScope
+  readonly run: McpScope
   readonly wires: AbortSignal
 }
 
@@ -60,9 +67,9 @@ async function openServer(opening: Opening, server: RunMcpServer): Promise<Open 
     // What can't be used was told when the run was accepted.
     if (server.url === undefined && !registered) return undefined
     const dial =
-      registered && 'command' in registered
+      registered && 'command' in registered && 'openSandbox' in run
         ? await createProgramLine(run, server.name, registered, options.env)
-        : await httpDialler(opening, server, registered)
+        : await httpDialler(opening, server, registered && 'url' in registered ? registered : undefined)
     const connection = await connect(dial, run.signal)
     return { connection, rules: rulesOf(server, registered) }
   } catch (error) {
@@ -183,7 +190,7 @@ async function keyOf(
 }
 
 /** Belongs to this run, or to the operator: a renewed one lives as long as the connection. */
-function fixedKey(run: RunScope, first: Secret): Key {
+function fixedKey(run: Pick<RunScope, 'conceal'>, first: Secret): Key {
   let secret = first
   run.conceal(confidential(secret))
   return {
@@ -198,7 +205,7 @@ function fixedKey(run: RunScope, first: Secret): Key {
   }
 }
 
-function sourceOf(opened: readonly Open[], run: RunScope, wires: AbortController): ToolSource {
+function sourceOf(opened: readonly Open[], run: Pick<RunScope, 'warn'>, wires: AbortController): ToolSource {
   let seen: readonly unknown[] = []
   let tools: readonly Tool[] = []
   const told = new Set<string>()

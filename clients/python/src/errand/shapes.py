@@ -225,6 +225,26 @@ class McpServerAnswer(Record):
     require_approval: Any
 
 
+class McpServerCheck(Record):
+    """McpServerCheck"""
+
+    answers: bool
+    tools: list[Record]
+    problems: list[str]
+    duration_ms: int
+
+
+class McpServerUse(Record):
+    """McpServerUse"""
+
+    name: str
+    url: str
+    kind: Literal["address", "program", "unknown"]
+    registered: bool
+    credential_id: str
+    agents: list[Record]
+
+
 class Me(Record):
     """Who is signed in, and what they can reach."""
 
@@ -241,6 +261,22 @@ class Member(Record):
     email: str
     role: Literal["owner", "developer", "viewer"]
     join_time: str
+
+
+class ModelWithHealth(Record):
+    """ModelWithHealth"""
+
+    name: str
+    provider: str
+    source: str
+    demo: bool
+    vision: bool
+    documents: bool
+    searches: bool
+    price: Record
+    fallbacks: list[str]
+    unavailable: str
+    health: list[Record]
 
 
 class OneTimeLink(Record):
@@ -367,6 +403,14 @@ class Skill(Record):
     warnings: list[Record] | None
 
 
+class SkillFile(Record):
+    """What is in a file of a skill."""
+
+    path: str
+    size: int
+    text: str | None
+
+
 class SkillSummary(Record):
     """One version of a skill."""
 
@@ -436,3 +480,14 @@ class WebhookEvent(Record):
     type: Literal["interaction.completed", "interaction.failed", "interaction.cancelled"]
     timestamp: str
     data: InteractionInWebhook
+
+
+class WebhookSummary(Record):
+    """What became of one interaction’s webhook."""
+
+    interaction_id: str
+    host: str
+    state: Literal["pending", "delivered", "gone", "failed"]
+    attempts: int
+    next_attempt_time: str
+    last: Record

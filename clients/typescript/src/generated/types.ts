@@ -892,6 +892,46 @@ export type McpServerAnswer = {
 };
 
 /**
+ * McpServerCheck
+ */
+export type McpServerCheck = {
+    answers: boolean;
+    tools: Array<{
+        name: string;
+        description: string;
+    }>;
+    problems: Array<string>;
+    durationMs: number;
+};
+
+/**
+ * McpServerUse
+ */
+export type McpServerUse = {
+    name: string;
+    url: string | null;
+    /**
+     * `program`: a command of the operator’s, started for each run; `unknown`: no such name is registered.
+     */
+    kind: 'address' | 'program' | 'unknown';
+    /**
+     * By the operator, under that name.
+     */
+    registered: boolean;
+    /**
+     * What it is signed in to with.
+     */
+    credentialId: string | null;
+    /**
+     * Those that use it.
+     */
+    agents: Array<{
+        id: string;
+        displayName: string | null;
+    }>;
+};
+
+/**
  * Me
  *
  * Who is signed in, and what they can reach.
@@ -937,6 +977,56 @@ export type Member = {
      * RFC 3339, UTC.
      */
     joinTime: string;
+};
+
+/**
+ * ModelWithHealth
+ */
+export type ModelWithHealth = {
+    name: string;
+    provider: string;
+    /**
+     * How the server came to have it.
+     */
+    source: string;
+    demo: boolean;
+    vision: boolean;
+    documents: boolean;
+    /**
+     * It searches the web by its provider’s own means.
+     */
+    searches: boolean;
+    /**
+     * US dollars a million tokens.
+     */
+    price: {
+        input: number;
+        output: number;
+    } | null;
+    fallbacks: Array<string>;
+    unavailable: string | null;
+    /**
+     * On each process that calls it, as of a few seconds ago.
+     */
+    health: Array<{
+        /**
+         * Which process; null where there is but this one.
+         */
+        node: string | null;
+        state: 'untried' | 'up' | 'failing' | 'resting';
+        failures: number;
+        lastFailure: {
+            message: string;
+            /**
+             * RFC 3339, UTC.
+             */
+            time: string;
+        } | null;
+        /**
+         * RFC 3339, UTC.
+         */
+        restsUntil: string | null;
+    }>;
 };
 
 /**
@@ -1618,6 +1708,20 @@ export type Skill = {
 };
 
 /**
+ * SkillFile
+ *
+ * What is in a file of a skill.
+ */
+export type SkillFile = {
+    path: string;
+    /**
+     * Bytes.
+     */
+    size: number;
+    text?: string;
+};
+
+/**
  * SkillList
  */
 export type SkillList = {
@@ -1923,4 +2027,41 @@ export type WebhookEvent = {
      */
     timestamp: string;
     data: InteractionInWebhook;
+};
+
+/**
+ * WebhookSummary
+ *
+ * What became of one interaction’s webhook.
+ */
+export type WebhookSummary = {
+    interactionId: string;
+    /**
+     * Who is told. The rest of the address may be a secret, and is not shown.
+     */
+    host: string;
+    /**
+     * `pending` until it was told, or while the interaction runs; `gone`: the receiver wants no more; `failed`: given up after a day.
+     */
+    state: 'pending' | 'delivered' | 'gone' | 'failed';
+    attempts: number;
+    /**
+     * RFC 3339, UTC.
+     */
+    nextAttemptTime: string | null;
+    /**
+     * The newest attempt.
+     */
+    last: {
+        /**
+         * RFC 3339, UTC.
+         */
+        time: string;
+        durationMs: number;
+        /**
+         * Of the receiver’s answer, where there was one.
+         */
+        status: number | null;
+        error: string | null;
+    } | null;
 };

@@ -5,6 +5,7 @@ import { createCredential, deleteCredential, updateCredential } from '../../api/
 import type { Credential, NewCredential } from '../../api/types.gen.js'
 import { Problem } from '../../server/problem.ts'
 import { credentialsQuery } from '../../server/queries.ts'
+import { useMayChange } from '../../session/session.ts'
 import { Page } from '../../shell/page.tsx'
 import { Badge } from '../../ui/badge.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -17,7 +18,8 @@ import { toast } from '../../ui/toast.tsx'
 export default function Credentials() {
   const credentials = useQuery(credentialsQuery)
   const [editing, setEditing] = useState<Credential | 'new'>()
-  const button = (
+  const mayChange = useMayChange()
+  const button = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setEditing('new')}>
       Add a credential
     </Button>
@@ -58,6 +60,7 @@ export default function Credentials() {
 function Row({ credential, onReplace }: { readonly credential: Credential; readonly onReplace: () => void }) {
   const cache = useQueryClient()
   const { id, name, type, allowedHosts, lastUsedTime } = credential
+  const mayChange = useMayChange()
   const remove = useMutation({
     mutationFn: () => deleteCredential({ path: { id } }),
     onSuccess: () => {
@@ -79,20 +82,24 @@ function Row({ credential, onReplace }: { readonly credential: Credential; reado
           <span>{lastUsedTime ? `last used ${ago(lastUsedTime)}` : 'never used'}</span>
         </p>
       </div>
-      <Menu trigger={<IconButton icon="more" label={`More for ${name ?? id}`} />}>
-        {(type === 'bearer' || type === 'basic') && (
-          <MenuItem icon="edit" onSelect={onReplace}>
-            Replace the secret
+      {mayChange && (
+        <Menu trigger={<IconButton icon="more" label={`More for ${name ?? id}`} />}>
+          {(type === 'bearer' || type === 'basic') && (
+            <MenuItem icon="edit" onSelect={onReplace}>
+              Replace the secret
+            </MenuItem>
+          )}
+          <MenuItem
+            icon="trash"
+            danger
+            onSelect={() =>
+              confirm(`Forget ${name ?? id}? Runs that name it can’t sign in any more.`) && remove.mutate()
+            }
+          >
+            Forget
           </MenuItem>
-        )}
-        <MenuItem
-          icon="trash"
-          danger
-          onSelect={() => confirm(`Forget ${name ?? id}? Runs that name it can’t sign in any more.`) && remove.mutate()}
-        >
-          Forget
-        </MenuItem>
-      </Menu>
+        </Menu>
+      )}
     </li>
   )
 }

@@ -1,8 +1,11 @@
 /** The parts of the settings, in their order. */
 export const PARTS = [
   { to: '/settings', name: 'Server' },
+  { to: '/settings/models', name: 'Models' },
   { to: '/settings/skills', name: 'Skills' },
+  { to: '/settings/mcp', name: 'MCP servers' },
   { to: '/settings/credentials', name: 'Credentials' },
+  { to: '/settings/webhooks', name: 'Webhooks' },
   { to: '/settings/members', name: 'Members' },
   { to: '/settings/account', name: 'Account' },
   { to: '/settings/audit', name: 'Audit log' },

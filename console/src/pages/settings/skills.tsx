@@ -5,15 +5,18 @@ import { deleteSkill } from '../../api/sdk.gen.js'
 import type { Skill } from '../../api/types.gen.js'
 import { headers } from '../../server/client.ts'
 import { Problem } from '../../server/problem.ts'
-import { skillQuery, skillsQuery } from '../../server/queries.ts'
+import { skillFileQuery, skillQuery, skillsQuery } from '../../server/queries.ts'
+import { useMayChange } from '../../session/session.ts'
 import { Page } from '../../shell/page.tsx'
+import { languageOf } from '../../trace/tool-words.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
+import { Code } from '../../ui/code.tsx'
 import { Select } from '../../ui/field.tsx'
 import { ago, bytes } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { Modal } from '../../ui/layer.tsx'
-import { Empty, Failure, Loading, Notice } from '../../ui/states.tsx'
+import { Empty, Failure, Loading, Notice, Skeleton } from '../../ui/states.tsx'
 import { toast } from '../../ui/toast.tsx'
 
 export default function Skills() {
@@ -21,7 +24,8 @@ export default function Skills() {
   const [shown, setShown] = useState<string>()
   const upload = useUpload()
   const chooser = useRef<HTMLInputElement>(null)
-  const button = (
+  const mayChange = useMayChange()
+  const button = mayChange && (
     <Button look="primary" icon="plus" busy={upload.isPending} onClick={() => chooser.current?.click()}>
       Upload a skill
     </Button>
@@ -132,6 +136,8 @@ function SkillDialog({ name, onClose }: { readonly name: string; readonly onClos
     onError: (error) => toast(Problem.from(error).message, true),
   })
   const { data } = skill
+  const mayChange = useMayChange()
+  const [path, setPath] = useState('SKILL.md')
   return (
     <Modal
       open
@@ -140,6 +146,7 @@ function SkillDialog({ name, onClose }: { readonly name: string; readonly onClos
       title={name}
       about={data?.description ?? '…'}
       actions={
+        mayChange &&
         data?.source === 'project' && (
           <Button
             look="danger"
@@ -177,17 +184,44 @@ function SkillDialog({ name, onClose }: { readonly name: string; readonly onClos
             {data.license && <span className="text-soft">{data.license}</span>}
           </div>
           {data.allowedTools.length > 0 && <p className="text-soft">Counts on {data.allowedTools.join(', ')}.</p>}
-          <ul aria-label="Files" className="overflow-hidden rounded-lg border">
-            {data.files?.map(({ path, size, executable }) => (
-              <li key={path} className="flex items-center gap-2.5 border-t px-3 py-1.5 first:border-t-0">
-                <Icon name={executable ? 'terminal' : 'file'} className="text-faint" />
-                <code className="min-w-0 flex-1 truncate text-small">{path}</code>
-                <span className="text-small text-faint tabular-nums">{bytes(size)}</span>
-              </li>
-            ))}
-          </ul>
+          <div className="overflow-hidden rounded-lg border">
+            <ul aria-label="Files" className="max-h-48 overflow-y-auto">
+              {data.files?.map((file) => (
+                <li key={file.path} className="border-t first:border-t-0">
+                  <button
+                    type="button"
+                    aria-pressed={file.path === path}
+                    onClick={() => setPath(file.path)}
+                    className="flex w-full items-center gap-2.5 px-3 py-1.5 text-left hover:bg-hover focus-visible:-outline-offset-2 aria-pressed:bg-hover"
+                  >
+                    <Icon name={file.executable ? 'terminal' : 'file'} className="text-faint" />
+                    <code className="min-w-0 flex-1 truncate text-small">{file.path}</code>
+                    <span className="text-small text-faint tabular-nums">{bytes(file.size)}</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+            <SkillFileView skill={`${data.name}@${data.version}`} path={path} />
+          </div>
         </div>
       )}
     </Modal>
+  )
+}
+
+/** Its text, as it is; nothing of it runs here. */
+function SkillFileView({ skill, path }: { readonly skill: string; readonly path: string }) {
+  const file = useQuery(skillFileQuery(skill, path))
+  if (file.error) return <p className="border-t px-3 py-4 text-soft">{Problem.from(file.error).message}</p>
+  if (!file.data) return <Skeleton className="h-72 rounded-none border-t" />
+  if (file.data.text === undefined) return <p className="h-72 border-t px-3 py-4 text-soft">This is no text to show.</p>
+  return (
+    <Code
+      text={file.data.text}
+      language={languageOf(path)}
+      label={path}
+      wraps={path.endsWith('.md')}
+      className="h-72 border-t bg-code p-3"
+    />
   )
 }

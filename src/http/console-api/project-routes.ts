@@ -1,0 +1,220 @@
+/** What a project's pages show beside the API: its webhooks, its MCP servers, and the models that it can use. */
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Agent } from '../../domain/agent.ts'
+import type { McpServer, RunMcpServer } from '../../domain/mcp.ts'
+import type { WebhookSummary } from '../../domain/webhook.ts'
+import type { ModelHealth } from '../../models/port.ts'
+import { check } from '../fields.ts'
+import { readPageToken, writePageToken } from '../page-tokens.ts'
+import { page, pageSizeOf } from '../queries.ts'
+import { forSession } from '../route-docs.ts'
+import { rfc3339 } from '../wire/time.ts'
+import { CONSOLE, type Desk, PROJECT, projectFor } from './desk.ts'
+import { mcpCheck, mcpServer, model, projectParams, webhook, webhookState } from './schemas.ts'
+
+type OfProject = { Params: z.infer<typeof projectParams> }
+
+const reads = { console: 'session' } as const
+const shared = { tag: 'Console', params: projectParams, errors: ['not_found'] } as const
+const CHECK_MS = 20_000
+const AGENTS = 100
+
+export function projectRoutes(app: FastifyInstance, desk: Desk): void {
+  webhookRoutes(app, desk)
+  mcpRoutes(app, desk)
+  modelRoutes(app, desk)
+}
+
+const webhookQuery = z.object({ ...page, state: webhookState.optional() })
+
+function webhookRoutes(app: FastifyInstance, desk: Desk): void {
+  app.get<OfProject & { Querystring: z.infer<typeof webhookQuery> }>(
+    `${PROJECT}/deliveries`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'listWebhooks',
+        summary: 'List what webhooks were told',
+        description:
+          'Over all interactions of the project that have one, newest first: who is told, what came of it, when it is tried again.',
+        query: webhookQuery,
+        answer: z.object({ deliveries: z.array(webhook), nextPageToken: z.string().optional() }),
+      }),
+    },
+    async (request) => {
+      const { id } = await projectFor(desk, request, request.params.projectId, 'viewer')
+      const { state, pageToken } = request.query
+      const identity = { path: `${id}/deliveries`, state }
+      const { webhooks, next } = await desk.engine.webhooks(id, {
+        state,
+        pageSize: pageSizeOf(request.query),
+        after: readPageToken(identity, pageToken),
+      })
+      return { deliveries: webhooks.map(showWebhook), nextPageToken: writePageToken(identity, next) }
+    },
+  )
+}
+
+function showWebhook({ interactionId, host, state, attempts, nextAt, last }: WebhookSummary) {
+  return {
+    interactionId,
+    host,
+    state,
+    attempts,
+    nextAttemptTime: nextAt === undefined ? null : rfc3339(nextAt),
+    last: last
+      ? { time: rfc3339(last.at), durationMs: last.durationMs, status: last.status ?? null, error: last.error ?? null }
+      : null,
+  }
+}
+
+const checked = z.object({
+  name: z.string().max(64),
+  url: z.url().max(2_000).optional(),
+  credentialId: z.string().max(64).optional(),
+})
+
+function mcpRoutes(app: FastifyInstance, desk: Desk): void {
+  app.get<OfProject>(
+    `${PROJECT}/mcp-servers`,
+    {
+      config: reads,
+      schema: forSession({
+        ...shared,
+        id: 'listMcpServers',
+        summary: 'List MCP servers',
+        description: 'Those that the project’s agents use, and those that the operator registered.',
+        answer: z.object({ servers: z.array(mcpServer) }),
+      }),
+    },
+    async (request) => {
+      const { id } = await projectFor(desk, request, request.params.projectId, 'viewer')
+      return { servers: serversOf(await allAgents(desk, id), desk.mcpServers) }
+    },
+  )
+
+  app.post<OfProject>(
+    `${PROJECT}/mcp-servers/check`,
+    {
+      config: { console: 'session', json: true },
+      schema: forSession({
+        ...shared,
+        id: 'checkMcpServer',
+        summary: 'Ask an MCP server now',
+        description:
+          'Connects to it as a run would: through the guard, signed in by the credential, and lists its tools. Owners and developers.',
+        body: checked,
+        answer: mcpCheck,
+      }),
+    },
+    async (request) => {
+      const { id } = await projectFor(desk, request, request.params.projectId, 'developer')
+      const { credentialId, ...server } = check(checked, request.body)
+      const asked: RunMcpServer = {
+        ...server,
+        ...(credentialId !== undefined && { authentication: { type: 'credential', credentialId } }),
+      }
+      if (server.url === undefined && desk.mcpServers[server.name] !== 'address') {
+        const problem = desk.mcpServers[server.name]
+          ? 'It is a program, started anew for each run that uses it.'
+          : 'The operator registered no server of that name.'
+        return { answers: false, tools: [], problems: [problem], durationMs: 0 }
+      }
+      const { tools, problems, tookMs } = await ask(desk, id, asked)
+      const answers = tools.length > 0 || problems.length === 0
+      return { answers, tools, problems, durationMs: tookMs }
+    },
+  )
+}
+
+async function ask(desk: Desk, projectId: string, server: RunMcpServer) {
+  const signal = AbortSignal.timeout(CHECK_MS)
+  try {
+    return await desk.checkMcp(projectId, server, signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return { tools: [], problems: [`It said nothing within ${CHECK_MS / 1000} s.`], tookMs: CHECK_MS }
+  }
+}
+
+async function allAgents({ agents }: Desk, projectId: string): Promise<readonly Agent[]> {
+  const all: Agent[] = []
+  let after: string | undefined
+  do {
+    const found = await agents.list(projectId, { labels: {}, order: 'asc', pageSize: AGENTS, after })
+    all.push(...found.agents)
+    after = found.next
+  } while (after !== undefined)
+  return all
+}
+
+/** Servers that are reached and signed in to alike are one. */
+function serversOf(agents: readonly Agent[], registered: Desk['mcpServers']) {
+  const servers = new Map<string, z.infer<typeof mcpServer>>()
+  const entry = ({ name, url, authentication }: McpServer) => {
+    const credentialId = authentication?.type === 'credential' ? authentication.credentialId : null
+    const key = JSON.stringify([name, url, credentialId])
+    const kind = url !== undefined ? 'address' : (registered[name] ?? 'unknown')
+    const found = servers.get(key) ?? {
+      name,
+      url: url ?? null,
+      kind,
+      registered: url === undefined,
+      credentialId,
+      agents: [],
+    }
+    servers.set(key, found)
+    return found
+  }
+  for (const name of Object.keys(registered)) entry({ name })
+  for (const { id, config } of agents) {
+    for (const server of config.mcp ?? []) entry(server).agents.push({ id, displayName: config.displayName ?? null })
+  }
+  return [...servers.values()]
+}
+
+function modelRoutes(app: FastifyInstance, desk: Desk): void {
+  app.get(
+    `${CONSOLE}/models`,
+    {
+      config: reads,
+      schema: forSession({
+        id: 'listModels',
+        tag: 'Console',
+        summary: 'List models',
+        description: 'The catalogue, and how each model’s provider did lately on each node that calls it.',
+        answer: z.object({ defaultModel: z.string(), models: z.array(model) }),
+      }),
+    },
+    async () => {
+      const { catalogue } = desk
+      const nodes = desk.nodes()
+      return {
+        defaultModel: catalogue.defaultName,
+        models: catalogue.describe().map(({ price, source, fallbacks = [], unavailable = null, ...rest }) => ({
+          ...{ name: rest.name, provider: rest.provider, demo: rest.demo },
+          ...{ vision: rest.vision, documents: rest.documents, searches: rest.searches ?? false },
+          // Where a local server is concerns the operator alone.
+          source: source.replace(/ at \S+$/, ''),
+          price: price ? { input: price.input, output: price.output } : null,
+          fallbacks,
+          unavailable,
+          health: nodes.flatMap(({ name, health }) =>
+            health[rest.name] ? [{ node: name, ...showHealth(health[rest.name]!) }] : [],
+          ),
+        })),
+      }
+    },
+  )
+}
+
+function showHealth({ state, failures, lastFailure, restsUntil }: ModelHealth) {
+  return {
+    state,
+    failures,
+    lastFailure: lastFailure ? { message: lastFailure.message, time: rfc3339(lastFailure.at) } : null,
+    restsUntil: restsUntil === undefined ? null : rfc3339(restsUntil),
+  }
+}

@@ -1,0 +1,273 @@
+/** What is kept in the console and who may change it, in a real browser: keys, agents, skills, credentials, links, roles. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { zip } from '../support/zip.ts'
+import { becomeOwner, openBrowser, PERSON, type Visitor, visit } from './browser.ts'
+
+type Cookies = Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>
+
+let provider: FakeProvider
+let server: Server
+let browser: Browser
+let owner: Cookies
+let viewer: Cookies
+let visitor: Visitor
+let page: Page
+let runId: string
+
+beforeAll(async () => {
+  provider = await openFakeProvider()
+  provider.when('[hello]', { text: 'Hello.' })
+  server = await startServer({ provider })
+  await server.post('/v1beta/agents', { id: 'greeter', displayName: 'Greeter', systemInstruction: 'Greet.' })
+  runId = (await server.post('/v1beta/interactions', { instruction: '[hello]', agentId: 'greeter' })).body.id
+  browser = await openBrowser()
+  const first = await visit(browser, server.url)
+  await becomeOwner(first.page, server)
+  owner = await first.page.context().storageState()
+  viewer = await join(first.page)
+  await first.leave()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server?.stop()
+  await provider?.close()
+})
+beforeEach(async () => {
+  await come(owner)
+})
+afterEach(() => visitor.leave())
+
+async function come(storageState: Cookies | undefined): Promise<void> {
+  await visitor?.leave()
+  visitor = await visit(browser, server.url, { storageState })
+  page = visitor.page
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+}
+
+/** Invited by the owner as a viewer. */
+async function join(at: Page): Promise<Cookies> {
+  await at.goto(`${server.url}/console/settings/members`)
+  await at.getByRole('button', { name: 'Invite somebody' }).click()
+  await at.getByLabel('As').selectOption('viewer')
+  await at.getByRole('button', { name: 'Make the link' }).click()
+  const link = (await at.getByRole('status', { name: 'The link' }).textContent()) ?? ''
+  const guest = await visit(browser, server.url)
+  await guest.page.goto(link)
+  await guest.page.getByLabel('Name').fill('Grace')
+  await guest.page.getByLabel('E-mail').fill('grace@example.org')
+  await guest.page.getByLabel('Password').fill(PERSON.password)
+  await guest.page.getByRole('button', { name: 'Join' }).click()
+  await guest.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  const cookies = await guest.page.context().storageState()
+  await guest.leave()
+  return cookies
+}
+
+const open = (path: string) => page.goto(`${server.url}/console${path}`)
+const works = async (key: string) => (await server.get('/v1beta/agents', { 'x-svc-api-key': key })).status
+
+test('a key is rotated: both work for a while, or the old one ends at once', async () => {
+  await open('/keys')
+  await page.getByRole('button', { name: 'Create a key' }).first().click()
+  await page.getByLabel('Name', { exact: true }).fill('Turning')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  const shown = async () => {
+    const text = (await page.getByRole('status', { name: 'The key' }).textContent()) ?? ''
+    await page.getByRole('button', { name: 'Copy the key' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(text)
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    return text
+  }
+  const rotate = async (after: string) => {
+    // The newest of that name is the one that is rotated.
+    await page.getByRole('button', { name: 'More for Turning' }).last().click()
+    await page.getByRole('menuitem', { name: 'Rotate' }).click()
+    await page.getByLabel('The old key works for').selectOption(after)
+    await page.getByRole('button', { name: 'Make the new key' }).click()
+    return shown()
+  }
+  const first = await shown()
+  const second = await rotate('24 hours')
+  expect([await works(first), await works(second)]).toEqual([200, 200])
+  await page.getByText(/^expires/).waitFor()
+  const third = await rotate('No longer: it ends at once')
+  expect([await works(first), await works(second), await works(third)]).toEqual([200, 401, 200])
+  expect(await page.content()).not.toMatch(/errand_sk_\w{38}/)
+})
+
+test('a version is rolled back to whole, with what the form does not show', async () => {
+  const before = { policy: { maxTurnDuration: 60 }, labels: { team: 'a' }, tools: ['file_read'], network: 'disabled' }
+  await server.post('/v1beta/agents', { id: 'whole', ...before })
+  const change = {
+    policy: { maxTurnDuration: null, maxOutputTokens: 500, sandbox: { memoryMiB: 300, cpus: 1 } },
+    labels: { team: null, other: 'b' },
+    tools: [],
+    network: 'public',
+    systemInstruction: 'More.',
+  }
+  await server.request('PATCH', '/v1beta/agents/whole', change)
+  await open('/agents/whole?tab=versions')
+  await page.getByRole('button', { name: 'Roll back' }).click()
+  await page.getByText('Saved as version 3').waitFor()
+  const { body } = await server.get('/v1beta/agents/whole')
+  const whole = ({ policy, labels, tools, network, systemInstruction }: typeof body) => ({
+    ...{ policy, labels, tools, network, systemInstruction },
+  })
+  expect(whole(body)).toEqual(whole((await server.get('/v1beta/agents/whole/versions/1')).body))
+})
+
+test('an agent that somebody else changed meanwhile is not overwritten', async () => {
+  await server.post('/v1beta/agents', { id: 'shared', systemInstruction: 'One.' })
+  await open('/agents/shared')
+  await page.getByLabel('System instruction').fill('Mine.')
+  await server.request('PATCH', '/v1beta/agents/shared', { systemInstruction: 'Theirs.' })
+  await page.getByRole('button', { name: 'Save as version 2' }).click()
+  await page.getByText('Not saved').waitFor()
+  expect((await server.get('/v1beta/agents/shared')).body.systemInstruction).toBe('Theirs.')
+})
+
+test('a skill is uploaded, looked into file by file, and its versions stay readable', async () => {
+  const skill = (text: string) =>
+    zip([
+      { name: 'greeting/SKILL.md', data: `---\nname: greeting\ndescription: How to greet.\n---\n# ${text}\n` },
+      { name: 'greeting/scripts/greet.py', data: 'print("hello")\n', mode: 0o100_755 },
+      { name: 'greeting/raw.bin', data: Buffer.from([0, 1, 2]) },
+    ])
+  const upload = (buffer: Buffer) =>
+    page.getByLabel('Skill', { exact: true }).setInputFiles({ name: 'skill.zip', mimeType: 'application/zip', buffer })
+  await open('/settings/skills')
+  await page.getByText('No skills yet').waitFor()
+  await upload(zip([{ name: 'README.md', data: 'no skill' }]))
+  await page.getByRole('alert').getByText('SKILL.md').waitFor()
+  await upload(skill('Be <b>brief</b>'))
+  await page.getByText('greeting is version 1 now').waitFor()
+  await upload(skill('Be kind'))
+  await page.getByText('greeting is version 2 now').waitFor()
+  await page.getByRole('list', { name: 'Skills' }).getByText('How to greet.').click()
+  const dialog = page.getByRole('dialog', { name: 'greeting' })
+  await dialog.getByRole('region', { name: 'SKILL.md' }).getByText('# Be kind').waitFor()
+  await dialog.getByLabel('Version').selectOption('Version 1')
+  await dialog.getByRole('region', { name: 'SKILL.md' }).getByText('# Be <b>brief</b>').waitFor()
+  await dialog.getByRole('button', { name: 'scripts/greet.py' }).click()
+  await dialog.getByRole('region', { name: 'scripts/greet.py' }).getByText('print("hello")').waitFor()
+  await dialog.getByRole('button', { name: 'raw.bin' }).click()
+  await dialog.getByText('no text to show').waitFor()
+  page.once('dialog', (asked) => asked.accept())
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('No skills yet').waitFor()
+})
+
+test('a credential is written and replaced, and its secret is nowhere to be read', async () => {
+  const [secret, other] = ['s3cret-token-of-a-test', 'an0ther-token-of-a-test']
+  await open('/settings/credentials')
+  await page.getByRole('button', { name: 'Add a credential' }).first().click()
+  await page.getByLabel('Id').fill('tracker')
+  await page.getByLabel('Hosts it may go to').fill('api.example.com')
+  await page.getByLabel('Token').fill(secret)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('for api.example.com').waitFor()
+  await page.getByRole('button', { name: 'More for tracker' }).click()
+  await page.getByRole('menuitem', { name: 'Replace the secret' }).click()
+  expect(await page.getByLabel('Token').inputValue()).toBe('')
+  await page.getByLabel('Token').fill(other)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved').first().waitFor()
+  await page.reload()
+  await page.getByText('for api.example.com').waitFor()
+  const seen = [await page.content(), (await server.get('/v1beta/credentials')).text, await server.stored.text()].join()
+  for (const each of [secret, other]) expect(seen).not.toContain(each)
+  page.once('dialog', (asked) => asked.accept())
+  await page.getByRole('button', { name: 'More for tracker' }).click()
+  await page.getByRole('menuitem', { name: 'Forget' }).click()
+  await page.getByText('No credentials yet').waitFor()
+})
+
+test('a link that is shared opens the run for a member, whatever project they were in, and after signing in', async () => {
+  await open(`/interactions/${runId}`)
+  await page.getByRole('button', { name: 'Share' }).click()
+  await page.getByText('Link copied').waitFor()
+  const link = (await page.evaluate('navigator.clipboard.readText()')) as string
+  // Into another project, and out of the session.
+  await page.getByRole('button', { name: /^Project:/ }).click()
+  await page.getByRole('menuitem', { name: 'New project' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Elsewhere')
+  await page.getByRole('button', { name: 'Create project' }).click()
+  await page.getByRole('button', { name: 'Project: Elsewhere' }).waitFor()
+  await page.getByRole('button', { name: /^Your account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await page.goto(link)
+  await page.getByLabel('E-mail').fill('grace@example.org')
+  await page.getByLabel('Password').fill(PERSON.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { level: 1, name: '[hello]' }).waitFor()
+  await page.getByRole('region', { name: 'Answer' }).getByText('Hello.').waitFor()
+  expect(page.url()).toBe(`${server.url}/console/interactions/${runId}`)
+  // The session of the shared cookies has ended with it.
+  owner = await signedInAgain()
+})
+
+async function signedInAgain(): Promise<Cookies> {
+  const again = await visit(browser, server.url)
+  await again.page.getByLabel('E-mail').fill(PERSON.email)
+  await again.page.getByLabel('Password').fill(PERSON.password)
+  await again.page.getByRole('button', { name: 'Sign in' }).click()
+  await again.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  const cookies = await again.page.context().storageState()
+  await again.leave()
+  return cookies
+}
+
+/** Each page, with a text that it has, and the words of what a viewer is not offered there. */
+const CLOSED: readonly (readonly [path: string, text: string, words: readonly RegExp[]])[] = [
+  ['', 'Latest runs', [/^New run$/]],
+  ['/playground', 'What should it do?', [/^Run$/, /^Attach files$/]],
+  ['/interactions/RUN', 'Hello.', [/^Run again$/, /^Cancel$/]],
+  ['/agents', 'Greeter', [/^Create/]],
+  ['/agents/greeter', 'Greet.', [/^Save/, /^Try it$/]],
+  ['/agents/whole?tab=versions', 'Version 3', [/^Roll back$/]],
+  ['/agents/new', 'New agent', [/^Create agent$/]],
+  ['/keys', 'first key', [/^Create a key$/, /^More for/]],
+  ['/settings/skills', 'No skills yet', [/^Upload/]],
+  ['/settings/credentials', 'No credentials yet', [/^Add/]],
+  ['/settings/members', 'Grace', [/^Invite/, /^More/]],
+  ['/settings/account', 'Managed agents', [/^Rename$/, /^Managed agents$/]],
+]
+
+test.each(CLOSED)('a viewer is offered nothing to change on %s', async (path, text, words) => {
+  await come(viewer)
+  await open(path.replace('RUN', runId))
+  await page.getByText(text).locator('visible=true').first().waitFor()
+  await page.waitForLoadState('networkidle')
+  for (const word of words) {
+    for (const role of ['button', 'link', 'switch'] as const) {
+      for (const control of await page.getByRole(role, { name: word }).all()) {
+        expect(await control.isDisabled(), `${role} ${word}`).toBe(true)
+      }
+    }
+  }
+})
+
+test('a viewer’s own calls are refused, whatever the page offers', async () => {
+  await come(viewer)
+  await open('/agents/greeter')
+  await page.getByText('Greeter').first().waitFor()
+  const statuses = await page.evaluate(`(async () => {
+    const me = await (await fetch('/console/api/me')).json()
+    const headers = { 'X-Errand-Console': '1', 'X-Errand-Project': me.accounts[0].projects[0].id, 'Content-Type': 'application/json' }
+    const call = async (method, path, body = '{}') => (await fetch(path, { method, headers, body })).status
+    return [
+      await call('POST', '/v1beta/interactions', '{"instruction":"x"}'),
+      await call('PATCH', '/v1beta/agents/greeter', '{"displayName":"x"}'),
+      await call('DELETE', '/v1beta/agents/greeter', null),
+      await call('POST', '/v1beta/credentials', '{"type":"bearer","token":"x"}'),
+      await call('DELETE', '/v1beta/interactions/${runId}', null),
+    ]
+  })()`)
+  expect(statuses).toEqual([403, 403, 403, 403, 403])
+})
