@@ -73,7 +73,7 @@ export function SettingsForm({ value, onChange }: FormProps) {
           <Check
             key={name}
             label={<code className="text-small text-faint">{name}</code>}
-            hint={remedy}
+            hint={remedy.replaceAll('`', '')}
             disabled
             checked={false}
             readOnly

@@ -10,7 +10,7 @@ import { Page } from '../shell/page.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Input, Select } from '../ui/field.tsx'
 import { Empty, Failure, Loading } from '../ui/states.tsx'
-import { ROW_HEIGHT, RunRow, RunRowHead } from './run-rows.tsx'
+import { RunRow, RunRowHead, rowHeight } from './run-rows.tsx'
 
 const route = getRouteApi('/interactions')
 
@@ -71,7 +71,7 @@ function Rows({ rows, more, fetching, fetchMore }: RowsProps) {
   const list = useRef<HTMLUListElement>(null)
   const virtual = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: () => ROW_HEIGHT + 1,
+    estimateSize: () => rowHeight() + 1,
     overscan: 12,
     scrollMargin: list.current?.offsetTop ?? 0,
   })

@@ -9,7 +9,7 @@ import { ButtonLink } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { Icon, type IconName } from '../ui/icon.tsx'
 import { Empty, Failure, Loading, Notice } from '../ui/states.tsx'
-import { RunRows } from './run-rows.tsx'
+import { RunRowHead, RunRows } from './run-rows.tsx'
 
 const RECENT = 8
 
@@ -32,27 +32,35 @@ export default function Overview() {
     >
       <div className="grid gap-5">
         {server.data && <Facts server={server.data} />}
-        <Card
-          flush
-          title="Latest runs"
-          actions={
-            <Link to="/interactions" className="text-small text-soft hover:text-text">
-              All interactions
-            </Link>
-          }
-        >
-          {runs.error ? (
-            <Failure error={runs.error} retry={() => runs.refetch()} />
-          ) : recent === undefined ? (
-            <div className="px-4 pb-4">
-              <Loading rows={RECENT} />
-            </div>
-          ) : recent.length === 0 ? (
-            <FirstRun mayRun={mayChange} />
-          ) : (
-            <RunRows runs={recent} />
-          )}
-        </Card>
+        {/* Whether there is a remark above it is known first, so that what is read does not move. */}
+        {server.isPending ? (
+          <Loading rows={RECENT} />
+        ) : (
+          <Card
+            flush
+            title="Latest runs"
+            actions={
+              <Link to="/interactions" className="text-small text-soft hover:text-text">
+                All interactions
+              </Link>
+            }
+          >
+            {runs.error ? (
+              <Failure error={runs.error} retry={() => runs.refetch()} />
+            ) : recent === undefined ? (
+              <div className="px-4 pb-4">
+                <Loading rows={RECENT} />
+              </div>
+            ) : recent.length === 0 ? (
+              <FirstRun mayRun={mayChange} />
+            ) : (
+              <>
+                <RunRowHead />
+                <RunRows runs={recent} />
+              </>
+            )}
+          </Card>
+        )}
       </div>
     </Page>
   )
@@ -65,8 +73,12 @@ function Facts({ server }: { readonly server: Server }) {
     <>
       {callable.length === 0 && (
         <Notice title="The built-in demo model answers">
-          It has no intelligence, but runs real code in the real sandbox. For a real model, give the server a key or a
-          local model server: see Settings, Models.
+          It has no intelligence, but runs real code in the real sandbox. For a real model, give the server a provider’s
+          key or a local model server; what it has found stands under{' '}
+          <Link to="/settings/models" className="font-medium underline">
+            Models
+          </Link>
+          .
         </Notice>
       )}
       <ul className="grid gap-3 sm:grid-cols-3">

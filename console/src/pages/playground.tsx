@@ -242,7 +242,7 @@ function Conversation({ run, interaction, sent, onSuggest }: ConversationProps) 
       <div className="mx-auto grid max-w-3xl gap-4 px-4 py-5">
         {asking?.previousInteractionId && <EarlierTurns id={asking.previousInteractionId} />}
         {asking && <Asked text={asking.instruction} />}
-        {interaction && interaction.id === id && <GivenFiles files={interaction.resolved.files} />}
+        {interaction && interaction.id === id && <GivenFiles right files={interaction.resolved.files} />}
         {problem !== undefined ? (
           <Notice tone="red" title={Problem.from(problem).title}>
             {Problem.from(problem).message}

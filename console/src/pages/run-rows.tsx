@@ -5,7 +5,10 @@ import { Status } from '../ui/badge.tsx'
 import { cx } from '../ui/cx.ts'
 import { ago, cost, count, duration, moment } from '../ui/format.ts'
 
-export const ROW_HEIGHT = 44
+/** Pixels. Beside a phone's width, one line; on it two. */
+export function rowHeight(): number {
+  return matchMedia('(width < 48rem)').matches ? 56 : 44
+}
 
 export function RunRows({ runs }: { readonly runs: readonly InteractionSummary[] }) {
   return (
@@ -19,18 +22,17 @@ export function RunRows({ runs }: { readonly runs: readonly InteractionSummary[]
   )
 }
 
-const COLUMNS =
-  'grid items-center gap-x-3 px-4 grid-cols-[7rem_minmax(0,1fr)_auto] md:grid-cols-[7rem_minmax(0,1fr)_7.5rem_5rem_4rem_4rem_6rem]'
+const COLUMNS = 'items-center gap-x-3 px-4 md:grid-cols-[7rem_minmax(0,1fr)_7.5rem_5rem_4rem_4rem_6rem]'
 
 export function RunRowHead() {
   return (
-    <div aria-hidden="true" className={cx(COLUMNS, 'h-8 text-small text-faint')}>
+    <div aria-hidden="true" className={cx(COLUMNS, 'hidden h-8 text-small text-faint md:grid')}>
       <span>Status</span>
       <span>Instruction</span>
-      <span className="hidden md:block">Agent or model</span>
-      <span className="hidden text-right md:block">Time</span>
-      <span className="hidden text-right md:block">Tokens</span>
-      <span className="hidden text-right md:block">Cost</span>
+      <span>Agent or model</span>
+      <span className="text-right">Time</span>
+      <span className="text-right">Tokens</span>
+      <span className="text-right">Cost</span>
       <span className="text-right">Started</span>
     </div>
   )
@@ -42,10 +44,15 @@ export function RunRow({ run }: { readonly run: InteractionSummary }) {
     <Link
       to="/interactions/$id"
       params={{ id: run.id }}
-      className={cx(COLUMNS, 'h-11 hover:bg-hover focus-visible:-outline-offset-2')}
+      className={cx(
+        COLUMNS,
+        'grid h-14 grid-cols-[minmax(0,1fr)_auto] content-center gap-y-0.5 hover:bg-hover focus-visible:-outline-offset-2 md:h-11',
+      )}
     >
-      <Status status={run.status} stage={run.stage} />
-      <span className="truncate">{run.instruction}</span>
+      <span className="flex max-md:order-1">
+        <Status status={run.status} stage={run.stage} />
+      </span>
+      <span className="truncate max-md:col-span-2">{run.instruction}</span>
       <span className="hidden truncate text-soft md:block">{run.agentId ?? run.model}</span>
       <span className="hidden text-right text-soft tabular-nums md:block">{duration(usage.duration_ms)}</span>
       <span className="hidden text-right text-soft tabular-nums md:block">
@@ -55,7 +62,7 @@ export function RunRow({ run }: { readonly run: InteractionSummary }) {
       <time
         dateTime={run.createTime}
         title={moment(run.createTime)}
-        className="text-right text-small text-faint whitespace-nowrap"
+        className="text-right text-small text-faint whitespace-nowrap max-md:order-2"
       >
         {ago(run.createTime)}
       </time>

@@ -76,10 +76,10 @@ function FileCard({ file }: { readonly file: OutputFile }) {
 type RunFile = OutputFile | StoredInputFile
 
 /** Those that a run was given. */
-export function GivenFiles({ files }: { readonly files: readonly StoredInputFile[] }) {
+export function GivenFiles({ files, right }: { readonly files: readonly StoredInputFile[]; readonly right?: boolean }) {
   if (files.length === 0) return null
   return (
-    <ul aria-label="Files it was given" className="flex flex-wrap justify-end gap-2">
+    <ul aria-label="Files it was given" className={cx('flex flex-wrap gap-2', right && 'justify-end')}>
       {files.map((file) => (
         <li key={file.name} className="min-w-0">
           <a

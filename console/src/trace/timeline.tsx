@@ -56,7 +56,7 @@ export function Timeline({ interaction }: { readonly interaction: Interaction })
         <span>Span</span>
         <span className="flex justify-between">
           <span>0</span>
-          <span>{duration(end / 2)}</span>
+          <span className="max-sm:hidden">{duration(end / 2)}</span>
           <span>{duration(end)}</span>
         </span>
         <span className="text-right">Time</span>

@@ -32,7 +32,10 @@ export function createMcpCheck(options: McpOptions): CheckMcp {
       interactionId: '',
       spec: { mcp: [server] },
       signal,
-      warn: ({ message }) => problems.push(message),
+      // What a run would be told of this server, without its name and what the run does then.
+      warn({ message }) {
+        problems.push(message.replace(/^The MCP server \S+(?: can't be used, and the run goes on without it\.|:) /, ''))
+      },
       conceal(texts) {
         for (const text of texts) if (text !== '') secrets.add(text)
       },

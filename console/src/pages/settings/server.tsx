@@ -4,7 +4,6 @@ import type { ReactNode } from 'react'
 import type { Server } from '../../api/types.gen.js'
 import { serverQuery } from '../../server/queries.ts'
 import { Card, Page } from '../../shell/page.tsx'
-import { Badge } from '../../ui/badge.tsx'
 import { count } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { Failure, Loading } from '../../ui/states.tsx'
@@ -31,7 +30,7 @@ export default function ServerPage() {
 }
 
 function Facts({ server }: { readonly server: Server }) {
-  const { sandbox, models, tools, limits } = server
+  const { sandbox, tools, limits } = server
   const { tried, refused, open } = sandbox.attacks
   return (
     <div className="grid gap-5">
@@ -70,24 +69,6 @@ function Facts({ server }: { readonly server: Server }) {
         )}
         <p className="border-t px-4 py-3 text-small text-faint">Inside a sandbox: {sandbox.inside}.</p>
       </Card>
-      <Card flush title="Models" about={`Without a name, ${server.defaultModel} answers.`}>
-        <Rows
-          rows={models.map(({ name, provider, source, demo, vision, documents, unavailable }) => [
-            <code key={name}>{name}</code>,
-            <span key={name} className="flex flex-wrap items-center gap-2">
-              {unavailable ? (
-                <span className="text-amber">{unavailable}</span>
-              ) : demo ? (
-                'the built-in demo model stands in'
-              ) : (
-                `${provider}, by ${source}`
-              )}
-              {vision && <Badge>images</Badge>}
-              {documents && <Badge>PDFs</Badge>}
-            </span>,
-          ])}
-        />
-      </Card>
       <Card flush title="Tools" about={`${tools.available.length} of ${tools.available.length + tools.missing.length}`}>
         <Rows
           rows={[
@@ -103,7 +84,7 @@ function Facts({ server }: { readonly server: Server }) {
                 [
                   <span key={name}>{name}</span>,
                   <span key={name} className="text-amber">
-                    {remedy}
+                    {remedy.replaceAll('`', '')}
                   </span>,
                 ] as const,
             ),

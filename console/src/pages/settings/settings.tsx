@@ -1,13 +1,23 @@
 /** The frame of the settings: their parts at the left, one of them beside. */
-import { Link, Outlet } from '@tanstack/react-router'
-import { Suspense } from 'react'
+import { Link, Outlet, useRouterState } from '@tanstack/react-router'
+import { Suspense, useEffect, useRef } from 'react'
 import { Loading } from '../../ui/states.tsx'
 import { PARTS } from './parts.ts'
 
 export default function Settings() {
+  const nav = useRef<HTMLElement>(null)
+  const path = useRouterState({ select: ({ resolvedLocation, location }) => (resolvedLocation ?? location).pathname })
+  // On a phone they lie in a row that is longer than the screen. At each new path.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [path])
   return (
     <div className="mx-auto w-full max-w-7xl lg:grid lg:grid-cols-[13rem_minmax(0,1fr)]">
-      <nav aria-label="Settings" className="flex gap-1 overflow-x-auto px-4 pt-4 sm:px-8 lg:flex-col lg:pt-8 lg:pr-0">
+      <nav
+        ref={nav}
+        aria-label="Settings"
+        className="flex gap-1 overflow-x-auto px-4 pt-4 sm:px-8 lg:flex-col lg:pt-8 lg:pr-0"
+      >
         {PARTS.map(({ to, name }) => (
           <Link
             key={to}

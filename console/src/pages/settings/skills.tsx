@@ -218,7 +218,8 @@ function SkillFileView({ skill, path }: { readonly skill: string; readonly path:
   return (
     <Code
       text={file.data.text}
-      language={languageOf(path)}
+      // Its front matter would be taken for a heading.
+      language={path === 'SKILL.md' ? 'plain' : languageOf(path)}
       label={path}
       wraps={path.endsWith('.md')}
       className="h-72 border-t bg-code p-3"
