@@ -10,6 +10,7 @@ import { openSite, type Site } from '../browser/site.ts'
 import { openUnreliableProxy, type UnreliableProxy } from '../clients/unreliable-proxy.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
+import { pdfOf } from '../support/pdf.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { becomeOwner, openBrowser, type Visitor, visit } from './browser.ts'
 
@@ -199,10 +200,22 @@ const HOSTILE_HTML = `<h1>Report</h1><img src=x onerror="top.owned=1"><script>to
 <form action=/console/auth/sign-out method=post id=f></form><script>f.submit()</script><meta http-equiv=refresh content="0;url=/console/api/me">
 <a href="javascript:top.owned=1">link</a><base href="https://evil.example"><link rel=stylesheet href="/console/api/me?css">`
 
+/** Whether something was drawn on a canvas. */
+const INKED = (canvas: unknown) => {
+  const { width, height, getContext } = canvas as {
+    width: number
+    height: number
+    getContext(kind: '2d'): { getImageData(...box: number[]): { data: Uint8ClampedArray } }
+  }
+  const { data } = getContext.call(canvas, '2d').getImageData(0, 0, width, height)
+  return data.some((value, i) => i % 4 === 0 && value < 100 && data[i + 3] === 255)
+}
+
 test('files are previewed for what they are, and none of them runs', async () => {
   const write = (name: string, text: string) => `open('outputs/${name}', 'w').write(${JSON.stringify(text)})\n`
   const code = `import os, base64; os.makedirs('outputs', exist_ok=True)
 ${write('evil.svg', HOSTILE_SVG)}${write('evil.html', HOSTILE_HTML)}${write('table.csv', 'city,inhabitants\n"Bern, CH",134591\n"say ""hi""",2\n')}
+open('outputs/paper.pdf', 'wb').write(base64.b64decode('${pdfOf('First page', 'Second').toString('base64')}'))
 open('outputs/dot.png', 'wb').write(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))
 ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')}`
   provider.when(
@@ -224,6 +237,11 @@ ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')
   const table = page.getByRole('region', { name: 'table.csv' })
   await table.getByRole('cell', { name: 'Bern, CH', exact: true }).waitFor()
   await table.getByRole('cell', { name: 'say "hi"', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Preview paper.pdf' }).click()
+  for (const number of [1, 2]) {
+    const canvas = page.getByRole('img', { name: `paper.pdf, page ${number}` })
+    await expect.poll(() => canvas.evaluate(INKED)).toBe(true)
+  }
   await page.getByRole('button', { name: /Preview <img/ }).click()
   await page.waitForLoadState('networkidle')
   expect(await page.evaluate('window.owned')).toBeUndefined()

@@ -13,6 +13,7 @@ import { Icon } from '../ui/icon.tsx'
 import { Skeleton } from '../ui/states.tsx'
 import { languageOf } from './tool-words.ts'
 
+const Pdf = lazy(() => import('./pdf.tsx'))
 const Table = lazy(() => import('./table.tsx'))
 
 const MAX_PREVIEW_BYTES = 5_000_000
@@ -20,6 +21,10 @@ const MAX_TEXT_CHARS = 200_000
 
 export function isImage({ mimeType }: OutputFile): boolean {
   return /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/.test(mimeType)
+}
+
+function isPdf({ mimeType }: OutputFile): boolean {
+  return mimeType === 'application/pdf'
 }
 
 function isText({ mimeType, name }: OutputFile): boolean {
@@ -39,7 +44,7 @@ export function Files({ files }: { readonly files: readonly OutputFile[] }) {
 }
 
 function FileCard({ file }: { readonly file: OutputFile }) {
-  const shown = file.size <= MAX_PREVIEW_BYTES && (isImage(file) || isText(file))
+  const shown = file.size <= MAX_PREVIEW_BYTES && (isImage(file) || isPdf(file) || isText(file))
   const [open, setOpen] = useState(isImage(file))
   return (
     <div className="overflow-hidden rounded-lg border bg-card">
@@ -124,6 +129,13 @@ export function FilePreview({ file, className }: { readonly file: OutputFile; re
       </div>
     )
   if (isImage(file)) return <Picture file={file} content={content.data} className={className} />
+  if (isPdf(file)) {
+    return (
+      <Suspense fallback={<Skeleton className="h-96" />}>
+        <Pdf content={content.data} name={file.name} className={cx('h-96', className)} />
+      </Suspense>
+    )
+  }
   return <TextPreview file={file} content={content.data} className={className} />
 }
 
