@@ -51,7 +51,7 @@ export function Timeline({ interaction }: { readonly interaction: Interaction })
     <div className="overflow-hidden rounded-xl border bg-card">
       <div
         aria-hidden="true"
-        className="grid grid-cols-[8rem_1fr_4.5rem] gap-3 px-4 py-2 text-small text-faint tabular-nums sm:grid-cols-[14rem_1fr_5rem]"
+        className="grid grid-cols-[8rem_1fr_4.5rem] gap-3 px-4 py-2 text-small text-faint tabular-nums sm:grid-cols-[17rem_1fr_5rem]"
       >
         <span>Span</span>
         <span className="flex justify-between">
@@ -65,7 +65,7 @@ export function Timeline({ interaction }: { readonly interaction: Interaction })
         {spans.map(({ kind, name, from, to }) => (
           <li
             key={`${kind} ${from}`}
-            className="grid grid-cols-[8rem_1fr_4.5rem] items-center gap-3 border-t px-4 py-1.5 hover:bg-hover sm:grid-cols-[14rem_1fr_5rem]"
+            className="grid grid-cols-[8rem_1fr_4.5rem] items-center gap-3 border-t px-4 py-1.5 hover:bg-hover sm:grid-cols-[17rem_1fr_5rem]"
           >
             <span className="flex min-w-0 items-center gap-2">
               <span className={cx('size-2 shrink-0 rounded-sm', KINDS[kind].colour)} />
