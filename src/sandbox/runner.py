@@ -5,9 +5,11 @@ by id, never blocks on what user code does, and ends with everything inside when
 
 One session a language (a `Lane`). Its processes stand in a row: runner → keeper → session → whatever the code starts.
 The keeper is a child subreaper, so every descendant, a daemon too, stays below it: that is what makes "kill the step"
-mean every process of it. A step is over when the session says so or dies, never when a pipe closes.
+mean every process of it. The first session of a sandbox does without (a fork costs a millisecond): what it loses comes to
+the runner, PID 1, and nothing else does. A step is over when the session says so or dies, never when a pipe closes.
 """
 
+import _signal  # what `signal` is made of, without its enums: they take half a millisecond of a new process
 import codecs
 import collections
 import ctypes
@@ -32,11 +34,13 @@ NODE_FALLBACK = '/errand/bin/node'
 CHUNK = 256 * 1024
 STREAM_CHUNK = 64 * 1024
 WINDOW = 4  # chunks of a file under way before the other side must acknowledge one
+SPARE_AFTER = 0.02  # seconds in which nobody asks anything: from then on the sandbox stands in a pool
 LATE_BYTES = 64 * 1024  # what background processes may print between two steps
 MARK_BYTES = 64  # room for the mark where output was cut
 LIST_DEPTH = 100
 STDERR_BYTES = 256 * 1024  # of a spawned process, kept for whoever reads it
 CONNECTIONS = 256  # under way at once on one listener
+DEFAULT_IN_CHILDREN = (_signal.SIGCHLD, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGPIPE, _signal.SIGXFSZ)
 NAMES = {'python': 'Python', 'javascript': 'JavaScript', 'bash': 'bash'}
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -235,11 +239,18 @@ def tasks():
     return count
 
 
-def kill_tree(root):
-    """Kills `root` and every descendant. First all are stopped, so that none forks away between two looks."""
+def orphans():
+    """What the session without a keeper has lost: children of ours that are nobody's first process."""
+    own = os.getpid()
+    return [pid for pid, parent in parents().items() if parent == own and pid not in kept]
+
+
+def kill_tree(root, alone=False):
+    """Kills `root` and every descendant, what it has lost too where it is alone, without a keeper. First all are stopped,
+    so that none forks away between two looks."""
     stopped = set()
     for _ in range(64):
-        fresh = tree_of(root) - stopped
+        fresh = set().union(*map(tree_of, [root, *(orphans() if alone else [])])) - stopped
         if not fresh:
             break
         for pid in fresh:
@@ -264,17 +275,18 @@ def reap():
     """Takes the status of every dead child: keepers, and orphans whose keeper is gone."""
     while True:
         try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
         if pid == 0:
             return
+        kept.discard(pid)
         for lane in lanes.values():
             session = lane.session
             if session and session.keeper == pid:
-                session.on_news()  # what the keeper said before it went
+                session.on_news()  # what was said before it went
                 if lane.session is session:
-                    lane.session_died(signal.SIGKILL)
+                    lane.session_died(status if session.alone else signal.SIGKILL)
         for process in list(processes.values()):
             if process.keeper == pid:
                 process.keeper_gone()
@@ -599,10 +611,8 @@ def python_session(requests, news):
     import importlib.util
     import io
     import linecache
-    import site
     import traceback
     import types
-    import warnings
 
     load_site()
     sys.path.insert(0, '')
@@ -617,7 +627,6 @@ def python_session(requests, news):
     main = types.ModuleType('__main__')
     main.__builtins__ = builtins
     sys.modules['__main__'] = main
-    warnings.filterwarnings('ignore', message='.*non-interactive.*')  # plt.show(): the figure is saved below
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
     def evaluate(code):
@@ -727,6 +736,9 @@ def python_session(requests, news):
     spare = os.open('/dev/null', os.O_RDONLY)  # code may hold every other descriptor there is
     with open(requests) as lines:
         for line in lines:
+            if line.startswith('{'):
+                os.environ.update(json.loads(line))
+                continue
             count += 1
             os.close(spare)
             with open(line.rstrip('\n'), encoding='utf-8', errors='replace') as file:
@@ -747,17 +759,18 @@ def become_child():
     """In the forked child, before anything of the caller's runs: what holds for every process but the runner's own."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_DUMPABLE, 1)
-    with open('/proc/self/oom_score_adj', 'w') as file:
-        file.write('1000')  # the runner is the last to go
+    score = os.open('/proc/self/oom_score_adj', os.O_WRONLY)
+    os.write(score, b'1000')  # the runner is the last to go
+    os.close(score)
     for limit, value in settings.get('rlimits', {}).items():
         resource.setrlimit(getattr(resource, limit), (value, value))
     os.nice(10)  # the runner must get its turn among a hundred busy processes
     os.setsid()
     os.chdir(WORKSPACE)
     os.umask(0o022)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in DEFAULT_IN_CHILDREN:
+        _signal.signal(number, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
 
 
 def place_descriptors(placed, inherited):
@@ -817,7 +830,9 @@ def become_keeper(news, become):
 
 
 class Session:
-    """A keeper with its session. Raises OSError when no process is to be had."""
+    """A keeper with its session; the first of all is its own. Raises OSError when no process is to be had."""
+
+    any_yet = False
 
     def __init__(self, lane, node):
         requests, self.requests = os.pipe()
@@ -827,11 +842,16 @@ class Session:
         self.heard = b''
         self.spoke = False  # whether it ever finished a step
         self.late = bytearray()
+        self.alone = os.getpid() == 1 and not Session.any_yet
+        become = lambda: become_session(lane.language, node, requests, news, output)
         try:
             self.keeper = os.fork()
             if self.keeper == 0:
                 try:
-                    become_keeper(news, lambda: become_session(lane.language, node, requests, news, output))
+                    if self.alone:
+                        signal.set_wakeup_fd(-1)
+                        become()
+                    become_keeper(news, become)
                 except BaseException as error:
                     log('%s session: %r' % (lane.language, error))
                 finally:
@@ -843,6 +863,8 @@ class Session:
         finally:
             for fd in (requests, news, output):
                 os.close(fd)
+        Session.any_yet = True
+        kept.add(self.keeper)
         loop.watch(self.news, self.on_news)
         loop.watch(self.output, self.on_output)
 
@@ -962,7 +984,8 @@ class Lane:
                 file.write(step.code)
             if not self.session:
                 self.session = Session(self, node)
-                step.restarted, self.had_session = self.had_session, True
+                step.restarted = self.had_session
+            self.had_session = True
         except OSError as error:
             step.output.feed(('The step could not be started: %s.\n' % error.strerror).encode())
             return step.finish({'kind': 'exit', 'code': 126})
@@ -971,6 +994,17 @@ class Lane:
         step.output.feed(bytes(late))
         loop.at(('timeout', step.id), step.started + step.timeout, lambda: self.kill({'kind': 'timeout', 'afterMs': int(step.timeout * 1000)}))
         self.session.ask(step.path)
+
+    def prepare(self):
+        """Starts the session before it is asked for. Until then it takes what comes into the environment."""
+        try:
+            self.session = Session(self, None)
+        except OSError:
+            pass  # it is tried again when there is a step
+
+    def environment(self, variables):
+        if self.session and not self.had_session:
+            self.session.ask(json.dumps(variables))
 
     def step_done(self, end):
         if not self.step or self.dying:
@@ -1003,7 +1037,7 @@ class Lane:
             return
         loop.timers.pop(('timeout', self.step.id), None)
         self.step.full = limits_reached()
-        self.dying = (kill_tree(self.session.keeper), end, time.monotonic() + 2)
+        self.dying = (kill_tree(self.session.keeper, self.session.alone), end, time.monotonic() + 2)
         self.wait_for_dead()
 
     def wait_for_dead(self):
@@ -1043,6 +1077,7 @@ def find_node():
 
 
 lanes = {language: Lane(language) for language in NAMES}
+kept = set()  # children of the runner that it forked itself and has not seen the end of
 settings = {}
 
 # ---------------------------------------------------------------- streams with the outside
@@ -1174,6 +1209,7 @@ class Process:
                 os.close(fd)
         to_program, from_program, self.stderr, self.news = ours
         processes[self.id] = self
+        kept.add(self.keeper)
         self.stream = Stream((self.id, 0), from_program, to_program, self.finish)
         loop.watch(self.stderr, self.on_stderr)
         loop.watch(self.news, self.on_news)
@@ -1575,6 +1611,7 @@ transfers = {}
 
 
 def on_frame(header, payload):
+    loop.timers.pop('spare', None)
     try:
         handle(header, payload)
     except Failure as failure:
@@ -1609,6 +1646,7 @@ def handle(header, payload):
         list_entries(header)
     elif op == 'env':
         os.environ.update(header['variables'])  # what is forked from now on has them
+        lanes['python'].environment(header['variables'])
         loop.send({'id': key, 'op': 'done'})
     elif op == 'lease':
         loop.at('deadline', time.monotonic() + header['ms'] / 1000, lambda: os._exit(0))
@@ -1643,9 +1681,11 @@ def advance(key):
 def load_site():
     """Python is started without site-packages (-S), to be sooner there; the code may have them. Once a process."""
     import site
+    import warnings
 
     if not hasattr(site, 'loaded'):
         site.main()
+        warnings.filterwarnings('ignore', message='.*non-interactive.*')  # plt.show(): the session saves the figure
         site.loaded = True
 
 
@@ -1685,6 +1725,7 @@ def main(given):
     os.umask(0o022)  # whatever the host's is
     os.makedirs(WORKSPACE + '/outputs', exist_ok=True)
     loop.idle.append(preload)
+    loop.at('spare', time.monotonic() + SPARE_AFTER, lanes['python'].prepare)
     loop.send({'id': 0, 'op': 'ready', 'python': sys.version.split()[0]})
     loop.run(on_frame)
 

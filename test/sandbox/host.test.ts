@@ -129,6 +129,24 @@ test('warm sandboxes are each used once', async () => {
   }
 })
 
+test('a warm one, whose Python may have begun already, is as a new one: environment, first session, nothing lost', async () => {
+  const warm = await openWorld({ pool: 1 })
+  try {
+    await until(async () => (await warm.sandboxes.counts()).warm === 1)
+    await new Promise((resolve) => setTimeout(resolve, 200)) // nobody asks anything of it
+    const sandbox = await warm.sandbox()
+    await sandbox.setEnvironment({ PLACE: 'here', TMPDIR: '/workspace' })
+    const code = 'import os, tempfile; (os.environ["PLACE"], tempfile.gettempdir(), os.system("echo $PLACE"))'
+    const first = await run(sandbox, 'python', code)
+    expect(first).toMatchObject({ output: "here\n('here', '/workspace', 0)\n", sessionRestarted: false })
+    await sandbox.setEnvironment({ PLACE: 'there' })
+    expect((await run(sandbox, 'python', 'os.environ["PLACE"]')).output).toBe("'here'\n")
+    expect((await run(sandbox, 'bash', 'echo $PLACE')).output).toBe('there\n')
+  } finally {
+    await warm.close()
+  }
+})
+
 const SMALL = { ...DRIVER, limits: LIMITS, pool: 0, maxOpen: 2, log: quiet }
 
 describe('a host of its own', () => {

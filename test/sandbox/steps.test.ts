@@ -108,6 +108,33 @@ echo started; sleep ${mark}4`
 })
 
 test.each([
+  ['python', 'bash'],
+  ['bash', 'python'],
+] as const)(
+  'a %s session that began the sandbox: what it lost ends with its step, and with none of %s',
+  async (first, other) => {
+    const own = await world.sandbox()
+    const mark = `72.${process.pid}`
+    const daemon = `(setsid sleep ${mark} >/dev/null 2>&1 &)`
+    const code = {
+      bash: { start: daemon, stop: 'sleep 600' },
+      python: { start: `import os; os.system(${JSON.stringify(daemon)})`, stop: 'import time; time.sleep(600)' },
+    }
+    await run(own, first, code[first].start)
+    expect(processesWith(mark)).toHaveLength(1)
+    expect((await run(own, other, code[other].stop, 300)).end.kind).toBe('timeout')
+    expect(processesWith(mark)).toHaveLength(1)
+    await run(own, other, code[other].start)
+    expect(processesWith(mark)).toHaveLength(2)
+    expect((await run(own, first, code[first].stop, 300)).end.kind).toBe('timeout')
+    expect(processesWith(mark)).toHaveLength(1)
+    expect((await run(own, other, code[other].stop, 300)).end.kind).toBe('timeout')
+    expect(processesWith(mark)).toEqual([])
+    await own.destroy()
+  },
+)
+
+test.each([
   [
     'python',
     'import os, time\nprint(os.getpid(), flush=True)\nwhile True:\n  try: time.sleep(1)\n  except BaseException: pass',

@@ -40,7 +40,7 @@ export interface TemplateOptions {
   readonly filters: Readonly<Record<Profile, Buffer>>
 }
 
-const READY_WITHIN_MS = 10_000
+const READY_WITHIN_MS = 20_000
 const ANSWER_WITHIN_MS = 10_000
 const STDERR_KEPT = 4096
 const LOOKS = 50

@@ -1,5 +1,6 @@
 /**
- * Run in a virtual machine whose kernel has control groups of version 2 alone (script/prove-cgroup-v2), as root, as an
+ * Run in a virtual machine whose kernel has control groups of version 2 alone (script/prove-cgroup-v2), as root with cells
+ * started whole and forked, as an
  * ordinary user with a delegated group, or as one without: the limits hold and are told, or their absence is. Prints a
  * sentence a finding; ends with 1 where one is wrong.
  */
@@ -26,7 +27,9 @@ const groups = () => {
 }
 
 // The driver itself, without the host's process and its self-test: an emulated machine is too slow for their time limits.
-const driver = await openBubblewrap({ rootfs: undefined, stateDir, dockerHost: 'unix:///none' })
+const whole = await openBubblewrap({ rootfs: undefined, stateDir, dockerHost: 'unix:///none' })
+const faster = role === 'forked' ? await whole.openFaster!() : undefined
+const driver = faster ?? whole
 const { enforced, notEnforced } = driver.holds(limits)
 console.log(`     ${role}: enforced: ${enforced.join('; ')}`)
 console.log(`     ${role}: not enforced: ${notEnforced.join('; ')}`)
@@ -94,6 +97,7 @@ expect('the sandbox lives on', alive.output === 'alive\n', alive)
 if (role !== 'alone') expect('it has a group', groups().length === 1, groups())
 await cell.end()
 expect('no group is left of it', groups().length === 0, groups())
-await driver.close()
+await faster?.close()
+await whole.close()
 console.log(wrong === 0 ? `PROVED ${role}` : `BROKEN ${role}`)
 process.exit(wrong === 0 ? 0 : 1)
