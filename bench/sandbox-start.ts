@@ -1,7 +1,8 @@
 /**
  * What a fresh sandbox costs: from asking for it to the result of its first Python, forked from a template and started
- * whole, against a cold bubblewrap that runs one Python with none of the hardening, interleaved in one run. Then how many
- * of each come to that result a second, 1, 4 and 16 at once, and what memory of its own one of them holds. Needs root.
+ * whole, and from a pool where it stood ready, against a cold bubblewrap that runs one Python with none of the hardening,
+ * interleaved in one run. Then how many come to that result a second, 1, 4 and 16 at once, made as they are asked for, and
+ * what memory of its own one of them holds. Needs root.
  *
  *     node bench/sandbox-start.ts [--rounds 5] [--count 40] [--rootfs DIRECTORY]
  */
@@ -9,6 +10,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { openSandboxes } from '../src/sandbox/open-sandboxes.ts'
 import type { Sandbox, Sandboxes } from '../src/sandbox/port.ts'
@@ -38,10 +40,10 @@ interface Side {
 const dataDirs: string[] = []
 let count = 0
 
-async function openWorld(forkServer: 'on' | 'off'): Promise<Sandboxes> {
+async function openWorld(forkServer: 'on' | 'off', pool = 0): Promise<Sandboxes> {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-'))
   dataDirs.push(dataDir)
-  return openSandboxes({ ...about, rootfs, forkServer, dataDir, limits, pool: 0, maxOpen: 64, log })
+  return openSandboxes({ ...about, rootfs, forkServer, dataDir, limits, pool, maxOpen: 64, log })
 }
 
 async function first(sandboxes: Sandboxes): Promise<Sandbox> {
@@ -59,6 +61,23 @@ async function sideOf(name: string, forkServer: 'on' | 'off'): Promise<Side & { 
     name,
     sandboxes,
     async once() {
+      const began = performance.now()
+      const sandbox = await first(sandboxes)
+      const took = performance.now() - began
+      await sandbox.destroy()
+      return took
+    },
+    close: () => sandboxes.close(),
+  }
+}
+
+async function fromPool(): Promise<Side> {
+  const sandboxes = await openWorld('on', 1)
+  return {
+    name: 'forked, from the pool',
+    async once() {
+      while ((await sandboxes.counts()).warm === 0) await sleep(5)
+      await sleep(100)
       const began = performance.now()
       const sandbox = await first(sandboxes)
       const took = performance.now() - began
@@ -93,14 +112,16 @@ const at = (list: number[], share: number) => list.toSorted((a, b) => a - b)[Mat
 const shown = (ms: number) => ms.toFixed(2).padStart(8)
 
 const [forked, whole] = [await sideOf('forked', 'on'), await sideOf('started whole', 'off')]
+const pooled = await fromPool()
 const sides: Side[] = [forked, whole, cold]
-for (const side of sides) for (let i = 0; i < 10; i++) await side.once()
+const all = [...sides, pooled]
+for (const side of all) for (let i = 0; i < 10; i++) await side.once()
 
 console.log(
   `${availableParallelism()} cores; ${ROUNDS} rounds of ${COUNT}, interleaved; ms from asking to the first result`,
 )
-const times = new Map<Side, number[]>(sides.map((side) => [side, []]))
-for (let i = 0; i < ROUNDS * COUNT; i++) for (const side of sides) times.get(side)!.push(await side.once())
+const times = new Map<Side, number[]>(all.map((side) => [side, []]))
+for (let i = 0; i < ROUNDS * COUNT; i++) for (const side of all) times.get(side)!.push(await side.once())
 for (const [side, list] of times) {
   const ratio = at(list, 0.5) / at(times.get(cold)!, 0.5)
   console.log(
@@ -133,7 +154,7 @@ for (const side of [forked, whole]) {
   for (const sandbox of held) await sandbox.destroy()
 }
 
-for (const side of sides) await side.close()
+for (const side of all) await side.close()
 for (const dataDir of dataDirs) rmSync(dataDir, { recursive: true, force: true })
 
 /** KiB that the runners, keepers and sessions on this machine hold each for itself. */
