@@ -26,7 +26,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'errand', include: ['test/**/*.test.ts'], exclude: ['test/sandbox/docker/**'] },
+        test: { name: 'errand', include: ['test/**/*.test.ts'], exclude: ['test/sandbox/docker/**', 'test/deploy/docker/**'] },
       },
       ...(hasPostgres
         ? [
@@ -62,7 +62,7 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: 'docker',
-                include: ['test/sandbox/*.test.ts', 'test/sandbox/docker/**/*.test.ts'],
+                include: ['test/sandbox/*.test.ts', 'test/{sandbox,deploy}/docker/**/*.test.ts'],
                 globalSetup: 'test/sandbox/dockerd.ts',
               },
             },

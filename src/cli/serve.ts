@@ -65,6 +65,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
   const yellow = (text: string) => paint(around.out, 'yellow', text)
   const { driver, made, enforced, notEnforced } = errand.facts.sandbox
   const [answers, works] = [config.role !== 'worker', config.role !== 'api']
+  const reached = config.publicUrl ?? url
   const rows: Row[] = [
     ...rowsOf('role', config.role === 'all' ? [] : [ROLES[config.role]]),
     ...rowsOf('key', errand.firstKey ? [`${bold(errand.firstKey)}   (shown this once; keep it)`] : []),
@@ -85,12 +86,12 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ...rowsOf('not enforced', notEnforced.map(yellow)),
     ['data', config.databaseUrl === undefined ? config.dataDir : `in Postgres; this node’s own in ${config.dataDir}`],
     ...rowsOf('files', config.blobs.kind === 's3' ? [describeBlobs(config.blobs)] : []),
-    ...rowsOf('console', answers ? [consoleAddress(errand, config.publicUrl ?? url)] : []),
-    ...rowsOf('docs', answers ? [`${url}/docs`] : []),
+    ...rowsOf('console', answers ? [consoleAddress(errand, reached)] : []),
+    ...rowsOf('docs', answers ? [`${reached}/docs`] : []),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   const body = rows.map(([name, text]) => `  ${paint(around.out, 'dim', name.padEnd(width))}  ${text}\n`).join('')
-  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(around, errand.firstKey, url)}\n` : ''}`
+  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(around, errand.firstKey, reached)}\n` : ''}`
 }
 
 function consoleAddress({ welcome }: Errand, url: string): string {

@@ -1,6 +1,6 @@
 /** The clients as they are published: packed, installed from the packed file alone, and used on a real server. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -31,6 +31,14 @@ async function place(name: string): Promise<string> {
   return path
 }
 
+/** A copy: packing builds its dist/, which the examples of the checkout use meanwhile. */
+async function sourceOfClient(): Promise<string> {
+  const [from, copy] = [join(ROOT, 'clients/typescript'), join(await place('copy'), 'clients/typescript')]
+  await cp(from, copy, { recursive: true, filter: (path) => !/\/(dist|node_modules)$/.test(path) })
+  for (const name of ['tsconfig.json', 'node_modules']) await symlink(join(ROOT, name), join(copy, '../..', name))
+  return copy
+}
+
 const TYPED = `
 import { Errand, type Interaction } from 'errand-client'
 import { inputFile } from 'errand-client'
@@ -51,7 +59,7 @@ console.log(JSON.stringify([interaction.status, interaction.output?.includes('42
 
 test('TypeScript: npm pack of clients/typescript; its types hold, and it runs', async () => {
   const [packing, home] = [await place('npm'), await place('typescript')]
-  await npmInstall(home, await npmPack('clients/typescript', packing))
+  await npmInstall(home, await npmPack(await sourceOfClient(), packing))
   await writeFile(join(home, 'use.mts'), TYPED)
   await symlink(join(ROOT, 'node_modules/@types'), join(home, 'node_modules/@types'))
   const options = '--noEmit --strict --target es2024 --module nodenext --types node'.split(' ')

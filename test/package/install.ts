@@ -14,9 +14,13 @@ export function userEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   return { HOME, LANG, TMPDIR, PATH: `${node}:${PATH}`, NO_COLOR: '1', npm_config_loglevel: 'error', ...extra }
 }
 
-/** `npm pack` in that directory of the checkout. Resolves with the packed file. */
+/** Held while dist/ of the checkout is built and packed: another test may want the same. */
+export const PACK_LOCK = join(ROOT, 'node_modules/.errand-pack')
+
+/** `npm pack` in that directory. Resolves with the packed file. */
 export async function npmPack(directory: string, destination: string): Promise<string> {
-  await run('npm', ['pack', '--pack-destination', destination], { cwd: join(ROOT, directory), env: userEnv() })
+  const command = [PACK_LOCK, 'npm', 'pack', '--pack-destination', destination]
+  await run('flock', command, { cwd: directory, env: userEnv() })
   const packed = (await readdir(destination)).filter((name) => name.endsWith('.tgz'))
   if (packed.length !== 1) throw new Error(`npm pack made ${packed.join(', ') || 'nothing'}.`)
   return join(destination, packed[0]!)

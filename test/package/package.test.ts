@@ -17,7 +17,7 @@ beforeAll(async () => {
   scratch = await mkdtemp(join(tmpdir(), 'errand-package-'))
   home = join(scratch, 'home')
   await mkdir(home)
-  packed = await npmPack('.', scratch)
+  packed = await npmPack(ROOT, scratch)
   await npmInstall(home, packed)
 }, 300_000)
 afterAll(() => rm(scratch, { recursive: true, force: true }))

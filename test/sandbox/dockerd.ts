@@ -2,7 +2,7 @@
  * A Docker of the tests' own: its daemon on a socket of its own with everything in one temporary directory, no network,
  * and one image, built by script/rootfs. It ends with the tests, and also when they are killed. Needs root.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import {
   createReadStream,
   existsSync,
@@ -40,6 +40,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     daemon.kill('SIGTERM')
     await new Promise((resolve) => daemon.once('exit', resolve))
+    // Docker leaves this mount where a container had the host's network.
+    spawnSync('umount', [`${home}/exec/netns/default`])
     for (const place of [home, data]) rmSync(place, { recursive: true, force: true })
   }
 }

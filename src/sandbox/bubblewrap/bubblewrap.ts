@@ -170,7 +170,7 @@ export async function openBubblewrap({
     openFaster,
     async close() {
       await cgroups.close()
-      rmSync(scratch, { recursive: true, force: true })
+      rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
     },
   }
 }

@@ -1,0 +1,36 @@
+"""A notebook as a script: the cells are marked as Jupyter, VS Code and Spyder have them, and it runs from top to bottom as well."""
+
+# %%
+from pathlib import Path
+
+from errand import Errand, input_file_from
+
+errand = Errand()  # ERRAND_API_KEY and ERRAND_BASE_URL
+weather = input_file_from(Path(__file__).parent / "seattle-weather.csv")
+
+# %% A question about a file
+monthly = errand.interactions.create(
+    "What was the average maximum temperature by month in seattle-weather.csv? Plot it, too.",
+    tools=["code_execution"],
+    files=[weather],
+)
+print(monthly.output)
+
+# %% The chart that came of it
+for file in monthly.files:
+    Path(file.name).write_bytes(errand.files.download(file))  # checked against its sha256
+    print("saved", file.name)
+
+# %% Another, watched as it goes
+with errand.interactions.stream("How many days of each weather are in seattle-weather.csv?", tools=["code_execution"], files=[weather]) as stream:
+    for event in stream:
+        if event.event == "tool_call":
+            print("●", event.data.name)
+        elif event.event == "partial_output":
+            print(event.data.text, end="")
+print()
+
+# %% What they cost
+for run in errand.interactions.list(page_size=2):
+    print(run.interaction_id, run.status)
+    break

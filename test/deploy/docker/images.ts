@@ -1,0 +1,78 @@
+/**
+ * The image of Errand, built on a Docker that has no registry: what it is made from is made here, by mmdebstrap from
+ * Debian's archive (kept for the next run) and from the Node of the checkout. Needs root.
+ */
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { PACK_LOCK, ROOT, userEnv } from '../../package/install.ts'
+
+const CACHE = '/var/cache/errand-tests'
+const SUITE = 'trixie'
+const run = promisify(execFile)
+
+export interface Docker {
+  /** Resolves with what it printed; throws with what it said where it failed. */
+  (...args: readonly string[]): Promise<string>
+  readonly env: NodeJS.ProcessEnv
+}
+
+export function dockerAt(dockerHost: string): Docker {
+  const env = userEnv({ DOCKER_HOST: dockerHost })
+  const command = async (...args: readonly string[]) => {
+    const { stdout, stderr } = await run('docker', args, { env, maxBuffer: 64 * 1024 * 1024 })
+    return args[0] === 'logs' ? stdout + stderr : stdout
+  }
+  return Object.assign(command, { env })
+}
+
+/** Debian slim as `errand-base`, and an image that has the checkout's Node where the public one has it, as `errand-node`. */
+async function makeBases(docker: Docker): Promise<void> {
+  const tree = join(CACHE, `base-${SUITE}.tar`)
+  const command = ['mmdebstrap', '--quiet', '--variant=minbase', '--include=ca-certificates', SUITE]
+  await once(tree, [...command, `${tree}.new.tar`], `${tree}.new.tar`)
+  await docker('import', tree, 'errand-base')
+  await build(docker, 'errand-node', 'FROM scratch\nCOPY node /usr/local/bin/node\n', { node: process.execPath })
+}
+
+/** By script/image, as a person does it, but for what it is made from. Built once for all tests on that Docker. */
+export function errandImage(docker: Docker): Promise<string> {
+  return built(docker, 'errand:test', async (name) => {
+    await makeBases(docker)
+    const bases = ['--build-arg', 'BASE=errand-base', '--build-arg', 'NODE=errand-node', '--network', 'host']
+    const command = [PACK_LOCK, join(ROOT, 'script/image'), name, ...bases]
+    await run('flock', command, { env: docker.env, maxBuffer: 64 * 1024 * 1024 })
+  })
+}
+
+/** Makes `place` by a command that makes `fresh`, unless another test run did: kept for the next one. */
+async function once(place: string, command: readonly string[], fresh: string): Promise<void> {
+  await mkdir(CACHE, { recursive: true })
+  const script = '[ -e "$0" ] || { rm -rf "$1"; fresh=$1; shift; "$@" && mv "$fresh" "$0"; }'
+  await run('flock', [`${place}.lock`, 'sh', '-c', script, place, fresh, ...command])
+}
+
+/** Builds an image unless this Docker has it. */
+async function built(docker: Docker, name: string, make: (name: string) => Promise<void>): Promise<string> {
+  if ((await docker('images', '--quiet', name)).trim() === '') await make(name)
+  return name
+}
+
+async function build(docker: Docker, name: string, text: string, files: Record<string, string>): Promise<void> {
+  await inDirectory(async (place) => {
+    for (const [target, source] of Object.entries(files)) await cp(source, join(place, target), { recursive: true })
+    await writeFile(join(place, 'Dockerfile'), text)
+    await docker('build', '--network', 'host', '--tag', name, place)
+  })
+}
+
+export async function inDirectory<T>(use: (place: string) => Promise<T>): Promise<T> {
+  const place = await mkdtemp(join(tmpdir(), 'errand-image-'))
+  try {
+    return await use(place)
+  } finally {
+    await rm(place, { recursive: true, force: true })
+  }
+}
