@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { zip } from '../support/zip.ts'
-import { becomeOwner, openBrowser, PERSON, type Visitor, visit } from './browser.ts'
+import { becomeOwner, expectAccessible, openBrowser, PERSON, type Visitor, visit } from './browser.ts'
 
 type Cookies = Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>
 
@@ -42,7 +42,7 @@ afterEach(() => visitor.leave())
 
 async function come(storageState: Cookies | undefined): Promise<void> {
   await visitor?.leave()
-  visitor = await visit(browser, server.url, { storageState })
+  visitor = await visit(browser, server.url, { storageState, reducedMotion: 'reduce' })
   page = visitor.page
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
 }
@@ -76,6 +76,7 @@ test('a key is rotated: both work for a while, or the old one ends at once', asy
   await page.getByRole('button', { name: 'Create key' }).click()
   const shown = async () => {
     const text = (await page.getByRole('status', { name: 'The key' }).textContent()) ?? ''
+    await expectAccessible(page, 'a new key')
     await page.getByRole('button', { name: 'Copy the key' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(text)
@@ -88,6 +89,7 @@ test('a key is rotated: both work for a while, or the old one ends at once', asy
     await page.getByRole('button', { name: 'More for Turning' }).last().click()
     await page.getByRole('menuitem', { name: 'Rotate' }).click()
     await page.getByLabel('The old key works for').selectOption(after)
+    await expectAccessible(page, 'a key that is rotated')
     await page.getByRole('button', { name: 'Make the new key' }).click()
     return shown()
   }
@@ -128,6 +130,7 @@ test('an agent that somebody else changed meanwhile is not overwritten', async (
   await server.request('PATCH', '/v1beta/agents/shared', { systemInstruction: 'Theirs.' })
   await page.getByRole('button', { name: 'Save as version 2' }).click()
   await page.getByText('Not saved').waitFor()
+  await expectAccessible(page, 'what was not saved')
   expect((await server.get('/v1beta/agents/shared')).body.systemInstruction).toBe('Theirs.')
 })
 
@@ -144,6 +147,7 @@ test('a skill is uploaded, looked into file by file, and its versions stay reada
   await page.getByText('No skills yet').waitFor()
   await upload(zip([{ name: 'README.md', data: 'no skill' }]))
   await page.getByRole('alert').getByText('SKILL.md').waitFor()
+  await expectAccessible(page, 'a skill that is none')
   await upload(skill('Be <b>brief</b>'))
   await page.getByText('greeting is version 1 now').waitFor()
   await upload(skill('Be kind'))
@@ -151,6 +155,7 @@ test('a skill is uploaded, looked into file by file, and its versions stay reada
   await page.getByRole('list', { name: 'Skills' }).getByText('How to greet.').click()
   const dialog = page.getByRole('dialog', { name: 'greeting' })
   await dialog.getByRole('region', { name: 'SKILL.md' }).getByText('# Be kind').waitFor()
+  await expectAccessible(page, 'a skill')
   await dialog.getByLabel('Version').selectOption('Version 1')
   await dialog.getByRole('region', { name: 'SKILL.md' }).getByText('# Be <b>brief</b>').waitFor()
   await dialog.getByRole('button', { name: 'scripts/greet.py' }).click()
@@ -169,6 +174,7 @@ test('a credential is written and replaced, and its secret is nowhere to be read
   await page.getByLabel('Id').fill('tracker')
   await page.getByLabel('Hosts it may go to').fill('api.example.com')
   await page.getByLabel('Token').fill(secret)
+  await expectAccessible(page, 'a new credential')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('for api.example.com').waitFor()
   await page.getByRole('button', { name: 'More for tracker' }).click()
@@ -244,6 +250,7 @@ test.each(CLOSED)('a viewer is offered nothing to change on %s', async (path, te
   await open(path.replace('RUN', runId))
   await page.getByText(text).locator('visible=true').first().waitFor()
   await page.waitForLoadState('networkidle')
+  await expectAccessible(page, `${path} for a viewer`)
   for (const word of words) {
     for (const role of ['button', 'link', 'switch'] as const) {
       for (const control of await page.getByRole(role, { name: word }).all()) {

@@ -12,9 +12,10 @@ import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
 import { pdfOf } from '../support/pdf.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { becomeOwner, openBrowser, type Visitor, visit } from './browser.ts'
+import { becomeOwner, expectAccessible, openBrowser, type Visitor, visit } from './browser.ts'
 
 const run = promisify(execFile)
+const SOON = { timeout: 30_000 }
 
 let provider: FakeProvider
 let mcp: FakeMcp
@@ -48,7 +49,7 @@ afterAll(async () => {
   await provider?.close()
 })
 beforeEach(async () => {
-  visitor = await visit(browser, server.url, { storageState: cookies })
+  visitor = await visit(browser, server.url, { storageState: cookies, reducedMotion: 'reduce' })
   page = visitor.page
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
 })
@@ -102,6 +103,7 @@ test('a run that is cancelled stops, and says so wherever it is seen', async () 
   await ask('[endless] Tell me.')
   await page.getByRole('button', { name: 'Cancel' }).click()
   await page.getByText('Cancelled').first().waitFor()
+  await expectAccessible(page, 'a cancelled run')
   await page.getByRole('link', { name: 'Open the interaction' }).click()
   await page.getByRole('link', { name: 'Run again' }).waitFor()
   await page.getByText('Cancelled').first().waitFor()
@@ -168,6 +170,7 @@ test('calls that wait for a person are shown with what they would do, and are ma
   await addServer()
   await ask('[deny] Remove it.')
   await page.getByText('This call waits for your word.').waitFor()
+  await expectAccessible(page, 'a call that waits')
   await page.getByLabel('Reason, for the model').fill('it is needed')
   await page.getByRole('button', { name: 'Deny' }).click()
   await answer('it is needed').waitFor()
@@ -186,10 +189,10 @@ test('what the browser saw is shown in the trace', async () => {
   await page.getByRole('checkbox', { name: 'browser' }).check()
   await ask('[shot] What colour has it?')
   await answer('It is green.').waitFor()
-  const call = page.getByRole('region', { name: /^Browser: screenshot/ })
+  const call = page.getByRole('group', { name: /^Browser: screenshot/ })
   const picture = call.getByRole('img')
   await picture.waitFor()
-  await expect.poll(() => widthOf(picture)).toBe(1280)
+  await expect.poll(() => widthOf(picture), SOON).toBe(1280)
 })
 
 const HOSTILE_SVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="40" height="40" onload="parent.owned=1">
@@ -230,7 +233,7 @@ ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')
   await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
   await page.getByRole('img', { name: 'dot.png' }).waitFor()
   await page.getByRole('img', { name: 'evil.svg' }).waitFor()
-  await expect.poll(() => widthOf(page.getByRole('img', { name: 'evil.svg' }))).toBe(40)
+  await expect.poll(() => widthOf(page.getByRole('img', { name: 'evil.svg' })), SOON).toBe(40)
   await page.getByRole('button', { name: 'Preview evil.html' }).click()
   await page.frameLocator('iframe[title="evil.html"]').getByRole('heading', { name: 'Report' }).waitFor()
   await page.getByRole('button', { name: 'Preview table.csv' }).click()
@@ -240,10 +243,11 @@ ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')
   await page.getByRole('button', { name: 'Preview paper.pdf' }).click()
   for (const number of [1, 2]) {
     const canvas = page.getByRole('img', { name: `paper.pdf, page ${number}` })
-    await expect.poll(() => canvas.evaluate(INKED)).toBe(true)
+    await expect.poll(() => canvas.evaluate(INKED), SOON).toBe(true)
   }
   await page.getByRole('button', { name: /Preview <img/ }).click()
   await page.waitForLoadState('networkidle')
+  await expectAccessible(page, 'files')
   expect(await page.evaluate('window.owned')).toBeUndefined()
   expect(await page.title()).toContain('Errand')
   expect(visitor.asked.filter((url) => /leak|\?css|evil\.example|sign-out/.test(url))).toEqual([])
@@ -263,6 +267,8 @@ test('a run is copied as curl, TypeScript and Python that run as they are', asyn
     .fill('[copy] It\'s a "test" of $HOME and `id`\nin two lines \\n')
   await page.getByRole('button', { name: 'Get code' }).click()
   const dialog = page.getByRole('dialog', { name: 'Use it from your code' })
+  await dialog.waitFor()
+  await expectAccessible(page, 'code')
   const folder = await mkdtemp(join(tmpdir(), 'errand-snippets-'))
   const env = { PATH: process.env.PATH, ERRAND_API_KEY: server.key }
   const programs = [
@@ -319,8 +325,9 @@ test('a run is made again with what it ran with, and two runs are compared', asy
   expect((await copied()).split('?')[0]).toBe(`${server.url}/console/interactions/${body.id}`)
   await page.getByRole('link', { name: 'Run again' }).click()
   await page.getByRole('heading', { name: 'Playground' }).waitFor()
-  await expect.poll(() => page.getByLabel('Instruction', { exact: true }).inputValue()).toBe('[twice] How many?')
+  await expect.poll(() => page.getByLabel('Instruction', { exact: true }).inputValue(), SOON).toBe('[twice] How many?')
   await page.getByRole('list', { name: 'Attached files' }).getByText('data/six.txt').waitFor()
+  await expectAccessible(page, 'a run to be made again')
   await page.getByRole('button', { name: 'Run', exact: true }).click()
   await answer('It is 42.').waitFor()
   await page.getByRole('link', { name: 'Open the interaction' }).click()
@@ -339,9 +346,10 @@ test('a run is made again with what it ran with, and two runs are compared', asy
   await page.getByRole('menuitem', { name: 'Compare with another run' }).click()
   await page.getByRole('combobox', { name: 'Run B' }).selectOption(body.id)
   for (const side of ['Run A', 'Run B']) {
-    const region = page.getByRole('region', { name: side })
+    const region = page.getByRole('region', { name: side, exact: true })
     await region.getByText('It is 42.').waitFor()
     await region.getByText('42', { exact: true }).waitFor()
     await region.getByText('the same').first().waitFor()
   }
+  await expectAccessible(page, 'two runs')
 })

@@ -12,6 +12,7 @@ import { cx } from '../ui/cx.ts'
 import { Select } from '../ui/field.tsx'
 import { ago, cost, count, duration } from '../ui/format.ts'
 import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { Whose } from '../ui/whose.ts'
 
 const route = getRouteApi('/compare')
 
@@ -52,7 +53,7 @@ function Side({ name, id, interaction, other, error }: SideProps) {
             {interaction.instruction}
           </p>
           <Numbers interaction={interaction} other={other} />
-          <SideTrace key={interaction.id} interaction={interaction} />
+          <SideTrace key={interaction.id} interaction={interaction} name={`run ${name.toUpperCase()}`} />
         </>
       ) : id ? (
         <Loading />
@@ -136,12 +137,12 @@ function relative(value: number, other: number): string | undefined {
   return `${percent < 0 ? '−' : '+'}${Math.abs(percent)} %`
 }
 
-function SideTrace({ interaction }: { readonly interaction: Interaction }) {
+function SideTrace({ interaction, name }: { readonly interaction: Interaction; readonly name: string }) {
   const { trace } = useRun(interaction.id)
   return (
     <>
-      <TraceView trace={trace} files={interaction.files} />
-      {interaction.files.length > 0 && <Files files={interaction.files} />}
+      <TraceView trace={trace} files={interaction.files} name={name} />
+      <Whose value={name}>{interaction.files.length > 0 && <Files files={interaction.files} />}</Whose>
     </>
   )
 }

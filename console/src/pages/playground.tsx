@@ -16,6 +16,7 @@ import { useDecide } from '../trace/use-decide.ts'
 import { type LiveRun, useRun } from '../trace/use-run.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
+import { cx } from '../ui/cx.ts'
 import { cost, count, duration } from '../ui/format.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Scroller } from '../ui/scroller.tsx'
@@ -113,7 +114,7 @@ export default function Playground() {
     <div className="grid h-[calc(100dvh-3rem)] grid-rows-1 lg:h-dvh lg:grid-cols-[minmax(0,1fr)_21rem]">
       <div className="flex min-h-0 min-w-0 flex-col">
         <header className="flex h-12 shrink-0 items-center gap-2 border-b px-4">
-          <h1 className="text-lead font-semibold">Playground</h1>
+          <h1 className={cx('text-lead font-semibold', runId && 'max-sm:sr-only')}>Playground</h1>
           {runId && <Status status={run.trace.status} stage={run.trace.stage} />}
           <span className="flex-1" />
           {runId && (

@@ -24,7 +24,8 @@ export function CallCard({ call, live, files, onDecide }: CallCardProps) {
   const shots = call.done ? files.filter((file) => isImage(file) && call.output.includes(`outputs/${file.name}`)) : []
   const isJson = /^\s*[[{]/.test(call.output) && call.done
   return (
-    <section aria-label={title} className="overflow-hidden rounded-lg border bg-card">
+    // biome-ignore lint/a11y/useSemanticElements: there are many, and none is a place to go to.
+    <div role="group" aria-label={title} className="overflow-hidden rounded-lg border bg-card">
       <h2>
         <button
           type="button"
@@ -41,13 +42,18 @@ export function CallCard({ call, live, files, onDecide }: CallCardProps) {
       {open && (
         <div className="border-t">
           {code && (
-            <Code text={code.text} language={code.language} label={`Code: ${title}`} className="max-h-80 bg-code p-3" />
+            <Code
+              text={code.text}
+              language={code.language}
+              label={`Code of step ${call.step}: ${title}`}
+              className="max-h-80 bg-code p-3"
+            />
           )}
           {args && (
             <Code
               text={JSON.stringify(args, null, 2)}
               language="json"
-              label={`Arguments: ${title}`}
+              label={`Arguments of step ${call.step}: ${title}`}
               className="max-h-48 bg-code p-3"
             />
           )}
@@ -57,7 +63,7 @@ export function CallCard({ call, live, files, onDecide }: CallCardProps) {
               <Code
                 text={call.output}
                 language={isJson ? 'json' : 'plain'}
-                label={`Result: ${title}`}
+                label={`Result of step ${call.step}: ${title}`}
                 wraps
                 className="max-h-72 p-3 text-soft"
               />
@@ -68,7 +74,7 @@ export function CallCard({ call, live, files, onDecide }: CallCardProps) {
           ))}
         </div>
       )}
-    </section>
+    </div>
   )
 }
 

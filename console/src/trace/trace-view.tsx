@@ -4,37 +4,42 @@ import type { OutputFile } from '../api/types.gen.js'
 import { cx } from '../ui/cx.ts'
 import { Icon, Spinner } from '../ui/icon.tsx'
 import { Notice } from '../ui/states.tsx'
+import { useWhose, Whose } from '../ui/whose.ts'
 import { CallCard } from './call-card.tsx'
 import type { Block, Trace } from './fold.ts'
 
 const Answer = lazy(() => import('./markdown.tsx'))
 
 interface TraceViewProps {
+  /** Where two stand on one page: which this is. */
+  readonly name?: string
   readonly trace: Trace
   readonly files: readonly OutputFile[]
   readonly onDecide?: ((step: number, approve: boolean, reason?: string) => void) | undefined
 }
 
-export function TraceView({ trace, files, onDecide }: TraceViewProps) {
+export function TraceView({ trace, files, onDecide, name }: TraceViewProps) {
   const live = trace.status === 'running'
   return (
-    <div className="grid gap-3">
-      {trace.blocks.map((block, i) => (
-        <BlockView
-          key={i}
-          block={block}
-          live={live}
-          last={live && i === trace.blocks.length - 1}
-          files={files}
-          onDecide={onDecide}
-        />
-      ))}
-      {live && <Waiting trace={trace} />}
-    </div>
+    <Whose value={name}>
+      <div className="grid gap-3">
+        {trace.blocks.map((block, i) => (
+          <BlockView
+            key={i}
+            block={block}
+            live={live}
+            last={live && i === trace.blocks.length - 1}
+            files={files}
+            onDecide={onDecide}
+          />
+        ))}
+        {live && <Waiting trace={trace} />}
+      </div>
+    </Whose>
   )
 }
 
-type BlockProps = Omit<TraceViewProps, 'trace'> & {
+type BlockProps = Omit<TraceViewProps, 'trace' | 'name'> & {
   readonly block: Block
   readonly live: boolean
   readonly last: boolean
@@ -47,13 +52,7 @@ function BlockView({ block, live, last, files, onDecide }: BlockProps) {
     case 'call':
       return <CallCard call={block} live={live} files={files} onDecide={onDecide} />
     case 'answer':
-      return (
-        <section aria-label="Answer" className="py-1">
-          <Suspense fallback={<p className="prose whitespace-pre-wrap">{block.text}</p>}>
-            <Answer text={block.text} />
-          </Suspense>
-        </section>
-      )
+      return <AnswerView text={block.text} />
     case 'warning':
       return <Notice title={block.warning.code.replaceAll('_', ' ')}>{block.warning.message}</Notice>
     case 'error':
@@ -65,13 +64,24 @@ function BlockView({ block, live, last, files, onDecide }: BlockProps) {
   }
 }
 
+function AnswerView({ text }: { readonly text: string }) {
+  return (
+    <section aria-label={useWhose('Answer')} className="py-1">
+      <Suspense fallback={<p className="prose whitespace-pre-wrap">{text}</p>}>
+        <Answer text={text} />
+      </Suspense>
+    </section>
+  )
+}
+
 const SHORT_CHARS = 280
 
 function Reasoning({ text, live }: { readonly text: string; readonly live: boolean }) {
   const long = text.length > SHORT_CHARS
   const [open, setOpen] = useState(false)
   return (
-    <section aria-label="Reasoning" className="flex gap-2.5 px-3 text-soft">
+    // biome-ignore lint/a11y/useSemanticElements: there are many, and none is a place to go to.
+    <div role="group" aria-label="Reasoning" className="flex gap-2.5 px-3 text-soft">
       <Icon name="thought" className={cx('mt-0.5', live && 'text-accent animate-pulse')} />
       <div className="min-w-0 flex-1">
         <p className={cx('whitespace-pre-wrap break-words', long && !open && !live && 'line-clamp-3')}>{text}</p>
@@ -86,7 +96,7 @@ function Reasoning({ text, live }: { readonly text: string; readonly live: boole
           </button>
         )}
       </div>
-    </section>
+    </div>
   )
 }
 
