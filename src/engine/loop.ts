@@ -14,7 +14,7 @@ import {
   withinMedia,
   withoutNewestMedia,
 } from '../domain/message.ts'
-import { costOf, type Price } from '../domain/usage.ts'
+import { costOf, estimateTokens, type Price } from '../domain/usage.ts'
 import type { CatalogueEntry, FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
@@ -251,6 +251,7 @@ async function callWithinBudget(
   if (signal.aborted) onStop()
   const cutAt = 2 * request.maxOutputTokens + 64
   let text = ''
+  let characters = 0
   let firstAt: number | undefined
   const outcome = await model
     .call(
@@ -264,12 +265,13 @@ async function callWithinBudget(
           return speaker.providerTool(delta)
         }
         meter.say(delta.text.length)
+        characters += delta.text.length
         if (delta.type === 'reasoning') speaker.reasoning(delta.text)
         else {
           text += delta.text
           speaker.text(delta.text)
         }
-        if (meter.estimate().output > cutAt) {
+        if (estimateTokens(characters) > cutAt) {
           overrun = true
           cut.abort()
         }

@@ -29,8 +29,7 @@ export async function openToolbox(
       for (const tool of sources.flatMap((source) => source.tools())) {
         const { definition } = tool
         // A description comes from outside too. One that holds a secret of the run is not put before the model.
-        if (!tools.has(definition.name) && redactor.isClean(JSON.stringify(definition)))
-          tools.set(definition.name, tool)
+        if (!tools.has(definition.name) && redactor.isClean(definition)) tools.set(definition.name, tool)
       }
       return tools
     },
