@@ -195,11 +195,14 @@ def parents():
     return found
 
 
-def tree_of(root):
+def tree_of(root, alone=False):
+    """`root` and every descendant; of the session without a keeper also what it has lost: children of ours that are
+    nobody's first process."""
     children = {}
     for pid, parent in parents().items():
         children.setdefault(parent, []).append(pid)
-    found, todo = set(), [root]
+    lost = [pid for pid in children.get(os.getpid(), []) if pid not in kept] if alone else []
+    found, todo = set(), [root, *lost]
     while todo:
         pid = todo.pop()
         if pid not in found:
@@ -239,18 +242,11 @@ def tasks():
     return count
 
 
-def orphans():
-    """What the session without a keeper has lost: children of ours that are nobody's first process."""
-    own = os.getpid()
-    return [pid for pid, parent in parents().items() if parent == own and pid not in kept]
-
-
 def kill_tree(root, alone=False):
-    """Kills `root` and every descendant, what it has lost too where it is alone, without a keeper. First all are stopped,
-    so that none forks away between two looks."""
+    """Kills all that `tree_of` finds. First all are stopped, so that none forks away between two looks."""
     stopped = set()
     for _ in range(64):
-        fresh = set().union(*map(tree_of, [root, *(orphans() if alone else [])])) - stopped
+        fresh = tree_of(root, alone) - stopped
         if not fresh:
             break
         for pid in fresh:

@@ -64,14 +64,16 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
     generations.add(generation)
     void generation.template.gone.then(() => retire(generation))
     if (closed) await generation.template.end()
+    const before = current
     current = generation
+    if (before) retire(before)
     return generation
   }
 
-  /** The one that makes the next cell. */
-  async function generation(): Promise<Generation> {
+  /** The one that makes the next cell, which is counted in already. */
+  async function parent(): Promise<Generation> {
     if (closed) throw new Error('The sandboxes are closed.')
-    if (current && !current.retired && current.cells < SUCCESSOR_AT) return current
+    if (current && !current.retired && current.cells < SUCCESSOR_AT) return counted(current)
     if (!opening) {
       if (Date.now() - failedAt < RETRY_MS) await sleep(RETRY_MS)
       opening ??= open().finally(() => {
@@ -81,7 +83,13 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
         failedAt = Date.now()
       })
     }
-    return current && !current.retired && current.cells < CELLS_A_TEMPLATE ? current : opening
+    return counted(current && !current.retired && current.cells < CELLS_A_TEMPLATE ? current : await opening)
+  }
+
+  function counted(generation: Generation): Generation {
+    generation.cells++
+    generation.living++
+    return generation
   }
 
   function retire(generation: Generation): void {
@@ -91,13 +99,19 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
     void generation.template.end().catch(() => {})
   }
 
-  async function launch(shape: CellShape, slot: number, group: Group | undefined, onGone: () => void): Promise<Cell> {
-    const from = await generation()
-    from.cells++
-    from.living++
+  /** Once more from another template where one fails: that it has ended may not have been heard yet. */
+  const launch: ForkServer['launch'] = (...cell) => launchOnce(...cell).catch(() => launchOnce(...cell))
+
+  async function launchOnce(
+    shape: CellShape,
+    slot: number,
+    group: Group | undefined,
+    onGone: () => void,
+  ): Promise<Cell> {
+    const from = await parent()
     const left = () => {
       from.living--
-      if (from !== current || from.retired) retire(from)
+      if (from.retired) retire(from)
     }
     const nonce = randomBytes(16).toString('hex')
     const places = placesOf(shape.limits).map((place) => [place.path, tmpfsOptions(place, slot)] as const)
@@ -119,6 +133,7 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
       })
     } catch (error) {
       from.retired = true
+      void atDoor.promise.then((socket) => socket.destroy())
       if (first) await waitUntilGone(first)
       left()
       throw error
@@ -127,7 +142,7 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
     }
   }
 
-  await generation()
+  await open()
   return {
     launch,
     async close() {

@@ -1,8 +1,7 @@
 /**
  * Run in a virtual machine whose kernel has control groups of version 2 alone (script/prove-cgroup-v2), as root with cells
- * started whole and forked, as an
- * ordinary user with a delegated group, or as one without: the limits hold and are told, or their absence is. Prints a
- * sentence a finding; ends with 1 where one is wrong.
+ * that are started whole and forked, as an ordinary user with a delegated group, or as one without: the limits hold and are
+ * told, or their absence is. Prints a sentence a finding; ends with 1 where one is wrong.
  */
 import { readdirSync } from 'node:fs'
 import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
