@@ -1,5 +1,6 @@
 /** Idempotency keys: which interaction a caller's key stands for. */
 import { ErrandError } from '../domain/errors.ts'
+import { DELETED_AT_ONCE, deleteInBatches } from './delete-in-batches.ts'
 import type { Database } from './port.ts'
 
 /** The interaction that an idempotency key stands for. Throws `idempotency_mismatch` where the request is another. */
@@ -28,5 +29,18 @@ export async function findByIdempotencyKey(
 
 /** Forgets idempotency keys that are older than their time. */
 export async function deleteIdempotencyKeys(db: Database, before: number): Promise<void> {
-  await db.write([{ query: db.query.deleteFrom('idempotency').where('created_at', '<', before).compile() }])
+  const query = db.query
+    .deleteFrom('idempotency')
+    .where('created_at', '<', before)
+    .where('interaction_id', 'in', (eb) =>
+      eb
+        .selectFrom('idempotency')
+        .select('interaction_id')
+        .where('created_at', '<', before)
+        .orderBy('created_at')
+        .limit(DELETED_AT_ONCE),
+    )
+    .returning('interaction_id')
+    .compile()
+  await deleteInBatches(db, query)
 }

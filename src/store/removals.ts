@@ -1,4 +1,5 @@
 /** What was removed, by whom and when: the record that outlives an interaction with its events and files. */
+import { DELETED_AT_ONCE, deleteInBatches } from './delete-in-batches.ts'
 import type { Database, Statement } from './port.ts'
 
 export interface Removal {
@@ -56,5 +57,12 @@ export async function listRemovals(db: Database, limit: number): Promise<Removal
 
 /** Forgets those of before that time, milliseconds since 1970. */
 export async function deleteRemovals(db: Database, before: number): Promise<void> {
-  await db.write([{ query: db.query.deleteFrom('removals').where('at', '<', before).compile() }])
+  const query = db.query
+    .deleteFrom('removals')
+    .where('interaction_id', 'in', (eb) =>
+      eb.selectFrom('removals').select('interaction_id').where('at', '<', before).orderBy('at').limit(DELETED_AT_ONCE),
+    )
+    .returning('interaction_id')
+    .compile()
+  await deleteInBatches(db, query)
 }

@@ -12,7 +12,7 @@ import {
   listInteractions,
 } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
-import { deleteRemovals, listRemovals } from '../../src/store/removals.ts'
+import { deleteRemovals, listRemovals, removalStatement } from '../../src/store/removals.ts'
 import { insertTurnStatement, readTurns } from '../../src/store/turns.ts'
 import { onEveryBackend } from './backends.ts'
 import {
@@ -184,6 +184,24 @@ onEveryBackend(({ open }) => {
     expect(await rowsOf(db, kept)).toBe(5)
     expect(await listRemovals(db, 10)).toEqual([removal(id)])
     await deleteRemovals(db, 2)
+    expect(await listRemovals(db, 10)).toEqual([])
+  })
+
+  it('what is past its time is forgotten a thousand at a time', async () => {
+    const db = await open()
+    const { ok } = await db.write(times(2_300, (i) => removalStatement(db, removal(`int_${i}`))))
+    expect(ok).toBe(true)
+    const taken: number[] = []
+    const watched: Database = {
+      ...db,
+      async write(statements) {
+        const result = await db.write(statements)
+        if (result.ok) taken.push(result.rows[0]!.length)
+        return result
+      },
+    }
+    await deleteRemovals(watched, 2)
+    expect(taken).toEqual([1_000, 1_000, 300])
     expect(await listRemovals(db, 10)).toEqual([])
   })
 
