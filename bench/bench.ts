@@ -9,13 +9,20 @@
  *
  * Exit code 1 where something could not be measured or an answer was wrong; a target that was missed is no error.
  */
+import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { short } from './figures.ts'
+import { footprint } from './footprint.ts'
+import { growth } from './growth.ts'
 import { hits, type Measurement, type Plan, type Result } from './measurement.ts'
+import { memory } from './memory.ts'
 import { keep, writePage } from './page.ts'
+import { sandbox } from './sandbox.ts'
+import { streams } from './streams.ts'
 import { throughput } from './throughput.ts'
+import { workers } from './workers.ts'
 
-const MEASUREMENTS: readonly Measurement[] = [throughput]
+const MEASUREMENTS: readonly Measurement[] = [throughput, sandbox, streams, footprint, growth, workers, memory]
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -42,10 +49,11 @@ for (const measurement of MEASUREMENTS) {
   if (rows.length === 0) continue
   console.log(`# ${measurement.title} (${rows.join(' ')})`)
   const plan: Plan = { ...how, rows, short: values.short, log: (line) => console.log(`  ${line}`) }
+  const setting = { ...how, began: new Date(), load: loadavg()[0]! }
   try {
     const result = await measurement.measure(plan)
     print(result)
-    if (whole && !values.short) keep(measurement.name, result, how)
+    if (whole && !values.short) keep(measurement.name, result, setting)
   } catch (error) {
     failed = true
     console.error(error)

@@ -4,8 +4,11 @@
  */
 import type { Dispatcher } from 'undici'
 import { request } from 'undici'
+import { runOpencode } from './opencode-run.ts'
 
 export const FRAGMENTS = 40
+/** Of an answer that is held, so many are said: enough that Errand, which holds a turn's first 240 characters back, tells them. */
+export const HELD_AT = 30
 
 export interface Target {
   readonly url: string
@@ -20,8 +23,8 @@ export interface Asked extends Target {
   readonly instruction: string
   /** The first event that tells something of the model's: the tool's call. */
   readonly onFirst: () => void
-  /** Half of the fragments are here. */
-  readonly onHalf?: () => void
+  /** HELD_AT fragments are here. */
+  readonly onHeld?: () => void
 }
 
 /** Returns what was wrong; undefined where the answer is whole. */
@@ -49,6 +52,28 @@ const STREAMED = {
     first: /event: (tool_call|reasoning_started)/,
     whole: ['event: tool_result', '"status":"completed"'],
   },
+  mastra: {
+    path: '/api/agents/agent/stream',
+    body: ({ instruction }) => ({ messages: [{ role: 'user', content: instruction }] }),
+    first: /"type":"tool-call/,
+    whole: ['"type":"tool-result"', '"type":"finish"'],
+  },
+  voltagent: {
+    path: '/agents/agent/stream',
+    body: ({ instruction }) => ({ input: instruction }),
+    first: /"type":"tool-(input|call)/,
+    whole: ['"type":"tool-result"', '"type":"finish"'],
+  },
+  langgraph: {
+    path: '/runs/stream',
+    body: ({ instruction }) => ({
+      assistant_id: 'agent',
+      input: { messages: [{ role: 'user', content: instruction }] },
+      stream_mode: ['messages-tuple'],
+    }),
+    first: /"tool_call_chunks":\[\{/,
+    whole: ['"type":"tool"'],
+  },
 } satisfies Record<string, Streamed>
 
 export const DIALECTS = {
@@ -56,13 +81,17 @@ export const DIALECTS = {
     keyof typeof STREAMED,
     Run
   >),
+  opencode: async (asked: Asked) => {
+    const text = await runOpencode(asked)
+    return hasAll(text) && text.includes('"finish":"stop"') ? undefined : text.slice(0, 1_000)
+  },
 } satisfies Record<string, Run>
 
 export type DialectName = keyof typeof DIALECTS
 
 function streamed({ path, body, first, whole }: Streamed): Run {
   return async (asked) => {
-    const { url, key, dispatcher, onFirst, onHalf } = asked
+    const { url, key, dispatcher, onFirst, onHeld } = asked
     const answer = await request(url + path, {
       dispatcher,
       method: 'POST',
@@ -77,16 +106,16 @@ function streamed({ path, body, first, whole }: Streamed): Run {
     })
     let text = ''
     let begun = false
-    let half = onHalf === undefined
+    let held = onHeld === undefined
     for await (const bytes of answer.body) {
       text += bytes
       if (!begun && first.test(text)) {
         begun = true
         onFirst()
       }
-      if (!half && text.includes(`fragment ${FRAGMENTS / 2 - 1} `)) {
-        half = true
-        onHalf!()
+      if (!held && text.includes(`fragment ${HELD_AT - 1} `)) {
+        held = true
+        onHeld!()
       }
     }
     if (answer.statusCode === 200 && begun && whole.every((part) => text.includes(part)) && hasAll(text))
@@ -96,6 +125,6 @@ function streamed({ path, body, first, whole }: Streamed): Run {
 }
 
 /** Whether every fragment is in it; some tell each more than once. */
-export function hasAll(text: string): boolean {
+function hasAll(text: string): boolean {
   return new Set(text.match(/fragment \d+ /g)).size === FRAGMENTS
 }

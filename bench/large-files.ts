@@ -1,66 +1,69 @@
 /**
- * Proof that no file is held whole: a large file by URL into the sandbox, the same file out again, and down by its
- * signed address. Prints by how much the processes grew at their peak, kept on disk and kept in a bucket. About 64 MiB
- * of that is V8's: so many bytes of dead buffers gather before it looks. It is the same for 100 MiB as for 300.
- *
- *     node bench/large-files.ts [MiB]
+ * No file is held whole: a large file by URL into the sandbox, the same file out again, and down by its signed address;
+ * by how much the processes grew at their peak meanwhile, with files kept on disk and kept in a bucket. Much of that is
+ * V8's: some MiB of dead buffers gather before it looks. It is the same for 100 MiB as for 300.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openFakeProvider } from '../test/fake-provider.ts'
+import { type FakeProvider, openFakeProvider } from '../test/fake-provider.ts'
 import { openObjectStore, STORE_KEYS } from '../test/support/object-store.ts'
 import { type Server, startServer } from '../test/support/server.ts'
 import { bash, scripted } from '../test/support/tool-run.ts'
 
+export interface Growth {
+  /** Which process, and where files were kept. */
+  readonly name: string
+  /** At its peak, above what it was before. */
+  readonly bytes: number
+}
+
 const MIB = 1024 * 1024
-const SIZE = Number(process.argv[2] ?? 100) * MIB
-/** proof.md, S6. */
-const MOST = 100 * MIB
 const BLOCK = Buffer.from(Uint8Array.from({ length: MIB }, (_, i) => (i * 31 + (i >> 8)) % 256))
 
-const provider = await openFakeProvider()
-const store = await openObjectStore('bench')
-const source = createServer(async (_, response) => {
-  response.writeHead(200, { 'content-length': SIZE })
-  for (let sent = 0; sent < SIZE; sent += MIB) {
-    if (!response.write(BLOCK)) await new Promise((resolve) => response.once('drain', resolve))
+export async function carryLargeFile(mebibytes: number): Promise<Growth[]> {
+  const size = mebibytes * MIB
+  const provider = await openFakeProvider()
+  const store = await openObjectStore('bench')
+  const source = createServer(async (_, response) => {
+    response.writeHead(200, { 'content-length': size })
+    for (let sent = 0; sent < size; sent += MIB) {
+      if (!response.write(BLOCK)) await new Promise((resolve) => response.once('drain', resolve))
+    }
+    response.end()
+  })
+  await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve))
+  const { port } = source.address() as AddressInfo
+  const growths: Growth[] = []
+  const bucket = { ...STORE_KEYS, ERRAND_BLOBS_URL: `s3://bench/files?endpoint=${store.url}` }
+  for (const [where, env] of Object.entries({ 'on disk': {}, 'in a bucket': bucket })) {
+    const config = {
+      egress: { allowPrivate: [`127.0.0.1:${port}`] },
+      limits: { fileBytes: size, outputFilesBytes: size },
+      sandbox: { pool: 0, workspaceMiB: mebibytes * 2 + 50, memoryMiB: mebibytes * 2 + 300 },
+    }
+    const server = await startServer({ provider, config, env })
+    // What is loaded on first use is no growth of the file's making.
+    await through(server, provider, undefined)
+    const peak = await peaks(server, () => through(server, provider, { url: `http://127.0.0.1:${port}/big.bin`, size }))
+    growths.push(...peak.map(({ name, bytes }) => ({ name: `${name}, files kept ${where}`, bytes })))
+    await server.stop()
   }
-  response.end()
-})
-await new Promise<void>((resolve) => source.listen(0, '127.0.0.1', resolve))
-const { port } = source.address() as AddressInfo
-
-let failed = false
-const bucket = { ...STORE_KEYS, ERRAND_BLOBS_URL: `s3://bench/files?endpoint=${store.url}` }
-for (const [where, env] of Object.entries({ 'on disk': {}, 'in a bucket': bucket })) {
-  const config = {
-    egress: { allowPrivate: [`127.0.0.1:${port}`] },
-    limits: { fileBytes: SIZE, outputFilesBytes: SIZE },
-    sandbox: { pool: 0, workspaceMiB: (SIZE / MIB) * 2 + 50, memoryMiB: (SIZE / MIB) * 2 + 300 },
-  }
-  const server = await startServer({ provider, config, env })
-  // What is loaded on first use is no growth of the file's making.
-  await through(server, 'data:warm')
-  for (const growth of await peaks(server, () => through(server, `http://127.0.0.1:${port}/big.bin`))) {
-    failed ||= growth.bytes > MOST
-    console.log(
-      `${SIZE / MIB} MiB in and out, kept ${where}: ${growth.name} grew by ${(growth.bytes / MIB).toFixed(1)} MiB`,
-    )
-  }
-  await server.stop()
+  await provider.close()
+  await store.close()
+  source.close()
+  return growths
 }
-await provider.close()
-await store.close()
-source.close()
-process.exit(failed ? 1 : 0)
 
 /** One interaction that takes the file in and gives it out again, and the download of what it gave. */
-async function through(server: Server, url: string): Promise<void> {
-  const warm = url.startsWith('data:')
-  const file = warm ? { name: 'big.bin', content: 'warm' } : { name: 'big.bin', url }
+async function through(
+  server: Server,
+  provider: FakeProvider,
+  large: { readonly url: string; readonly size: number } | undefined,
+): Promise<void> {
+  const file = { name: 'big.bin', ...(large ? { url: large.url } : { content: 'warm' }) }
   const instruction = scripted(provider, [bash('mkdir -p outputs && cp big.bin outputs/')])
   const { body, text } = await server.post('/v1beta/interactions', {
     instruction,
@@ -75,12 +78,7 @@ async function through(server: Server, url: string): Promise<void> {
     size += chunk.length
   }
   if (size !== body.files[0].size || hash.digest('hex') !== body.files[0].sha256) throw new Error('not what was stored')
-  if (!warm && size !== SIZE) throw new Error(`${size} bytes came back`)
-}
-
-interface Growth {
-  readonly name: string
-  readonly bytes: number
+  if (large && size !== large.size) throw new Error(`${size} bytes came back`)
 }
 
 /** By how much the server and its sandbox host grew at their peak while this went on. */

@@ -4,7 +4,7 @@
  *
  *     node bench/load.ts '{"dialect": "errand", "url": "http://…", "atOnce": 16, "seconds": 3}'
  *
- * Prints one line of JSON, a `Loaded`. With `hold` it keeps all of them at half of their fragments: it prints `held`, and
+ * Prints one line of JSON, a `Loaded`. With `hold` it waits until all of them are held: it prints `held`, and
  * whoever started it lets the provider go on.
  */
 import { Agent } from 'undici'
@@ -50,7 +50,7 @@ const run = DIALECTS[dialect]
 const firsts: number[] = []
 const totals: number[] = []
 let begun = 0
-let halves = 0
+let held = 0
 let failed = 0
 let why = ''
 
@@ -89,13 +89,13 @@ async function once(): Promise<string | undefined> {
     onFirst: () => {
       first = performance.now() - started
     },
-    ...(hold && { onHalf }),
+    ...(hold && { onHeld }),
   })
   firsts.push(first)
   totals.push(performance.now() - started)
   return wrong
 }
 
-function onHalf(): void {
-  if (++halves === atOnce) console.log('held')
+function onHeld(): void {
+  if (++held === atOnce) console.log('held')
 }

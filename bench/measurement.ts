@@ -43,8 +43,6 @@ export interface Result {
   readonly verdicts: readonly Verdict[]
   readonly tables: readonly Table[]
   readonly bars?: readonly Bars[]
-  /** Versions of what was measured, as name and version. */
-  readonly versions?: readonly (readonly [string, string])[]
   /** What could not be measured, and why. */
   readonly missing?: readonly string[]
 }

@@ -1,67 +1,145 @@
-/** docs/benchmarks.md, made of what every measurement last showed. */
+/** docs/benchmarks.md and its picture, made of what every measurement last showed. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { short } from './figures.ts'
 import { hits, type Measurement, type Result, type Table, type Verdict } from './measurement.ts'
+import { PEERS, type PeerName, versionOf } from './peers.ts'
+import { plot } from './plot.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const KEPT = join(ROOT, 'node_modules/.bench')
+const PICTURE = 'images/benchmarks.svg'
 const place = (name: string) => join(KEPT, `${name}.json`)
 const GIB = 1024 ** 3
 
+/** What it showed when it was last run, kept as JSON beside the checkout's packages. */
 interface Kept extends Result {
+  /** When it began, UTC. */
   readonly date: string
   readonly commit: string
   readonly rounds: number
   readonly seconds: number
-  /** Processes that wanted to run on the machine, over the last 15 minutes. */
+  /** Mean number of processes that wanted to run, over a minute, before it and behind it; the bench is among the latter. */
+  readonly load: readonly [number, number]
+  readonly machine: string
+  readonly versions: Readonly<Partial<Record<PeerName, string>>>
+}
+
+interface Shown extends Measurement {
+  readonly kept: Kept
+}
+
+export interface Setting extends Pick<Kept, 'rounds' | 'seconds'> {
+  /** When it began, and the load then. */
+  readonly began: Date
   readonly load: number
 }
 
-export function keep(name: string, result: Result, how: { readonly rounds: number; readonly seconds: number }): void {
+export function keep(name: string, result: Result, { began, load, rounds, seconds }: Setting): void {
   mkdirSync(KEPT, { recursive: true })
   const commit = execFileSync('git', ['describe', '--always', '--dirty'], { cwd: ROOT, encoding: 'utf8' }).trim()
-  const kept: Kept = { ...result, ...how, commit, date: new Date().toISOString().slice(0, 16), load: loadavg()[2]! }
+  const kept: Kept = {
+    ...result,
+    rounds,
+    seconds,
+    commit,
+    date: began.toISOString().slice(0, 16).replace('T', ' '),
+    load: [load, loadavg()[0]!],
+    machine: machine(),
+    versions: versions(),
+  }
   writeFileSync(place(name), JSON.stringify(kept))
 }
 
 export function writePage(measurements: readonly Measurement[]): void {
-  const found = measurements.flatMap((measurement) => {
+  const shown: Shown[] = measurements.flatMap((measurement) => {
     if (!existsSync(place(measurement.name))) return []
     return [{ ...measurement, kept: JSON.parse(readFileSync(place(measurement.name), 'utf8')) as Kept }]
   })
-  if (found.length === 0) return
-  const verdicts = found.flatMap(({ kept }) => kept.verdicts)
-  const parts = ['# Benchmarks', `Written by \`script/bench\`. ${machine()}`, targets(verdicts), ...found.map(section)]
+  if (shown.length === 0) return
+  const [bars] = shown.flatMap(({ kept }) => kept.bars ?? [])
+  if (bars) writeFileSync(join(ROOT, 'docs', PICTURE), plot(bars))
+  const parts = [
+    INTRODUCTION,
+    ...(bars ? [`![${bars.title} of each side](${PICTURE})`] : []),
+    '## Targets',
+    targets(shown.flatMap(({ kept }) => kept.verdicts)),
+    ...shown.map(section),
+    '## The sides',
+    sides(shown),
+  ]
   writeFileSync(join(ROOT, 'docs/benchmarks.md'), `${parts.join('\n\n')}\n`)
+}
+
+const INTRODUCTION = `# Benchmarks
+
+How fast Errand is, what it takes, and how that compares: against the bare limit of the machine, and against servers for agents that
+others wrote. Written by \`script/bench\`, which anybody can run; it is not edited by hand.
+
+One run is two streamed calls of a model, one call of a tool between them, and an answer in 40 fragments. The model is a fake one, in a
+process of its own on the same machine, that answers at once: what is measured is what the server adds. The load comes from a process of its
+own too, and every answer is checked to be whole. All sides are up at the same time and take turns, round by round; each figure is the
+median of the rounds. **Ratios are what counts**: the machine is small, and the load generator and the fake model share its cores with
+whom they measure, which flatters whoever is slow.
+
+Errand stores each event durably (SQLite with \`synchronous=FULL\`) before it shows it, as it always does. None of the peers does that; what
+else they leave out stands [below](#the-sides).`
+
+function targets(verdicts: readonly Verdict[]): string {
+  const rows = verdicts.map((verdict) => {
+    const { row, what, bound, target, measured, unit = '' } = verdict
+    const sign = bound === 'at least' ? '≥' : '≤'
+    return [row, what, `${sign} ${target}${unit}`, `${short(measured)}${unit}`, hits(verdict) ? 'hit' : '**missed**']
+  })
+  const missed = verdicts.filter((verdict) => !hits(verdict)).length
+  return `${verdicts.length - missed} hit, ${missed} missed.\n\n${grid({ head: ['row', 'what', 'target', 'measured', ''], rows })}`
+}
+
+function section({ title, how, name, kept }: Shown): string {
+  const { rounds, seconds, commit, date, load, missing = [] } = kept
+  const told = `\`script/bench ${name} --rounds ${rounds} --seconds ${seconds}\`, commit ${commit}, ${date} UTC, ${kept.machine}. Load of the machine (mean of a minute) before: ${load[0].toFixed(1)}, behind: ${load[1].toFixed(1)}.`
+  return [
+    `## ${title}`,
+    how,
+    told,
+    ...missing.map((line) => `Not measured: ${line}`),
+    ...kept.tables.map((table) => `**${table.title}**\n\n${grid(table)}`),
+  ].join('\n\n')
+}
+
+function sides(shown: readonly Shown[]): string {
+  const versions: Kept['versions'] = Object.assign({}, ...shown.map(({ kept }) => kept.versions))
+  const peers = (Object.keys(PEERS) as PeerName[]).map((name) => {
+    const { package: of, directory, lacks } = PEERS[name]
+    const version = versions[name] === undefined ? 'not installed here' : `${of} ${versions[name]}`
+    return `- **${name}** (${version}; [set up here](../bench/peers/${directory}/server.mjs)): ${lacks}.`
+  })
+  return [
+    '- **bare** ([bench/bare.ts](../bench/bare.ts)): a plain Node server and undici that make the same two calls and write the same events. It stores nothing, knows nobody, checks nothing, and has no tool: the limit, not a product.',
+    '- **Errand**: as it is by default, with limits so high that none is met. Its tool gives the text of a skill, in its own process.',
+    '- **Errand with sandbox**: the same; its tool is `code_execution`, which runs Python in a fresh hardened sandbox for each run.',
+    ...peers,
+  ].join('\n')
 }
 
 function machine(): string {
   const [cpu] = cpus()
-  return `${cpus().length} cores (${cpu?.model.trim()}), ${Math.round(totalmem() / GIB)} GiB, Linux ${release()}, Node ${process.versions.node}.`
+  const gib = Math.round(totalmem() / GIB)
+  return `${cpus().length} cores (${cpu?.model.trim()}), ${gib} GiB, Linux ${release()}, Node ${process.versions.node}`
 }
 
-function targets(verdicts: readonly Verdict[]): string {
-  return markdown({
-    title: 'Targets',
-    head: ['row', 'what', 'target', 'measured', ''],
-    rows: verdicts.map((verdict) => {
-      const { row, what, bound, target, measured, unit = '' } = verdict
-      const sign = bound === 'at least' ? '≥' : '≤'
-      return [row, what, `${sign} ${target}${unit}`, `${short(measured)}${unit}`, hits(verdict) ? 'hit' : '**missed**']
-    }),
-  })
+function versions(): Kept['versions'] {
+  const found: Partial<Record<PeerName, string>> = {}
+  for (const name of Object.keys(PEERS) as PeerName[]) {
+    const version = versionOf(name)
+    if (version !== undefined) found[name] = version
+  }
+  return found
 }
 
-function section({ title, how, name, kept }: Measurement & { readonly kept: Kept }): string {
-  const measured = `${how} \`script/bench ${name} --rounds ${kept.rounds} --seconds ${kept.seconds}\`, commit ${kept.commit}, ${kept.date} UTC, load of the machine ${kept.load.toFixed(1)}.`
-  const missing = kept.missing?.length ? [`Not measured: ${kept.missing.join('; ')}.`] : []
-  return [`## ${title}`, measured, ...missing, ...kept.tables.map(markdown)].join('\n\n')
-}
-
-function markdown({ title, head, rows }: Table): string {
+function grid({ head, rows }: Pick<Table, 'head' | 'rows'>): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  return `**${title}**\n\n${[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')}`
+  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }

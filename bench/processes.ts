@@ -1,23 +1,38 @@
 /** The processes that a bench starts and measures: each side is a process with all that it starts itself. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { openSync, readdirSync, readFileSync } from 'node:fs'
 
 /** `getconf CLK_TCK` on every Linux that Node runs on. */
 const MS_A_TICK = 10
 
-/** Runs it with what it prints on stderr shown here: a side that fails says why. */
+const launched = new Set<ChildProcess>()
+// Whoever breaks a bench off leaves nothing behind.
+process.once('exit', () => {
+  for (const child of launched) child.kill('SIGTERM')
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
+/** Runs it with what it prints on stderr shown here (a side that fails says why), or written to the file `log`. */
 export function launch(
   command: string,
   args: readonly string[],
-  { env = {}, cwd }: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
+  { env = {}, cwd, log }: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly log?: string } = {},
 ): ChildProcess {
-  const { PATH, HOME, LANG, TMPDIR } = process.env
-  return spawn(command, args, {
-    env: { PATH, HOME, LANG, TMPDIR, NO_COLOR: '1', NODE_ENV: 'production', ...env },
+  const { PATH, HOME, LANG, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE } = process.env
+  const child = spawn(command, args, {
+    env: {
+      ...{ PATH, HOME, LANG, TMPDIR, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE },
+      NO_COLOR: '1',
+      NODE_ENV: 'production',
+      ...env,
+    },
     cwd,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', log === undefined ? 'inherit' : openSync(log, 'a')],
   })
+  launched.add(child)
+  child.once('exit', () => launched.delete(child))
+  return child
 }
 
 /** What the pattern's group finds in what it prints; what it prints behind that is read and dropped. */
@@ -71,9 +86,12 @@ export function residentBytes(pid: number): number {
   return family(pid).reduce((sum, member) => sum + kibOf(`/proc/${member}/status`, /^VmRSS:\s+(\d+)/m), 0) * 1024
 }
 
-/** What is a process's alone, bytes: many processes share their programs. */
+/** What is each process's of a side alone, bytes: sandboxes share the programs that run in them. */
 export function privateBytes(pid: number): number {
-  return kibOf(`/proc/${pid}/smaps_rollup`, /^Private_\w+:\s+(\d+)/gm) * 1024
+  return (
+    family(pid).reduce((sum, member) => sum + kibOf(`/proc/${member}/smaps_rollup`, /^Private_\w+:\s+(\d+)/gm), 0) *
+    1024
+  )
 }
 
 /** The sum of what the pattern finds; 0 where the process is gone. */

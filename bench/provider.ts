@@ -5,17 +5,17 @@
  *
  *     node bench/provider.ts [MILLISECONDS]      prints its port; with a number, each answer waits so long
  *
- * Where the conversation says `[hold]`, the answer stops at half of its fragments until somebody asks for `/release`.
+ * Where the conversation says `[hold]`, the answer stops behind HELD_AT fragments until somebody asks for `/release`.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FRAGMENTS } from './dialects.ts'
+import { FRAGMENTS, HELD_AT } from './dialects.ts'
 
 const TOOLS = [
   { name: 'code_execution', args: { code: 'print(6 * 7)', language: 'python' } },
-  { name: 'skill', args: { name: 'lookup' } },
   { name: 'lookup', args: { query: 'answer' } },
+  { name: 'skill', args: { name: 'lookup' } },
 ]
 const delayMs = Number(process.argv[2] ?? 0)
 
@@ -41,7 +41,7 @@ async function write(response: ServerResponse, request: Buffer): Promise<void> {
   const parts = answers
     ? answerTurn
     : (toolTurns.find(({ offered }) => request.includes(offered)) ?? toolTurns.at(-1)!).parts
-  const holdAt = answers && request.includes('[hold]') ? FRAGMENTS / 2 : undefined
+  const holdAt = answers && request.includes('[hold]') ? HELD_AT : undefined
   if (delayMs > 0) await sleep(delayMs)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   let next = 0

@@ -58,9 +58,10 @@ export async function openProvider(delayMs = 0): Promise<Provider> {
   }
 }
 
-export function openSide(name: SideName, provider: Provider): Promise<Side> {
+/** `atOnce`: the most runs that it will be sent. */
+export function openSide(name: SideName, provider: Provider, atOnce: number): Promise<Side> {
   if (name === 'bare') return openBare(provider)
-  if (name in PEERS) return openPeer(name as PeerName, provider)
+  if (name in PEERS) return openPeer(name as PeerName, provider, atOnce)
   return openErrand(provider, name === 'Errand' ? {} : { sandbox: true })
 }
 
@@ -95,14 +96,17 @@ export async function openErrand(provider: Provider, options: ErrandOptions = {}
   writeFileSync(join(dataDir, 'skills/lookup/SKILL.md'), SKILL)
   const file = join(dataDir, 'errand.yaml')
   const baseUrl = `http://127.0.0.1:${provider.port}/v1`
-  const models = { 'svc-3.5-flash': { provider: 'openai-compatible', baseUrl, model: 'fake' } }
+  const models = { 'svc-3.5-flash': { provider: 'openai-compatible', baseUrl, model: 'fake', idleTimeoutS: 600 } }
   const config = { models, limits: ROOMY, workerSlots: 10_000, log: 'warn', ...options.config }
   writeFileSync(file, stringify(config))
   const started = performance.now()
   const env = { ERRAND_CONFIG: file, ERRAND_DATA_DIR: dataDir, ERRAND_PORT: '0', ...options.env }
-  const child = launch(process.execPath, ERRAND, { env })
+  const log = join(dataDir, 'stderr')
+  const child = launch(process.execPath, ERRAND, { env, log })
   const first = options.key === undefined ? /(http:\/\/[\d.:]+)[\s\S]*?(errand_sk_\w{38})/ : /(http:\/\/[\d.:]+)/
-  const [, url = '', key = options.key] = await said(child, first)
+  const [, url = '', key = options.key] = await said(child, first).catch((error) => {
+    throw new Error(`${error.message}. ${readFileSync(log, 'utf8').slice(-2_000)}`)
+  })
   const startMs = await answering(`${url}/healthz`, started)
   return {
     name: options.sandbox ? 'Errand with sandbox' : 'Errand',
@@ -120,19 +124,14 @@ export async function openErrand(provider: Provider, options: ErrandOptions = {}
 }
 
 /** Milliseconds since `started` when it first answers with 200. */
-export async function answering(url: string, started: number): Promise<number> {
+export async function answering(url: string, started: number, timeoutMs = 60_000): Promise<number> {
   for (;;) {
-    const status = await fetch(url).then(
+    const status = await fetch(url, { signal: AbortSignal.timeout(1_000) }).then(
       (answer) => answer.status,
       () => 0,
     )
     if (status === 200) return performance.now() - started
-    if (performance.now() - started > 60_000) throw new Error(`${url} never answered with 200`)
+    if (performance.now() - started > timeoutMs) throw new Error(`${url} did not answer with 200 in time`)
     await sleep(5)
   }
-}
-
-/** A version of a package as its own package.json says. */
-export function versionIn(directory: string, name: string): string {
-  return JSON.parse(readFileSync(join(directory, 'node_modules', name, 'package.json'), 'utf8')).version
 }

@@ -14,6 +14,10 @@ import { openProvider, openSide, type Side, type SideName } from './sides.ts'
 
 const peers = Object.keys(PEERS) as PeerName[]
 
+const SHORT = { atOnce: 4, runs: 8 }
+/** A side that hangs is told so. */
+const LOAD_TIMEOUT_MS = 600_000
+
 /** What each row compares, and under what load. */
 const NEEDS: Readonly<Record<string, { readonly sides: readonly SideName[]; readonly atOnce: readonly number[] }>> = {
   V1: { sides: ['bare', 'Errand'], atOnce: [16, 64] },
@@ -44,16 +48,19 @@ export const throughput: Measurement = {
 async function measure(plan: Plan): Promise<Result> {
   const needs = plan.rows.map((row) => NEEDS[row]!)
   const names = [...new Set(needs.flatMap(({ sides }) => sides))].filter((name) => !plan.short || !(name in PEERS))
-  const loads = plan.short ? [4] : [...new Set(needs.flatMap(({ atOnce }) => atOnce))].sort((a, b) => a - b)
+  const loads = plan.short ? [SHORT.atOnce] : [...new Set(needs.flatMap(({ atOnce }) => atOnce))].sort((a, b) => a - b)
   const provider = await openProvider()
   const sides: Side[] = []
   const missing: string[] = []
   try {
     for (const name of names) {
-      const side = await openSide(name, provider).catch((error) => void missing.push(`${name}: ${error.message}`))
+      const side = await openSide(name, provider, Math.max(...loads)).catch((error) => {
+        missing.push(`${name}: ${error.message}`)
+        return undefined
+      })
       if (side) sides.push(side)
     }
-    for (const side of sides) await load(side, { atOnce: plan.short ? 4 : 16, seconds: plan.seconds / 2 })
+    for (const side of sides) await load(side, plan.short ? SHORT : { atOnce: 16, seconds: plan.seconds / 2 })
     const medians = new Map<number, ReadonlyMap<SideName, Round>>()
     for (const atOnce of loads) medians.set(atOnce, await rounds(sides, atOnce, plan))
     return { ...told(medians, plan.rows), missing }
@@ -68,7 +75,7 @@ async function rounds(sides: readonly Side[], atOnce: number, plan: Plan): Promi
   for (let round = 1; round <= plan.rounds; round++) {
     for (const side of sides) {
       const before = processorMs(side.pid)
-      const { runs, perSecond, first, total } = await load(side, { atOnce, seconds: plan.seconds })
+      const { runs, perSecond, first, total } = await load(side, plan.short ? SHORT : { atOnce, seconds: plan.seconds })
       const cpuMs = (processorMs(side.pid) - before) / runs
       all.get(side.name)!.push({ perSecond, cpuMs, firstMs: first.median, totalMs: total.median })
     }
@@ -93,7 +100,8 @@ async function rounds(sides: readonly Side[], atOnce: number, plan: Plan): Promi
 export async function load(side: Side, how: Pick<Load, 'atOnce' | 'seconds' | 'runs'>): Promise<Loaded> {
   const asked: Load = { ...side.target, dialect: side.dialect, ...how }
   const args = [join(import.meta.dirname, 'load.ts'), JSON.stringify(asked)]
-  const loaded: Loaded = JSON.parse((await promisify(execFile)(process.execPath, args)).stdout)
+  const timeout = LOAD_TIMEOUT_MS
+  const loaded: Loaded = JSON.parse((await promisify(execFile)(process.execPath, args, { timeout })).stdout)
   if (loaded.failed > 0) {
     throw new Error(`${side.name}: ${loaded.failed} of ${loaded.runs} runs failed, the first with ${loaded.why}`)
   }
@@ -134,10 +142,11 @@ function told(medians: Medians, rows: readonly string[]): Pick<Result, 'verdicts
     1.6,
   )
   for (const atOnce of [16, 64]) {
-    for (const [name, { times }] of Object.entries(PEERS) as [PeerName, { readonly times: number | undefined }][]) {
-      if (times === undefined) continue
+    for (const name of peers) {
+      const peer = PEERS[name]
+      if (!('times' in peer)) continue
       const [ours, theirs] = [figure(atOnce, 'Errand', 'perSecond'), figure(atOnce, name, 'perSecond')]
-      judge('V3', `runs/s against ${name}, ${atOnce} at once`, ours, theirs, 'at least', times)
+      judge('V3', `runs/s against ${name}, ${atOnce} at once`, ours, theirs, 'at least', peer.times)
     }
     const sandboxed = figure(atOnce, 'Errand with sandbox', 'perSecond')
     const what = `runs/s with a fresh sandbox and Python against the best peer without, ${atOnce} at once`

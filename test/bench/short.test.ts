@@ -4,16 +4,27 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
 const BENCH = new URL('../../bench/bench.ts', import.meta.url).pathname
+/** Only a hang reaches it. */
+const TIMEOUT_MS = 300_000
 
-it('runs the bare limit and Errand, without and with a sandbox, to whole answers', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [BENCH, '--short', 'throughput'])
+const run = (...args: readonly string[]) => promisify(execFile)(process.execPath, [BENCH, ...args])
+
+it('runs the bare limit and Errand, without and with a sandbox, to whole answers', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const { stdout } = await run('--short', 'throughput')
   for (const side of ['bare', 'Errand', 'Errand with sandbox'])
     expect(stdout).toMatch(new RegExp(`^  ${side} +\\d`, 'm'))
   expect(stdout).not.toContain('not measured')
 })
 
+it('holds streams where they are, and lets all go on to whole answers', { timeout: TIMEOUT_MS }, async () => {
+  const { stdout } = await run('--short', 'streams')
+  for (const side of ['bare', 'Errand']) expect(stdout).toMatch(new RegExp(`^  ${side} +-?\\d`, 'm'))
+})
+
 it('names what it can measure where it is asked for something else', async () => {
-  await expect(promisify(execFile)(process.execPath, [BENCH, 'V99'])).rejects.toMatchObject({
+  await expect(run('V99')).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringContaining('There is no V99 to measure: throughput V1'),
   })

@@ -22,27 +22,42 @@ import { builtTree } from './trees.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    docker: { driver: 'docker'; dockerHost: string; image: string; runtime: string } | undefined
+    docker: ({ driver: 'docker'; runtime: string } & Omit<Docker, 'stop'>) | undefined
   }
 }
 
 export const RUNSC = '/usr/bin/runsc'
 const IMAGE = 'errand-test'
 
+export interface Docker {
+  readonly dockerHost: string
+  readonly image: string
+  stop(): Promise<void>
+}
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { dockerHost, image, stop } = await startDocker()
+  project.provide('docker', { driver: 'docker', dockerHost, image, runtime: 'runc' })
+  return stop
+}
+
+export async function startDocker(): Promise<Docker> {
   const home = mkdtempSync(join(tmpdir(), 'errand-dockerd-'))
   const data = mkdtempSync(join(dataPlace(), 'errand-dockerd-'))
   const dockerHost = `unix://${home}/docker.sock`
   const engine = createEngine(dockerHost)
   const [daemon, tree] = await Promise.all([startDaemon(home, data, dockerHost, engine), builtTree('small')])
   await engine.give('POST', '/images/create', { fromSrc: '-', repo: IMAGE, tag: 'latest' }, createReadStream(tree))
-  project.provide('docker', { driver: 'docker', dockerHost, image: IMAGE, runtime: 'runc' })
-  return async () => {
-    daemon.kill('SIGTERM')
-    await new Promise((resolve) => daemon.once('exit', resolve))
-    // Docker leaves this mount where a container had the host's network.
-    spawnSync('umount', [`${home}/exec/netns/default`])
-    for (const place of [home, data]) rmSync(place, { recursive: true, force: true })
+  return {
+    dockerHost,
+    image: IMAGE,
+    async stop() {
+      daemon.kill('SIGTERM')
+      await new Promise((resolve) => daemon.once('exit', resolve))
+      // Docker leaves this mount where a container had the host's network.
+      spawnSync('umount', [`${home}/exec/netns/default`])
+      for (const place of [home, data]) rmSync(place, { recursive: true, force: true })
+    },
   }
 }
 
