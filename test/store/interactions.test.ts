@@ -42,6 +42,7 @@ onEveryBackend(({ open }) => {
     expect(found).toEqual({
       id: interaction.id,
       projectId: PROJECT,
+      keyId: interaction.keyId,
       status: 'running',
       stage: 'queued',
       spec: SPEC,
@@ -214,7 +215,7 @@ onEveryBackend(({ open }) => {
     expect(await insertInteraction(db, taken, claimant)).toMatchObject({ claim: { id: taken.id } })
     await backdate(db, taken.id, createdAt)
     // Settings in seconds and days need not be whole numbers of milliseconds.
-    expect(await findStarved(db, HOUR / 2 + 0.5)).toEqual([{ id: waiting, epoch: 0, createdAt }])
+    expect(await findStarved(db, HOUR / 2 + 0.5)).toMatchObject([{ id: waiting, epoch: 0, createdAt }])
     expect(await findStarved(db, 2 * HOUR)).toEqual([])
 
     const ended: string[] = []
