@@ -1,5 +1,5 @@
 /** Interactions: one operation a function. */
-import { type RawBuilder, sql } from 'kysely'
+import { type AliasedExpression, type RawBuilder, sql } from 'kysely'
 import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
 import { firstIdAt } from '../domain/ids.ts'
 import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
@@ -224,7 +224,7 @@ function interactionQuery(db: Database) {
   return db.query.selectFrom('interactions as i').innerJoin('specs as s', 's.interaction_id', 'i.id').select(COLUMNS)
 }
 
-const COLUMNS = [
+const OWN_COLUMNS = [
   'i.id',
   'i.project_id',
   'i.key_id',
@@ -237,10 +237,11 @@ const COLUMNS = [
   'i.error',
   'i.usage',
   'i.output_files',
-  's.spec',
-  's.labels',
 ] as const
+const COLUMNS = [...OWN_COLUMNS, 's.spec', 's.labels'] as const
 
+type WithoutTable<Column> = Column extends `i.${infer Name}` ? Name : never
+type OwnColumn = WithoutTable<(typeof OWN_COLUMNS)[number]>
 type InteractionRow = Awaited<ReturnType<ReturnType<typeof interactionQuery>['executeTakeFirstOrThrow']>>
 
 function toInteraction(row: InteractionRow): Interaction {
@@ -290,28 +291,47 @@ export async function listInteractions(
   const to = createdBefore === undefined ? undefined : firstIdAt('int', createdBefore)
   const [first, ...others] = Object.entries(filter.labels)
   if (!first) {
-    let query = interactionQuery(db).where('i.project_id', '=', projectId)
-    if (agentId !== undefined) query = query.where('i.agent_id', '=', agentId)
-    if (status !== undefined) query = query.where('i.status', '=', status)
-    if (keyId !== undefined) query = query.where('i.key_id', '=', keyId)
-    if (from !== undefined) query = query.where('i.id', '>=', from)
-    if (to !== undefined) query = query.where('i.id', '<', to)
-    if (after !== undefined) query = query.where('i.id', order === 'asc' ? '>' : '<', after)
-    return (await query.orderBy('i.id', order).limit(limit).execute()).map(toInteraction)
+    let page = db.query.selectFrom('interactions as i').where('i.project_id', '=', projectId)
+    if (agentId !== undefined) page = page.where('i.agent_id', '=', agentId)
+    if (status !== undefined) page = page.where('i.status', '=', status)
+    if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
+    if (from !== undefined) page = page.where('i.id', '>=', from)
+    if (to !== undefined) page = page.where('i.id', '<', to)
+    if (after !== undefined) page = page.where('i.id', order === 'asc' ? '>' : '<', after)
+    return withSpecs(db, page.select(OWN_COLUMNS).orderBy('i.id', order).limit(limit).as('i'), order)
   }
-  let query = labelled(db, projectId, 'interaction', ...first)
+  let page = labelled(db, projectId, 'interaction', ...first)
     .clearSelect()
     .innerJoin('interactions as i', 'i.id', 'labels.object_id')
+  if (agentId !== undefined) page = page.where('i.agent_id', '=', agentId)
+  if (status !== undefined) page = page.where('i.status', '=', status)
+  if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
+  // Said of both: Postgres joins from where one of them begins, and does not conclude it for the other.
+  for (const id of ['labels.object_id', 'i.id'] as const) {
+    if (from !== undefined) page = page.where(id, '>=', from)
+    if (to !== undefined) page = page.where(id, '<', to)
+    if (after !== undefined) page = page.where(id, order === 'asc' ? '>' : '<', after)
+  }
+  for (const other of others) page = page.where('i.id', 'in', labelled(db, projectId, 'interaction', ...other))
+  return withSpecs(db, page.select(OWN_COLUMNS).orderBy('labels.object_id', order).limit(limit).as('i'), order)
+}
+
+/**
+ * The page first, then what belongs to it. Joined in one, Postgres walked the specs from the newest one to where the page
+ * begins, and asked of each whether its project may see it: a second a page from the middle of 10⁵.
+ */
+async function withSpecs(
+  db: Database,
+  page: AliasedExpression<Pick<InteractionRow, OwnColumn>, 'i'>,
+  order: 'asc' | 'desc',
+): Promise<Interaction[]> {
+  const rows = await db.query
+    .selectFrom(page)
     .innerJoin('specs as s', 's.interaction_id', 'i.id')
     .select(COLUMNS)
-  if (agentId !== undefined) query = query.where('i.agent_id', '=', agentId)
-  if (status !== undefined) query = query.where('i.status', '=', status)
-  if (keyId !== undefined) query = query.where('i.key_id', '=', keyId)
-  if (from !== undefined) query = query.where('labels.object_id', '>=', from)
-  if (to !== undefined) query = query.where('labels.object_id', '<', to)
-  if (after !== undefined) query = query.where('labels.object_id', order === 'asc' ? '>' : '<', after)
-  for (const other of others) query = query.where('i.id', 'in', labelled(db, projectId, 'interaction', ...other))
-  return (await query.orderBy('labels.object_id', order).limit(limit).execute()).map(toInteraction)
+    .orderBy('i.id', order)
+    .execute()
+  return rows.map(toInteraction)
 }
 
 /** The ids of a project's agents or interactions that carry a label. */
