@@ -10,13 +10,14 @@ import type { Load, Loaded } from './load.ts'
 import type { Bars, Measurement, Plan, Result, Table, Verdict } from './measurement.ts'
 import { PEERS, type PeerName } from './peers.ts'
 import { processorMs } from './processes.ts'
-import { openProvider, openSide, type Side, type SideName } from './sides.ts'
+import { openProvider, openSide, type Provider, type Side, type SideName } from './sides.ts'
 
 const peers = Object.keys(PEERS) as PeerName[]
 
 const SHORT = { atOnce: 4, runs: 8 }
 /** A side that hangs is told so. */
 const LOAD_TIMEOUT_MS = 600_000
+const WARM_TIMEOUT_MS = 90_000
 
 /** What each row compares, and under what load. */
 const NEEDS: Readonly<Record<string, { readonly sides: readonly SideName[]; readonly atOnce: readonly number[] }>> = {
@@ -54,19 +55,30 @@ async function measure(plan: Plan): Promise<Result> {
   const missing: string[] = []
   try {
     for (const name of names) {
-      const side = await openSide(name, provider, Math.max(...loads)).catch((error) => {
-        missing.push(`${name}: ${error.message}`)
-        return undefined
+      const side = await openWarm(name, provider, Math.max(...loads), plan).catch((error) => {
+        if (!(name in PEERS)) throw error
+        missing.push(`${name}: ${error.message.slice(0, 300)}`)
       })
       if (side) sides.push(side)
     }
-    for (const side of sides) await load(side, plan.short ? SHORT : { atOnce: 16, seconds: plan.seconds / 2 })
     const medians = new Map<number, ReadonlyMap<SideName, Round>>()
     for (const atOnce of loads) medians.set(atOnce, await rounds(sides, atOnce, plan))
     return { ...told(medians, plan.rows), missing }
   } finally {
     for (const side of sides.toReversed()) await side.stop()
     await provider.stop()
+  }
+}
+
+/** Behind some runs: none is measured cold. One that takes minutes for them would take hours for the rest. */
+async function openWarm(name: SideName, provider: Provider, atOnce: number, plan: Plan): Promise<Side> {
+  const side = await openSide(name, provider, atOnce)
+  try {
+    await load(side, plan.short ? SHORT : { atOnce: 16, seconds: plan.seconds / 2 }, WARM_TIMEOUT_MS)
+    return side
+  } catch (error) {
+    await side.stop()
+    throw error
   }
 }
 
@@ -97,10 +109,13 @@ async function rounds(sides: readonly Side[], atOnce: number, plan: Plan): Promi
 }
 
 /** Puts that side under load from a process of its own. Throws where a run fails. */
-export async function load(side: Side, how: Pick<Load, 'atOnce' | 'seconds' | 'runs'>): Promise<Loaded> {
+export async function load(
+  side: Side,
+  how: Pick<Load, 'atOnce' | 'seconds' | 'runs'>,
+  timeout = LOAD_TIMEOUT_MS,
+): Promise<Loaded> {
   const asked: Load = { ...side.target, dialect: side.dialect, ...how }
   const args = [join(import.meta.dirname, 'load.ts'), JSON.stringify(asked)]
-  const timeout = LOAD_TIMEOUT_MS
   const loaded: Loaded = JSON.parse((await promisify(execFile)(process.execPath, args, { timeout })).stdout)
   if (loaded.failed > 0) {
     throw new Error(`${side.name}: ${loaded.failed} of ${loaded.runs} runs failed, the first with ${loaded.why}`)
