@@ -80,12 +80,12 @@ others wrote. Written by \`script/bench\`, which anybody can run; it is not edit
 
 One run is two streamed calls of a model, one call of a tool between them, and an answer in 40 fragments. The model is a fake one, in a
 process of its own on the same machine, that answers at once: what is measured is what the server adds. The load comes from a process of its
-own too, and every answer is checked to be whole. All sides are up at the same time and take turns, round by round; each figure is the
-median of the rounds. **Ratios are what counts**: the machine is small, and the load generator and the fake model share its cores with
+own too, and every answer is checked to be whole. Where speed is compared, all sides are up at the same time and take turns, round by round;
+each figure is the median of the rounds. **Ratios are what counts**: the machine is small, and the load generator and the fake model share its cores with
 whom they measure, which flatters whoever is slow.
 
-Errand stores each event durably (SQLite with \`synchronous=FULL\`) before it shows it, as it always does. None of the peers does that; what
-else they leave out stands [below](#the-sides).`
+Errand stores each event durably (SQLite with \`synchronous=FULL\`) before it shows it, as it always does. What the others store, and what
+they leave out, stands [below](#the-sides).`
 
 function targets(verdicts: readonly Verdict[]): string {
   const rows = verdicts.map((verdict) => {
@@ -141,5 +141,9 @@ function versions(): Kept['versions'] {
 
 function grid({ head, rows }: Pick<Table, 'head' | 'rows'>): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+  return [
+    line(head),
+    line(head.map((name) => (name === '' || name === 'what' ? '---' : '---:'))),
+    ...rows.map(line),
+  ].join('\n')
 }
