@@ -23,15 +23,14 @@ export async function buildSite(target: string): Promise<void> {
   const lost: string[] = []
   const { document, limits } = await describeApi()
   const pages = new Map<string, Page>()
+  const made = renderReference(document, limits)
   for (const source of sources) {
-    const page =
-      source.name === 'reference'
-        ? renderReference(document, limits)
-        : renderMarkdown(readFileSync(join(ROOT, source.file), 'utf8'), (link) => {
-            const address = addressOf(link, source, sources, copied)
-            if (address === undefined) lost.push(`${source.file}: ${link}`)
-            return address ?? link
-          })
+    const address = (link: string) => {
+      const found = addressOf(link, source, sources, copied)
+      if (found === undefined) lost.push(`${source.file}: ${link}`)
+      return found ?? link
+    }
+    const page = made.get(source.name) ?? renderMarkdown(readFileSync(join(ROOT, source.file), 'utf8'), address)
     pages.set(source.name, page)
   }
   lost.push(...lostAnchors(pages))

@@ -7,7 +7,7 @@ export const ROOT = join(import.meta.dirname, '..')
 export interface Source {
   /** The page's address, without `.html`. */
   readonly name: string
-  /** Its Markdown, from the root of the checkout. */
+  /** Its Markdown, from the root of the checkout. What is made from the OpenAPI document has a word to readers of the checkout there. */
   readonly file: string
 }
 
@@ -31,10 +31,12 @@ const SECTIONS: readonly Section[] = [
     title: 'Reference',
     sources: [
       inDocs('reference'),
+      { name: 'objects', file: 'docs/reference.md' },
       inDocs('errors'),
       { name: 'typescript', file: 'clients/typescript/README.md' },
       { name: 'python', file: 'clients/python/README.md' },
       inDocs('configuration'),
+      { name: 'console-api', file: 'docs/reference.md' },
     ],
   },
   {

@@ -37,9 +37,9 @@ export function parameterRows(parameters: readonly JsonObject[], place: string):
     }))
 }
 
-export function table(title: string, rows: readonly Row[]): Html {
+export function table(title: string, rows: readonly Row[], level = 4): Html {
   if (rows.length === 0) return html``
-  return html`<h4>${title}</h4><dl class="fields">${rows.map(
+  return html`<h${level}>${title}</h${level}><dl class="fields">${rows.map(
     (row) =>
       html`<div><dt><code>${row.name}</code>${row.required ? html`<em>required</em>` : ''}<span>${row.type}${
         row.bounds === '' ? '' : html`, ${row.bounds}`
@@ -67,7 +67,7 @@ export function schemaName(ref: string): string {
 }
 
 function link(ref: string): Html {
-  return html`<a href="#${schemaName(ref)}">${schemaName(ref)}</a>`
+  return html`<a href="objects.html#${schemaName(ref)}">${schemaName(ref)}</a>`
 }
 
 function alternatives(types: readonly Html[]): Html {
@@ -88,7 +88,7 @@ function isObject(value: Json | undefined): value is JsonObject {
 
 function boundsOf(schema: JsonObject): string {
   const { minimum, maximum, maxLength, maxItems, maxProperties } = schema
-  if (typeof minimum === 'number') {
+  if (typeof minimum === 'number' && minimum > Number.MIN_SAFE_INTEGER) {
     return typeof maximum === 'number' && maximum < Number.MAX_SAFE_INTEGER
       ? `${grouped(minimum)} to ${grouped(maximum)}`
       : `at least ${grouped(minimum)}`

@@ -20,10 +20,13 @@ export interface Assets {
   readonly icon: string
 }
 
+/** Their contents stand in the menu, and examples beside the text. */
+const WIDE = new Set(['reference', 'objects', 'console-api'])
+
 export function renderLayout(name: string, page: Page, menus: readonly Menu[], assets: Assets): string {
   // A page that is not found may have been looked for anywhere below /docs.
   const base = name === '404' ? '/docs/' : ''
-  const wide = name === 'reference'
+  const wide = WIDE.has(name)
   const entries = menus.flatMap(({ entries }) => entries)
   const at = entries.findIndex((entry) => entry.name === name)
   const onThisPage = contents(page.headings.filter(({ depth }) => depth === 2 || depth === 3))

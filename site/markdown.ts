@@ -1,7 +1,7 @@
 /**
  * Markdown → HTML. What our pages use of it: GitHub's form, headings with GitHub's anchors, code that is coloured here and
  * not in the browser, and `<!-- tabs -->` … `<!-- /tabs -->` around blocks that say the same in several languages. HTML other than
- * comments is refused: what stands in a page is text.
+ * comments, and line breaks in tables, is refused: what stands in a page is text.
  */
 import GithubSlugger from 'github-slugger'
 import hljs from 'highlight.js/lib/core'
@@ -79,6 +79,7 @@ export function renderMarkdown(text: string, address: (target: string) => string
         return `<div class="table" tabindex="0" role="group" aria-label="Table"><table>${head}<tbody>${token.rows.map((cells) => row(cells, 'td')).join('')}</tbody></table></div>\n`
       },
       html({ text }) {
+        if (text === '<br>') return text
         if (text.trim() === '<!-- tabs -->') return `<div class="tabs" data-tabs="${tabs++}">`
         if (text.trim() === '<!-- /tabs -->') return '</div>'
         if (/^\s*(?:<!--[\s\S]*?-->\s*)+$/.test(text)) return ''
@@ -127,7 +128,8 @@ export function codeBlock(text: string, language: string): Html {
 
 /** The words of a token, as a reader sees them; nothing of code blocks, which are found by what stands around them. */
 function plain(token: Token): string {
-  if (token.type === 'html' || token.type === 'code' || token.type === 'space') return ''
+  if (token.type === 'html') return token.raw === '<br>' ? ' ' : ''
+  if (token.type === 'code' || token.type === 'space') return ''
   if (token.type === 'table') {
     const { header, rows } = token as Tokens.Table
     return [header, ...rows].map((cells) => cells.map(({ tokens }) => tokens.map(plain).join('')).join(' ')).join('\n')

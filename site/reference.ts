@@ -7,66 +7,108 @@ import { fieldRows, parameterRows, schemaName, table, typeOf } from './fields.ts
 import { type Html, html, inline, prose } from './html.ts'
 import { codeBlock, type Heading, type Page, type Passage } from './markdown.ts'
 
-export function renderReference(document: JsonObject, limits: Limits): Page {
+/** The pages that are made from the document, by name. What only the console calls has one of its own. */
+export function renderReference(document: JsonObject, limits: Limits): ReadonlyMap<string, Page> {
   const tags = (document.tags as { name: string; description: string }[]).map((tag) => ({
     ...tag,
     operations: operationsOf(document, tag.name),
   }))
   const schemas = (document.components as JsonObject).schemas as Record<string, JsonObject>
+  const ours = tags.filter(({ name }) => name !== 'Console')
+  return new Map([
+    ['reference', callsPage(document, ours, schemas, limits)],
+    ['objects', objectsPage(schemas)],
+    [
+      'console-api',
+      consolePage(
+        tags.filter(({ name }) => name === 'Console'),
+        schemas,
+      ),
+    ],
+  ])
+}
+
+type Schemas = Record<string, JsonObject>
+
+interface Tag {
+  readonly name: string
+  readonly description: string
+  readonly operations: readonly Operation[]
+}
+
+function callsPage(document: JsonObject, tags: readonly Tag[], schemas: Schemas, limits: Limits): Page {
   const body = html`<h1 id="api-reference">API reference</h1>
 ${prose(INTRODUCTION)}
 <p>As a document for machines: <a href="openapi.json">openapi.json</a>, at <code>/openapi.json</code> of any server (OpenAPI ${String(document.openapi)}). What the errors
-mean is told in <a href="errors.html">Errors</a>.</p>
+mean is told in <a href="errors.html">Errors</a>, what the objects hold in <a href="objects.html">Objects</a>.</p>
 <p>Examples in TypeScript and Python use the <a href="typescript.html">clients</a>, and begin with</p>
 <div class="tabs">${Object.entries(BEGINNINGS).map(([language, text]) => codeBlock(text, language))}</div>
-${tags.map(
-  (tag) =>
-    html`<h2 id="${anchor(tag.name)}">${tag.name}</h2><p>${tag.description}</p>${tag.operations.map((op) => section(op, schemas))}`,
-)}
+${tags.map((tag) => tagSection(tag, schemas))}
 ${events()}
 ${limitsSection(limits)}
-${versioning(String((document.info as JsonObject).version))}
-<h2 id="objects">Objects</h2>
-${Object.entries(schemas).map(([name, schema]) => object(name, schema))}`
-  return { title: 'API reference', headings: headingsOf(tags), passages: passagesOf(tags, schemas), body }
+${versioning(String((document.info as JsonObject).version))}`
+  const rest = ['Events', 'Limits', 'Versioning'].map((text) => ({ depth: 2, text, id: anchor(text) }))
+  const told = { heading: 'Events', id: 'events', text: EVENTS.map(({ name, when }) => `${name} ${when}`).join('\n') }
+  return {
+    title: 'API reference',
+    headings: [...headingsOf(tags), ...rest],
+    passages: [...passagesOf(tags), told],
+    body,
+  }
 }
 
-type Tags = readonly { readonly name: string; readonly operations: readonly Operation[] }[]
-
-const REST = ['Events', 'Limits', 'Versioning', 'Objects']
-
-function headingsOf(tags: Tags): Heading[] {
-  return [
-    ...tags.flatMap(({ name, operations }) => [
-      { depth: 2, text: name, id: anchor(name) },
-      ...operations
-        .filter(({ doc }) => !String(doc.operationId).endsWith('BySlash'))
-        .map(({ doc }) => ({ depth: 3, text: String(doc.summary), id: String(doc.operationId) })),
-    ]),
-    ...REST.map((text) => ({ depth: 2, text, id: anchor(text) })),
-  ]
-}
-
-function passagesOf(tags: Tags, schemas: Record<string, JsonObject>): Passage[] {
-  const words = (node: unknown): string =>
-    [...JSON.stringify(node).matchAll(/"(?:description|summary)":"((?:[^"\\]|\\.)*)"/g)]
-      .map((match) => match[1])
-      .join(' ')
-  return [
-    ...tags.flatMap(({ operations }) =>
-      operations.map(({ method, path, doc }) => ({
-        heading: String(doc.summary),
-        id: String(doc.operationId),
-        text: `${method} ${path}\n${doc.description}\n${(doc.parameters as JsonObject[] | undefined)?.map(({ name }) => name).join(' ') ?? ''}`,
-      })),
-    ),
-    { heading: 'Events', id: 'events', text: EVENTS.map(({ name, when }) => `${name} ${when}`).join('\n') },
-    ...Object.entries(schemas).map(([name, schema]) => ({
+function objectsPage(schemas: Schemas): Page {
+  const entries = Object.entries(schemas)
+  const body = html`<h1 id="objects">Objects</h1>
+<p>What requests and answers of the <a href="reference.html">API</a> hold. A field that has nothing to say is left out; in requests, <code>null</code> is the same as absent.</p>
+${entries.map(([name, schema]) => object(name, schema))}`
+  return {
+    title: 'Objects',
+    headings: entries.map(([name]) => ({ depth: 2, text: name, id: name })),
+    passages: entries.map(([name, schema]) => ({
       heading: name,
       id: name,
-      text: `${Object.keys((schema.properties ?? {}) as object).join(' ')}\n${words(schema)}`,
+      text: `${Object.keys((schema.properties ?? {}) as object).join(' ')}\n${wordsOf(schema)}`,
     })),
-  ]
+    body,
+  }
+}
+
+function consolePage(tags: readonly Tag[], schemas: Schemas): Page {
+  const body = html`<h1 id="console-api">What the console calls</h1>
+<p>The console uses the same API as everybody, signed in by its session’s cookie instead of a key, and these calls beside it. They are for its
+own pages; programs use keys.</p>
+${tags.map((tag) => tagSection(tag, schemas))}`
+  return { title: 'Console calls', headings: headingsOf(tags), passages: passagesOf(tags), body }
+}
+
+function tagSection({ name, description, operations }: Tag, schemas: Schemas): Html {
+  return html`<h2 id="${anchor(name)}">${name}</h2><p>${description}</p>${operations.map((operation) => section(operation, schemas))}`
+}
+
+function headingsOf(tags: readonly Tag[]): Heading[] {
+  return tags.flatMap(({ name, operations }) => [
+    { depth: 2, text: name, id: anchor(name) },
+    ...operations
+      .filter(({ doc }) => !String(doc.operationId).endsWith('BySlash'))
+      .map(({ doc }) => ({ depth: 3, text: String(doc.summary), id: String(doc.operationId) })),
+  ])
+}
+
+function passagesOf(tags: readonly Tag[]): Passage[] {
+  return tags.flatMap(({ operations }) =>
+    operations.map(({ method, path, doc }) => ({
+      heading: String(doc.summary),
+      id: String(doc.operationId),
+      text: `${method} ${path}\n${doc.description}\n${((doc.parameters ?? []) as JsonObject[]).map(({ name }) => name).join(' ')}`,
+    })),
+  )
+}
+
+/** All that is said in a schema, however deep. */
+function wordsOf(node: unknown): string {
+  const found = JSON.stringify(node).matchAll(/"description":"((?:[^"\\]|\\.)*)"/g)
+  return [...found].map(([, text]) => text).join(' ')
 }
 
 function operationsOf(document: JsonObject, tag: string): Operation[] {
@@ -77,7 +119,7 @@ function operationsOf(document: JsonObject, tag: string): Operation[] {
   )
 }
 
-function section(operation: Operation, schemas: Record<string, JsonObject>): Html {
+function section(operation: Operation, schemas: Schemas): Html {
   const { method, path, doc } = operation
   const id = String(doc.operationId)
   const parameters = (doc.parameters ?? []) as JsonObject[]
@@ -206,11 +248,11 @@ ${prose(
 
 function object(name: string, schema: JsonObject): Html {
   const kinds = (schema.oneOf ?? []) as JsonObject[]
-  return html`<section id="${name}"><h3>${name}</h3>${prose(String(schema.description ?? ''))}
-${table('Fields', fieldRows(schema))}
+  return html`<section id="${name}"><h2>${name} <a class="anchor" href="#${name}" aria-label="Link to this section">#</a></h2>${prose(String(schema.description ?? ''))}
+${table('Fields', fieldRows(schema), 3)}
 ${kinds.map((kind) => {
   const type = ((kind.properties as JsonObject).type as JsonObject) ?? {}
-  return table(`type ${JSON.stringify(type.const ?? (type.enum as string[])?.[0])}`, fieldRows(kind))
+  return table(`type ${JSON.stringify(type.const ?? (type.enum as string[])?.[0])}`, fieldRows(kind), 3)
 })}</section>`
 }
 

@@ -151,7 +151,7 @@ if (links.size > 0) {
   const marks = [...links.keys()].map((id) => document.getElementById(id)).filter(Boolean)
   let current
   const mark = () => {
-    const line = 120
+    const line = 180
     const passed = marks.filter((each) => each.getBoundingClientRect().top < line)
     const next = links.get((passed.at(-1) ?? marks[0])?.id)
     if (next === current) return

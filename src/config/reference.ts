@@ -11,12 +11,13 @@ in the environment, or in both; the environment wins. \`errand config check\` re
 
 Relative paths in \`errand.yaml\` are relative to that file, those in the environment to the current directory.
 A setting's name with a dot is a map in the file: \`limits.runningPerProject\` is \`limits: {runningPerProject: 10}\`.
+Under each stands its variable in the environment.
 A name that does not exist is a problem in both places, so that a typo does not quietly turn a limit off.
 `
 
 const MODELS = `## Models
 
-\`\`\`yaml
+\`\`\`yaml config env=MODEL_KEY
 models:
   svc-3.5-flash:                  # the name that callers use
     provider: openai-compatible   # or openai, anthropic, google, bedrock, demo
@@ -29,6 +30,7 @@ models:
     maxTries: 3                   # tries of a call before its first fragment
     idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
     fallbacks: [svc-3.1-pro]      # other names, asked in this order where this one fails before it has said anything
+  svc-3.1-pro: {provider: anthropic, model: claude-opus-5-5, price: {input: 4, output: 20}}
 \`\`\`
 
 \`provider\` and \`model\` are required, and \`baseUrl\` with \`openai-compatible\`. In the environment, \`ERRAND_MODELS\` holds
@@ -42,7 +44,7 @@ told in the interaction's \`warnings\`, and its tokens cost what it costs; an an
 
 const BLOBS = `## Files in a bucket
 
-\`\`\`yaml
+\`\`\`yaml config each-line
 blobsUrl: s3://bucket/prefix                                        # Amazon S3; the region from AWS_REGION or ?region=eu-central-1
 blobsUrl: s3://bucket?endpoint=https://minio.internal:9000          # any store that speaks S3
 blobsUrl: file:///mnt/shared/errand                                 # a directory, which may be shared
@@ -63,7 +65,7 @@ const BUCKETS = `## Files by s3:// and gs://
 Callers name the object (\`{"name": "a.csv", "url": "s3://team-data/in/a.csv"}\`), and the credentials that read it are
 yours: so nothing is read that you did not list, by everyone or by project.
 
-\`\`\`yaml
+\`\`\`yaml not-run="its key file is looked for"
 files:
   s3:
     allow: [public-data, shared/inputs]     # a bucket; what lies below shared/inputs/
@@ -83,7 +85,7 @@ guard as any file by URL, within the same limits; the signed address is shown an
 
 const MCP = `## MCP servers
 
-\`\`\`yaml
+\`\`\`yaml config env=TRACKER_TOKEN,NOTES_TOKEN
 mcp:
   tracker:                        # callers write {"name": "tracker"}, and no address
     url: https://mcp.example.com/mcp
@@ -109,16 +111,32 @@ A command runs in a sandbox of its own beside the run's, fresh for each run and 
 it likes, so register programs that you trust with it.
 `
 
+/** What the settings of a map are about; those without a map come first. */
+const GROUPS: Readonly<Record<string, string>> = {
+  '': 'The server',
+  tls: 'TLS',
+  console: 'The console',
+  sandbox: 'Sandboxes',
+  search: 'Web search',
+  browser: 'The browser',
+  egress: 'The way out',
+  files: 'Files of callers',
+  metrics: 'Metrics',
+  limits: 'Limits',
+}
+
 export function configReference(): string {
-  const rows = SETTINGS.map(row)
   const others = Object.entries(OTHER_VARIABLES).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
   return [
     INTRODUCTION,
     '## Settings\n',
-    '| in `errand.yaml` | in the environment | must be | default | what it is |',
-    '|---|---|---|---|---|',
-    ...rows,
-    '',
+    ...groups().flatMap(([title, settings]) => [
+      `### ${title}\n`,
+      '| setting | default | what it is |',
+      '|---|---|---|',
+      ...settings.map(row),
+      '',
+    ]),
     MODELS,
     BLOBS,
     BUCKETS,
@@ -131,8 +149,14 @@ export function configReference(): string {
   ].join('\n')
 }
 
+function groups(): [string, Setting[]][] {
+  const byMap = Map.groupBy(SETTINGS, ({ path }) => (path.includes('.') ? path.split('.')[0]! : ''))
+  return [...byMap].map(([name, settings]) => [GROUPS[name] ?? name, settings])
+}
+
 function row(setting: Setting): string {
-  return `| \`${setting.path}\` | \`${setting.env}\` | ${setting.must} | ${shownDefault(setting)} | ${setting.doc} |`
+  const { path, env, must, doc } = setting
+  return `| \`${path}\`<br>\`${env}\` | ${shownDefault(setting)} | ${doc}<br>_${must[0]?.toUpperCase()}${must.slice(1)}._ |`
 }
 
 function shownDefault({ fallback }: Setting): string {

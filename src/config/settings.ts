@@ -14,6 +14,7 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   ERRAND_CONFIG: 'The configuration file; default `errand.yaml`, where there is one. `--config` wins over it.',
   ERRAND_HOME:
     'Where `errand.yaml` and `./data` are looked for; default: the current directory. `script/server` and `script/errand` set it to the checkout.',
+  ERRAND_BASE_URL: 'For the clients: the server’s address. The server and the command line do not read it.',
   ERRAND_API_KEY: 'For `errand run --server` and `errand agents --server`: the key, where `--key` is not given.',
   ERRAND_CRASH_AT:
     'For tests of recovery: the server kills itself where a run comes to this point, `tool-begins`, or comes to it for the third time, `after-write:3`; `src/engine/parts.ts` names them.',

@@ -52,7 +52,11 @@ describe('what is served', () => {
     const named = sources.map((name) => (name === 'README.md' ? 'index.html' : name.replace(/md$/, 'html')))
     expect(PAGES).toEqual(expect.arrayContaining([...named, 'typescript.html', 'python.html', 'security.html']))
     const { body: api } = await server.get('/openapi.json')
-    const { text } = await server.get('/docs/reference.html')
+    const text = (
+      await Promise.all(['reference', 'objects', 'console-api'].map((name) => server.get(`/docs/${name}.html`)))
+    )
+      .map((page) => page.text)
+      .join('')
     for (const methods of Object.values<Record<string, { operationId: string }>>(api.paths)) {
       for (const { operationId } of Object.values(methods)) expect(text).toContain(` id="${operationId}"`)
     }
