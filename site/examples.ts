@@ -279,6 +279,7 @@ function filled(path: string): string {
     .replace('{id}', IDS[kind] ?? '')
     .replace('{name}', 'greeting')
     .replace('{version}', '1')
+    .replace(/\/file$/, '/file?path=SKILL.md')
 }
 
 function bodyOf(id: string, doc: JsonObject): unknown {

@@ -75,13 +75,14 @@ test('every call that a key may make has an example, in each language that a cli
   const without = keyed
     .map(([, , { operationId }]) => operationId)
     .filter((id) => !EXAMPLES.some((each) => each.id === id))
-  // Spellings for clients that can't write a colon; and what the clients give by another way: a list of events, a version of a skill.
+  // Spellings for clients that can't write a colon; and what the clients give by another way: a list of events, a version of a skill, a file of one.
   const curlAlone = [
     'streamInteractionBySlash',
     'cancelInteractionBySlash',
     'approveInteractionBySlash',
     'listEvents',
     'getSkillVersion',
+    'readSkillFile',
   ]
   expect(without.sort()).toEqual(curlAlone.sort())
   for (const { id } of EXAMPLES) expect(api.operations().map(([, , { operationId }]) => operationId)).toContain(id)

@@ -1,0 +1,54 @@
+/** The programs of the ten-minute start, as they stand there, with the network pulled away under them: each says the same, and starts one run. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openUnreliableProxy, type Plan, type UnreliableProxy } from '../clients/unreliable-proxy.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { blocksOf } from './blocks.ts'
+import { openDesk } from './desk.ts'
+
+const PROGRAMS = blocksOf('docs/start.md').filter(({ rule }) => rule.kind === 'file')
+
+let server: Server
+let proxy: UnreliableProxy
+beforeAll(async () => {
+  server = await startServer()
+  proxy = await openUnreliableProxy(server.url)
+})
+afterAll(async () => {
+  await proxy?.close()
+  await server?.stop()
+})
+
+const TROUBLE: Readonly<Record<string, readonly Plan[]>> = {
+  'is cut behind three events, and refuses the next try': [{ cutAfterEvents: 3 }, 'refuse'],
+  'is cut again and again': [
+    { cutAfterEvents: 1 },
+    { cutAfterEvents: 4 },
+    { cutAfterEvents: 2 },
+    { cutAfterEvents: 5 },
+  ],
+  'loses the answer to the creation': ['lose-answer'],
+  'has a proxy that says 503': [{ status: 503, headers: { 'retry-after': '1' } }],
+}
+
+describe.each(PROGRAMS)('the program in $language', ({ language, text }) => {
+  test.each(Object.entries(TROUBLE))('says the same where the network %s', async (_, plans) => {
+    const key = await server.createKey('network')
+    const runs = async () =>
+      (await server.get('/v1beta/interactions?pageSize=100', { 'x-svc-api-key': key })).body.interactions.length
+    const before = await runs()
+    proxy.reset()
+    proxy.plan(...plans)
+    const desk = openDesk({ ...server, url: proxy.url, key })
+    try {
+      expect(await desk.run(language, text)).toBe('calls code_execution\n17 * 23 = 391')
+    } finally {
+      desk.close()
+    }
+    expect(proxy.requests.length).toBeGreaterThan(plans.length)
+    expect(await runs()).toBe(before + 1)
+  })
+})
+
+test('the ten-minute start has a program in each language', () => {
+  expect(PROGRAMS.map(({ language }) => language)).toEqual(['ts', 'python'])
+})
