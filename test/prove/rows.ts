@@ -235,7 +235,7 @@ export const ROWS: readonly Row[] = [
     id: 'S14',
     fault: 'signed addresses with flipped bits, expired, of another project; hostile SVG and HTML files',
     pass: 'refused; no script runs in the console’s origin',
-    tests: ['test/http/signed-urls.test.ts'],
+    tests: ['test/http/signed-urls.test.ts', 'test/console/playground.test.ts'],
   },
   {
     id: 'S15',
