@@ -47,6 +47,43 @@ export function errandImage(docker: Docker): Promise<string> {
   })
 }
 
+/** Stands in for the public image of Postgres. After `errandImage`. */
+export function postgresImage(docker: Docker): Promise<string> {
+  const text = `FROM errand-base
+RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql && ln -s /usr/lib/postgresql/*/bin/* /usr/local/bin/
+COPY start /usr/local/bin/start-postgres
+ENTRYPOINT ["sh", "/usr/local/bin/start-postgres"]
+`
+  const files = { start: join(import.meta.dirname, 'start-postgres.sh') }
+  return built(docker, 'errand-postgres', (name) => build(docker, name, text, files))
+}
+
+/** Stands in for versitygw: s3rver, which the tests of the file store use, too. After `errandImage`. */
+export function s3Image(docker: Docker): Promise<string> {
+  const text = `FROM errand-base
+RUN apt-get update && apt-get install -y --no-install-recommends libstdc++6
+COPY --from=errand-node /usr/local/bin/node /usr/local/bin/node
+COPY modules /opt/s3/
+COPY versitygw /usr/local/bin/versitygw
+RUN chmod +x /usr/local/bin/versitygw
+`
+  return built(docker, 'errand-s3', (name) =>
+    inDirectory(async (modules) => {
+      const flags = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund']
+      await run('npm', ['install', ...flags, 's3rver@3.7.1'], { cwd: modules, env: userEnv() })
+      await build(docker, name, text, { modules, versitygw: join(import.meta.dirname, 'start-s3.sh') })
+    }),
+  )
+}
+
+/** Debian's `docker compose`, of a suite that has the second one. Resolves with the program. */
+export async function composeProgram(): Promise<string> {
+  const tree = join(CACHE, `compose-${SUITE}`)
+  const command = ['mmdebstrap', '--quiet', '--variant=extract', '--include=docker-compose', SUITE]
+  await once(tree, [...command, `${tree}.new`], `${tree}.new`)
+  return join(tree, 'usr/libexec/docker/cli-plugins/docker-compose')
+}
+
 /** Makes `place` by a command that makes `fresh`, unless another test run did: kept for the next one. */
 async function once(place: string, command: readonly string[], fresh: string): Promise<void> {
   await mkdir(CACHE, { recursive: true })
