@@ -34,6 +34,7 @@ export interface ReaperOptions {
 }
 
 export interface Reaper {
+  /** To be called when the worker has stopped: what no run needs any more does not stay behind. */
   close(): Promise<void>
 }
 
@@ -128,6 +129,7 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
       closed = true
       for (const timer of timers) clearInterval(timer)
       await busy
+      await sweepSandboxes().catch((error) => parts.log.error({ err: error }, 'sandboxes may stay for a while'))
     },
   }
 }

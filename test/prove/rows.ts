@@ -125,6 +125,11 @@ export const ROWS: readonly Row[] = [
     pass: 'in no seed is an invariant violated',
   },
   {
+    id: 'R21',
+    fault: 'all at once, by chance: kill -9 of servers and sandbox hosts, cancels, dropped streams, repeated requests',
+    pass: 'nothing lost, doubled, stuck or left behind',
+  },
+  {
     id: 'S1',
     fault: 'addresses that must not be reached, in every spelling, by redirect and by name, at every way out',
     pass: 'no canary is hit',
