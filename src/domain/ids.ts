@@ -37,6 +37,11 @@ export function madeAt(id: string): number {
   return [...digits].reduce((value, digit) => value * 62 + ALPHABET.indexOf(digit), 0)
 }
 
+/** Of a process by its name, `place.process`: the data directory that it works in (sandbox/place.ts). */
+export function placeOf(name: string): string {
+  return name.split('.')[0]!
+}
+
 /** What all ids made at that time or later come behind, and all made before it come before. */
 export function firstIdAt(prefix: IdPrefix, ms: number): string {
   return `${prefix}_${base62(ms, TIME_CHARS)}`

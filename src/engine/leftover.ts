@@ -5,7 +5,7 @@
  * started again after: whoever goes on with the run finds them there, and they are left. Of Postgres' other nodes none does.
  */
 
-import { placeOf } from '../sandbox/place.ts'
+import { placeOf } from '../domain/ids.ts'
 import { letGo, readHolder } from '../store/claims.ts'
 import type { EngineParts } from './parts.ts'
 

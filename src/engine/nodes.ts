@@ -1,6 +1,6 @@
 /** Who else is on this database: this node's sign of life, and what is known of the others. */
+import { placeOf } from '../domain/ids.ts'
 import type { ModelHealth } from '../models/port.ts'
-import { placeOf } from '../sandbox/place.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
 import { lastSign, readNodes, type StoredNode, signOfLife } from '../store/nodes.ts'
 import type { Database } from '../store/port.ts'

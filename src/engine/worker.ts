@@ -126,7 +126,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   }
 
   async function handOver(claim: Claim): Promise<void> {
-    await releaseClaim(parts.db, claim)
+    await releaseClaim(parts.db, claim, owner)
     parts.hub.publish(WORK, [])
   }
 

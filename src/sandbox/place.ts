@@ -17,8 +17,3 @@ export function loadPlace(dataDir: string): string {
   }
   return readFileSync(file, 'utf8')
 }
-
-/** Of a process by its name. */
-export function placeOf(name: string): string {
-  return name.split('.')[0]!
-}

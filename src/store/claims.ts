@@ -2,14 +2,16 @@
  * The queue: the rows of `interactions` that are not over. A row is its own entry in it; nothing else says what waits.
  * Who claims one may write its log until its lease, on the database's clock, runs out.
  */
-import { sql } from 'kysely'
+import { type SelectQueryBuilder, sql } from 'kysely'
 import { encodeEvent, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
+import { placeOf } from '../domain/ids.ts'
 import { databaseNow, fromNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
 import { patiently } from './patience.ts'
 import type { Database, Statement } from './port.ts'
+import type { Tables } from './tables.ts'
 import type { CountedFor } from './usage.ts'
 
 /** A run that waits for a person keeps its lease, and no place among those of its project that may run at once. */
@@ -17,6 +19,9 @@ const PARKED = sql.lit('requires_action' satisfies Stage)
 
 /** Claims after which an interaction is taken to kill its workers. */
 export const MAX_ATTEMPTS = 3
+
+/** What was worked on at another place may have its sandboxes there: a process that starts there again goes first. */
+const AT_HOME_MS = 5_000
 
 /** How often a claimant looks again after others took what it had seen. */
 const CLAIM_ATTEMPTS = 10
@@ -36,6 +41,7 @@ export interface Claim extends CountedFor {
 }
 
 export interface Claimant {
+  /** `place.process`: see sandbox/place.ts. */
   readonly owner: string
   readonly leaseMs: number
   /** Interactions of one project that may be worked on at once. */
@@ -62,6 +68,7 @@ function countedFor(row: Readonly<Record<string, unknown>>): CountedFor {
 interface ClaimArguments {
   readonly projectId: string
   readonly owner: string
+  readonly home: string
   readonly leaseMs: number
   readonly most: number
 }
@@ -84,7 +91,15 @@ function claimAmong(
     .where('r.status', '=', sql.lit('running'))
     .where('r.lease_until', '>', now)
     .where('r.stage', '<>', PARKED)
-  const candidate = narrow(candidates(db).where('q.project_id', '=', args.projectId).where(running, '<', args.most))
+  const candidate = narrow(
+    db.query
+      .selectFrom('interactions as q')
+      .select('q.id')
+      .where('q.status', '=', sql.lit('running'))
+      .where(waits(db, args.home))
+      .where('q.project_id', '=', args.projectId)
+      .where(running, '<', args.most),
+  )
   return db.query
     .updateTable('interactions')
     .set((eb) => ({
@@ -100,15 +115,13 @@ function claimAmong(
     .returning(now.as('claimed_at'))
 }
 
-/** What waits: never claimed, or its lease ran out. */
-function candidates(db: Database) {
-  return db.query
-    .selectFrom('interactions as q')
-    .select('q.id')
-    .where('q.status', '=', sql.lit('running'))
-    .where('q.lease_until', '<=', databaseNow(db.dialect))
+/** Of the row `q`, whether it waits for who is at `home`: never claimed, given back, or its lease ran out. */
+function waits(db: Database, home: string) {
+  const now = databaseNow(db.dialect)
+  const left = sql<boolean>`(q.lease_owner is null or q.lease_owner like ${home} or q.lease_until <= ${now} - ${sql.lit(AT_HOME_MS)})`
+  return sql<boolean>`q.lease_until <= ${now} and ${left}`
 }
-type Candidates = ReturnType<typeof candidates>
+type Candidates = SelectQueryBuilder<Tables & { q: Tables['interactions'] }, 'q', { id: string }>
 
 const BEGUN = { type: 'stage', stage: 'working' } as const satisfies RunEvent
 
@@ -172,6 +185,7 @@ export function begunEvent({ lastSeq: seq }: Claim): StoredEvent {
 
 /** Which of those that wait a claimant takes. */
 interface Choice {
+  readonly home: string
   readonly except: string
   /** Only those with fewer attempts. */
   readonly below: number
@@ -192,7 +206,12 @@ const claimFirst = fixedQuery((db, args: ClaimArguments & Choice) =>
 )
 
 function claimArguments({ owner, leaseMs, runningPerProject }: Claimant, projectId: string): ClaimArguments {
-  return { projectId, owner, leaseMs: Math.round(leaseMs), most: runningPerProject }
+  return { projectId, owner, home: homeOf(owner), leaseMs: Math.round(leaseMs), most: runningPerProject }
+}
+
+/** All processes of an owner's place, as LIKE has them; the place's name has no wildcard. */
+function homeOf(owner: string): string {
+  return `${placeOf(owner)}.%`
 }
 
 /** How an interaction is claimed, and by whom; undefined where there is none. */
@@ -239,16 +258,17 @@ export async function claimOldest(db: Database, claimant: Claimant): Promise<Cla
   return undefined
 }
 
-function choiceOf({ except = [], noSuspects }: Claimant): Choice {
-  return { except: JSON.stringify(except), below: noSuspects ? MAX_ATTEMPTS - 1 : Number.MAX_SAFE_INTEGER }
+function choiceOf({ owner, except = [], noSuspects }: Claimant): Choice {
+  const below = noSuspects ? MAX_ATTEMPTS - 1 : Number.MAX_SAFE_INTEGER
+  return { home: homeOf(owner), except: JSON.stringify(except), below }
 }
 
-const projectWithWork = fixedQuery((db, { most, except, below }: Choice & { most: number }) => {
+const projectWithWork = fixedQuery((db, { most, home, except, below }: Choice & { most: number }) => {
   const now = databaseNow(db.dialect)
   const mine = textsOf(db.dialect, except)
-  const waits = sql<boolean>`lease_until <= ${now} and id not in ${mine} and attempts < ${below}`
+  const mayHave = sql<boolean>`${waits(db, home)} and id not in ${mine} and attempts < ${below}`
   return db.query
-    .selectFrom('interactions')
+    .selectFrom('interactions as q')
     .select('project_id')
     .where('status', '=', sql.lit('running'))
     .groupBy('project_id')
@@ -256,8 +276,8 @@ const projectWithWork = fixedQuery((db, { most, except, below }: Choice & { most
       const running = eb.fn.countAll().filterWhere('lease_until', '>', now).filterWhere('stage', '<>', PARKED)
       return eb(running, '<', most)
     })
-    .having((eb) => eb(eb.fn.countAll().filterWhere(waits), '>', 0))
-    .orderBy((eb) => eb.fn.min('id').filterWhere(waits))
+    .having((eb) => eb(eb.fn.countAll().filterWhere(mayHave), '>', 0))
+    .orderBy((eb) => eb.fn.min('id').filterWhere(mayHave))
     .limit(1)
 })
 
@@ -337,13 +357,21 @@ export async function readEpochs(db: Database, ids: readonly string[]): Promise<
   return new Map(rows.map(({ id, epoch }) => [id, Number(epoch)]))
 }
 
-/** Gives an interaction back to the queue, unharmed: a hand-over at shutdown is no failed attempt. */
-export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoch'>): Promise<void> {
+/**
+ * Gives an interaction back to the queue, unharmed: a hand-over at shutdown is no failed attempt. Whoever starts at its
+ * owner's place goes first.
+ */
+export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoch'>, owner: string): Promise<void> {
   await db.write([
     {
       query: db.query
         .updateTable('interactions')
-        .set((eb) => ({ lease_owner: null, lease_until: 0, attempts: eb('attempts', '-', 1) }))
+        .set((eb) => ({
+          // No process has this name: a renewal that is on its way finds nothing.
+          lease_owner: `${placeOf(owner)}.`,
+          lease_until: databaseNow(db.dialect),
+          attempts: eb('attempts', '-', 1),
+        }))
         .where('id', '=', claim.id)
         .where('epoch', '=', claim.epoch)
         .where('status', '=', sql.lit('running'))

@@ -29,7 +29,7 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
     tamper: replacing('"epoch" = "epoch" + ?, "last_seq"', '"epoch" = "epoch" + 0 * ?, "last_seq"'),
     foundBy: /^I5|no rest/,
   },
-  'a lease that has not run out is taken': { tamper: replacing('"q"."lease_until" <= ', '0 <= '), foundBy: /^R7/ },
+  'a lease that has not run out is taken': { tamper: replacing('q.lease_until <= ', '0 <= '), foundBy: /^R7/ },
   'running interactions are not counted': {
     tamper: replacing('"r"."lease_until" > ', '0 > '),
     foundBy: /that run, \d+ may/,

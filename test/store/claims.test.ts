@@ -116,7 +116,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await renewLeases(db, 'stranger', 60_000, ids)).toEqual(new Map())
     expect(await claimOldest(db, claimant)).toBeUndefined()
     expect(await renewLeases(db, claimant.owner, -0.5, ids)).toEqual(new Map([[fence.id, 1]]))
-    const again = (await claimOldest(db, { ...claimant, owner: 'other' }))!
+    const again = (await claimOldest(db, { ...claimant, owner: 'home.other' }))!
     expect(again).toMatchObject({ id: fence.id, epoch: 2, attempts: 2 })
     expect(await renewLeases(db, claimant.owner, 60_000, ids)).toEqual(new Map())
     expect(await append(db, fence, said('stale'))).toMatchObject({ ok: false, failedAt: 0 })
@@ -126,10 +126,27 @@ onEveryBackend(({ open, openAt, createPlace }) => {
   it('what is released waits again, and no attempt is counted', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
-    await releaseClaim(db, { id: fence.id, epoch: 7 })
+    await releaseClaim(db, { id: fence.id, epoch: 7 }, claimant.owner)
     expect(await claimOldest(db, claimant)).toBeUndefined()
-    await releaseClaim(db, fence)
+    await releaseClaim(db, fence, claimant.owner)
     expect(await claimOldest(db, claimant)).toMatchObject({ id: fence.id, epoch: 2, attempts: 1 })
+  })
+
+  it('what was worked on at another place is left to whoever starts there again, for a while', async () => {
+    const db = await open()
+    const elsewhere = { ...claimant, owner: 'away.worker' }
+    const released = await insertClaimed(db)
+    await releaseClaim(db, released, claimant.owner)
+    expect(await claimOldest(db, elsewhere)).toBeUndefined()
+    expect(await claimOldest(db, { ...claimant, owner: 'home.next' })).toMatchObject({ id: released.id, epoch: 2 })
+    const AT_HOME_MS = 5_000
+    await renewLeases(db, 'home.next', 1_000 - AT_HOME_MS, [released.id])
+    expect(await claimOldest(db, elsewhere)).toBeUndefined()
+    await renewLeases(db, 'home.next', -AT_HOME_MS, [released.id])
+    expect(await claimOldest(db, elsewhere)).toMatchObject({ id: released.id, epoch: 3 })
+    // What nobody has had yet is anybody's.
+    const fresh = await insert(db)
+    expect(await claimOldest(db, elsewhere)).toMatchObject({ id: fresh })
   })
 
   it('the queue is told by what works, what waits, and for how long', async () => {

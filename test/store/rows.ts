@@ -11,7 +11,7 @@ import type { Removal } from '../../src/store/removals.ts'
 import type { CountedFor } from '../../src/store/usage.ts'
 
 export const PROJECT = 'prj_one'
-export const claimant: Claimant = { owner: 'worker', leaseMs: 60_000, runningPerProject: 100 }
+export const claimant: Claimant = { owner: 'home.worker', leaseMs: 60_000, runningPerProject: 100 }
 
 export const SPEC: RunSpec = {
   instruction: 'Say “héllo” 🙂 and a \0.',
