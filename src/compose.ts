@@ -45,7 +45,7 @@ import type { Catalogue } from './models/port.ts'
 import { createSandboxesElsewhere } from './sandbox/elsewhere.ts'
 import { observeSandboxes } from './sandbox/observed.ts'
 import { openSandboxes } from './sandbox/open-sandboxes.ts'
-import { loadPlace } from './sandbox/place.ts'
+import { lives, loadPlace, showLiving } from './sandbox/place.ts'
 import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
 import { createSearch, type SearchChoice } from './search/create-search.ts'
 import { openSkills } from './skills/open-skills.ts'
@@ -153,6 +153,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   const db = observeWrites(closers.add(await openDatabase(config, log, observe)), observe)
   const wakeups = closers.add(openWakeups(config, log))
   const owner = `${loadPlace(config.dataDir)}.${newId('req')}`
+  closers.add(await showLiving(owner))
   const nodes =
     config.databaseUrl === undefined
       ? undefined
@@ -217,6 +218,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     limits: config.limits,
     inside: ownFacts.inside,
     now: Date.now,
+    lives,
     log,
     observe,
     onPoint,

@@ -50,6 +50,8 @@ export interface EngineParts {
   readonly inside: string
   /** Wall clock, milliseconds since 1970; a run's is the database's. */
   readonly now: () => number
+  /** Whether a process of this place lives, by the name that its leases have. */
+  readonly lives: (owner: string) => Promise<boolean>
   readonly log: Log
   readonly observe: Observe
   /** Told when a run comes to a point; for tests. */

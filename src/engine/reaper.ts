@@ -1,15 +1,16 @@
 /**
- * Looks now and then for what nobody looks after: interactions that wait too long, sandboxes without a run, what runs used
- * that is to be added together, and what is past its time.
+ * Looks now and then for what nobody looks after: interactions that wait too long, or whose process died, sandboxes without
+ * a run, what runs used that is to be added together, and what is past its time.
  */
 import { toRunError } from '../domain/errors.ts'
 import { madeAt } from '../domain/ids.ts'
-import { findStarved } from '../store/claims.ts'
+import { endLeases, findStarved, readHoldersAtHome } from '../store/claims.ts'
 import { deleteIdempotencyKeys } from '../store/idempotency.ts'
 import { findExpired, knownInteractions } from '../store/interactions.ts'
 import { deleteRemovals } from '../store/removals.ts'
 import { addUsageTogether } from '../store/usage.ts'
 import { endOutside } from './ending.ts'
+import { WORK } from './hub.ts'
 import { endLeftover } from './leftover.ts'
 import { createMeter } from './meter.ts'
 import type { EngineParts } from './parts.ts'
@@ -45,11 +46,13 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
   const queueMs = Math.min(SWEEP_MS, Math.max(100, (parts.limits.queueWaitS * 1_000) / 4))
   const timers = [
     setInterval(() => enqueue(failStarved), queueMs),
+    setInterval(() => enqueue(endDeadLeases), SWEEP_MS),
     setInterval(() => enqueue(sweepSandboxes), SWEEP_MS),
     setInterval(() => enqueue(addUsage), USAGE_MS),
     setInterval(() => enqueue(removeExpired), RETENTION_MS),
     setInterval(() => enqueue(removeOrphanFiles), ORPHANS_MS),
   ]
+  enqueue(endDeadLeases)
   enqueue(sweepSandboxes)
   enqueue(removeExpired)
   enqueue(removeOrphanFiles)
@@ -74,6 +77,16 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
       })
       const error = toRunError('unavailable', `No worker was free within ${queueWaitS} s. Try again later.`)
       await endOutside(parts, id, { status: 'failed', error, usage: meter.usage(), countedFor }, epoch)
+    }
+  }
+
+  /** Of processes that were killed here: what they worked on need not wait until their leases run out. */
+  async function endDeadLeases(): Promise<void> {
+    for (const holder of await readHoldersAtHome(parts.db, owner)) {
+      if (await parts.lives(holder)) continue
+      parts.log.info({ process: holder }, 'a process here has died: its runs are taken up')
+      await endLeases(parts.db, holder)
+      parts.hub.publish(WORK, [])
     }
   }
 

@@ -3,6 +3,7 @@
  * that serves on Postgres, all others of its place are dead.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { randomBase62 } from '../domain/ids.ts'
 
@@ -16,4 +17,35 @@ export function loadPlace(dataDir: string): string {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   return readFileSync(file, 'utf8')
+}
+
+/**
+ * Shows that the process of that name lives, until it closes or is killed: a socket is the one thing that the kernel takes
+ * back for certain. Those who share a data directory are on one machine, in one network namespace, as its host's lock asks, too.
+ */
+export async function showLiving(name: string): Promise<{ close(): Promise<void> }> {
+  const sign = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => {
+    sign.once('error', reject)
+    sign.listen({ path: signOf(name) }, resolve)
+  })
+  sign.unref()
+  return { close: () => new Promise((resolve) => sign.close(() => resolve())) }
+}
+
+/** Whether the process of that name, on this data directory, lives. One that is stopped does. */
+export function lives(name: string): Promise<boolean> {
+  const socket = connect(signOf(name))
+  return new Promise((resolve) => {
+    socket.once('connect', () => resolve(true))
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED'))
+  }).then((living) => {
+    socket.destroy()
+    return living as boolean
+  })
+}
+
+/** In the abstract namespace: no file that could stay. */
+function signOf(name: string): string {
+  return `\0errand-process-${name}`
 }

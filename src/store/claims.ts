@@ -287,9 +287,16 @@ async function findProjectWithWork(db: Database, claimant: Claimant): Promise<st
   return (await db.read(query))[0]?.project_id
 }
 
-const firstWaiting = fixedQuery((db, _: object) => candidates(db).limit(sql.lit(1)))
+const firstWaiting = fixedQuery((db, _: object) =>
+  db.query
+    .selectFrom('interactions')
+    .select('id')
+    .where('status', '=', sql.lit('running'))
+    .where('lease_until', '<=', databaseNow(db.dialect))
+    .limit(sql.lit(1)),
+)
 
-/** Whether anything waits, whether its project has room or not. */
+/** Whether anything waits, whether its project has room or not, and whoever is to have it first. */
 export async function anyWaits(db: Database): Promise<boolean> {
   return (await db.read(firstWaiting(db, {}))).length > 0
 }
@@ -333,6 +340,31 @@ export async function readHolder(db: Database, id: string): Promise<Holder | und
     .where('id', '=', id)
     .executeTakeFirst()
   return row && { status: row.status, owner: row.lease_owner, held: Boolean(row.held) }
+}
+
+/** Who else of an owner's place holds leases. */
+export async function readHoldersAtHome(db: Database, owner: string): Promise<string[]> {
+  const rows = await db.query
+    .selectFrom('interactions')
+    .select('lease_owner')
+    .distinct()
+    .where('status', '=', sql.lit('running'))
+    .where('lease_until', '>', databaseNow(db.dialect))
+    .where('lease_owner', 'like', homeOf(owner))
+    .where('lease_owner', '<>', owner)
+    .execute()
+  return rows.map(({ lease_owner }) => lease_owner!)
+}
+
+/** Ends the leases of a process that is dead. */
+export async function endLeases(db: Database, dead: string): Promise<void> {
+  const query = db.query
+    .updateTable('interactions')
+    .set({ lease_until: databaseNow(db.dialect) })
+    .where('lease_owner', '=', dead)
+    .where('status', '=', sql.lit('running'))
+    .compile()
+  await db.write([{ query }])
 }
 
 /** Of an interaction that was ended from outside: nothing of it is left where this owner worked on it. */

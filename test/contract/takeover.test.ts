@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 
-const LEASE = { ERRAND_LEASE_S: '2' }
+/** Longer than a test may take: the next server knows that the one before is dead. */
+const LEASE = { ERRAND_LEASE_S: '600' }
 let provider: FakeProvider
 let server: Server
 

@@ -52,9 +52,11 @@ export interface JournalOptions {
   readonly runningPerProject: number
   /** Names of the hosts on which the interaction has a sandbox now: of this node's machine, else of all that are sound. */
   readonly sandboxesOf: (id: string, node?: Process) => readonly string[]
+  /** Of a process by its name. */
+  readonly lives: (name: string) => boolean
 }
 
-export function createJournal({ scheduler, runningPerProject, sandboxesOf }: JournalOptions): Journal {
+export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives }: JournalOptions): Journal {
   const violations: string[] = []
   const interactions = new Map<string, Recorded>()
   const idempotent = new Map<string, string>()
@@ -115,6 +117,13 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf }: Jou
       known.holder = undefined
       own.add(id)
     } else if (raised) sawClaim(by, known, before)
+    else if (
+      row.leaseUntil < before.leaseUntil &&
+      row.owner === before.owner &&
+      row.owner !== by.name &&
+      lives(row.owner!)
+    )
+      violation(id, `R7: ${by.name} ended a lease of ${row.owner}, which lives`)
   }
 
   function sawClaim(by: Process, known: Recorded, { owner, leaseUntil }: RowState): void {

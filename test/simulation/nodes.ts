@@ -31,6 +31,8 @@ export interface World {
   readonly leaseMs: number
   readonly slots: number
   readonly nextCall: () => number
+  /** Every life of every node, by its name. */
+  readonly processes: Map<string, Process>
   /** What the nodes' logs said at level error, for who looks into a violation. */
   readonly errors: string[]
 }
@@ -72,6 +74,7 @@ export interface NodeTerms {
 export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost, world: World): Node {
   const { scheduler } = world
   const process: Process = { name, state: 'running', skewMs }
+  world.processes.set(name, process)
   const node = { process, cutOff: false, leaving: false }
   const lines = new Set<() => void>()
   let engine: Engine | undefined
@@ -169,6 +172,7 @@ function partsOf(
     limits,
     inside: 'nothing',
     now: () => wallClock(scheduler, process),
+    lives: async (owner) => world.processes.get(owner)?.state !== 'dead',
     log: {
       debug() {},
       info() {},

@@ -13,7 +13,7 @@ import { simulatedLimits, startNode, type World } from './nodes.ts'
 import { drawOdds, heal } from './odds.ts'
 import { enter, leave } from './runtime.ts'
 import { createSandboxHost } from './sandboxes.ts'
-import { createScheduler, type Decision, type Scheduler } from './scheduler.ts'
+import { createScheduler, type Decision, type Process, type Scheduler } from './scheduler.ts'
 import { createHintExchange } from './wakeups.ts'
 
 const STORM_MS = 20_000
@@ -65,10 +65,12 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     retentionDays: scheduler.chance(0.2) ? 10 / DAY_S : 30,
   })
   const machines: Machine[] = []
+  const processes = new Map<string, Process>()
   const machineCount = random.whole(1, 3)
   const journal = createJournal({
     scheduler,
     runningPerProject: limits.runningPerProject,
+    lives: (process) => processes.get(process)?.state !== 'dead',
     sandboxesOf: (id, node) =>
       machines
         .filter((machine) => machine.node.process === node || (!node && isSound(machine)))
@@ -98,6 +100,7 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     leaseMs: random.whole(3, 30) * 1_000,
     slots: random.whole(1, 8),
     nextCall: () => ++calls,
+    processes,
     errors: [],
   }
   for (let i = 1; i <= machineCount; i++) machines.push(startMachine(i, world))

@@ -30,6 +30,13 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
     foundBy: /^I5|no rest/,
   },
   'a lease that has not run out is taken': { tamper: replacing('q.lease_until <= ', '0 <= '), foundBy: /^R7/ },
+  'leases of others than the dead are ended': {
+    tamper: (sql, parameters) => ({
+      sql: sql.replace(/^(update "interactions" set "lease_until" = .* where "lease_owner") = /, '$1 <> '),
+      parameters,
+    }),
+    foundBy: /^R7: .* which lives/,
+  },
   'running interactions are not counted': {
     tamper: replacing('"r"."lease_until" > ', '0 > '),
     foundBy: /that run, \d+ may/,

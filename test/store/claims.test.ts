@@ -5,6 +5,8 @@ import {
   begunEvent,
   type Claim,
   claimOldest,
+  endLeases,
+  readHoldersAtHome,
   readQueue,
   releaseClaim,
   renewLeases,
@@ -147,6 +149,19 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     // What nobody has had yet is anybody's.
     const fresh = await insert(db)
     expect(await claimOldest(db, elsewhere)).toMatchObject({ id: fresh })
+  })
+
+  it('the leases of a dead process end at once, and those of others stay', async () => {
+    const db = await open()
+    const dead = await insertClaimed(db)
+    const elsewhere = (await insertInteraction(db, newInteraction({}), { ...claimant, owner: 'away.worker' }))!
+    expect(await readHoldersAtHome(db, 'home.next')).toEqual([claimant.owner])
+    expect(await readHoldersAtHome(db, claimant.owner)).toEqual([])
+    await endLeases(db, claimant.owner)
+    expect(await readHoldersAtHome(db, 'home.next')).toEqual([])
+    expect(await claimOldest(db, { ...claimant, owner: 'home.next' })).toMatchObject({ id: dead.id, epoch: 2 })
+    expect(await claimOldest(db, { ...claimant, owner: 'home.next' })).toBeUndefined()
+    expect(elsewhere).toBeDefined()
   })
 
   it('the queue is told by what works, what waits, and for how long', async () => {

@@ -11,7 +11,16 @@ import { findName, findVersion, listSkills } from '../../src/skills/rows.ts'
 import { createAgentStore } from '../../src/store/agents.ts'
 import { readDecisions } from '../../src/store/approvals.ts'
 import { listAudit } from '../../src/store/audit.ts'
-import { claimOldest, findClaim, findStarved, readQueue, releaseClaim, renewLeases } from '../../src/store/claims.ts'
+import {
+  claimOldest,
+  endLeases,
+  findClaim,
+  findStarved,
+  readHoldersAtHome,
+  readQueue,
+  releaseClaim,
+  renewLeases,
+} from '../../src/store/claims.ts'
 import { endFromOutside, readEvents, readProgress } from '../../src/store/events.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
 import {
@@ -195,6 +204,8 @@ onPostgres('plans', (cluster) => {
     ['listing skills', () => listSkills(mine, PROJECT, page)],
     ['claiming', () => claimOldest(db, claimant)],
     ['prolonging leases', () => renewLeases(db, claimant.owner, 60_000, [OVER])],
+    ['finding who else holds leases', () => readHoldersAtHome(db, claimant.owner)],
+    ['ending the leases of the dead', () => endLeases(db, 'home.dead')],
     ['releasing', () => releaseClaim(db, { id: OVER, epoch: 1 }, 'home.process')],
     ['appending', () => append(db, { id: OVER, epoch: 1, lastSeq: 5 }, said('x'))],
     ['cancelling', () => mine.write(endFromOutside(mine, OVER, ending(OVER)))],
