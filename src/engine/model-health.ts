@@ -1,6 +1,7 @@
 /** How the models did lately: in this process, and on each node that calls them. */
+
+import { placeOf } from '../domain/ids.ts'
 import type { Catalogue, ModelHealth } from '../models/port.ts'
-import { placeOf } from '../sandbox/place.ts'
 import type { Nodes } from './nodes.ts'
 
 /** By the models' names. */
