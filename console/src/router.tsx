@@ -41,7 +41,7 @@ const interactions = createRoute({
   getParentRoute: () => root,
   path: '/interactions',
   validateSearch: (search): RunFilters =>
-    texts(search, ['status', 'agentId', 'label', 'keyId', 'since', 'order']) as RunFilters,
+    texts(search, ['status', 'agentId', 'model', 'label', 'keyId', 'since', 'order']) as RunFilters,
   component: lazyRouteComponent(() => import('./pages/interactions.tsx')),
 })
 const interaction = createRoute({

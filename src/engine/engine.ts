@@ -36,6 +36,8 @@ export interface InteractionView {
 
 export interface ListQuery {
   readonly agentId?: string
+  /** That was asked for. */
+  readonly model?: string
   readonly status?: Status
   readonly keyId?: string
   /** Made at that time or later, and before the other; milliseconds since 1970. */

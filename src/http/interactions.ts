@@ -29,6 +29,7 @@ const listQuery = z.looseObject({
     .enum(['running', 'completed', 'failed', 'cancelled'])
     .optional()
     .meta({ description: 'Only interactions in this state.' }),
+  model: filterText.optional().meta({ description: 'Only interactions of this model, as it was asked for.' }),
   keyId: filterText.optional().meta({ description: 'Only interactions that this key started.' }),
   createdAfter: time.meta({ description: 'Only interactions made at that time or later. RFC 3339.' }),
   createdBefore: time.meta({ description: 'Only interactions made before that time. RFC 3339.' }),
@@ -126,9 +127,9 @@ function readingRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request) => {
-      const { agentId, status, keyId, createdAfter, createdBefore, order = 'desc', pageToken } = request.query
+      const { agentId, model, status, keyId, createdAfter, createdBefore, order = 'desc', pageToken } = request.query
       const times = { createdAfter: millis(createdAfter), createdBefore: millis(createdBefore) }
-      const filters = { labels: labelFilters(request.query), agentId, status, keyId, ...times, order }
+      const filters = { labels: labelFilters(request.query), agentId, model, status, keyId, ...times, order }
       const identity = { path: INTERACTIONS, ...filters }
       const { interactions, next } = await engine.list(request.caller.projectId, {
         ...filters,

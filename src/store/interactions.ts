@@ -265,6 +265,7 @@ function toInteraction(row: InteractionRow): Interaction {
 
 export interface InteractionFilter {
   readonly agentId?: string
+  readonly model?: string
   readonly status?: Status
   readonly keyId?: string
   /** Made at that time or later, and before the other; milliseconds since 1970. */
@@ -285,7 +286,7 @@ export async function listInteractions(
   filter: InteractionFilter,
   limit: number,
 ): Promise<Interaction[]> {
-  const { agentId, status, keyId, createdAfter, createdBefore, after, order } = filter
+  const { agentId, model, status, keyId, createdAfter, createdBefore, after, order } = filter
   // Ids begin with their time: a time is a place among them.
   const from = createdAfter === undefined ? undefined : firstIdAt('int', createdAfter)
   const to = createdBefore === undefined ? undefined : firstIdAt('int', createdBefore)
@@ -293,6 +294,7 @@ export async function listInteractions(
   if (!first) {
     let page = db.query.selectFrom('interactions as i').where('i.project_id', '=', projectId)
     if (agentId !== undefined) page = page.where('i.agent_id', '=', agentId)
+    if (model !== undefined) page = page.where('i.model', '=', model)
     if (status !== undefined) page = page.where('i.status', '=', status)
     if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
     if (from !== undefined) page = page.where('i.id', '>=', from)
@@ -304,6 +306,7 @@ export async function listInteractions(
     .clearSelect()
     .innerJoin('interactions as i', 'i.id', 'labels.object_id')
   if (agentId !== undefined) page = page.where('i.agent_id', '=', agentId)
+  if (model !== undefined) page = page.where('i.model', '=', model)
   if (status !== undefined) page = page.where('i.status', '=', status)
   if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
   // Said of both: Postgres joins from where one of them begins, and does not conclude it for the other.

@@ -112,6 +112,20 @@ describe('the list', () => {
     expect(await list('status=running')).toEqual([])
   })
 
+  it('is filtered by the model that was asked for, alone and with others', async () => {
+    const project = await openProject('models')
+    const run = async (model: string, fields: object = {}) =>
+      (await project.post(PATH, { instruction: 'x', model, ...fields })).body.interactionId
+    const flash = await run('svc-3.5-flash', { labels: { team: 'red' } })
+    const pro = await run('svc-3.1-pro', { labels: { team: 'red' } })
+    const other = await run('svc-3.1-pro')
+    const list = async (query: string) => ids(await project.get(`${PATH}?${query}`))
+    expect(await list('model=svc-3.1-pro')).toEqual([other, pro])
+    expect(await list('model=svc-3.1-pro&label.team=red&status=completed')).toEqual([pro])
+    expect(await list('model=svc-3.5-flash&order=asc')).toEqual([flash])
+    expect(await list('model=none')).toEqual([])
+  })
+
   it.each([
     ['status=done', 'status'],
     ['createdAfter=yesterday', 'createdAfter'],

@@ -191,6 +191,7 @@ onPostgres('plans', (cluster) => {
     ['listing by status', () => listInteractions(mine, PROJECT, { ...NEWEST, status: 'failed' }, 21)],
     ['listing by agent', () => listInteractions(mine, PROJECT, { ...NEWEST, agentId: 'agt_1' }, 21)],
     ['listing by label', () => listInteractions(mine, PROJECT, { ...NEWEST, labels: { team: 'a' } }, 21)],
+    ['listing by model', () => listInteractions(mine, PROJECT, { ...NEWEST, model: 'fake' }, 21)],
     ['listing by key', () => listInteractions(mine, PROJECT, { ...NEWEST, keyId: 'key' }, 21)],
     ['reading what was used', () => readUsage(db, USED, 1_000)],
     ['adding what was used together', () => addUsageTogether(db, 20)],

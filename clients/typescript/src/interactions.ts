@@ -27,6 +27,8 @@ export interface RunOptions extends RequestOptions {
 
 export interface InteractionQuery {
   readonly agentId?: string
+  /** As it was asked for. */
+  readonly model?: string
   readonly status?: Interaction['status']
   readonly labels?: Readonly<Record<string, string>>
   readonly order?: 'asc' | 'desc'

@@ -4,7 +4,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { InteractionSummary } from '../api/types.gen.js'
-import { keysQuery, type RunFilters, runsQuery } from '../server/queries.ts'
+import { keysQuery, type RunFilters, runsQuery, serverQuery } from '../server/queries.ts'
 import { useSession } from '../session/session.ts'
 import { Page } from '../shell/page.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -132,6 +132,9 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
   const navigate = useNavigate()
   const projectId = useSession()?.project?.id ?? ''
   const keys = useQuery({ ...keysQuery(projectId), enabled: projectId !== '' })
+  const offered = useQuery(serverQuery).data?.models.map(({ name }) => name) ?? []
+  // One that the server had once may stand in the address.
+  const modelNames = [...new Set([...offered, ...(filters.model ? [filters.model] : [])])]
   const set = (changes: Partial<RunFilters>) => {
     const next = Object.fromEntries(
       Object.entries({ ...filters, ...changes }).filter(([, value]) => value),
@@ -153,6 +156,19 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
         <option value="cancelled">Cancelled</option>
       </Select>
       <FilterText name="Agent" placeholder="Agent id" value={filters.agentId} onSet={(agentId) => set({ agentId })} />
+      <Select
+        aria-label="Model"
+        className="w-36"
+        value={filters.model ?? ''}
+        onChange={(event) => set({ model: event.target.value || undefined })}
+      >
+        <option value="">Any model</option>
+        {modelNames.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </Select>
       <FilterText
         name="Label"
         placeholder="Label, as team=sales"

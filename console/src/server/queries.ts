@@ -55,6 +55,7 @@ const SPANS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168,
 export interface RunFilters {
   readonly status?: 'running' | 'completed' | 'failed' | 'cancelled'
   readonly agentId?: string
+  readonly model?: string
   /** `key=value`. */
   readonly label?: string
   readonly keyId?: string

@@ -255,6 +255,7 @@ class AsyncInteractions:
         self,
         *,
         agent_id: str | None = None,
+        model: str | None = None,
         status: str | None = None,
         labels: dict[str, str] | None = None,
         order: str | None = None,
@@ -262,7 +263,7 @@ class AsyncInteractions:
         page_token: str | None = None,
     ) -> AsyncList[InteractionSummary]:
         """Newest first unless asked otherwise."""
-        query = calls.labelled(labels, agentId=agent_id, status=status, order=order, pageSize=page_size, pageToken=page_token)
+        query = calls.labelled(labels, agentId=agent_id, model=model, status=status, order=order, pageSize=page_size, pageToken=page_token)
         return AsyncList(self._way, calls.INTERACTIONS, "interactions", InteractionSummary, query)
 
     async def cancel(self, interaction_id: str) -> Interaction:

@@ -255,6 +255,7 @@ class Interactions:
         self,
         *,
         agent_id: str | None = None,
+        model: str | None = None,
         status: str | None = None,
         labels: dict[str, str] | None = None,
         order: str | None = None,
@@ -262,7 +263,7 @@ class Interactions:
         page_token: str | None = None,
     ) -> List[InteractionSummary]:
         """Newest first unless asked otherwise."""
-        query = calls.labelled(labels, agentId=agent_id, status=status, order=order, pageSize=page_size, pageToken=page_token)
+        query = calls.labelled(labels, agentId=agent_id, model=model, status=status, order=order, pageSize=page_size, pageToken=page_token)
         return List(self._way, calls.INTERACTIONS, "interactions", InteractionSummary, query)
 
     def cancel(self, interaction_id: str) -> Interaction:
