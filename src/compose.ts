@@ -24,6 +24,7 @@ import { VERSION } from './domain/version.ts'
 import { readAuthorities } from './egress/authorities.ts'
 import { createEgress } from './egress/create-egress.ts'
 import { createLibraryFetch } from './egress/library-fetch.ts'
+import { createBudgets } from './engine/budgets.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
 import { healthByNode, healthOf } from './engine/model-health.ts'
@@ -201,6 +202,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     createMcp(mcp),
   ]
   const facts = describeServer(toolProviders, catalogue, search, config, sandboxFacts)
+  const budgets = createBudgets({ db, now: Date.now, log, observe })
   const parts: EngineParts = {
     db,
     hub: createHub(wakeups),
@@ -216,6 +218,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     mcpServers: new Set(Object.keys(config.mcp)),
     skills: { lookUp: skills.lookUp, mounts: skills.shelf.mounts },
     limits: config.limits,
+    budgets,
     inside: ownFacts.inside,
     now: Date.now,
     lives,
@@ -253,7 +256,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     engine,
     accounts,
     desk: {
-      ...createFrontDesk(config, { db, accounts, secret, publicUrl: () => publicUrl!, log }),
+      ...createFrontDesk(config, { db, accounts, budgets, secret, publicUrl: () => publicUrl!, log }),
       ...{ engine, agents, catalogue },
       mcpServers: mapValues(config.mcp, (server) => ('command' in server ? 'program' : 'address')),
       checkMcp: createMcpCheck(mcp),
@@ -351,15 +354,19 @@ function describeServer(
 /** Of the console, what has to do with people alone. */
 function createFrontDesk(
   { console: { signUp, oidc } }: Config,
-  parts: Pick<Desk, 'accounts' | 'publicUrl'> & { readonly db: Database; readonly secret: string; readonly log: Log },
-): Pick<Desk, 'accounts' | 'signIn' | 'joining' | 'log' | 'usage' | 'signUp' | 'publicUrl'> {
-  const { db, accounts, publicUrl } = parts
+  parts: Pick<Desk, 'accounts' | 'budgets' | 'publicUrl'> & {
+    readonly db: Database
+    readonly secret: string
+    readonly log: Log
+  },
+): Pick<Desk, 'accounts' | 'budgets' | 'signIn' | 'joining' | 'log' | 'usage' | 'signUp' | 'publicUrl'> {
+  const { db, accounts, budgets, publicUrl } = parts
   const provider = oidc.issuer === undefined ? undefined : (oidc as OidcOptions)
   const accountLog = createAccountLog(db, Date.now)
   const signIn = createSignIn({ ...parts, oidc: provider, onFailure: accountLog.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
   const usage: Desk['usage'] = (question) => reportUsage(db, question)
-  return { accounts, signIn, joining, log: accountLog, usage, signUp, publicUrl }
+  return { accounts, signIn, joining, log: accountLog, usage, budgets, signUp, publicUrl }
 }
 
 function mapValues<V, T>(of: Readonly<Record<string, V>>, change: (value: V) => T): Record<string, T> {

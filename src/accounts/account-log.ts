@@ -4,6 +4,9 @@ import type { Database, Statement } from '../store/port.ts'
 
 export type AccountAction =
   | 'account.created'
+  | 'budget.alert'
+  | 'budget.changed'
+  | 'budget.exceeded'
   | 'invite.created'
   | 'invite.revoked'
   | 'key.created'

@@ -18,6 +18,7 @@ export const ERRORS = {
   unauthenticated: { status: 401, retryable: false },
   feature_disabled: { status: 403, retryable: false },
   permission_denied: { status: 403, retryable: false },
+  budget_exceeded: { status: 403, retryable: false },
   not_found: { status: 404, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
   conflict: { status: 409, retryable: false },

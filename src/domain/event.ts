@@ -14,7 +14,13 @@ export type TerminalStatus = Exclude<Status, 'running'>
 /** Refines `running`. */
 export type Stage = 'queued' | 'provisioning' | 'working' | 'requires_action' | 'settling'
 
-export type StopReason = 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter'
+export type StopReason =
+  | 'end_turn'
+  | 'max_output_tokens'
+  | 'max_cost'
+  | 'budget_exceeded'
+  | 'max_model_calls'
+  | 'content_filter'
 
 export interface Warning {
   readonly code: string

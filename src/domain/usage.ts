@@ -73,6 +73,12 @@ export function formatNanos(nanos: bigint): string {
   return `${text.slice(0, -9)}.${text.slice(-9)}`.replace(/\.?0+$/, '')
 }
 
+/** Billionths of a dollar, of a plain decimal with at most nine digits behind the point. */
+export function toNanos(dollars: string): bigint {
+  const [whole, rest = ''] = dollars.split('.')
+  return BigInt(whole + rest.padEnd(9, '0'))
+}
+
 /**
  * Tokens in a text whose provider did not count them: four UTF-16 units a token, rounded up. Used for calls that were
  * cut off before their provider reported usage, so that a cancelled run never looks free.

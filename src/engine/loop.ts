@@ -18,8 +18,8 @@ import { costOf, estimateTokens, type Price } from '../domain/usage.ts'
 import type { CatalogueEntry, FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { Database } from '../store/port.ts'
 import { insertTurnStatement } from '../store/turns.ts'
+import { BUDGET_SPENT } from './budgets.ts'
 import { checkAnswer } from './check-answer.ts'
-import type { Meter } from './meter.ts'
 import { askedTools, correction, type Restored } from './restore.ts'
 import { createSpeaker, type Speaker } from './speaker.ts'
 import { type CallContext, performCall } from './tool-call.ts'
@@ -35,6 +35,13 @@ export interface LoopContext extends CallContext {
   readonly opening: readonly Message[]
   readonly restored: Restored
   readonly maxModelCalls: number
+  /** Of the project, for this month. */
+  readonly budget: {
+    /** US dollars that are left. */
+    left(): Promise<number>
+    /** Whether what the model says is to be cut off. */
+    isSpent(): boolean
+  }
 }
 
 export type LoopEnd =
@@ -65,7 +72,7 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
   let formatTries = 0
   for (;;) {
     const turn = await takeTurn(context, messages, answerStarted)
-    if ('exhausted' in turn) return { status: 'completed', stopReason: turn.exhausted }
+    if ('exhausted' in turn) return exhausted(context, turn.exhausted)
     const { outcome, speaker, limit } = turn
     if (!outcome.ok) {
       // A picture that can't be read must not end the run: the model is told, and goes on without.
@@ -104,6 +111,12 @@ function failed(message: string, retryable?: boolean): LoopEnd {
   return { status: 'failed', error: toRunError('model_error', message, retryable) }
 }
 
+/** A budget is used up. A run that its project's lets not even begin has failed. */
+function exhausted({ meter }: LoopContext, stopReason: StopReason): LoopEnd {
+  if (stopReason !== 'budget_exceeded' || meter.modelCalls > 0) return { status: 'completed', stopReason }
+  return { status: 'failed', error: toRunError('budget_exceeded', BUDGET_SPENT) }
+}
+
 /** What is wrong with an answer that came to its own end; a cut one is as it is. */
 async function answerProblem(
   { spec, signal }: LoopContext,
@@ -124,17 +137,21 @@ interface Allowance {
 }
 
 /** No tokens: a budget is used up, and there is no further call. */
-function allowance(
-  { spec, meter, maxModelCalls }: LoopContext,
+async function allowance(
+  { spec, meter, maxModelCalls, budget }: LoopContext,
   price: Price | undefined,
   promptCharacters: number,
-): Allowance {
+): Promise<Allowance> {
   if (meter.modelCalls >= maxModelCalls) return { tokens: 0, limit: 'max_model_calls' }
   const { maxOutputTokens, maxCost } = spec.policy
-  const tokens = Math.max(0, maxOutputTokens - meter.outputTokens)
-  const affordable =
-    maxCost === undefined ? Number.POSITIVE_INFINITY : meter.affordable(maxCost, price, promptCharacters)
-  return affordable < tokens ? { tokens: affordable, limit: 'max_cost' } : { tokens, limit: 'max_output_tokens' }
+  const affordable = (cost: number) => meter.affordable(cost, price, promptCharacters)
+  const left = await budget.left()
+  const bounds: readonly Allowance[] = [
+    { tokens: Math.max(0, maxOutputTokens - meter.outputTokens), limit: 'max_output_tokens' },
+    { tokens: affordable(maxCost ?? Number.POSITIVE_INFINITY), limit: 'max_cost' },
+    { tokens: affordable((meter.cost() ?? 0) + left), limit: 'budget_exceeded' },
+  ]
+  return bounds.reduce((least, each) => (each.tokens < least.tokens ? each : least))
 }
 
 /** Why the answer ended where it did. A provider may have gone over a limit without being cut off. */
@@ -167,11 +184,11 @@ async function takeTurn(
 ): Promise<ModelTurn | { readonly exhausted: StopReason }> {
   const { models, recorder } = context
   for (const [i, entry] of models.entries()) {
-    const allowed = allowance(context, entry.price, promptCharacters(context, messages))
+    const allowed = await allowance(context, entry.price, promptCharacters(context, messages))
     if (allowed.tokens < 1) return { exhausted: allowed.limit }
-    const { said, ...turn } = await callModel(context, entry, messages, allowed.tokens, answerStarted)
+    const { said, spent, ...turn } = await callModel(context, entry, messages, allowed.tokens, answerStarted)
     const next = models[i + 1]
-    if (turn.outcome.ok || said || !next) return { ...turn, entry, limit: allowed.limit }
+    if (turn.outcome.ok || said || !next) return { ...turn, entry, limit: spent ?? allowed.limit }
     recorder.append({
       type: 'warning',
       code: 'model_fallback',
@@ -210,7 +227,7 @@ async function callModel(
   })
   meter.startCall(promptCharacters(context, messages), entry.price)
   const startedAt = performance.now()
-  const { outcome, firstAt } = await callWithinBudget(await entry.open(), request, speaker, meter, signal)
+  const { outcome, firstAt, spent } = await callWithinBudget(await entry.open(), request, speaker, context)
   const tokens = outcome.tokens ?? meter.estimate()
   observe({
     type: 'model_called',
@@ -229,21 +246,21 @@ async function callModel(
   if (signal.aborted) throw signal.reason
   if (outcome.ok || outcome.tokens || tokens.output > 0) meter.addCall(tokens)
   else meter.dropCall()
-  return { outcome, speaker, said: firstAt !== undefined }
+  return { outcome, speaker, said: firstAt !== undefined, spent }
 }
 
 /**
  * Calls the model and cuts it off where it says far more than it was allowed: a provider may ignore its limit. Tokens are
- * only estimated here, so the cut comes late (twice the budget) and the provider's own limit is what normally holds.
- * `firstAt`: when it first said anything, by `performance.now()`.
+ * only estimated here, so the cut comes late (twice the budget) and the provider's own limit is what normally holds. Also
+ * where the project's budget was spent meanwhile, by other runs: `spent`. `firstAt`: when it first said anything, by
+ * `performance.now()`.
  */
 async function callWithinBudget(
   model: Model,
   request: ModelRequest,
   speaker: Speaker,
-  meter: Meter,
-  signal: AbortSignal,
-): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined }> {
+  { meter, signal, budget }: LoopContext,
+): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined; readonly spent?: StopReason }> {
   const cut = new AbortController()
   let overrun = false
   const onStop = () => cut.abort(signal.reason)
@@ -252,6 +269,7 @@ async function callWithinBudget(
   const cutAt = 2 * request.maxOutputTokens + 64
   let text = ''
   let characters = 0
+  let spent: StopReason | undefined
   let firstAt: number | undefined
   const outcome = await model
     .call(
@@ -271,7 +289,8 @@ async function callWithinBudget(
           text += delta.text
           speaker.text(delta.text)
         }
-        if (estimateTokens(characters) > cutAt) {
+        if (budget.isSpent()) spent = 'budget_exceeded'
+        if (spent || estimateTokens(characters) > cutAt) {
           overrun = true
           cut.abort()
         }
@@ -281,7 +300,7 @@ async function callWithinBudget(
     .finally(() => signal.removeEventListener('abort', onStop))
   if (!overrun || signal.aborted) return { outcome, firstAt }
   const message = { role: 'assistant', content: [{ type: 'text', text }] } as const
-  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, firstAt }
+  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, firstAt, spent }
 }
 
 function recordTurn(
@@ -291,6 +310,8 @@ function recordTurn(
 ): void {
   const model = entry === models[0] ? undefined : entry.name
   const turn = meter.modelCalls
-  const tokens = meter.lastCall
-  recorder.attach((atSeq) => insertTurnStatement(db, interactionId, { turn, message, finish, tokens, atSeq, model }))
+  const { lastCall: tokens, lastCost: cost } = meter
+  recorder.attach((atSeq) =>
+    insertTurnStatement(db, interactionId, { turn, message, finish, tokens, atSeq, model }, cost),
+  )
 }

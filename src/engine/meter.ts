@@ -21,12 +21,16 @@ export interface Meter {
   say(characters: number): void
   /** The estimate for the call under way, as its provider would count it. */
   estimate(): TokenCount
+  /** US dollars of the call under way, by that estimate. */
+  underWay(): number
   addToolCall(): void
   startSandbox(): void
   readonly outputTokens: number
   readonly modelCalls: number
   /** Of the call that was added last. */
   readonly lastCall: TokenCount
+  /** The same, US dollars. */
+  readonly lastCost: number
   /** US dollars so far; undefined where the model has no price. */
   cost(): number | undefined
   /** Output tokens at `price` that so many US dollars over all still pay for, behind a prompt of so many characters. */
@@ -51,6 +55,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
   let modelCalls = turns.length
   let { toolCalls } = start
   let lastCall = NO_TOKENS
+  let lastCost = 0
   let call: { prompt: number; said: number; price: Price | undefined } | undefined
   let sandboxSince: number | undefined
 
@@ -62,6 +67,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
   return {
     addCall(counted) {
       tokens = addTokens(tokens, counted)
+      lastCost = price ? costAt(counted, call?.price) : 0
       spent += costAt(counted, call?.price)
       modelCalls++
       lastCall = counted
@@ -77,6 +83,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
       if (call) call.said += characters
     },
     estimate,
+    underWay: () => (price ? costAt(estimate(), call?.price) : 0),
     addToolCall() {
       toolCalls++
     },
@@ -91,6 +98,9 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
     },
     get lastCall() {
       return lastCall
+    },
+    get lastCost() {
+      return lastCost
     },
     cost: () => (price ? spent : undefined),
     affordable(maxCost, callPrice, promptCharacters) {

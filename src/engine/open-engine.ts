@@ -81,6 +81,7 @@ export function openEngine({
   async function closeAll(graceMs: number): Promise<void> {
     await worker?.close(graceMs)
     await reaper?.close()
+    parts.budgets.close()
   }
 
   async function cancel(projectId: string, id: string): Promise<void> {

@@ -12,6 +12,7 @@ import type { Database } from '../store/port.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Observe } from '../telemetry/moments.ts'
 import type { ToolProvider } from '../tools/port.ts'
+import type { Budgets } from './budgets.ts'
 import type { Hub } from './hub.ts'
 
 /** Places in a run where a test may have the process killed; between two of them nothing becomes durable or is done outside. */
@@ -46,6 +47,7 @@ export interface EngineParts {
   readonly mcpServers: ReadonlySet<string>
   readonly skills: Pick<Skills, 'lookUp'> & Pick<SkillShelf, 'mounts'>
   readonly limits: Limits
+  readonly budgets: Budgets
   /** What code finds in a sandbox, for the model. */
   readonly inside: string
   /** Wall clock, milliseconds since 1970; a run's is the database's. */

@@ -126,10 +126,12 @@ async function execute(
   const redactor = createRedactor()
   const network = createRunNetwork(parts, claim, spec, auditor, redactor)
   let workspace: Workspace | undefined
+  let leaveBudget: (() => void) | undefined
   try {
     if (past.restored.stage === 'queued') recorder.append({ type: 'stage', stage: 'working' })
     const meter = startMeter(parts, claim, spec, past.turns, past.restored.finishedToolCalls)
     onMeter(meter)
+    leaveBudget = parts.budgets.enter(claim.projectId, meter)
     const { restored } = past
     workspace = openWorkspace(parts, claim, spec, recorder, meter, past, network, remainingMs, signal)
     const outcome =
@@ -153,6 +155,7 @@ async function execute(
     await auditor.settle()
     if (outcome) await settle(parts, claim, spec, recorder, meter, workspace, outcome)
   } finally {
+    leaveBudget?.()
     clearTimeout(timer)
     network.close()
     // At shutdown the sandbox is left for whoever goes on; a lost one belongs to somebody else already.

@@ -38,6 +38,7 @@ export async function submitRun(
     options.idempotency && (await findByIdempotencyKey(parts.db, projectId, options.idempotency, notBefore))
   if (earlier !== undefined) return { interactionId: earlier, joined: true }
 
+  await parts.budgets.admit(projectId)
   refuseAddresses(parts, projectId, request.files)
   refuseWebhook(parts.egress, request.webhook)
   const agent = await findAgent(parts, projectId, request)

@@ -91,6 +91,10 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       onPoint: parts.onPoint,
       keepMedia: (shownBy, media) => keepMedia(parts, claim.id, shownBy, media),
       maxModelCalls: parts.limits.maxModelCalls,
+      budget: {
+        left: () => patiently(OUTAGE_MS, () => parts.budgets.left(claim.projectId, recorder.flush), signal),
+        isSpent: () => parts.budgets.isSpent(claim.projectId),
+      },
     })
   } catch (error) {
     return explain(run, error)

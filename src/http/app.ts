@@ -14,6 +14,7 @@ import { approvalRoutes } from './approvals.ts'
 import { auditRoutes } from './audit.ts'
 import { consoleRoutes } from './console.ts'
 import { accountRoutes } from './console-api/account-routes.ts'
+import { budgetRoutes } from './console-api/budget-routes.ts'
 import type { Desk } from './console-api/desk.ts'
 import { keyRoutes } from './console-api/key-routes.ts'
 import { projectRoutes } from './console-api/project-routes.ts'
@@ -134,6 +135,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     keyRoutes(app, desk)
     usageRoutes(app, desk)
     projectRoutes(app, desk)
+    budgetRoutes(app, desk)
     metricsRoutes(app, deps.metrics, metrics.key)
   })
   return app

@@ -16,6 +16,7 @@ const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   feature_disabled: 'Managed agents are switched off for the key’s account.',
   permission_denied:
     'The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.',
+  budget_exceeded: 'The project has spent its budget for this month.',
   not_found: 'There is no such thing, or it is another project’s: the answers are the same.',
   method_not_allowed: 'The address exists, the method does not; `Allow` lists those that do.',
   conflict: 'The id is taken, or the state does not allow it.',

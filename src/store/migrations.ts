@@ -4,6 +4,7 @@
  * processes.
  */
 import { type CreateTableBuilder, type Kysely, sql } from 'kysely'
+import { budgets } from './budgets-migration.ts'
 import { columnTypes, type Dialect } from './column-types.ts'
 import type { Query } from './port.ts'
 import { OF_INTERACTION, OF_SKILL_VERSION, ofProject, showOperators, wall, wallFunctions } from './row-security.ts'
@@ -32,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0014-people', statements: people },
   { name: '0015-usage', statements: usage },
   { name: '0016-console-pages', statements: consolePages },
+  { name: '0017-budgets', statements: budgets },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */

@@ -117,6 +117,8 @@ export interface TurnsTable {
   at_seq: number
   /** Which model said it, where that is not the one that was asked for. */
   model: string | null
+  /** Billionths of a US dollar. */
+  cost_nanos: number | null
 }
 
 export interface IdempotencyTable {
@@ -282,6 +284,24 @@ export interface UsageEndsTable extends UsageTable {
   interaction_id: string
 }
 
+export interface BudgetsTable {
+  project_id: string
+  /** Billionths of a US dollar. */
+  monthly_nanos: number | string
+  /** JSON list of percents. */
+  alert_at: string
+  /** 1 or 0. */
+  hard_stop: number
+}
+
+/** At which parts of a month's budget somebody was told. */
+export interface BudgetAlertsTable {
+  project_id: string
+  /** `2026-11` */
+  month: string
+  percent: number
+}
+
 /** A process on this database; on Postgres alone. */
 export interface NodesTable {
   id: string
@@ -421,4 +441,6 @@ export interface Tables {
   removals: RemovalsTable
   usage: UsageTable
   usage_ends: UsageEndsTable
+  budgets: BudgetsTable
+  budget_alerts: BudgetAlertsTable
 }

@@ -26,11 +26,12 @@ const insertTurn = fixedQuery((db, row: TurnsTable) =>
     tokens: row.tokens,
     at_seq: row.at_seq,
     model: row.model,
+    cost_nanos: row.cost_nanos,
   }),
 )
 
-/** Goes with the append that tells the turn's events. */
-export function insertTurnStatement(db: Database, interactionId: string, turn: Turn): Statement {
+/** Goes with the append that tells the turn's events. `cost`: US dollars. */
+export function insertTurnStatement(db: Database, interactionId: string, turn: Turn, cost = 0): Statement {
   return {
     query: insertTurn(db, {
       interaction_id: interactionId,
@@ -40,6 +41,7 @@ export function insertTurnStatement(db: Database, interactionId: string, turn: T
       tokens: JSON.stringify(turn.tokens),
       at_seq: turn.atSeq,
       model: turn.model ?? null,
+      cost_nanos: Math.round(cost * 1e9),
     }),
   }
 }

@@ -37,6 +37,11 @@ export function createCounters(registers: Registry[]): Counters {
     'From acceptance to the end, by final status',
     'status',
   )
+  const budgets = counter(
+    'errand_budgets_passed_total',
+    'Projects’ monthly budgets of which a part was spent at which it is told (`alert`), or all (`exceeded`)',
+    'state',
+  )
   const wait = histogram(
     SECONDS,
     'errand_interaction_wait_seconds',
@@ -139,6 +144,7 @@ export function createCounters(registers: Registry[]): Counters {
       else wait.observe(seconds(waitedMs))
     },
     provisioned: ({ ms }) => provisioning.observe(seconds(ms)),
+    budget_passed: ({ percent }) => budgets.inc({ state: percent >= 100 ? 'exceeded' : 'alert' }),
     settled: ({ ms }) => settling.observe(seconds(ms)),
     ended({ status, code = 'none', usage }) {
       ended.inc({ status, code })

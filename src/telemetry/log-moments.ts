@@ -1,4 +1,4 @@
-/** What the log tells of interactions beside what goes wrong: that one was taken up by another worker, and every end. */
+/** What the log tells of interactions beside what goes wrong: that one was taken up by another worker, and every end; and of budgets. */
 import type { Log } from './log.ts'
 import type { Observe } from './moments.ts'
 
@@ -7,6 +7,10 @@ export function logMoments(log: Log): Observe {
     if (moment.type === 'claimed' && moment.run.epoch > 1) {
       const { id: interactionId, projectId, epoch } = moment.run
       log.info({ interactionId, projectId, epoch }, 'took an interaction up')
+    }
+    if (moment.type === 'budget_passed') {
+      const { type: _, ...fields } = moment
+      log.warn(fields, 'a part of a budget is spent')
     }
     if (moment.type === 'ended') {
       const { interactionId, status, code, stopReason, usage } = moment

@@ -93,6 +93,15 @@ export type Moment =
       /** Whether a webhook may be due. */
       readonly webhook: boolean
     }
+  /** Of a project's budget for that month, `2026-11`; `spent` and `limit`: US dollars. Told once for all nodes. */
+  | {
+      readonly type: 'budget_passed'
+      readonly projectId: string
+      readonly month: string
+      readonly percent: number
+      readonly spent: string
+      readonly limit: string
+    }
   /** A worker has it no more. `lost`: to another one. `broken`: by a bug. */
   | { readonly type: 'left'; readonly run: RunName; readonly cause: LeavingCause; readonly ms: number }
   /** Events of interactions are durable. */

@@ -98,6 +98,22 @@ test('what is shown comes as CSV', async () => {
   expect(lines[0]).toContain(',first key,2,0,0,20,10,3.1,')
 })
 
+test('an owner sets a budget, and sees when it is passed', async () => {
+  await page.getByLabel('A month, US dollars').fill('1.00')
+  await page.getByLabel('Tell at').fill('50')
+  await page.getByLabel('Stop when it is spent').check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('spent', { exact: true }).waitFor()
+  await page.reload()
+  await page.getByText('of $1.00').waitFor()
+  expect(await page.getByLabel('Tell at').inputValue()).toBe('50')
+  expect((await server.post('/v1beta/interactions', { instruction: '[hi]' })).status).toBe(403)
+  await page.getByLabel('A month, US dollars').fill('')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('no budget').waitFor()
+  expect((await server.post('/v1beta/interactions', { instruction: '[hi]' })).status).toBe(200)
+})
+
 test('nothing was refused by the policy, or thrown', () => {
   expect(visitor.complaints.filter((text) => !/status of 401/.test(text))).toEqual([])
 })

@@ -25,6 +25,7 @@ import { newId } from '../../src/domain/ids.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../src/domain/interaction.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
 import type { Usage } from '../../src/domain/usage.ts'
+import { createBudgets } from '../../src/engine/budgets.ts'
 import type { Engine, SubmitOptions } from '../../src/engine/engine.ts'
 import { type AppDeps, createApp } from '../../src/http/app.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
@@ -304,9 +305,10 @@ function createTestDesk(db: Database, rest: Pick<AppDeps['desk'], 'engine' | 'ag
   const log = createAccountLog(db, Date.now)
   const signIn = createSignIn({ ...parts, onFailure: log.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
+  const budgets = createBudgets({ db, now: Date.now, log: parts.log, observe: () => {} })
   const usage: AppDeps['desk']['usage'] = (question) => reportUsage(db, question)
   return {
-    ...{ accounts, signIn, joining, log, usage, ...rest },
+    ...{ accounts, signIn, joining, log, usage, budgets, ...rest },
     ...{ signUp: false, publicUrl: parts.publicUrl, mcpServers: {} },
     checkMcp: async () => ({ tools: [], problems: [], tookMs: 0 }),
     nodes: () => [{ name: null, health: {} }],

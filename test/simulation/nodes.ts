@@ -2,6 +2,7 @@
 import type { Credentials } from '../../src/accounts/credentials.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
+import { createBudgets } from '../../src/engine/budgets.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { createHub } from '../../src/engine/hub.ts'
 import { type EngineOptions, openEngine } from '../../src/engine/open-engine.ts'
@@ -155,8 +156,23 @@ function partsOf(
     return { thereMs, backMs }
   }
 
-  return {
+  const told: Pick<EngineParts, 'db' | 'now' | 'log' | 'observe'> = {
     db: database.connect(process, passage),
+    now: () => wallClock(scheduler, process),
+    log: {
+      debug() {},
+      info() {},
+      warn() {},
+      error(fields, message) {
+        const { err, interactionId = '' } = fields as { err?: Error; interactionId?: string }
+        errors.push(`${process.name}: ${message} ${interactionId} ${err?.stack ?? ''}`)
+      },
+    },
+    observe: ({ type }) => type === 'ended' && onEnd(),
+  }
+  return {
+    ...told,
+    budgets: createBudgets(told),
     hub: createHub(world.hints.connect(process)),
     blobs: files.connect(process),
     buckets: { faultOf: () => 'must be none', sign: () => Promise.reject(new Error('not simulated')) },
@@ -171,18 +187,7 @@ function partsOf(
     skills: { lookUp: async () => new Map(), mounts: async () => [] },
     limits,
     inside: 'nothing',
-    now: () => wallClock(scheduler, process),
     lives: async (owner) => world.processes.get(owner)?.state !== 'dead',
-    log: {
-      debug() {},
-      info() {},
-      warn() {},
-      error(fields, message) {
-        const { err, interactionId = '' } = fields as { err?: Error; interactionId?: string }
-        errors.push(`${process.name}: ${message} ${interactionId} ${err?.stack ?? ''}`)
-      },
-    },
-    observe: ({ type }) => type === 'ended' && onEnd(),
   }
 }
 

@@ -11,6 +11,7 @@ import { findName, findVersion, listSkills } from '../../src/skills/rows.ts'
 import { createAgentStore } from '../../src/store/agents.ts'
 import { readDecisions } from '../../src/store/approvals.ts'
 import { listAudit } from '../../src/store/audit.ts'
+import { readSpent } from '../../src/store/budgets.ts'
 import {
   claimOldest,
   endLeases,
@@ -194,6 +195,7 @@ onPostgres('plans', (cluster) => {
     ['listing by model', () => listInteractions(mine, PROJECT, { ...NEWEST, model: 'fake' }, 21)],
     ['listing by key', () => listInteractions(mine, PROJECT, { ...NEWEST, keyId: 'key' }, 21)],
     ['reading what was used', () => readUsage(db, USED, 1_000)],
+    ['reading what a project spent', () => readSpent(mine, PROJECT, '2026-11')],
     ['adding what was used together', () => addUsageTogether(db, 20)],
     ['listing agents', () => agents().list(PROJECT, { ...page, labels: {} })],
     ['reading an agent', () => agents().get(PROJECT, 'agt_40')],

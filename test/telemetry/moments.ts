@@ -45,6 +45,14 @@ export const EVERY_MOMENT: { readonly [T in Moment['type']]: Extract<Moment, { t
     redact,
     ms: 50,
   },
+  budget_passed: {
+    type: 'budget_passed',
+    projectId: run.projectId,
+    month: '2026-11',
+    percent: 80,
+    spent: '8',
+    limit: '10',
+  },
   model_retried: { type: 'model_retried', model: model.name },
   tool_called: {
     type: 'tool_called',

@@ -6,6 +6,7 @@ import { Card, Page } from '../shell/page.tsx'
 import { Select } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { BudgetCard } from '../usage/budget-card.tsx'
 import { Filters } from '../usage/filters.tsx'
 import { PartsTable } from '../usage/parts-table.tsx'
 import { Plots } from '../usage/plots.tsx'
@@ -85,6 +86,11 @@ function Whole({ session }: { readonly session: Session }) {
             </Card>
           </div>
         </>
+      )}
+      {question.projectId && (
+        <div className="mt-4 max-w-xl">
+          <BudgetCard key={question.projectId} projectId={question.projectId} owner={session.role === 'owner'} />
+        </div>
       )}
     </Page>
   )

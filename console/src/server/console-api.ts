@@ -163,6 +163,16 @@ export interface Model {
   }[]
 }
 
+export interface Budget {
+  /** US dollars; null: no budget. */
+  readonly monthlyCost: string | null
+  /** Percents. */
+  readonly alertAt: readonly number[]
+  readonly hardStop: boolean
+  readonly spent: { readonly amount: string; readonly currency: string }
+  readonly state: 'none' | 'ok' | 'alert' | 'exceeded'
+}
+
 /** `path` below /console: `/api/me`. Throws a Problem where the answer is no success. */
 export async function ask<T>(
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE',

@@ -7,6 +7,7 @@ import type { Membership, Role } from '../../accounts/members.ts'
 import type { Project } from '../../accounts/projects.ts'
 import type { SignIn } from '../../accounts/sign-in.ts'
 import { ErrandError } from '../../domain/errors.ts'
+import type { Budgets } from '../../engine/budgets.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { Catalogue, ModelHealth } from '../../models/port.ts'
 import type { AgentStore } from '../../store/agents-port.ts'
@@ -20,6 +21,7 @@ export interface Desk {
   readonly signIn: SignIn
   readonly joining: Joining
   readonly log: AccountLog
+  readonly budgets: Pick<Budgets, 'standing' | 'set'>
   /** What these projects used. Throws ErrandError `invalid_request` where the answer would be too long. */
   readonly usage: (question: UsageQuestion) => Promise<UsageReport>
   readonly engine: Pick<Engine, 'webhooks'>

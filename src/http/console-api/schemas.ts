@@ -219,3 +219,24 @@ export const model = z
       .meta({ description: 'On each process that calls it, as of a few seconds ago.' }),
   })
   .meta({ title: 'ModelWithHealth' })
+
+const alertAt = z.array(z.int().min(1).max(100)).max(10)
+export const newBudget = z.object({
+  monthlyCost: z
+    .string()
+    .regex(/^\d{1,9}(\.\d{1,9})?$/, { error: 'must be a decimal, as "100.00"' })
+    .nullable()
+    .meta({ description: 'US dollars for a calendar month, UTC; null: no budget.' }),
+  alertAt: alertAt.optional().meta({ description: 'Percents at which it is told, beside 100.' }),
+  hardStop: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Whether new interactions are refused, and running ones stopped, when it is spent.' }),
+})
+export const budgetAnswer = z.object({
+  monthlyCost: z.string().nullable(),
+  alertAt,
+  hardStop: z.boolean(),
+  spent: z.object({ amount: z.string(), currency: z.literal('USD') }),
+  state: z.enum(['none', 'ok', 'alert', 'exceeded']),
+})

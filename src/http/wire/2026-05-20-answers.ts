@@ -163,7 +163,7 @@ export const stage = z
   .meta({ description: 'Where a `running` interaction is.' })
 
 export const stopReason = z
-  .enum(['end_turn', 'max_output_tokens', 'max_cost', 'max_model_calls', 'content_filter'])
+  .enum(['end_turn', 'max_output_tokens', 'max_cost', 'budget_exceeded', 'max_model_calls', 'content_filter'])
   .meta({ description: 'Why a completed run ended.' })
 
 const summary = {

@@ -133,7 +133,7 @@ class Interaction(Record):
     labels: dict[str, Any]
     create_time: str
     end_time: str | None
-    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "max_model_calls", "content_filter"] | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "content_filter"] | None
     error: RunError | None
     usage: Usage
     output: str
@@ -157,7 +157,7 @@ class InteractionInWebhook(Record):
     labels: dict[str, Any]
     create_time: str
     end_time: str | None
-    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "max_model_calls", "content_filter"] | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "content_filter"] | None
     error: RunError | None
     usage: Record
 
@@ -177,7 +177,7 @@ class InteractionSummary(Record):
     labels: dict[str, Any]
     create_time: str
     end_time: str | None
-    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "max_model_calls", "content_filter"] | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "content_filter"] | None
     error: RunError | None
     usage: Usage
 

@@ -288,7 +288,7 @@ export type CompletedEvent = {
         /**
          * Why a completed run ended.
          */
-        stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+        stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     };
 };
 
@@ -434,7 +434,7 @@ export type DeliveryList = {
  */
 export type ErrorBody = {
     error: {
-        code: 'invalid_request' | 'unsupported_api_revision' | 'file_unavailable' | 'unauthenticated' | 'feature_disabled' | 'permission_denied' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_mismatch' | 'rate_limited' | 'internal' | 'model_error' | 'sandbox_unavailable' | 'unavailable' | 'deadline_exceeded';
+        code: 'invalid_request' | 'unsupported_api_revision' | 'file_unavailable' | 'unauthenticated' | 'feature_disabled' | 'permission_denied' | 'budget_exceeded' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_mismatch' | 'rate_limited' | 'internal' | 'model_error' | 'sandbox_unavailable' | 'unavailable' | 'deadline_exceeded';
         /**
          * For people: what was wrong, and what to do.
          */
@@ -594,7 +594,7 @@ export type Interaction = {
     /**
      * Why a completed run ended.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     error?: RunError;
     usage: Usage;
     /**
@@ -685,7 +685,7 @@ export type InteractionInWebhook = {
     /**
      * Why a completed run ended.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     error?: RunError;
     usage: {
         input_tokens: number;
@@ -736,7 +736,7 @@ export type InteractionSummary = {
     /**
      * Why a completed run ended.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     error?: RunError;
     usage: Usage;
 };

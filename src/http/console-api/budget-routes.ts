@@ -1,0 +1,65 @@
+/** A project's budget for a calendar month, and what of it is spent. */
+import type { FastifyInstance } from 'fastify'
+import type { z } from 'zod'
+import { formatNanos, toNanos } from '../../domain/usage.ts'
+import type { Standing } from '../../engine/budgets.ts'
+import { check } from '../fields.ts'
+import { forSession } from '../route-docs.ts'
+import { type Desk, PROJECT, projectFor } from './desk.ts'
+import { budgetAnswer, newBudget, projectParams } from './schemas.ts'
+
+type OfProject = { Params: z.infer<typeof projectParams> }
+
+const shared = { tag: 'Console', params: projectParams, answer: budgetAnswer, errors: ['not_found'] } as const
+
+export function budgetRoutes(app: FastifyInstance, desk: Desk): void {
+  app.get<OfProject>(
+    `${PROJECT}/budget`,
+    {
+      config: { console: 'session' },
+      schema: forSession({
+        ...shared,
+        id: 'getBudget',
+        summary: 'Read a project’s budget',
+        description:
+          'With what is spent of it this month (UTC): by runs that ended, and by finished model calls of those that run.',
+      }),
+    },
+    async (request) => {
+      const { id } = await projectFor(desk, request, request.params.projectId, 'viewer')
+      return showBudget(await desk.budgets.standing(id))
+    },
+  )
+
+  app.put<OfProject>(
+    `${PROJECT}/budget`,
+    {
+      config: { console: 'session', json: true },
+      schema: forSession({
+        ...shared,
+        id: 'setBudget',
+        summary: 'Set a project’s budget',
+        description:
+          'Owners. Holds within a second on every node. Without `monthlyCost` the project has none. Whoever was told of the budget before is told anew.',
+        body: newBudget,
+      }),
+    },
+    async (request) => {
+      const project = await projectFor(desk, request, request.params.projectId, 'owner')
+      const { monthlyCost, alertAt = [], hardStop = false } = check(newBudget, request.body)
+      const budget = monthlyCost === null ? undefined : { monthlyNanos: toNanos(monthlyCost), alertAt, hardStop }
+      await desk.budgets.set(project, budget, request.visitor.userId)
+      return showBudget(await desk.budgets.standing(project.id))
+    },
+  )
+}
+
+function showBudget({ budget, spentNanos, state }: Standing): z.infer<typeof budgetAnswer> {
+  return {
+    monthlyCost: budget ? formatNanos(budget.monthlyNanos) : null,
+    alertAt: [...(budget?.alertAt ?? [])],
+    hardStop: budget?.hardStop ?? false,
+    spent: { amount: formatNanos(spentNanos), currency: 'USD' },
+    state,
+  }
+}
