@@ -7,7 +7,15 @@ import { type CreateTableBuilder, type Kysely, sql } from 'kysely'
 import { budgets } from './budgets-migration.ts'
 import { columnTypes, type Dialect } from './column-types.ts'
 import type { Query } from './port.ts'
-import { OF_INTERACTION, OF_SKILL_VERSION, ofProject, showOperators, wall, wallFunctions } from './row-security.ts'
+import {
+  OF_INTERACTION,
+  OF_SKILL_VERSION,
+  ofProject,
+  showOperators,
+  wall,
+  wallAnew,
+  wallFunctions,
+} from './row-security.ts'
 import type { Tables } from './tables.ts'
 import { usage } from './usage-migration.ts'
 
@@ -34,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0015-usage', statements: usage },
   { name: '0016-console-pages', statements: consolePages },
   { name: '0017-budgets', statements: budgets },
+  { name: '0018-walls-for-the-planner', statements: wallsForThePlanner },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -502,4 +511,14 @@ function consolePages({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
   const listed = schema.createIndex('webhooks_by_project').on('webhooks').columns(['project_id', 'interaction_id'])
   const health = schema.alterTable('nodes').addColumn('models', 'text', (c) => c.notNull().defaultTo('{}'))
   return [listed.compile(), ...(dialect === 'sqlite' ? [] : [health.compile()])]
+}
+
+/** The walls of what the lists of interactions join, said so that the planner guesses better what they let through. */
+function wallsForThePlanner(db: Kysely<Tables>, dialect: Dialect): Query[] {
+  if (dialect === 'sqlite') return []
+  return [
+    wallAnew(db, 'labels', ofProject()),
+    wallAnew(db, 'interactions', ofProject()),
+    wallAnew(db, 'specs', OF_INTERACTION),
+  ]
 }

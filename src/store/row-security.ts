@@ -58,6 +58,16 @@ export function wall(db: Kysely<Tables>, table: keyof Tables, owns: RawBuilder<u
   ].map((statement) => statement.compile(db))
 }
 
+/**
+ * The same wall said as `case`, for tables whose pages are joined. Of the `or` the planner takes it that it leaves one row in a
+ * hundred, of two tables one in ten thousand; then it fetches and sorts all that there is to show a page. A label of 98,000
+ * interactions took 1.5 s, and this way half a millisecond.
+ */
+export function wallAnew(db: Kysely<Tables>, table: keyof Tables, owns: RawBuilder<unknown>): Query {
+  const rule = sql`case when ${current} = ${sql.lit(SERVER)} then true else ${owns} end`
+  return sql`alter policy project on ${sql.table(table)} using (${rule})`.compile(db)
+}
+
 /** What the operator gave to all projects (`project_id` is empty) each of them may read. */
 export function showOperators(db: Kysely<Tables>, table: 'skills' | 'skill_versions'): Query {
   return sql`create policy operators on ${sql.table(table)} for select using (project_id = '' and ${current} is not null)`.compile(

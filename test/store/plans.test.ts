@@ -51,7 +51,7 @@ const ROWS = 20_000
 const PROJECT_OF = `case when $ % 20 = 0 then '${PROJECT}' else 'prj_' || $ % 20 end`
 const ID = `'int_' || lpad($::text, 9, '0')`
 const SEEDS = {
-  interactions: `${ID}, ${PROJECT_OF}, 'key', null, case when $ % 500 = 0 then 'running' else 'completed' end, 'settling', $, null, $, 1, 1, null, 0, 5`,
+  interactions: `${ID}, ${PROJECT_OF}, 'key', null, 'fake', case when $ % 500 = 0 then 'running' else 'completed' end, 'settling', $, null, $, 1, 1, null, 0, 5`,
   specs: `${ID}, '{}', '{}'`,
   turns: `${ID}, 1, '{}', 'stop', '{}', 3`,
   audit: `${ID}, $, 'file', 'h', 443, 'dialled', 'id', 1`,
@@ -75,7 +75,7 @@ const SEEDS = {
 } as const
 const COLUMNS: Partial<Record<string, string>> = {
   interactions:
-    'id, project_id, key_id, agent_id, status, stage, created_at, started_at, ended_at, epoch, attempts, lease_owner, lease_until, last_seq',
+    'id, project_id, key_id, agent_id, model, status, stage, created_at, started_at, ended_at, epoch, attempts, lease_owner, lease_until, last_seq',
   turns: 'interaction_id, turn, message, finish, tokens, at_seq',
   audit: 'interaction_id, at, kind, host, port, outcome, id, count',
   labels: 'project_id, kind, key, value, object_id',
@@ -148,7 +148,7 @@ onPostgres('plans', (cluster) => {
     if (plan['Node Type'] === 'Seq Scan' && (plan['Relation Name'] ?? '') in { ...SEEDS, events: true }) {
       own.push(`reads all of ${plan['Relation Name']}`)
     }
-    if (plan['Node Type'].endsWith('Sort') && plan['Plan Rows'] > 2_000) own.push(`sorts ${plan['Plan Rows']} rows`)
+    if (plan['Node Type'].endsWith('Sort') && plan['Plan Rows'] > 500) own.push(`sorts ${plan['Plan Rows']} rows`)
     return [...own, ...(plan.Plans ?? []).flatMap(faults)]
   }
 
@@ -165,6 +165,7 @@ onPostgres('plans', (cluster) => {
   }
 
   const USED = { projectIds: [PROJECT], from: 'day100', to: 'day129', groups: ['day'] } as const
+  const TEAM = { team: 'a' }
   const NEWEST = { labels: {}, order: 'desc' } as const
   const agents = () => createAgentStore({ db, defaultModel: 'fake' })
   const credentials = () => createCredentials({ db, vault: createVault(SECRET) })
@@ -193,6 +194,11 @@ onPostgres('plans', (cluster) => {
     ['listing by agent', () => listInteractions(mine, PROJECT, { ...NEWEST, agentId: 'agt_1' }, 21)],
     ['listing by label', () => listInteractions(mine, PROJECT, { ...NEWEST, labels: { team: 'a' } }, 21)],
     ['listing by model', () => listInteractions(mine, PROJECT, { ...NEWEST, model: 'fake' }, 21)],
+    ['listing by label, deep', () => listInteractions(mine, PROJECT, { ...NEWEST, labels: TEAM, after: OVER }, 21)],
+    [
+      'listing by label and model',
+      () => listInteractions(mine, PROJECT, { ...NEWEST, labels: TEAM, model: 'fake' }, 21),
+    ],
     ['listing by key', () => listInteractions(mine, PROJECT, { ...NEWEST, keyId: 'key' }, 21)],
     ['reading what was used', () => readUsage(db, USED, 1_000)],
     ['reading what a project spent', () => readSpent(mine, PROJECT, '2026-11')],

@@ -79,6 +79,11 @@ it.each<[string, RegExp, () => Promise<unknown>]>([
     () => listInteractions(db, PROJECT, { ...NEWEST, keyId: 'key_1' }, 21),
   ],
   [
+    'listing by model',
+    /by_model \(project_id=\? AND model=\?\)/,
+    () => listInteractions(db, PROJECT, { ...NEWEST, model: 'fake' }, 21),
+  ],
+  [
     'listing by agent',
     /by_agent \(project_id=\? AND agent_id=\?\)/,
     () => listInteractions(db, PROJECT, { ...NEWEST, agentId: 'agt_1' }, 21),

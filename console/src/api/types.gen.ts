@@ -294,7 +294,7 @@ export type CompletedEvent = {
         /**
          * Why a completed run ended.
          */
-        stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+        stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     };
 };
 
@@ -440,7 +440,7 @@ export type DeliveryList = {
  */
 export type Error = {
     error: {
-        code: 'invalid_request' | 'unsupported_api_revision' | 'file_unavailable' | 'unauthenticated' | 'feature_disabled' | 'permission_denied' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_mismatch' | 'rate_limited' | 'internal' | 'model_error' | 'sandbox_unavailable' | 'unavailable' | 'deadline_exceeded';
+        code: 'invalid_request' | 'unsupported_api_revision' | 'file_unavailable' | 'unauthenticated' | 'feature_disabled' | 'permission_denied' | 'budget_exceeded' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_mismatch' | 'rate_limited' | 'internal' | 'model_error' | 'sandbox_unavailable' | 'unavailable' | 'deadline_exceeded';
         /**
          * For people: what was wrong, and what to do.
          */
@@ -600,7 +600,7 @@ export type Interaction = {
     /**
      * Why a completed run ended.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     error?: RunError;
     usage: Usage;
     /**
@@ -691,7 +691,7 @@ export type InteractionInWebhook = {
     /**
      * Why a completed run ended.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     error?: RunError;
     usage: {
         input_tokens: number;
@@ -742,7 +742,7 @@ export type InteractionSummary = {
     /**
      * Why a completed run ended.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
     error?: RunError;
     usage: Usage;
 };
@@ -2606,6 +2606,10 @@ export type ListInteractionsData = {
          * Only interactions in this state.
          */
         status?: 'running' | 'completed' | 'failed' | 'cancelled';
+        /**
+         * Only interactions of this model, as it was asked for.
+         */
+        model?: string;
         /**
          * Only interactions that this key started.
          */
@@ -6756,6 +6760,151 @@ export type ListModelsResponses = {
 };
 
 export type ListModelsResponse = ListModelsResponses[keyof ListModelsResponses];
+
+export type GetBudgetData = {
+    body?: never;
+    path: {
+        projectId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/budget';
+};
+
+export type GetBudgetErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type GetBudgetError = GetBudgetErrors[keyof GetBudgetErrors];
+
+export type GetBudgetResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        monthlyCost: string | null;
+        alertAt: Array<number>;
+        hardStop: boolean;
+        spent: {
+            amount: string;
+            currency: 'USD';
+        };
+        state: 'none' | 'ok' | 'alert' | 'exceeded';
+    };
+};
+
+export type GetBudgetResponse = GetBudgetResponses[keyof GetBudgetResponses];
+
+export type SetBudgetData = {
+    body: {
+        /**
+         * US dollars for a calendar month, UTC; null: no budget.
+         */
+        monthlyCost: string | null;
+        /**
+         * Percents at which it is told, beside 100.
+         */
+        alertAt?: Array<number>;
+        /**
+         * Whether new interactions are refused, and running ones stopped, when it is spent.
+         */
+        hardStop?: boolean;
+    };
+    path: {
+        projectId: string;
+    };
+    query?: never;
+    url: '/console/api/projects/{projectId}/budget';
+};
+
+export type SetBudgetErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type SetBudgetError = SetBudgetErrors[keyof SetBudgetErrors];
+
+export type SetBudgetResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        monthlyCost: string | null;
+        alertAt: Array<number>;
+        hardStop: boolean;
+        spent: {
+            amount: string;
+            currency: 'USD';
+        };
+        state: 'none' | 'ok' | 'alert' | 'exceeded';
+    };
+};
+
+export type SetBudgetResponse = SetBudgetResponses[keyof SetBudgetResponses];
 
 export type DownloadFileData = {
     body?: never;
