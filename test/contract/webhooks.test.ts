@@ -124,7 +124,7 @@ describe('the webhook of an interaction', () => {
     const { headers, body } = await told(answer.body.interactionId)
     const secret = (await server.errand(['webhooks', 'secret', '--project', 'default'])).stdout.trim()
     const text = await readFile(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
-    const block = (language: string) => new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(text)![1]!
+    const block = (language: string) => new RegExp(`\`\`\`${language} file=.*?\\n(.*?)\`\`\``, 's').exec(text)![1]!
     const { isFromErrand } = await import(`data:text/javascript,${encodeURIComponent(block('js'))}`)
     const inPython = (content: string, key: string) => {
       const program = `${block('python')}\nimport json, sys\nheaders, body, secret = json.load(sys.stdin)\nprint(is_from_errand(headers, body.encode(), secret))`
