@@ -12,7 +12,12 @@ interface Route {
   readonly path: string
   readonly scheme: 'apiKey' | 'session'
   readonly type: string | undefined
+  /** What the address can't be without. */
+  readonly query: string
 }
+
+/** For parameters that a route requires. */
+const QUERY: Readonly<Record<string, string>> = { path: 'SKILL.md' }
 
 let server: Server
 let owner: Member
@@ -66,13 +71,23 @@ async function ownThings() {
 async function documented(): Promise<Route[]> {
   const { paths } = (await server.get('/openapi.json')).body
   return Object.entries<object>(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { security, requestBody }]) => {
+    Object.entries(operations).flatMap(([method, { security, requestBody, parameters }]) => {
       const scheme = Object.keys(security[0] ?? {})[0] as Route['scheme'] | undefined
+      const [type] = Object.keys(requestBody?.content ?? {})
       return scheme
-        ? [{ method: method.toUpperCase(), path, scheme, type: Object.keys(requestBody?.content ?? {})[0] }]
+        ? [{ method: method.toUpperCase(), path, scheme, type, query: queryOf(path, parameters ?? []) }]
         : []
     }),
   )
+}
+
+function queryOf(path: string, parameters: readonly { in: string; name: string; required?: boolean }[]): string {
+  const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
+  const values = required.map(({ name }) => {
+    expect(QUERY[name], `${path}: give this test a value for ?${name}`).toBeDefined()
+    return `${name}=${QUERY[name]}`
+  })
+  return values.length > 0 ? `?${values.join('&')}` : ''
 }
 
 /** The address of the owner's own thing, and of one that nobody has. Undefined where it names none. */
@@ -89,9 +104,9 @@ function addressesOf({ path }: Route): { readonly theirs: string; readonly nobod
   }
 }
 
-async function ask({ method, type }: Route, path: string, headers: Headers): Promise<Answer> {
+async function ask({ method, type, query }: Route, path: string, headers: Headers): Promise<Answer> {
   const body = type === undefined ? undefined : type === 'application/zip' ? 'PK' : '{}'
-  const response = await fetch(server.url + path, {
+  const response = await fetch(server.url + path + query, {
     method,
     headers: { origin: server.url, 'x-errand-console': '1', ...(type && { 'content-type': type }), ...headers },
     body,
