@@ -216,8 +216,14 @@ export function createSandboxHost(
             if (chance(odds.sandboxHangs)) return
             scheduler.schedule(host, delay() * 20, 'a sandbox is ready', () => {
               if (!call.isOpen) return
-              journal.acted(node, id, epoch)
-              call.answer(take(spec) ?? make(spec))
+              try {
+                // Somebody newer may have made one meanwhile.
+                const sandbox = take(spec)
+                journal.acted(node, id, epoch)
+                call.answer(sandbox ?? make(spec))
+              } catch (error) {
+                call.fail(error as Error)
+              }
             })
           })
         } finally {
