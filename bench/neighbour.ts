@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSandboxes } from '../src/sandbox/open-sandboxes.ts'
 import type { Language, Sandbox } from '../src/sandbox/port.ts'
+import { BUBBLEWRAP } from './bubblewrap.ts'
 
 const STEPS = Number(process.argv[2] ?? 300)
 const BOMBS: Readonly<Record<string, readonly [Language, string]>> = {
@@ -29,15 +30,7 @@ const silent = () => {}
 const log = { debug: silent, info: silent, warn: silent, error: silent }
 const { signal } = new AbortController()
 const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-'))
-const choice = {
-  driver: 'bubblewrap',
-  rootfs: undefined,
-  forkServer: 'auto',
-  image: 'none',
-  dockerHost: 'unix:///none',
-  runtime: 'auto',
-} as const
-const sandboxes = await openSandboxes({ ...choice, dataDir, limits, pool: 0, maxOpen: 2, log })
+const sandboxes = await openSandboxes({ ...BUBBLEWRAP, dataDir, limits, pool: 0, maxOpen: 2, log })
 const open = (interactionId: string): Promise<Sandbox> => {
   return sandboxes.open({ interactionId, epoch: 1, lifetimeMs: 3_600_000, limits }, signal)
 }

@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { openSandboxes } from '../src/sandbox/open-sandboxes.ts'
 import type { Sandbox, Sandboxes } from '../src/sandbox/port.ts'
+import { BUBBLEWRAP } from './bubblewrap.ts'
 
 const { values } = parseArgs({
   options: {
@@ -28,7 +29,6 @@ const limits = { memoryMiB: 512, cpus: 1, pids: 128, workspaceMiB: 256, files: 5
 const silent = () => {}
 const log = { debug: silent, info: silent, warn: silent, error: silent }
 const { signal } = new AbortController()
-const about = { driver: 'bubblewrap', image: 'none', dockerHost: 'unix:///none', runtime: 'auto' } as const
 
 interface Side {
   readonly name: string
@@ -43,7 +43,7 @@ let count = 0
 async function openWorld(forkServer: 'on' | 'off', pool = 0): Promise<Sandboxes> {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-'))
   dataDirs.push(dataDir)
-  return openSandboxes({ ...about, rootfs, forkServer, dataDir, limits, pool, maxOpen: 64, log })
+  return openSandboxes({ ...BUBBLEWRAP, rootfs, forkServer, dataDir, limits, pool, maxOpen: 64, log })
 }
 
 async function first(sandboxes: Sandboxes): Promise<Sandbox> {

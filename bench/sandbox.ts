@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { openSandboxes } from '../src/sandbox/open-sandboxes.ts'
 import { type Docker, startDocker } from '../test/sandbox/dockerd.ts'
+import { BUBBLEWRAP } from './bubblewrap.ts'
 import { median, short } from './figures.ts'
 import type { Measurement, Plan, Result } from './measurement.ts'
 import { processorMs } from './processes.ts'
@@ -39,16 +40,8 @@ export const sandbox: Measurement = {
 
 async function measure(plan: Plan): Promise<Result> {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-'))
-  const choice = {
-    driver: 'bubblewrap',
-    rootfs: undefined,
-    forkServer: 'auto',
-    image: 'none',
-    dockerHost: 'unix:///none',
-    runtime: 'auto',
-  } as const
   const log = { debug() {}, info() {}, warn: console.warn, error: console.error }
-  const sandboxes = await openSandboxes({ ...choice, dataDir, limits: LIMITS, pool: 2, maxOpen: 8, log })
+  const sandboxes = await openSandboxes({ ...BUBBLEWRAP, dataDir, limits: LIMITS, pool: 2, maxOpen: 8, log })
   const missing: string[] = []
   const docker = plan.short
     ? undefined
