@@ -202,7 +202,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
     createMcp(mcp),
   ]
   const facts = describeServer(toolProviders, catalogue, search, config, sandboxFacts)
-  const budgets = createBudgets({ db, now: Date.now, log, observe })
+  const budgets = closers.add(createBudgets({ db, now: Date.now, log, observe }))
   const parts: EngineParts = {
     db,
     hub: createHub(wakeups),

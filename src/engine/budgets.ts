@@ -54,7 +54,7 @@ export interface Budgets {
     budget: Budget | undefined,
     actor: string,
   ): Promise<void>
-  close(): void
+  close(): Promise<void>
 }
 
 export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' | 'now' | 'log' | 'observe'>): Budgets {
@@ -177,7 +177,7 @@ export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' 
       await db.write([...budgetStatements(db, id, budget), entryStatement(db, entry, now())])
       forget(id)
     },
-    close() {
+    async close() {
       clearInterval(timer)
     },
   }

@@ -81,7 +81,6 @@ export function openEngine({
   async function closeAll(graceMs: number): Promise<void> {
     await worker?.close(graceMs)
     await reaper?.close()
-    parts.budgets.close()
   }
 
   async function cancel(projectId: string, id: string): Promise<void> {

@@ -42,6 +42,8 @@ export function createCounters(registers: Registry[]): Counters {
     'Projects’ monthly budgets of which a part was spent at which it is told (`alert`), or all (`exceeded`)',
     'state',
   )
+  // From the start, so that the first one counts as an increase.
+  for (const state of ['alert', 'exceeded']) budgets.inc({ state }, 0)
   const wait = histogram(
     SECONDS,
     'errand_interaction_wait_seconds',

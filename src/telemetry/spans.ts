@@ -59,13 +59,17 @@ export function createSpans(tracer: Tracer, withContent: boolean): Omit<Traces, 
         if (route !== 'none') span?.updateName(`${method} ${route}`).setAttribute('http.route', route)
         span?.setAttributes({ 'http.request.method': method, 'http.response.status_code': status })
         if (status >= 500 && span) fail(span, String(status))
-        span?.end()
+        span?.end(now())
         break
       }
       case 'claimed': {
         const { run, spec } = moment
         const parent = extract({ traceparent: spec.traceparent })
-        const span = tracer.startSpan('invoke_agent', { attributes: agentAttributes(run, spec) }, parent)
+        const span = tracer.startSpan(
+          'invoke_agent',
+          { startTime: now(), attributes: agentAttributes(run, spec) },
+          parent,
+        )
         runs.set(nameOf(run), { interactionId: run.id, span })
         break
       }
@@ -104,7 +108,7 @@ export function createSpans(tracer: Tracer, withContent: boolean): Omit<Traces, 
         runs.delete(nameOf(moment.run))
         span?.setAttribute('errand.run.left', moment.cause)
         if (span && (moment.cause === 'lost' || moment.cause === 'broken')) fail(span, moment.cause)
-        span?.end()
+        span?.end(now())
         break
       }
     }
@@ -114,7 +118,7 @@ export function createSpans(tracer: Tracer, withContent: boolean): Omit<Traces, 
     observe: hear,
     begin(requestId, headers) {
       const attributes = { 'errand.request.id': requestId }
-      const span = tracer.startSpan('HTTP', { kind: SpanKind.SERVER, attributes }, extract(headers))
+      const span = tracer.startSpan('HTTP', { kind: SpanKind.SERVER, startTime: now(), attributes }, extract(headers))
       requests.set(requestId, span)
       const carrier: { traceparent?: string } = {}
       propagator.inject(trace.setSpan(ROOT_CONTEXT, span), carrier, defaultTextMapSetter)
@@ -139,6 +143,7 @@ function failureOf({ outcome }: Extract<Moment, { type: 'model_called' }>): stri
   return outcome.ok ? undefined : outcome.failure.kind
 }
 
+/** One clock for all spans: the SDK's own begins at whole milliseconds, and a child would seem to outlive its parent. */
 function now(): number {
   return performance.timeOrigin + performance.now()
 }

@@ -25,7 +25,7 @@ import { newId } from '../../src/domain/ids.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../src/domain/interaction.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
 import type { Usage } from '../../src/domain/usage.ts'
-import { createBudgets } from '../../src/engine/budgets.ts'
+import { type Budgets, createBudgets } from '../../src/engine/budgets.ts'
 import type { Engine, SubmitOptions } from '../../src/engine/engine.ts'
 import { type AppDeps, createApp } from '../../src/http/app.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
@@ -294,7 +294,11 @@ export interface EdgeOptions {
   readonly deps?: Partial<AppDeps>
 }
 
-function createTestDesk(db: Database, rest: Pick<AppDeps['desk'], 'engine' | 'agents' | 'catalogue'>): AppDeps['desk'] {
+function createTestDesk(
+  db: Database,
+  budgets: Budgets,
+  rest: Pick<AppDeps['desk'], 'engine' | 'agents' | 'catalogue'>,
+): AppDeps['desk'] {
   const parts = {
     db,
     secret: 's'.repeat(32),
@@ -305,7 +309,6 @@ function createTestDesk(db: Database, rest: Pick<AppDeps['desk'], 'engine' | 'ag
   const log = createAccountLog(db, Date.now)
   const signIn = createSignIn({ ...parts, onFailure: log.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
-  const budgets = createBudgets({ db, now: Date.now, log: parts.log, observe: () => {} })
   const usage: AppDeps['desk']['usage'] = (question) => reportUsage(db, question)
   return {
     ...{ accounts, signIn, joining, log, usage, budgets, ...rest },
@@ -340,6 +343,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     describe: () => names.map((name) => ({ ...MODEL, name })),
     close: async () => {},
   } as unknown as AppDeps['catalogue']
+  const budgets = createBudgets({ db, now: Date.now, log: pino({ level: 'silent' }), observe: () => {} })
   const app = await createApp({
     observe: () => {},
     config: {
@@ -352,7 +356,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     } as unknown as Config,
     engine,
     accounts: ACCOUNTS,
-    desk: createTestDesk(db, { engine, agents, catalogue }),
+    desk: createTestDesk(db, budgets, { engine, agents, catalogue }),
     credentials: createCredentials({ db, vault: createVault('secret') }),
     agents,
     skills,
@@ -405,6 +409,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     },
     async close() {
       await app.close()
+      await budgets.close()
       await db.close()
       await rm(dir, { recursive: true, force: true })
     },

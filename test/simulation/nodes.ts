@@ -2,7 +2,7 @@
 import type { Credentials } from '../../src/accounts/credentials.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
-import { createBudgets } from '../../src/engine/budgets.ts'
+import { type Budgets, createBudgets } from '../../src/engine/budgets.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { createHub } from '../../src/engine/hub.ts'
 import { type EngineOptions, openEngine } from '../../src/engine/open-engine.ts'
@@ -80,11 +80,13 @@ export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost,
   const lines = new Set<() => void>()
   let engine: Engine | undefined
   let webhooks: Webhooks | undefined
+  let budgets: Budgets | undefined
 
   // Its timers must be its own, so it starts in its own time.
   scheduler.schedule(process, 0, 'starts', () => {
     const parts = partsOf(world, node, host, () => webhooks?.wake())
     const { leaseMs, slots } = world
+    budgets = parts.budgets
     engine = openEngine({ parts, owner: name, slots, leaseMs, works })
     webhooks = openWebhooks({
       parts,
@@ -131,6 +133,7 @@ export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost,
       await ask(client, 'SIGTERM', async (running) => {
         await running.close(graceMs)
         await webhooks?.close()
+        await budgets?.close()
       }).catch(() => {})
       kill()
     },
