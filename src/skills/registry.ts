@@ -10,7 +10,7 @@ import type { Blobs } from '../blobs/port.ts'
 import { isMcpEntry, toolsFor } from '../domain/allowed-tools.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { madeAt, newId } from '../domain/ids.ts'
-import { parseSkillRef, type Skill, type SkillMeta, type SkillOffer } from '../domain/skill.ts'
+import { parseSkillRef, type SkillMeta, type SkillOffer } from '../domain/skill.ts'
 import type { Database } from '../store/port.ts'
 import { contentOf, digestFolder, type Folder } from './folder.ts'
 import type { AddedSkill, Skills } from './port.ts'
@@ -21,6 +21,8 @@ import {
   findContent,
   findName,
   findNames,
+  findOwner,
+  findSeen,
   findVersion,
   holdContent,
   insertContent,
@@ -69,13 +71,6 @@ const ORPHAN_MS = 3_600_000
 
 export function createRegistry(options: RegistryOptions): Registry {
   const { db, blobs, now } = options
-
-  /** Whose skill a project means by a name: its own where it has one. */
-  async function ownerOf(projectId: string, name: string): Promise<string | undefined> {
-    const seen = db.forProject(projectId)
-    for (const owner of [projectId, SERVER]) if (await has(seen, owner, name)) return owner
-    return undefined
-  }
 
   async function add(owner: string, folder: GoodFolder): Promise<AddedSkill> {
     const { name, meta } = folder.skill
@@ -149,10 +144,8 @@ export function createRegistry(options: RegistryOptions): Registry {
     }
   }
 
-  async function findOne(projectId: string, name: string, version?: number): Promise<Skill | undefined> {
-    const owner = await ownerOf(projectId, name)
-    return owner === undefined ? undefined : findVersion(db.forProject(projectId), owner, name, version)
-  }
+  const findOne = (projectId: string, name: string, version?: number) =>
+    findSeen(db.forProject(projectId), projectId, name, version)
 
   async function offer(projectId: string, ref: string): Promise<SkillOffer | undefined> {
     const asked = parseSkillRef(ref)
@@ -174,7 +167,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     },
     list: (projectId, query) => listSkills(db.forProject(projectId), projectId, query),
     async versions(projectId, name, page) {
-      const owner = await ownerOf(projectId, name)
+      const owner = await findOwner(db.forProject(projectId), projectId, name)
       return owner === undefined ? undefined : listVersions(db.forProject(projectId), owner, name, page)
     },
     async remove(projectId, name, version) {

@@ -1,5 +1,6 @@
 /** The registry's SQL: names, their versions, and the contents that versions share. One operation a function. */
 import type { Skill, SkillFile, SkillMeta } from '../domain/skill.ts'
+import { fixedQuery } from '../store/fixed-query.ts'
 import type { Database, Statement } from '../store/port.ts'
 import type { SkillContentsTable } from '../store/tables.ts'
 import type { SkillPage } from './port.ts'
@@ -115,7 +116,7 @@ export async function findVersion(
   name: string,
   version?: number,
 ): Promise<Skill | undefined> {
-  const rows = versionRows(db, [owner]).where('v.name', '=', name)
+  const rows = versionRows(db).where('v.project_id', '=', owner).where('v.name', '=', name)
   const row = await (version === undefined
     ? rows.whereRef('v.version', '=', 's.newest')
     : rows.where('v.version', '=', version)
@@ -123,8 +124,50 @@ export async function findVersion(
   return row && toSkill(row)
 }
 
+/** Whose skill a project means by a name: its own where it has one. The operator's id is empty, and so the last. */
+function ownerSeen(db: Database, projectId: string, name: string) {
+  return db.query
+    .selectFrom('skills')
+    .select('project_id')
+    .where('project_id', 'in', [projectId, SERVER])
+    .where('name', '=', name)
+    .where('newest', '>', 0)
+    .orderBy('project_id', 'desc')
+    .limit(1)
+}
+
+const seenRows = (db: Database, projectId: string, name: string) =>
+  versionRows(db)
+    .where('v.project_id', '=', ownerSeen(db, projectId, name))
+    .where('v.name', '=', name)
+
+const newestSeen = fixedQuery((db, { projectId, name }: { projectId: string; name: string }) =>
+  seenRows(db, projectId, name).whereRef('v.version', '=', 's.newest'),
+)
+
+const versionSeen = fixedQuery((db, asked: { projectId: string; name: string; version: number }) =>
+  seenRows(db, asked.projectId, asked.name).where('v.version', '=', asked.version),
+)
+
+/** The skill that a project means. Without a version, the newest. */
+export async function findSeen(
+  db: Database,
+  projectId: string,
+  name: string,
+  version?: number,
+): Promise<Skill | undefined> {
+  const query =
+    version === undefined ? newestSeen(db, { projectId, name }) : versionSeen(db, { projectId, name, version })
+  const [row] = await db.read(query)
+  return row && toSkill(row)
+}
+
+export async function findOwner(db: Database, projectId: string, name: string): Promise<string | undefined> {
+  return (await ownerSeen(db, projectId, name).executeTakeFirst())?.project_id
+}
+
 export async function listVersions(db: Database, owner: string, name: string, page: Page): Promise<SkillPage> {
-  let rows = versionRows(db, [owner]).where('v.name', '=', name)
+  let rows = versionRows(db).where('v.project_id', '=', owner).where('v.name', '=', name)
   if (page.after !== undefined && /^\d{1,9}$/.test(page.after)) rows = rows.where('v.version', '<', Number(page.after))
   const found = await rows
     .orderBy('v.version', 'desc')
@@ -139,7 +182,8 @@ export async function listSkills(
   projectId: string,
   { order, pageSize, after }: Page & { readonly order: 'asc' | 'desc' },
 ): Promise<SkillPage> {
-  let rows = versionRows(db, [projectId, SERVER])
+  let rows = versionRows(db)
+    .where('v.project_id', 'in', [projectId, SERVER])
     .whereRef('v.version', '=', 's.newest')
     .where((eb) => {
       const own = eb
@@ -168,8 +212,12 @@ export async function listSkills(
   return pageOf(found.map(toSkill), pageSize, ({ createdAt, name: last }) => `${createdAt}.${last}`)
 }
 
+const contentRow = fixedQuery((db, { digest }: { digest: string }) =>
+  db.query.selectFrom('skill_contents').select(['blob', 'meta', 'files']).where('digest', '=', digest),
+)
+
 export async function findContent(db: Database, digest: string): Promise<Content | undefined> {
-  const row = await db.query.selectFrom('skill_contents').selectAll().where('digest', '=', digest).executeTakeFirst()
+  const [row] = await db.read(contentRow(db, { digest }))
   return (
     row && {
       blob: row.blob,
@@ -241,14 +289,13 @@ export async function isKnownBlob(db: Database, blob: string): Promise<boolean> 
   return row !== undefined
 }
 
-function versionRows(db: Database, owners: readonly string[]) {
+function versionRows(db: Database) {
   return db.query
     .selectFrom('skill_versions as v')
     .innerJoin('skill_contents as c', 'c.digest', 'v.digest')
     .innerJoin('skills as s', (join) => join.onRef('s.project_id', '=', 'v.project_id').onRef('s.name', '=', 'v.name'))
     .select(['v.project_id', 'v.name', 'v.version', 'v.digest', 'v.created_at as updated_at'])
     .select(['c.meta', 'c.size', 'c.file_count', 's.created_at'])
-    .where('v.project_id', 'in', owners)
 }
 
 type VersionRow = Awaited<ReturnType<ReturnType<typeof versionRows>['executeTakeFirstOrThrow']>>

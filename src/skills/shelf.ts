@@ -28,8 +28,14 @@ export interface Shelf extends SkillShelf {
   sweep(graceMs: number): Promise<void>
 }
 
+/** So many instructions are kept at hand; longer ones are read anew each time. */
+const KEPT = 100
+const KEPT_CHARACTERS = 64 * 1024
+
 export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
   const placing = new Map<string, Promise<string>>()
+  /** By digest: what is under one never changes. */
+  const kept = new Map<string, string>()
 
   /** The folder of that content. */
   function place(digest: string, content: Content): Promise<string> {
@@ -85,10 +91,15 @@ export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
         files,
         read,
         async instructions() {
+          const known = kept.get(digest)
+          if (known !== undefined) return known
           const path = skillFileOf(files)!
           const { skill } = readSkillFile((await read(path))!, path)
           if (!skill) throw new Error(`The content of a skill is damaged: ${digest}`)
-          return skill.instructions
+          const { instructions } = skill
+          if (kept.size === KEPT) kept.clear()
+          if (instructions.length <= KEPT_CHARACTERS) kept.set(digest, instructions)
+          return instructions
         },
       }
     },

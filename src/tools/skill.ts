@@ -60,27 +60,32 @@ function about(skills: ReadonlyMap<string, Enabled>, { tools }: RunSpec): string
   ].join('\n')
 }
 
+const line = z.int('must be a whole number').min(1, 'must be 1 or more')
+/** Of every run alike: made anew for each, with the names in it, it cost a tenth of a run's processor time. */
+const ARGUMENTS = toolArguments(
+  'skill',
+  z.object({
+    name: z.string('must be a string').describe('Which skill.'),
+    path: pathArgument('A file of the skill, relative to its folder. Without it, its instructions.').optional(),
+    startLine: line.optional().describe('First line to give, from 1. Default: the first.'),
+    endLine: line.optional().describe('Last line to give, inclusive. Default: as many as fit.'),
+  }),
+)
+const { properties: PROPERTIES } = ARGUMENTS.parameters as { properties: Record<string, object> }
+
 function createSkillTool(skills: ReadonlyMap<string, Enabled>, tools: readonly ToolName[]): Tool {
   const names = [...skills.keys()]
-  const line = z.int('must be a whole number').min(1, 'must be 1 or more')
-  const args = toolArguments(
-    'skill',
-    z.object({
-      name: z.enum(names, `must be one of ${names.join(', ')}`).describe('Which skill.'),
-      path: pathArgument('A file of the skill, relative to its folder. Without it, its instructions.').optional(),
-      startLine: line.optional().describe('First line to give, from 1. Default: the first.'),
-      endLine: line.optional().describe('Last line to give, inclusive. Default: as many as fit.'),
-    }),
-  )
+  const properties = { ...PROPERTIES, name: { ...PROPERTIES.name, enum: names } }
   return {
-    definition: { name: 'skill', description: DESCRIPTION, parameters: args.parameters },
+    definition: { name: 'skill', description: DESCRIPTION, parameters: { ...ARGUMENTS.parameters, properties } },
     keyed: false,
     repeatable: true,
     async run(given, context) {
-      const checked = args.check(given)
+      const checked = ARGUMENTS.check(given)
       if (!checked.ok) return { output: checked.message }
       const { name, path = '', startLine = 1, endLine } = checked.value
-      const enabled = skills.get(name)!
+      const enabled = skills.get(name)
+      if (!enabled) return { output: `skill did nothing: \`name\` must be one of ${names.join(', ')}.` }
       const range = { startLine, endLine }
       const wanted = insideSkill(path, name)
       return wanted === '' || wanted === 'SKILL.md'
