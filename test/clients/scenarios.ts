@@ -70,11 +70,18 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'retry-429': { plans: [busy(429, 'rate_limited', 1)], result: 'analyst', requests: [ANALYST, ANALYST] },
   'retry-503': { plans: [busy(503, 'unavailable', 1)], result: 'after-503' },
   'proxy-502': { plans: [{ status: 502 }, { status: 504 }], result: 'analyst', requests: [ANALYST, ANALYST, ANALYST] },
+  // The stream passes, and what it is asked for at its end comes in pieces.
+  'answer-cut': { plans: ['pass', 'cut-answer'], result: 'Hello, world.', interactions: ['[speaks]', 1] },
   'no-repeat': { plans: ['lose-answer'], result: { error: 'ConnectionError' }, requests: ['POST /v1beta/agents'] },
   'give-up': {
     plans: [{ status: 500 }, { status: 500 }],
     result: { error: 'ApiError', code: 'http_500', status: 500, failed: false, retryable: true },
     requests: [ANALYST, ANALYST],
+  },
+  'other-server': {
+    plans: [{ status: 200 }, { status: 200 }],
+    result: { call: { error: 'ConnectionError' }, stream: { error: 'ConnectionError' } },
+    requests: [ANALYST, STREAM],
   },
   'time-out': { plans: ['silence'], result: { error: 'TimeoutError' }, requests: [ANALYST] },
 
@@ -143,7 +150,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   files: { result: { names: ['out.bin', 'out.txt'], same: true, text: 'Grüße 🙂' } },
   'file-corrupt': { plans: ['pass', 'pass', 'corrupt'], result: { error: 'ErrandError' } },
-  skills: { result: { name: 'greeting', again: true, names: ['greeting'], gone: notFound } },
+  skills: { result: { name: 'greeting', again: true, text: true, names: ['greeting'], gone: notFound } },
   credentials: { result: { id: 'tracker', secret: false, gone: notFound } },
   list: { result: { found: 1, gone: notFound } },
   server: { result: true },

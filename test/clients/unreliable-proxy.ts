@@ -19,6 +19,8 @@ export type Plan =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   /** The answer is cut behind so many events of its stream. */
   | { readonly cutAfterEvents: number }
+  /** The answer breaks off in its middle, after its head. */
+  | 'cut-answer'
   /** This text goes in behind the first event of the stream. */
   | { readonly insert: string }
   /** The answer's body has its first byte changed. */
@@ -88,6 +90,13 @@ function act(plan: Plan, { target, keepHost }: Way, incoming: IncomingMessage, o
   })
   onward.on('error', () => outgoing.socket?.destroy())
   onward.on('response', (answer) => {
+    if (plan === 'cut-answer') {
+      outgoing.writeHead(answer.statusCode!, answer.headers)
+      answer.once('data', (chunk) =>
+        outgoing.write(chunk.subarray(0, chunk.length / 2), () => outgoing.socket?.resetAndDestroy()),
+      )
+      return
+    }
     if (plan === 'lose-answer') {
       // Only when the server has said that it took it.
       answer.once('data', () => incoming.socket.resetAndDestroy()).once('end', () => incoming.socket.resetAndDestroy())

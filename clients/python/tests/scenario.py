@@ -120,6 +120,14 @@ async def give_up() -> Any:
     return await caught(lambda: Client(max_retries=1).agents.retrieve("analyst"))
 
 
+async def other_server() -> Any:
+    client = Client(max_retries=0)
+    return {
+        "call": await caught(lambda: client.agents.retrieve("analyst")),
+        "stream": await caught(lambda: client.interactions.create("[speaks]")),
+    }
+
+
 async def error_key() -> Any:
     return await caught(lambda: Client(api_key="errand_sk_no").agents.list().page())
 
@@ -233,10 +241,12 @@ async def skill_story() -> Any:
     content = base64.b64decode(os.environ["SKILL_ZIP"])
     added = await got(skills.upload(content))
     again = await got(skills.upload(content))
+    text = (await got(skills.file(added.name, "SKILL.md"))).text
     names = [skill.name async for skill in each(skills.list())]
     await got(skills.delete(added.name))
     gone = await caught(lambda: skills.retrieve(added.name))
-    return {"name": added.name, "again": added.version == again.version, "names": names, "gone": gone}
+    same = added.version == again.version
+    return {"name": added.name, "again": same, "text": added.name in text, "names": names, "gone": gone}
 
 
 async def credential_story() -> Any:
@@ -285,12 +295,14 @@ SCENARIOS: dict[str, Callable[[], Awaitable[Any]]] = {
     "create-cut": lambda: output_of("[works]", tools=TOOLS),
     "restart": lambda: read_all(interactions.stream("[slow tool]", tools=TOOLS)),
     "answer-lost": lambda: output_of("[speaks]"),
+    "answer-cut": lambda: output_of("[speaks]"),
     "start-refused": start_refused,
     "retry-429": analyst,
     "retry-503": lambda: _id(agents.create(id="after-503")),
     "proxy-502": analyst,
     "no-repeat": lambda: caught(lambda: agents.create(display_name="Once")),
     "give-up": give_up,
+    "other-server": other_server,
     "time-out": lambda: caught(lambda: Client(timeout=0.3, max_retries=0).agents.retrieve("analyst")),
     "error-invalid": lambda: caught(interactions.create),
     "error-key": error_key,

@@ -1,5 +1,5 @@
 /** Skills: folders of instructions, scripts and references that runs can be given by name. */
-import type { Skill, SkillList, SkillSummary, SkillVersionList } from './generated/types.ts'
+import type { Skill, SkillFile, SkillList, SkillSummary, SkillVersionList } from './generated/types.ts'
 import { List } from './paging.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
@@ -40,6 +40,11 @@ export class Skills {
       const { versions, nextPageToken } = await this.#transport.json<SkillVersionList>(call)
       return { items: versions, nextPageToken }
     })
+  }
+
+  /** A file of the newest version, or of the one that is named; its `text`, where it is text of at most 256 KiB. */
+  file(name: string, path: string, options?: RequestOptions): Promise<SkillFile> {
+    return this.#transport.json({ ...to(name, '/file'), query: { path } }, options)
   }
 
   /** All its versions, or the one that is named. */

@@ -5,12 +5,14 @@
 import { ApiError, ConnectionError } from './errors.ts'
 import type { Interaction, StreamEvent } from './generated/types.ts'
 import { readSse } from './sse.ts'
-import { aborted, type RequestOptions, type Transport } from './transport.ts'
+import { aborted, notOurs, type RequestOptions, type Transport } from './transport.ts'
 
 /** The server sends something every 15 s. */
 const IDLE_MS = 45_000
-/** In a row, without an event between them: about half a minute, as a server takes that is started again. */
+/** In a row, without an event or a connection that held between them: about half a minute, as a server takes that is started again. */
 const MAX_RECONNECTS = 10
+/** A connection that lived for so long was a good one: proxies end them by the clock, whatever the run does. */
+const HELD_MS = 10_000
 
 export interface StreamSource {
   /** Opens the stream of an interaction that is there, behind event number `after`. */
@@ -93,8 +95,10 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
     let failures = 0
     for (;;) {
       let waitMs = 0
+      let openedAt = Number.POSITIVE_INFINITY
       try {
         const response = await this.#open({ ...this.#options, signal: leave })
+        openedAt = performance.now()
         for await (const { id, event, data } of readSse(response.body!, IDLE_MS, silent)) {
           if (Number(id) <= this.#last) continue
           failures = 0
@@ -102,9 +106,10 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
           yield { id: this.#last, event, data: JSON.parse(data) } as StreamEvent
           if (event === 'completed') return
         }
-        // It was closed before the end, as by a server that goes down.
+        throw new ConnectionError('The stream was closed before its end.')
       } catch (error) {
         if (leave.aborted) break
+        if (performance.now() - openedAt >= HELD_MS) failures = 0
         if (this.#id === undefined || !mayPass(error) || failures >= MAX_RECONNECTS) throw error
         waitMs = error instanceof ApiError ? (error.retryAfterS ?? 0) * 1000 : 0
       }
@@ -118,7 +123,9 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
   async #open(options: RequestOptions): Promise<Response> {
     if (this.#id !== undefined) return this.#source.resume(this.#id, this.#last, { ...options, maxRetries: 0 })
     const response = await this.#source.start!(options)
-    this.#id = response.headers.get('x-interaction-id') ?? undefined
+    const id = response.headers.get('x-interaction-id')
+    if (id === null) throw notOurs()
+    this.#id = id
     return response
   }
 }

@@ -13,7 +13,10 @@ export interface ClientOptions {
   readonly apiKey?: string
   /** Default: the environment's `ERRAND_BASE_URL`, else `http://127.0.0.1:8080`. */
   readonly baseUrl?: string
-  /** For the answer to one request to begin, milliseconds; default 60,000. A run may take longer: it is waited for in several requests. */
+  /**
+   * For the answer to one request, milliseconds; default 60,000. Of streams and files, for it to begin. A run may take
+   * longer: it is waited for in several requests.
+   */
   readonly timeoutMs?: number
   /** Further tries of a request after trouble that may pass; default 4. */
   readonly maxRetries?: number
@@ -66,65 +69,87 @@ export function createTransport(options: ClientOptions): Transport {
   const { fetch: doFetch = fetch, maxRetries = DEFAULT_MAX_RETRIES, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const identity = { 'x-svc-api-key': apiKey, 'Api-Revision': REVISION, ...options.headers }
 
-  async function sendOnce(call: Call, { signal, headers, ...own }: RequestOptions): Promise<Response> {
+  async function sendOnce<T>(call: Call, { signal, headers, ...own }: RequestOptions, read: Reading<T>): Promise<T> {
     const allowedMs = (own.timeoutMs ?? timeoutMs) + (call.waitMs ?? 0)
     const timeout = new AbortController()
     const timer = setTimeout(() => timeout.abort(), allowedMs)
     const whole = /^https?:/.test(call.path)
     const [body, type] = encodeBody(call)
+    let reached = false
     try {
-      return await doFetch(addressOf(whole ? call.path : base + call.path, call.query), {
+      const response = await doFetch(addressOf(whole ? call.path : base + call.path, call.query), {
         method: call.method,
         headers: { ...(whole ? {} : identity), ...(type && { 'Content-Type': type }), ...call.headers, ...headers },
         body,
         signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
       })
+      reached = true
+      return await read(response)
     } catch (error) {
       if (signal?.aborted) throw aborted(signal)
       if (timeout.signal.aborted) throw new TimeoutError(`No answer came within ${allowedMs / 1000} s.`)
-      throw new ConnectionError(`The server can't be reached: ${reasonOf(error)}.`, { cause: error })
+      if (error instanceof ErrandError) throw error
+      const what = reached ? 'The connection broke' : "The server can't be reached"
+      throw new ConnectionError(`${what}: ${reasonOf(error)}.`, { cause: error })
     } finally {
       clearTimeout(timer)
     }
   }
 
-  async function send(call: Call, request: RequestOptions = {}): Promise<Response> {
+  async function send<T>(call: Call, request: RequestOptions, read: Reading<T>): Promise<T> {
     const most = request.maxRetries ?? maxRetries
     for (let tries = 1; ; tries++) {
       if (request.signal?.aborted) throw aborted(request.signal)
-      const outcome = await attempt(call, request)
-      if (outcome instanceof Response) return outcome
+      const outcome = await attempt(call, request, read)
+      if (!(outcome instanceof Trouble)) return outcome
       const { error, again, waitMs } = outcome
       if (!again || tries > most) throw error
       await pause(tries, waitMs, request.signal)
     }
   }
 
-  async function attempt(call: Call, request: RequestOptions): Promise<Response | Trouble> {
+  async function attempt<T>(call: Call, request: RequestOptions, read: Reading<T>): Promise<T | Trouble> {
     try {
-      const response = await sendOnce(call, request)
-      return response.ok ? response : await refusal(call, response)
+      return await sendOnce<T | Trouble>(call, request, async (response) =>
+        response.ok ? read(response) : refusal(call, response),
+      )
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error
-      return { error, again: call.repeatable, waitMs: 0 }
+      return new Trouble(error, call.repeatable, 0)
     }
   }
 
   return {
-    send,
-    async json<T>(call: Call, request?: RequestOptions) {
-      return (await (await send(call, request)).json()) as T
+    send: (call, request = {}) => send(call, request, async (response) => response),
+    async json<T>(call: Call, request: RequestOptions = {}) {
+      const value = parse(await send(call, request, (response) => response.text()))
+      if (value === undefined) throw notOurs()
+      return value as T
     },
     pause,
     maxRetries,
   }
 }
 
-interface Trouble {
+/** What is made of a good answer, within the time that one has. */
+type Reading<T> = (response: Response) => Promise<T>
+
+/** Something else answers there: another program, a proxy's page for signing in. */
+export function notOurs(): ConnectionError {
+  return new ConnectionError('What answered is no Errand server: is the base address right?')
+}
+
+class Trouble {
   readonly error: Error
   readonly again: boolean
   /** What the server asked for. */
   readonly waitMs: number
+
+  constructor(error: Error, again: boolean, waitMs: number) {
+    this.error = error
+    this.again = again
+    this.waitMs = waitMs
+  }
 }
 
 async function refusal({ repeatable }: Call, response: Response): Promise<Trouble> {
@@ -146,7 +171,7 @@ async function refusal({ repeatable }: Call, response: Response): Promise<Troubl
   const undone = status === 429 || status === 503
   // A run that failed has ended: the same request again would be told the same.
   const again = error.interactionId === undefined && error.retryable && (undone || (repeatable && status >= 500))
-  return { error, again, waitMs: (retryAfterS ?? 0) * 1000 }
+  return new Trouble(error, again, (retryAfterS ?? 0) * 1000)
 }
 
 async function pause(tries: number, atLeastMs: number, signal: AbortSignal | undefined): Promise<void> {

@@ -62,12 +62,17 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
   'create-cut': async () => (await interactions.create({ instruction: '[works]', tools: ['code_execution'] })).output,
   restart: () => readAll(interactions.stream({ instruction: '[slow tool]', tools: ['code_execution'] })),
   'answer-lost': async () => (await interactions.create({ instruction: '[speaks]' })).output,
+  'answer-cut': async () => (await interactions.create({ instruction: '[speaks]' })).output,
   'start-refused': async () => (await interactions.start({ instruction: '[speaks]' })).status,
   'retry-429': async () => (await agents.retrieve('analyst')).id,
   'retry-503': async () => (await agents.create({ id: 'after-503' })).id,
   'proxy-502': async () => (await agents.retrieve('analyst')).id,
   'no-repeat': () => caught(() => agents.create({ displayName: 'Once' })),
   'give-up': () => caught(() => agents.retrieve('analyst', { maxRetries: 1 })),
+  'other-server': async () => ({
+    call: await caught(() => agents.retrieve('analyst', { maxRetries: 0 })),
+    stream: await caught(() => interactions.create({ instruction: '[speaks]' }, { maxRetries: 0 })),
+  }),
   'time-out': () => caught(() => agents.retrieve('analyst', { timeoutMs: 300, maxRetries: 0 })),
   'error-invalid': () => caught(() => interactions.create({} as lib.InteractionRequest)),
   'error-key': () =>
@@ -176,10 +181,17 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
     const zip = Buffer.from(process.env.SKILL_ZIP!, 'base64')
     const { name, version } = await skills.upload(new Uint8Array(zip))
     const again = await skills.upload(new Uint8Array(zip))
+    const { text } = await skills.file(name, 'SKILL.md')
     const names: string[] = []
     for await (const skill of skills.list()) names.push(skill.name)
     await skills.delete(name)
-    return { name, again: again.version === version, names, gone: await caught(() => skills.retrieve(name)) }
+    return {
+      name,
+      again: again.version === version,
+      text: text?.includes(name),
+      names,
+      gone: await caught(() => skills.retrieve(name)),
+    }
   },
   async credentials() {
     const made = await credentials.create({

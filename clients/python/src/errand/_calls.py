@@ -17,7 +17,7 @@ def of(base: str, name: str, rest: str = "") -> str:
     return f"{base}/{quote(name, safe='')}{rest}"
 
 
-def get(path: str, timeout: float | None = None, **query: Any) -> Call:
+def get(path: str, /, timeout: float | None = None, **query: Any) -> Call:
     return Call("GET", path, query=query, timeout=timeout)
 
 

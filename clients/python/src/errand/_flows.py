@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import math
 import random
 import time
 import uuid
@@ -23,8 +24,10 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 8.0
 #: The server sends something every 15 s.
 IDLE_S = 45.0
-#: In a row, without an event between them: about half a minute, as a server takes that is started again.
+#: In a row, without an event or a connection that held between them: about half a minute, as a server takes that is started again.
 MAX_RECONNECTS = 10
+#: A connection that lived for so long was a good one: proxies end them by the clock, whatever the run does.
+HELD_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,15 @@ def _pause(tries: int, at_least: float) -> float:
 def fetch(call: Call, max_retries: int, kind: type[Record] = Record) -> Flow:
     """→ the answer's JSON as a record."""
     answer = yield from send(call, max_retries)
-    return kind(json.loads(answer.body))
+    try:
+        return kind(json.loads(answer.body))
+    except ValueError:
+        raise not_ours() from None
+
+
+def not_ours() -> ConnectionError:
+    """Something else answers there: another program, a proxy's page for signing in."""
+    return ConnectionError("What answered is no Errand server: is the base address right?")
 
 
 def creation(path: str, body: dict[str, Any], idempotency_key: str | None, strict: bool, timeout: float | None) -> Call:
@@ -202,14 +213,17 @@ def follow(at: Followed, start: Call | None, max_retries: int) -> Flow:
     """
     failures = 0
     while True:
-        wait = 0.0
+        wait, opened = 0.0, math.inf
         try:
             if at.id is None:
                 assert start is not None
                 answer = yield from send(start, max_retries)
                 at.id = answer.headers.get("x-interaction-id")
+                if at.id is None:
+                    raise not_ours()
             else:
                 yield from send(_resumption(at), 0)
+            opened = time.monotonic()
             messages = _Messages()
             while piece := (yield Read()):
                 for identity, name, data in messages.feed(piece):
@@ -220,8 +234,10 @@ def follow(at: Followed, start: Call | None, max_retries: int) -> Flow:
                     yield Emit(Event({"id": identity, "event": name, "data": json.loads(data)}))
                     if name == "completed":
                         return None
-            # It was closed before the end, as by a server that goes down.
+            raise ConnectionError("The stream was closed before its end.")
         except (ConnectionError, ApiError) as error:
+            if time.monotonic() - opened >= HELD_S:
+                failures = 0
             if at.id is None or failures >= MAX_RECONNECTS or (isinstance(error, ApiError) and not error.retryable):
                 raise
             wait = getattr(error, "retry_after", None) or 0.0

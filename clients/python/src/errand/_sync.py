@@ -13,7 +13,7 @@ from ._drivers import SyncDriver, Identity
 from ._flows import UNSET, Call, Followed, fetch, follow, send, settled
 from .errors import ConnectionError, ErrandError
 from .records import Record
-from .shapes import Agent, AuditEntry, Credential, Event, Interaction, InteractionSummary, OutputFile, Server, Skill, SkillSummary
+from .shapes import Agent, AuditEntry, Credential, Event, Interaction, InteractionSummary, OutputFile, Server, Skill, SkillFile, SkillSummary
 
 T = TypeVar("T", bound=Record)
 
@@ -365,6 +365,10 @@ class Skills:
 
     def versions(self, name: str) -> List[SkillSummary]:
         return List(self._way, calls.of(calls.SKILLS, name, "/versions"), "versions", SkillSummary, {})
+
+    def file(self, name: str, path: str) -> SkillFile:
+        """A file of the newest version, or of the one that is named; its ``text``, where it is text of at most 256 KiB."""
+        return self._way.fetch(calls.get(calls.of(calls.SKILLS, name, "/file"), path=path), SkillFile)
 
     def delete(self, name: str) -> None:
         """All its versions, or the one that is named."""
