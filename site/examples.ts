@@ -3,6 +3,7 @@
  * run in this order by test/docs, and stand as they are run.
  */
 import type { JsonObject } from '../src/http/openapi.ts'
+import { writtenJson } from './json.ts'
 
 /** One of the document. */
 export interface Operation {
@@ -32,7 +33,7 @@ export interface Example {
   readonly python: string
 }
 
-export const EXAMPLES: readonly Example[] = [
+const CALLS: readonly Example[] = [
   {
     id: 'createAgent',
     body: { id: 'analyst', systemInstruction: 'Answer in one sentence.', tools: ['code_execution', 'file_read'] },
@@ -128,6 +129,12 @@ print(interaction.status, interaction.usage)`,
     print(event.id, event.event)`,
   },
   {
+    id: 'listEvents',
+    ts: `for await (const event of errand.interactions.events(interactionId)) console.log(event.id, event.event)`,
+    python: `for event in errand.interactions.events(interaction_id):
+    print(event.id, event.event)`,
+  },
+  {
     id: 'listAudit',
     ts: `for await (const contact of errand.interactions.audit(interactionId)) console.log(contact)`,
     python: `for contact in errand.interactions.audit(interaction_id):
@@ -220,6 +227,19 @@ print(skill.description)`,
     print(skill.version)`,
   },
   {
+    id: 'getSkillVersion',
+    ts: `const first = await errand.skills.retrieve('greeting@1')
+console.log(first.files)`,
+    python: `first = errand.skills.retrieve("greeting@1")
+print(first.files)`,
+  },
+  {
+    id: 'readSkillFile',
+    ts: `const { text } = await errand.skills.file('greeting', 'SKILL.md')
+console.log(text)`,
+    python: `print(errand.skills.file("greeting", "SKILL.md").text)`,
+  },
+  {
     id: 'deleteSkill',
     ts: `await errand.skills.delete('greeting')`,
     python: `errand.skills.delete("greeting")`,
@@ -250,10 +270,20 @@ print(server.models, server.sandbox)`,
   },
 ]
 
+/** Spellings for clients that can't write a colon, as the clients here can. */
+const BY_SLASH = CALLS.filter(({ id }) => /^(stream|cancel|approve)Interaction$/.test(id)).map((example) => ({
+  ...example,
+  id: `${example.id}BySlash`,
+}))
+const LAST = CALLS.findIndex(({ id }) => id === 'deleteAgent')
+
+export const EXAMPLES: readonly Example[] = [...CALLS.slice(0, LAST), ...BY_SLASH, ...CALLS.slice(LAST)]
+
 /** The same call in curl. */
 export function curl({ method, path, doc }: Operation): string {
   const id = String(doc.operationId)
-  if (id === 'downloadFile') return 'curl -OJ "$FILE_URL"   # the `url` of one of an interaction’s files'
+  if (id === 'downloadFile') return 'curl -OJ "$FILE_URL"   # the `url` of one of an interaction’s `files`'
+  if (id === 'downloadInputFile') return 'curl -OJ "$FILE_URL"   # the `url` of one of its `resolved.files`'
   const flags = /^(create.*Stream|stream)/.test(id) ? ' -N' : ''
   const body = bodyOf(id, doc)
   const verb =
@@ -261,9 +291,9 @@ export function curl({ method, path, doc }: Operation): string {
   const lines = [`curl${flags}${verb} "$ERRAND_BASE_URL${filled(path)}"`]
   if ((doc.security as unknown[]).length > 0)
     lines.push('-H "x-svc-api-key: $ERRAND_API_KEY"', '-H "Api-Revision: 2026-05-20"')
-  if (id === 'streamInteraction') lines.push('-H "Last-Event-ID: 2"')
+  if (id.startsWith('streamInteraction')) lines.push('-H "Last-Event-ID: 2"')
   if (id === 'uploadSkill') lines.push('-H "Content-Type: application/zip"', '--data-binary @greeting.zip')
-  if (body !== undefined) lines.push('-H "Content-Type: application/json"', `-d '${inlineJson(body)}'`)
+  if (body !== undefined) lines.push('-H "Content-Type: application/json"', `-d '${writtenJson(body, 64, '  ')}'`)
   return lines.join(' \\\n  ')
 }
 
@@ -287,19 +317,4 @@ function bodyOf(id: string, doc: JsonObject): unknown {
   if (own) return own
   const content = (doc.requestBody as JsonObject | undefined)?.content as JsonObject | undefined
   return (content?.['application/json'] as JsonObject | undefined)?.example
-}
-
-/** JSON as a person writes it: on one line where it fits, else a field a line. */
-function inlineJson(value: unknown): string {
-  const spaced = (each: unknown): string => {
-    if (Array.isArray(each)) return `[${each.map(spaced).join(', ')}]`
-    if (typeof each !== 'object' || each === null) return JSON.stringify(each)
-    return `{${Object.entries(each)
-      .map(([name, field]) => `${JSON.stringify(name)}: ${spaced(field)}`)
-      .join(', ')}}`
-  }
-  const line = spaced(value)
-  if (line.length < 64) return line
-  const fields = Object.entries(value as object).map(([name, field]) => `  ${JSON.stringify(name)}: ${spaced(field)}`)
-  return `{\n${fields.join(',\n')}\n}`
 }

@@ -1,11 +1,16 @@
 /** The API reference, from the OpenAPI document: operations with their examples, events, limits, versioning, objects. */
+import { readFileSync } from 'node:fs'
 import type { Limits, Range } from '../src/domain/limits.ts'
 import { EVENTS, EVENTS_TEXT, INTRODUCTION } from '../src/http/api-texts.ts'
 import type { JsonObject } from '../src/http/openapi.ts'
 import { BEGINNINGS, curl, EXAMPLES, type Operation } from './examples.ts'
 import { fieldRows, parameterRows, schemaName, table, typeOf } from './fields.ts'
 import { type Html, html, inline, prose } from './html.ts'
+import { writtenJson } from './json.ts'
 import { codeBlock, type Heading, type Page, type Passage } from './markdown.ts'
+
+/** What each call answered when the tests last recorded it, by operation (test/docs/samples.ts). */
+const samples: Record<string, unknown> = JSON.parse(readFileSync(new URL('samples.json', import.meta.url), 'utf8'))
 
 /** The pages that are made from the document, by name. What only the console calls has one of its own. */
 export function renderReference(document: JsonObject, limits: Limits): ReadonlyMap<string, Page> {
@@ -158,10 +163,20 @@ ${examples(operation)}
 function examples(operation: Operation): Html {
   const { doc } = operation
   if ((doc.tags as string[]).includes('Console')) return html``
-  const example = EXAMPLES.find(({ id }) => id === doc.operationId)
-  return html`<div class="tabs">${codeBlock(curl(operation), 'sh')}${
+  const id = String(doc.operationId)
+  const example = EXAMPLES.find((each) => each.id === id)
+  return html`<div class="beside"><div class="tabs">${codeBlock(curl(operation), 'sh')}${
     example ? [codeBlock(example.ts, 'ts'), codeBlock(example.python, 'python')] : ''
-  }</div>`
+  }</div>${id in samples ? sample(id) : ''}</div>`
+}
+
+function sample(id: string): Html {
+  const answer = samples[id]
+  const [type, text] =
+    typeof answer === 'string'
+      ? (['text/event-stream', codeBlock(answer, 'http')] as const)
+      : (['application/json', codeBlock(writtenJson(answer, 56), 'json')] as const)
+  return html`<div class="sample"><p><b>200</b> ${type}</p>${text}</div>`
 }
 
 interface Content {
@@ -187,24 +202,8 @@ function events(): Html {
     (event) =>
       html`<div><dt><code>${event.name}</code><span><code>${event.data}</code></span></dt><dd>${inline(event.when)}</dd></div>`,
   )}</dl>
-${codeBlock(STREAM, 'http')}`
+${codeBlock(String(samples.createInteractionStream), 'http')}`
 }
-
-const STREAM = `id: 3
-event: tool_call
-data: {"step":1,"name":"code_execution","args":{"code":"print(17 * 23)"}}
-
-id: 4
-event: tool_result
-data: {"step":2,"output":"391\\n","duration_ms":12}
-
-id: 5
-event: partial_output
-data: {"text":"17 × 23 is 391."}
-
-id: 6
-event: completed
-data: {"interactionId":"int_0Wb1xYz3kJ9mQ2pR5sT7uV","status":"completed","usage":{"input_tokens":412, …}}`
 
 function limitsSection(limits: Limits): Html {
   const n = (value: number) => value.toLocaleString('en')

@@ -6,20 +6,23 @@ import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
 import { type OpenApi, openApiOf } from '../support/openapi.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { skillText, zip } from '../support/zip.ts'
-import { openDesk } from './desk.ts'
+import { type Desk, openDesk } from './desk.ts'
+import { keep, kept, RECORDING, sampleOf, shapeOf } from './samples.ts'
 
 let provider: FakeProvider
 let mcp: FakeMcp
 let server: Server
 let api: OpenApi
+const code = (text: string) => ({ toolCalls: [{ name: 'code_execution', args: { code: text } }] })
 beforeAll(async () => {
   ;[provider, mcp] = await Promise.all([openFakeProvider(), openFakeMcp()])
-  mcp.tools = [{ name: 'remove', annotations: { readOnlyHint: false } }]
-  const code = (text: string) => ({ toolCalls: [{ name: 'code_execution', args: { code: text } }] })
+  mcp.tools = [{ name: 'close_issue', annotations: { readOnlyHint: false } }]
+  // It has not answered when the example looks.
+  mcp.onCall = () => undefined
   provider.when('17 * 23', code('print(17 * 23)'), { text: '17 * 23 = 391' })
-  provider.when('[ended]', code('open("outputs/a.txt", "w").write("a")'), { text: 'Done.' })
-  provider.when('[running]', code('import time; time.sleep(600)'))
-  provider.when('[waiting]', { toolCalls: [{ name: 'files__remove', args: {} }] }, { text: 'Done.' })
+  provider.when(RUNS.ended.instruction, code('open("outputs/region.txt", "w").write("north")'), { text: 'North.' })
+  provider.when(RUNS.running.instruction, code('import time; time.sleep(600)'))
+  provider.when(RUNS.waiting.instruction, { toolCalls: [{ name: 'tracker__close_issue', args: { issue: 7 } }] })
   server = await startServer({ provider, config: { egress: { allowPrivate: [mcp.address] } } })
   api = await openApiOf(server.url)
 })
@@ -29,61 +32,110 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Examples that need an interaction in a certain state; all others of interactions take one that has ended. */
-const STATES: Readonly<Record<string, string>> = { cancelInteraction: 'running', approveInteraction: 'waiting' }
+const RUNS = {
+  ended: {
+    instruction: 'Which region sold most in sales.csv? Write its name into outputs/region.txt.',
+    files: [{ name: 'sales.csv', content: 'region,total\nnorth,10\nsouth,7\n' }],
+  },
+  running: { instruction: 'Wait for ten minutes.', background: true },
+  waiting: { instruction: 'Close issue 7.', background: true },
+} as const
 
-test.each(['sh', 'ts', 'python'] as const)('in %s', { timeout: 600_000 }, async (language) => {
-  const key = await server.createKey(`examples-${language}`)
-  const ids: Record<string, string> = {}
+/** What its examples are called on. */
+function stateFor(id: string): keyof typeof RUNS {
+  if (id.startsWith('cancel')) return 'running'
+  return id.startsWith('approve') ? 'waiting' : 'ended'
+}
+
+/** A run in that state, in the project of the key. */
+async function openRun(key: string, state: keyof typeof RUNS) {
   const call = async (method: string, path: string, body?: object) =>
     (await server.request(method, `/v1beta/interactions${path}`, body, { 'x-svc-api-key': key })).body
-  for (const state of ['ended', 'running', 'waiting']) {
-    const { id } = await call('POST', '', {
-      instruction: `[${state}]`,
-      tools: ['code_execution'],
-      background: state !== 'ended',
-      ...(state === 'waiting' && { mcp: [{ name: 'files', url: mcp.url, requireApproval: true }] }),
-    })
-    ids[state] = id
+  const { id } = await call('POST', '', {
+    ...RUNS[state],
+    tools: ['code_execution'],
+    mcp: [{ name: 'tracker', url: mcp.url, requireApproval: true }],
+    webhook: { url: `http://${mcp.address}/errand` },
+  })
+  const reached = {
+    ended: async () => (await call('GET', `/${id}/deliveries`)).deliveries.length > 0,
+    running: async () => (await call('GET', `/${id}`)).executionTrace.length > 0,
+    waiting: async () => (await call('GET', `/${id}`)).stage === 'requires_action',
   }
-  await expect.poll(async () => (await call('GET', `/${ids.waiting}`)).stage).toBe('requires_action')
-  const [file] = (await call('GET', `/${ids.ended}`)).files
+  await expect.poll(reached[state], { timeout: 30_000 }).toBe(true)
+  return call('GET', `/${id}`)
+}
 
-  const desk = openDesk({ ...server, key })
+/** Of pages and documents, what they answer is no example. */
+const WITHOUT_SAMPLE = ['openapi', 'docs', 'console', 'downloadFile', 'downloadInputFile']
+/** For probes and browsers, without a key. */
+const KEYLESS = ['healthz', 'readyz', 'openapi', 'docs', 'console', 'downloadInputFile']
+
+const operationOf = (id: string) => api.operations().find(([, , { operationId }]) => operationId === id)!
+
+test('in sh, and they answer what stands beside them', { timeout: 600_000 }, async () => {
+  const key = await server.createKey('examples-sh')
+  const desk = await openGreeting(key)
+  const answers: Record<string, unknown> = {}
   try {
-    await desk.run('sh', 'cd ~')
-    desk.write('greeting.zip', zip([{ name: 'SKILL.md', data: skillText('greeting', 'Greets.') }]))
+    const ended = await openRun(key, 'ended')
+    const places = {
+      [server.url]: 'http://127.0.0.1:8080',
+      [mcp.url]: 'https://tracker.example/mcp',
+      [`http://${mcp.address}`]: 'https://hooks.example',
+      [`"host":"127.0.0.1","port":${mcp.address.split(':')[1]}`]: '"host":"tracker.example","port":443',
+    }
+    for (const id of [...KEYLESS, ...EXAMPLES.map(({ id }) => id)]) {
+      const run = stateFor(id) === 'ended' ? ended : await openRun(key, stateFor(id))
+      const file = (id === 'downloadInputFile' ? ended.resolved.files : ended.files)[0]
+      const [method, path, doc] = operationOf(id)
+      await desk.run('sh', `export INTERACTION_ID=${run.id} FILE_URL='${file.url}'`)
+      const printed = await desk.run('sh', curl({ method: method.toUpperCase(), path, doc: doc as never }))
+      if (!WITHOUT_SAMPLE.includes(id)) answers[id] = sampleOf(printed, places)
+    }
+  } finally {
+    desk.close()
+  }
+  if (RECORDING) keep(answers)
+  const samples = kept()
+  expect(Object.keys(samples)).toEqual(Object.keys(answers))
+  for (const [id, sample] of Object.entries(samples)) {
+    const [method, path] = operationOf(id)
+    if (typeof sample === 'object') {
+      const place = api.schemaPlace(method, path.replaceAll(/\{[^}]*\}/g, '{}'), 200, 'application/json')
+      expect(api.complaints(place, sample), id).toBe('')
+    }
+    // What a server says of itself is its machine's.
+    if (id !== 'getServer')
+      expect(shapeOf(answers[id]), `${id}: test/docs/samples.ts tells how to record it anew`).toEqual(shapeOf(sample))
+  }
+})
+
+test.each(['ts', 'python'] as const)('in %s', { timeout: 600_000 }, async (language) => {
+  const key = await server.createKey(`examples-${language}`)
+  const desk = await openGreeting(key)
+  try {
+    const ended = await openRun(key, 'ended')
     for (const { id, ts, python } of EXAMPLES) {
-      const interaction = ids[STATES[id] ?? 'ended']!
-      const [method, path, doc] = api.operations().find(([, , operation]) => operation.operationId === id)!
-      if (language === 'sh') {
-        await desk.run('sh', `export INTERACTION_ID=${interaction} FILE_URL='${file.url}'`)
-        await desk.run('sh', curl({ method: method.toUpperCase(), path, doc: doc as never }))
-      } else {
-        const name = language === 'ts' ? 'const interactionId' : 'interaction_id'
-        const program = language === 'ts' ? ts : python
-        await desk.run(language, `${BEGINNINGS[language]}\n${name} = '${interaction}'\n${program}\n`)
-      }
+      const run = stateFor(id) === 'ended' ? ended : await openRun(key, stateFor(id))
+      const name = language === 'ts' ? 'const interactionId' : 'interaction_id'
+      const program = language === 'ts' ? ts : python
+      await desk.run(language, `${BEGINNINGS[language]}\n${name} = '${run.id}'\n${program}\n`)
     }
   } finally {
     desk.close()
   }
 })
 
-test('every call that a key may make has an example, in each language that a client is for', () => {
-  const keyed = api.operations().filter(([, , { security }]) => security?.some((way) => 'apiKey' in way))
-  const without = keyed
-    .map(([, , { operationId }]) => operationId)
-    .filter((id) => !EXAMPLES.some((each) => each.id === id))
-  // Spellings for clients that can't write a colon; and what the clients give by another way: a list of events, a version of a skill, a file of one.
-  const curlAlone = [
-    'streamInteractionBySlash',
-    'cancelInteractionBySlash',
-    'approveInteractionBySlash',
-    'listEvents',
-    'getSkillVersion',
-    'readSkillFile',
-  ]
-  expect(without.sort()).toEqual(curlAlone.sort())
-  for (const { id } of EXAMPLES) expect(api.operations().map(([, , { operationId }]) => operationId)).toContain(id)
+async function openGreeting(key: string): Promise<Desk> {
+  const desk = openDesk({ ...server, key })
+  await desk.run('sh', 'cd ~')
+  desk.write('greeting.zip', zip([{ name: 'SKILL.md', data: skillText('greeting', 'Greets.') }]))
+  return desk
+}
+
+test('every call has an example in curl, and those that a key may make in each language that a client is for', () => {
+  const ours = api.operations().filter(([, , { tags }]) => !tags?.includes('Console'))
+  const named = [...KEYLESS, ...EXAMPLES.map(({ id }) => id)]
+  expect(named.sort()).toEqual(ours.map(([, , { operationId }]) => operationId).sort())
 })

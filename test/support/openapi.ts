@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats'
 export interface Operation {
   readonly operationId?: string
   readonly summary?: string
+  readonly tags?: readonly string[]
   readonly security?: Record<string, unknown>[]
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }

@@ -1,0 +1,49 @@
+/**
+ * What each call of the API reference answers: recorded from the examples' own run, shown beside them, and held to what comes
+ * since. To record anew: ERRAND_RECORD=1 npx vitest run --project errand test/docs/examples.test.ts -t 'in sh'
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './blocks.ts'
+
+const FILE = join(ROOT, 'site/samples.json')
+export const RECORDING = process.env.ERRAND_RECORD !== undefined
+
+/** A stream as its text, all else as JSON. By operation. */
+type Samples = Record<string, unknown>
+
+export const kept = (): Samples => JSON.parse(readFileSync(FILE, 'utf8'))
+export const keep = (samples: Samples): void => writeFileSync(FILE, `${JSON.stringify(samples, null, 2)}\n`)
+
+/** As a reader should see it: without this machine's addresses and times; of a list, the first two. `places`: what stands for what. */
+export function sampleOf(printed: string, places: Readonly<Record<string, string>>): unknown {
+  let text = printed
+  for (const [from, to] of Object.entries(places)) text = text.replaceAll(from, to)
+  text = text
+    .replaceAll(/\bint_\w{22}/g, 'int_0Wb1xYz3kJ9mQ2pR5sT7uV')
+    .replaceAll(/\bprj_\w{22}/g, 'prj_0Wb1xYz3kJ9mQ2pR5sT7uV')
+    .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, '2026-05-20T09:30:00.000Z')
+    .replaceAll(/expires=\d+&signature=[\w-]+/g, 'expires=1779273000&signature=p1piyf7svFF3I9fC2umnJQ')
+    .replaceAll(/(\\"\d+-)\w+\\"/g, '$1mf3k2p9q\\"')
+  if (text.startsWith('id: ')) return text.trim()
+  const value = JSON.parse(text)
+  for (const [name, list] of Object.entries(value)) {
+    if (Array.isArray(list) && Object.keys(value).every((key) => key === name || key === 'nextPageToken')) {
+      value[name] = list.slice(0, 2)
+    }
+  }
+  return value
+}
+
+/** Every field that it has, by path and type; of a stream, the fields of each kind of event. */
+export function shapeOf(sample: unknown): string[] {
+  if (typeof sample !== 'string') return [...new Set(pathsOf(sample, ''))].sort()
+  const events = sample.split('\n\n').map((message) => /^event: (.*)\ndata: (.*)$/m.exec(message)!)
+  return [...new Set(events.flatMap(([, name, data]) => pathsOf(JSON.parse(data!), name!)))].sort()
+}
+
+function pathsOf(value: unknown, path: string): string[] {
+  if (Array.isArray(value)) return [`${path}[]`, ...value.flatMap((each) => pathsOf(each, `${path}[]`))]
+  if (typeof value !== 'object' || value === null) return [`${path}: ${value === null ? 'null' : typeof value}`]
+  return Object.entries(value).flatMap(([name, each]) => pathsOf(each, `${path}.${name}`))
+}
