@@ -21,10 +21,10 @@ const LOOKS = 20
 /** By how much the second half's memory may lie above the first's, the start left out. */
 const MOST_CLIMB_BYTES = 16 * 1024 * 1024
 /**
- * V8 collects when it likes, and lets hundreds of megabytes lie while there is room: here it has twice what the server needs
- * (54 MB after a full collection), so that what is held shows, at 3 KB a run by the server's end for want of memory.
+ * V8 collects when it likes, and lets hundreds of megabytes lie while the machine has them: with the bound that
+ * docs/operating.md names it soon has the size that it works with, and what is held shows.
  */
-const ROOM = '--max-old-space-size=112'
+const ROOM = '--max-old-space-size=256'
 
 interface Look {
   readonly residentBytes: number

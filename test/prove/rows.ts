@@ -118,6 +118,7 @@ export const ROWS: readonly Row[] = [
     id: 'R19',
     fault: '20,000 interactions, one after the other',
     pass: 'memory does not climb; handles, connections and sandboxes stay level',
+    gap: 'the server had the bound for V8 that docs/operating.md names; without it garbage lies longer, and memory climbs to 490 MB',
   },
   {
     id: 'R20',
