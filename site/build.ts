@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, normalize, resolve } from 'node:path'
+import { slug } from 'github-slugger'
 import { describeApi } from '../src/http/describe-api.ts'
 import { ROOT, readSections, type Source } from './contents.ts'
 import { html } from './html.ts'
@@ -30,7 +31,7 @@ export async function buildSite(target: string): Promise<void> {
       if (found === undefined) lost.push(`${source.file}: ${link}`)
       return found ?? link
     }
-    const page = made.get(source.name) ?? renderMarkdown(readFileSync(join(ROOT, source.file), 'utf8'), address)
+    const page = made.get(source.name) ?? renderMarkdown(textOf(source), address)
     pages.set(source.name, page)
   }
   lost.push(...lostAnchors(pages))
@@ -50,6 +51,19 @@ export async function buildSite(target: string): Promise<void> {
     mkdirSync(dirname(join(target, to)), { recursive: true })
     cpSync(join(ROOT, from), join(target, to))
   }
+}
+
+/** Its Markdown. The programs that the examples' page names stand on it, before its data. */
+function textOf({ name, file }: Source): string {
+  const text = readFileSync(join(ROOT, file), 'utf8')
+  if (name !== 'examples') return text
+  const programs: string[] = []
+  const linked = text.replaceAll(/\]\(([\w/.-]+\.(ts|tsx|js|py))\)/g, (_, program, ending) => {
+    const code = readFileSync(join(ROOT, dirname(file), program), 'utf8')
+    programs.push(`## \`${program}\`\n\n\`\`\`${ending === 'py' ? 'python' : 'ts'}\n${code}\`\`\`\n\n`)
+    return `](#${slug(program)})`
+  })
+  return linked.replace('## The data', `${programs.join('')}## The data`)
 }
 
 const NOT_FOUND: Page = {

@@ -21,7 +21,11 @@ const inDocs = (name: string): Source => ({ name, file: `docs/${name}.md` })
 const SECTIONS: readonly Section[] = [
   {
     title: 'Start',
-    sources: [{ name: 'index', file: 'docs/README.md' }, inDocs('start'), inDocs('concepts'), inDocs('interactions')],
+    sources: [
+      { name: 'index', file: 'docs/README.md' },
+      ...['start', 'concepts', 'interactions'].map(inDocs),
+      { name: 'examples', file: 'examples/README.md' },
+    ],
   },
   {
     title: 'What a run can use',

@@ -71,7 +71,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'retry-503': { plans: [busy(503, 'unavailable', 1)], result: 'after-503' },
   'proxy-502': { plans: [{ status: 502 }, { status: 504 }], result: 'analyst', requests: [ANALYST, ANALYST, ANALYST] },
   // The stream passes, and what it is asked for at its end comes in pieces.
-  'answer-cut': { plans: ['pass', 'cut-answer'], result: 'Hello, world.', interactions: ['[speaks]', 1] },
+  'answer-cut': {
+    plans: ['pass', 'cut-answer', 'refuse', 'refuse', 'refuse', 'refuse', 'refuse'],
+    result: 'Hello, world.',
+    interactions: ['[speaks]', 1],
+  },
   'no-repeat': { plans: ['lose-answer'], result: { error: 'ConnectionError' }, requests: ['POST /v1beta/agents'] },
   'give-up': {
     plans: [{ status: 500 }, { status: 500 }],

@@ -50,7 +50,9 @@ describe('what is served', () => {
   test('every page of docs/ is there, and the operations, errors and settings are on theirs', async () => {
     const sources = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'))
     const named = sources.map((name) => (name === 'README.md' ? 'index.html' : name.replace(/md$/, 'html')))
-    expect(PAGES).toEqual(expect.arrayContaining([...named, 'typescript.html', 'python.html', 'security.html']))
+    expect(PAGES).toEqual(
+      expect.arrayContaining([...named, 'typescript.html', 'python.html', 'examples.html', 'security.html']),
+    )
     const { body: api } = await server.get('/openapi.json')
     const text = (
       await Promise.all(['reference', 'objects', 'console-api'].map((name) => server.get(`/docs/${name}.html`)))

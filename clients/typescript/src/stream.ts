@@ -9,8 +9,10 @@ import { aborted, notOurs, type RequestOptions, type Transport } from './transpo
 
 /** The server sends something every 15 s. */
 const IDLE_MS = 45_000
-/** In a row, without an event or a connection that held between them: about half a minute, as a server takes that is started again. */
-const MAX_RECONNECTS = 10
+/** How long a way may be broken, from the first failure on, without an event or a connection that held. The run goes on meanwhile. */
+const PATIENCE_MS = 300_000
+/** The same for the answer at the end, in tries with pauses between them. */
+const PATIENT_TRIES = 75
 /** A connection that lived for so long was a good one: proxies end them by the clock, whatever the run does. */
 const HELD_MS = 10_000
 
@@ -75,7 +77,7 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
   /** Reads to the end; the whole interaction. Throws the error of a run that failed. */
   async final(): Promise<Interaction> {
     for await (const _ of this);
-    return this.#source.settle(await this.#source.retrieve(this.#id!, this.#options))
+    return this.#source.settle(await this.#source.retrieve(this.#id!, { maxRetries: PATIENT_TRIES, ...this.#options }))
   }
 
   /** Ends the run on the server; resolves when its sandbox is gone. The stream then ends with `completed`. */
@@ -93,6 +95,7 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
     const { signal } = this.#options
     const leave = signal ? AbortSignal.any([signal, this.#leave.signal]) : this.#leave.signal
     let failures = 0
+    let brokenSince = 0
     for (;;) {
       let waitMs = 0
       let openedAt = Number.POSITIVE_INFINITY
@@ -110,7 +113,9 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
       } catch (error) {
         if (leave.aborted) break
         if (performance.now() - openedAt >= HELD_MS) failures = 0
-        if (this.#id === undefined || !mayPass(error) || failures >= MAX_RECONNECTS) throw error
+        if (failures === 0) brokenSince = performance.now()
+        const lost = performance.now() - brokenSince >= PATIENCE_MS
+        if (this.#id === undefined || !mayPass(error) || lost) throw error
         waitMs = error instanceof ApiError ? (error.retryAfterS ?? 0) * 1000 : 0
       }
       failures++

@@ -25,8 +25,8 @@ let env: NodeJS.ProcessEnv
 beforeAll(async () => {
   place = mkdtempSync(join(tmpdir(), 'errand-compose-'))
   cpSync(join(ROOT, 'deploy'), join(place, 'deploy'), { recursive: true })
-  const errand = await errandImage(docker)
-  const [postgres, s3, program] = [await postgresImage(docker), await s3Image(docker), await composeProgram()]
+  const made = [errandImage(docker), postgresImage(docker), s3Image(docker), composeProgram()] as const
+  const [errand, postgres, s3, program] = await Promise.all(made)
   // `docker compose` as a person has it.
   writeFileSync(join(place, 'docker'), `#!/bin/sh\nshift\nexec '${program}' "$@"\n`, { mode: 0o755 })
   const port = await freePort()

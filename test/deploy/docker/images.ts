@@ -2,7 +2,8 @@
  * The image of Errand, built on a Docker that has no registry: what it is made from is made here, by mmdebstrap from
  * Debian's archive (kept for the next run) and from the Node of the checkout. Needs root.
  */
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once as happened } from 'node:events'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,6 +31,7 @@ export function dockerAt(dockerHost: string): Docker {
 
 /** Debian slim as `errand-base`, and an image that has the checkout's Node where the public one has it, as `errand-node`. */
 async function makeBases(docker: Docker): Promise<void> {
+  if (await has(docker, 'errand-node')) return
   const tree = join(CACHE, `base-${SUITE}.tar`)
   const command = ['mmdebstrap', '--quiet', '--variant=minbase', '--include=ca-certificates', SUITE]
   await once(tree, [...command, `${tree}.new.tar`], `${tree}.new.tar`)
@@ -37,17 +39,16 @@ async function makeBases(docker: Docker): Promise<void> {
   await build(docker, 'errand-node', 'FROM scratch\nCOPY node /usr/local/bin/node\n', { node: process.execPath })
 }
 
-/** By script/image, as a person does it, but for what it is made from. Built once for all tests on that Docker. */
+/** By script/image, as a person does it, but for what it is made from. */
 export function errandImage(docker: Docker): Promise<string> {
   return built(docker, 'errand:test', async (name) => {
-    await makeBases(docker)
     const bases = ['--build-arg', 'BASE=errand-base', '--build-arg', 'NODE=errand-node', '--network', 'host']
     const command = [PACK_LOCK, join(ROOT, 'script/image'), name, ...bases]
     await run('flock', command, { env: docker.env, maxBuffer: 64 * 1024 * 1024 })
   })
 }
 
-/** Stands in for the public image of Postgres. After `errandImage`. */
+/** Stands in for the public image of Postgres. */
 export function postgresImage(docker: Docker): Promise<string> {
   const text = `FROM errand-base
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql && ln -s /usr/lib/postgresql/*/bin/* /usr/local/bin/
@@ -58,7 +59,7 @@ ENTRYPOINT ["sh", "/usr/local/bin/start-postgres"]
   return built(docker, 'errand-postgres', (name) => build(docker, name, text, files))
 }
 
-/** Stands in for versitygw: s3rver, which the tests of the file store use, too. After `errandImage`. */
+/** Stands in for versitygw: s3rver, which the tests of the file store use, too. */
 export function s3Image(docker: Docker): Promise<string> {
   const text = `FROM errand-base
 RUN apt-get update && apt-get install -y --no-install-recommends libstdc++6
@@ -91,10 +92,29 @@ async function once(place: string, command: readonly string[], fresh: string): P
   await run('flock', [`${place}.lock`, 'sh', '-c', script, place, fresh, ...command])
 }
 
-/** Builds an image unless this Docker has it. */
+/** Builds an image unless this Docker has it: once for all tests, in whichever of their processes. */
 async function built(docker: Docker, name: string, make: (name: string) => Promise<void>): Promise<string> {
-  if ((await docker('images', '--quiet', name)).trim() === '') await make(name)
+  await alone('bases', () => makeBases(docker))
+  await alone(name, async () => {
+    if (!(await has(docker, name))) await make(name)
+  })
   return name
+}
+
+async function has(docker: Docker, name: string): Promise<boolean> {
+  return (await docker('images', '--quiet', name)).trim() !== ''
+}
+
+/** One at a time of that name, over all processes. */
+async function alone(name: string, act: () => Promise<void>): Promise<void> {
+  const lock = join(ROOT, 'node_modules', `.errand-image-${name}`)
+  const held = spawn('flock', [lock, 'sh', '-c', 'echo; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  await happened(held.stdout, 'data')
+  try {
+    await act()
+  } finally {
+    held.stdin.end()
+  }
 }
 
 async function build(docker: Docker, name: string, text: string, files: Record<string, string>): Promise<void> {

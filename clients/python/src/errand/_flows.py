@@ -24,8 +24,10 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 8.0
 #: The server sends something every 15 s.
 IDLE_S = 45.0
-#: In a row, without an event or a connection that held between them: about half a minute, as a server takes that is started again.
-MAX_RECONNECTS = 10
+#: How long a way may be broken, from the first failure on, without an event or a connection that held. The run goes on meanwhile.
+PATIENCE_S = 300.0
+#: The same for the answer at the end, in tries with pauses between them.
+PATIENT_TRIES = 75
 #: A connection that lived for so long was a good one: proxies end them by the clock, whatever the run does.
 HELD_S = 10.0
 
@@ -211,7 +213,7 @@ def follow(at: Followed, start: Call | None, max_retries: int) -> Flow:
     An interaction's events, from ``at.last`` on to its end, each emitted once. A connection that breaks, falls silent, or is
     closed by a server that goes down, is taken up again behind the last event that came.
     """
-    failures = 0
+    failures, broken_since = 0, 0.0
     while True:
         wait, opened = 0.0, math.inf
         try:
@@ -238,7 +240,10 @@ def follow(at: Followed, start: Call | None, max_retries: int) -> Flow:
         except (ConnectionError, ApiError) as error:
             if time.monotonic() - opened >= HELD_S:
                 failures = 0
-            if at.id is None or failures >= MAX_RECONNECTS or (isinstance(error, ApiError) and not error.retryable):
+            if failures == 0:
+                broken_since = time.monotonic()
+            lost = time.monotonic() - broken_since >= PATIENCE_S
+            if at.id is None or lost or (isinstance(error, ApiError) and not error.retryable):
                 raise
             wait = getattr(error, "retry_after", None) or 0.0
         failures += 1

@@ -10,7 +10,7 @@ import httpx
 
 from . import _calls as calls
 from ._drivers import SyncDriver, Identity
-from ._flows import UNSET, Call, Followed, fetch, follow, send, settled
+from ._flows import PATIENT_TRIES, UNSET, Call, Followed, fetch, follow, send, settled
 from .errors import ConnectionError, ErrandError
 from .records import Record
 from .shapes import Agent, AuditEntry, Credential, Event, Interaction, InteractionSummary, OutputFile, Server, Skill, SkillFile, SkillSummary
@@ -106,8 +106,8 @@ class InteractionStream:
         for _ in self:
             pass
         assert self._at.id is not None
-        found = self._way.fetch(calls.get(calls.of(calls.INTERACTIONS, self._at.id)), Interaction)
-        return settled(found)
+        call = Call("GET", calls.of(calls.INTERACTIONS, self._at.id), max_retries=PATIENT_TRIES)
+        return settled(self._way.fetch(call, Interaction))
 
     def cancel(self) -> Interaction:
         """Ends the run on the server; returns when its sandbox is gone."""
