@@ -56,7 +56,7 @@ onEveryStore((createDatabase) => {
   }
 
   test('kill -9 around accept: nothing that was acknowledged is missing', { timeout: ROUNDS * 60_000 }, async () => {
-    const tally = { posts: 0, acknowledged: 0, cut: 0 }
+    const tally = { posts: 0, acknowledged: 0, cut: 0, brokenOff: 0 }
     for (let round = 0; round < ROUNDS; round++) {
       let answered = 0
       const killAfter = random.whole(0, POSTS)
@@ -75,7 +75,13 @@ onEveryStore((createDatabase) => {
       server = await start()
       for (const { ids, cut } of [byChance, atPoint]) {
         for (const id of ids) {
-          expect(await ended(server, id)).toMatchObject({ status: 'completed', output: 'Done.' })
+          const end = await ended(server, id)
+          // Killed between its answer and its end: that is told, for an answer is never started over.
+          const brokenOff = end.status === 'failed'
+          if (brokenOff) expect(end.error).toMatchObject({ code: 'model_error', retryable: true })
+          else expect(end.status).toBe('completed')
+          expect(end.output).toBe('Done.')
+          if (brokenOff) tally.brokenOff++
           await checkEnded(server, id)
         }
         tally.posts += POSTS
@@ -85,5 +91,6 @@ onEveryStore((createDatabase) => {
     }
     figure('R2', 'POSTs, of which acknowledged, cut off', `${tally.posts}: ${tally.acknowledged}, ${tally.cut}`)
     figure('R2', 'acknowledged interactions that were missing', 0)
+    figure('R2', 'killed between their answer and their end, and failed', tally.brokenOff)
   })
 })
