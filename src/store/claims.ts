@@ -118,7 +118,8 @@ function claimAmong(
 /** Of the row `q`, whether it waits for who is at `home`: never claimed, given back, or its lease ran out. */
 function waits(db: Database, home: string) {
   const now = databaseNow(db.dialect)
-  const left = sql<boolean>`(q.lease_owner is null or q.lease_owner like ${home} or q.lease_until <= ${now} - ${sql.lit(AT_HOME_MS)})`
+  // A pattern that is a parameter alone makes SQLite prepare the statement anew for each value.
+  const left = sql<boolean>`(q.lease_owner is null or q.lease_owner like ${home} || '%' or q.lease_until <= ${now} - ${sql.lit(AT_HOME_MS)})`
   return sql<boolean>`q.lease_until <= ${now} and ${left}`
 }
 type Candidates = SelectQueryBuilder<Tables & { q: Tables['interactions'] }, 'q', { id: string }>
@@ -209,9 +210,9 @@ function claimArguments({ owner, leaseMs, runningPerProject }: Claimant, project
   return { projectId, owner, home: homeOf(owner), leaseMs: Math.round(leaseMs), most: runningPerProject }
 }
 
-/** All processes of an owner's place, as LIKE has them; the place's name has no wildcard. */
+/** What the names of all processes of an owner's place begin with. It has no wildcard of LIKE. */
 function homeOf(owner: string): string {
-  return `${placeOf(owner)}.%`
+  return `${placeOf(owner)}.`
 }
 
 /** How an interaction is claimed, and by whom; undefined where there is none. */
@@ -350,7 +351,7 @@ export async function readHoldersAtHome(db: Database, owner: string): Promise<st
     .distinct()
     .where('status', '=', sql.lit('running'))
     .where('lease_until', '>', databaseNow(db.dialect))
-    .where('lease_owner', 'like', homeOf(owner))
+    .where('lease_owner', 'like', `${homeOf(owner)}%`)
     .where('lease_owner', '<>', owner)
     .execute()
   return rows.map(({ lease_owner }) => lease_owner!)

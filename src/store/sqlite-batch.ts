@@ -1,6 +1,8 @@
 /**
- * Writes to SQLite: one batch is one transaction, each write in it stands or falls alone (a savepoint). Where one
- * transaction for all can't be (a full disk), it is one for each, so that one write does not take its neighbours along.
+ * Writes to SQLite: one batch is one transaction, each write in it stands or falls alone. For a savepoint each, SQLite copies
+ * every page before it changes it; writes seldom fall, so a batch goes without, and is begun again with them where one does.
+ * Where one transaction for all can't be (a full disk), it is one for each, so that one write does not take its neighbours
+ * along.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { WriteResult } from './port.ts'
@@ -20,20 +22,25 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
   const [save, release] = [db.prepare('SAVEPOINT w'), db.prepare('RELEASE w')]
 
   function runBatch(batch: BatchRequest): BatchReply {
-    const results = commit(batch)
+    const results = commit(batch, runUnlessOneFalls) ?? commit(batch, runEach)
     if (typeof results !== 'string') return results
     if (batch.length === 1) return [results]
     return batch.map((write) => {
-      const alone = commit([write])
+      const alone = commit([write], runEach)
       return typeof alone === 'string' ? alone : alone[0]!
     })
   }
 
-  function commit(batch: BatchRequest): WriteResult[] | string {
+  /** In one transaction; a string: why it could not be. What `run` gives nothing for is undone. */
+  function commit<R extends WriteResult[] | undefined>(
+    batch: BatchRequest,
+    run: (batch: BatchRequest) => R,
+  ): R | string {
     try {
       begin.run()
-      const results = batch.map(runWrite)
-      end.run()
+      const results = run(batch)
+      if (results) end.run()
+      else db.exec('ROLLBACK')
       return results
     } catch (error) {
       if (db.isTransaction) db.exec('ROLLBACK')
@@ -41,8 +48,28 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
     }
   }
 
+  function runUnlessOneFalls(batch: BatchRequest): WriteResult[] | undefined {
+    const results: WriteResult[] = []
+    for (const write of batch) {
+      const result = runWrite(write)
+      if (!result.ok) return undefined
+      results.push(result)
+    }
+    return results
+  }
+
+  function runEach(batch: BatchRequest): WriteResult[] {
+    return batch.map((write) => {
+      save.run()
+      const result = runWrite(write)
+      if (result.ok) release.run()
+      else db.exec('ROLLBACK TO w; RELEASE w')
+      return result
+    })
+  }
+
+  /** Up to the statement that can't be; what it wrote before that stands until it is undone. */
   function runWrite(write: BatchRequest[number]): WriteResult {
-    save.run()
     const rows: Record<string, unknown>[][] = []
     for (const [i, [sql, parameters, expected]] of write.entries()) {
       let touched: number
@@ -58,17 +85,11 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
         }
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
-        return undo({ ok: false, failedAt: i, reason: 'unique' })
+        return { ok: false, failedAt: i, reason: 'unique' }
       }
-      if (expected !== undefined && touched !== expected) return undo({ ok: false, failedAt: i, reason: 'rows' })
+      if (expected !== undefined && touched !== expected) return { ok: false, failedAt: i, reason: 'rows' }
     }
-    release.run()
     return { ok: true, rows }
-  }
-
-  function undo(result: WriteResult): WriteResult {
-    db.exec('ROLLBACK TO w; RELEASE w')
-    return result
   }
 
   function prepare(sql: string) {
