@@ -89,7 +89,7 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
       recordTurn(context, turn, outcome)
       for (const call of calls) messages.push(await performCall(context, call))
     } else {
-      const problem = await answerProblem(context, outcome.finish, speaker.held)
+      const problem = await answerProblem(context, outcome.finish, speaker.held())
       if (problem === undefined) {
         speaker.endAsAnswer()
         recordTurn(context, turn, outcome)
@@ -103,7 +103,7 @@ export async function runLoop(context: LoopContext): Promise<LoopEnd> {
       recordTurn(context, turn, outcome)
       messages.push(correction(problem))
     }
-    answerStarted = speaker.answerStarted
+    answerStarted = speaker.answerStarted()
   }
 }
 
@@ -113,7 +113,7 @@ function failed(message: string, retryable?: boolean): LoopEnd {
 
 /** A budget is used up. A run that its project's lets not even begin has failed. */
 function exhausted({ meter }: LoopContext, stopReason: StopReason): LoopEnd {
-  if (stopReason !== 'budget_exceeded' || meter.modelCalls > 0) return { status: 'completed', stopReason }
+  if (stopReason !== 'budget_exceeded' || meter.modelCalls() > 0) return { status: 'completed', stopReason }
   return { status: 'failed', error: toRunError('budget_exceeded', BUDGET_SPENT) }
 }
 
@@ -142,12 +142,12 @@ async function allowance(
   price: Price | undefined,
   promptCharacters: number,
 ): Promise<Allowance> {
-  if (meter.modelCalls >= maxModelCalls) return { tokens: 0, limit: 'max_model_calls' }
+  if (meter.modelCalls() >= maxModelCalls) return { tokens: 0, limit: 'max_model_calls' }
   const { maxOutputTokens, maxCost } = spec.policy
   const affordable = (cost: number) => meter.affordable(cost, price, promptCharacters)
   const left = await budget.left()
   const bounds: readonly Allowance[] = [
-    { tokens: Math.max(0, maxOutputTokens - meter.outputTokens), limit: 'max_output_tokens' },
+    { tokens: Math.max(0, maxOutputTokens - meter.outputTokens()), limit: 'max_output_tokens' },
     { tokens: affordable(maxCost ?? Number.POSITIVE_INFINITY), limit: 'max_cost' },
     { tokens: affordable((meter.cost() ?? 0) + left), limit: 'budget_exceeded' },
   ]
@@ -158,7 +158,7 @@ async function allowance(
 function stopReason({ spec, meter }: LoopContext, finish: FinishReason, limit: StopReason): StopReason {
   const { maxOutputTokens, maxCost } = spec.policy
   if (finish === 'length') return limit
-  if (meter.outputTokens > maxOutputTokens) return 'max_output_tokens'
+  if (meter.outputTokens() > maxOutputTokens) return 'max_output_tokens'
   if (maxCost !== undefined && (meter.cost() ?? 0) > maxCost) return 'max_cost'
   return finish === 'content_filter' ? 'content_filter' : 'end_turn'
 }
@@ -309,8 +309,9 @@ function recordTurn(
   { message, finish }: ModelOutcome & { ok: true },
 ): void {
   const model = entry === models[0] ? undefined : entry.name
-  const turn = meter.modelCalls
-  const { lastCall: tokens, lastCost: cost } = meter
+  const turn = meter.modelCalls()
+  const tokens = meter.lastCall()
+  const cost = meter.lastCost()
   recorder.attach((atSeq) =>
     insertTurnStatement(db, interactionId, { turn, message, finish, tokens, atSeq, model }, cost),
   )

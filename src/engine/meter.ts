@@ -25,12 +25,12 @@ export interface Meter {
   underWay(): number
   addToolCall(): void
   startSandbox(): void
-  readonly outputTokens: number
-  readonly modelCalls: number
+  outputTokens(): number
+  modelCalls(): number
   /** Of the call that was added last. */
-  readonly lastCall: TokenCount
+  lastCall(): TokenCount
   /** The same, US dollars. */
-  readonly lastCost: number
+  lastCost(): number
   /** US dollars so far; undefined where the model has no price. */
   cost(): number | undefined
   /** Output tokens at `price` that so many US dollars over all still pay for, behind a prompt of so many characters. */
@@ -90,18 +90,11 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
     startSandbox() {
       sandboxSince ??= now()
     },
-    get outputTokens() {
-      return tokens.output
-    },
-    get modelCalls() {
-      return modelCalls
-    },
-    get lastCall() {
-      return lastCall
-    },
-    get lastCost() {
-      return lastCost
-    },
+    // No getters in what a run is made of: V8 keeps an object that has one as a hash table.
+    outputTokens: () => tokens.output,
+    modelCalls: () => modelCalls,
+    lastCall: () => lastCall,
+    lastCost: () => lastCost,
     cost: () => (price ? spent : undefined),
     affordable(maxCost, callPrice, promptCharacters) {
       if (!price || !callPrice) return Number.POSITIVE_INFINITY

@@ -28,7 +28,7 @@ export async function settle(
   outcome: Outcome,
 ): Promise<void> {
   const startedAt = performance.now()
-  if (workspace.opened) {
+  if (workspace.opened()) {
     recorder.append({ type: 'stage', stage: 'settling' })
     const outputs = await collect(parts, claim, workspace, outcome)
     if (outputs === 'unstored')

@@ -8,7 +8,7 @@ export interface Slots {
 }
 
 export interface Slot extends Place {
-  readonly held: boolean
+  held(): boolean
 }
 
 export interface Place {
@@ -47,9 +47,7 @@ export function createSlots(most: number): Slots {
       free--
       let held = true
       return {
-        get held() {
-          return held
-        },
+        held: () => held,
         giveUp() {
           if (!held) return
           held = false

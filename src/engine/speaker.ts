@@ -36,11 +36,11 @@ export interface Speaker {
   /** The turn ends the answer (or breaks off): what is still held is answer. */
   endAsAnswer(): void
   /** What is held, and is thrown away with `drop`. */
-  readonly held: string
+  held(): string
   /** Makes what is held a reasoning step: an answer that was sent back to the model. */
   drop(): void
   /** Whether answer text was shown, in this turn or before. */
-  readonly answerStarted: boolean
+  answerStarted(): boolean
 }
 
 export function createSpeaker({ emit, nextStep, hold, ...start }: SpeakerOptions): Speaker {
@@ -97,13 +97,9 @@ export function createSpeaker({ emit, nextStep, hold, ...start }: SpeakerOptions
     },
     endBeforeTools: () => tellAsReasoning(takeHeld()),
     endAsAnswer: () => release(takeHeld()),
-    get held() {
-      return held
-    },
+    held: () => held,
     drop: () => tellAsReasoning(takeHeld()),
-    get answerStarted() {
-      return answerStarted
-    },
+    answerStarted: () => answerStarted,
   }
 }
 

@@ -250,13 +250,13 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     wake,
     get: (id) => runs.get(id)?.run,
     get running() {
-      return [...runs.values()].filter(({ slot }) => slot.held).length
+      return [...runs.values()].filter(({ slot }) => slot.held()).length
     },
     async close(graceMs) {
       closing = true
       unsubscribe()
       // Nobody knows how long a person takes.
-      for (const { run, slot } of runs.values()) if (!slot.held) run.stop(new Stop('shutdown'))
+      for (const { run, slot } of runs.values()) if (!slot.held()) run.stop(new Stop('shutdown'))
       const all = () => Promise.all([...runs.values()].map(({ run }) => run.finished))
       await Promise.race([all(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
       for (const { run } of runs.values()) run.stop(new Stop('shutdown'))

@@ -49,7 +49,7 @@ export interface Workspace {
   /** One beside it, by its name: made now, or the one that still lives. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
   /** Whether a sandbox was ever opened. */
-  readonly opened: boolean
+  opened(): boolean
   /**
    * Takes everything under outputs/ into the blob store, until `signal` aborts. Never throws for what the sandbox holds.
    * Undefined where an earlier worker did.
@@ -124,9 +124,7 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
       mayStand = true
       return sandboxes.open({ ...spec(), ...shape, name, limits: { ...options.limits, ...limits } }, signal)
     },
-    get opened() {
-      return opened
-    },
+    opened: () => opened,
     async collect(until) {
       if (!opening && options.outputsTaken) return undefined
       const sandbox = await Promise.race([opening ?? takeUp(), aborted(until)]).catch(() => undefined)

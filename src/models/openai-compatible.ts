@@ -47,7 +47,7 @@ export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Model 
         async (speak) => {
           for (;;) {
             const limitField = limit.fieldFor(request.maxOutputTokens)
-            const body = encodeRequest(request, { model, limitField, sendReasoning })
+            const body = Buffer.from(encodeRequest(request, { model, limitField, sendReasoning }))
             const outcome = await exchange(target, body, createChunkReader(speak, target.wording), signal)
             if (outcome.ok || !outcome.providerError || outcome.failure.kind !== 'refused') return outcome
             if (!limit.learn(outcome.providerError, limitField, request.maxOutputTokens)) return outcome

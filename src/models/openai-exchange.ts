@@ -25,10 +25,10 @@ export interface Target {
 
 const DRAIN_MS = 1_000
 
-/** Never rejects. */
+/** Never rejects. The body is held until the answer is whole, by undici too: as bytes, which both share. */
 export function exchange(
   target: Target,
-  body: string,
+  body: Uint8Array,
   chunks: ChunkReader,
   signal: AbortSignal,
 ): Promise<ExchangeOutcome> {
@@ -65,7 +65,9 @@ export function exchange(
         controller = started
         if (settled) close()
       },
-      onResponseStart: (_, status, headers) => {
+      onResponseStart: (started, status, headers) => {
+        // They hold on to the bytes that they came with, as long as the answer lasts.
+        started.rawHeaders = null
         // 1xx: the real answer is still to come.
         if (settled || status < 200) return
         timer.refresh()
