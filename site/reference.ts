@@ -20,16 +20,11 @@ export function renderReference(document: JsonObject, limits: Limits): ReadonlyM
   }))
   const schemas = (document.components as JsonObject).schemas as Record<string, JsonObject>
   const ours = tags.filter(({ name }) => name !== 'Console')
+  const consoles = tags.filter(({ name }) => name === 'Console')
   return new Map([
     ['reference', callsPage(document, ours, schemas, limits)],
-    ['objects', objectsPage(schemas)],
-    [
-      'console-api',
-      consolePage(
-        tags.filter(({ name }) => name === 'Console'),
-        schemas,
-      ),
-    ],
+    ['objects', objectsPage(schemas, [namedBy(ours, schemas), namedBy(consoles, schemas)])],
+    ['console-api', consolePage(consoles, schemas)],
   ])
 }
 
@@ -62,8 +57,24 @@ ${versioning(String((document.info as JsonObject).version))}`
   }
 }
 
-function objectsPage(schemas: Schemas): Page {
-  const entries = Object.entries(schemas)
+/** The objects that these calls ask for or answer, with all that stands in them. */
+function namedBy(tags: readonly Tag[], schemas: Schemas): ReadonlySet<string> {
+  const found = new Set<string>()
+  const look = (node: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(node).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (found.has(name)) continue
+      found.add(name)
+      look(schemas[name])
+    }
+  }
+  look(tags.flatMap(({ operations }) => operations.map(({ doc }) => doc)))
+  return found
+}
+
+/** Those of the calls first, then what events hold, and at the end what the console alone is told. */
+function objectsPage(schemas: Schemas, [calls, consoles]: readonly ReadonlySet<string>[]): Page {
+  const rank = (name: string) => (calls?.has(name) ? 0 : consoles?.has(name) ? 2 : 1)
+  const entries = Object.entries(schemas).sort(([a], [b]) => rank(a) - rank(b))
   const body = html`<h1 id="objects">Objects</h1>
 <p>What requests and answers of the <a href="reference.html">API</a> hold. A field that has nothing to say is left out; in requests, <code>null</code> is the same as absent.</p>
 ${entries.map(([name, schema]) => object(name, schema))}`

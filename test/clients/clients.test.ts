@@ -9,12 +9,14 @@ import { ROOMY, until } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { skillText, zip } from '../support/zip.ts'
+import { openRuntimes } from './runtimes.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { openUnreliableProxy, type UnreliableProxy } from './unreliable-proxy.ts'
 
 const ROOT = new URL('../../clients/', import.meta.url).pathname
+const SCENARIO = join(ROOT, 'typescript/test/scenario.ts')
 const CLIENTS: Record<string, readonly string[]> = {
-  TypeScript: [process.execPath, join(ROOT, 'typescript/test/scenario.ts')],
+  TypeScript: [process.execPath, SCENARIO],
   Python: ['/usr/bin/python3', join(ROOT, 'python/tests/scenario.py'), 'sync'],
   'Python, asyncio': ['/usr/bin/python3', join(ROOT, 'python/tests/scenario.py'), 'async'],
 }
@@ -113,8 +115,18 @@ function fitted(expected: unknown, value: unknown): unknown {
   return Object.fromEntries(Object.entries(rule).map(([key, part]) => [key, fitted(part, parts?.[key])]))
 }
 
-describe.each(Object.entries(CLIENTS))('the client in %s', (_, command) => {
-  it.each(Object.entries(SCENARIOS))('%s', async (name, { plans = [], result, requests, interactions }) => {
+/** What runtimes do each in their own way: streams, bodies, aborts, time-outs, cryptography. */
+const TOUCHES_RUNTIME =
+  /^(stream|stream-cut|create-cut|answer-cut|retry-429|time-out|abort-goes-on|abort-cancels|leave-loop|files|file-corrupt|skills|webhook)$/
+const { deno, bun } = await openRuntimes()
+const RUNTIMES = {
+  'TypeScript, on Deno': [...deno, SCENARIO],
+  'TypeScript, on Bun': [...bun, SCENARIO],
+}
+
+describe.each(Object.entries({ ...CLIENTS, ...RUNTIMES }))('the client in %s', (client, command) => {
+  const played = Object.entries(SCENARIOS).filter(([name]) => client in CLIENTS || TOUCHES_RUNTIME.test(name))
+  it.each(played)('%s', async (name, { plans = [], result, requests, interactions }) => {
     proxy.plan(...plans)
     const played = play(command, name)
     if (name === 'restart') await restart()

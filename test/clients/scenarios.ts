@@ -2,6 +2,7 @@
  * What every client does, whatever its language: each scenario is played by each client's own program against a real server,
  * over a way that does what is planned for it, and has to come to the same.
  */
+import { ERRORS } from '../../src/domain/errors.ts'
 import type { Plan } from './unreliable-proxy.ts'
 
 export interface Scenario {
@@ -33,6 +34,7 @@ const toolRun = { ids: GAPLESS, names: TOOL_EVENTS, text: TOOL_RUN, last: 'compl
 const modelError = { error: 'ModelError', code: 'model_error', status: 500, failed: true, retryable: false }
 const signature = { error: 'WebhookSignatureError' }
 const aborted = { error: 'AbortedError' }
+const pascal = (code: string) => code.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
 const busy = (status: number, code: string, seconds: number): Plan => ({
   status,
   headers: { 'content-type': 'application/json', 'retry-after': String(seconds) },
@@ -95,6 +97,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     result: { error: 'UnauthenticatedError', code: 'unauthenticated', status: 401, failed: false, retryable: false },
   },
   'error-not-found': { result: { ...notFound, param: 'agentId' } },
+  // A class of its own for each code that the server has.
+  'error-classes': {
+    plans: Object.entries(ERRORS).map(([code, { status }]) => busy(status, code, 0)),
+    result: Object.keys(ERRORS).map((code) => `${pascal(code.replace(/_error$/, ''))}Error`),
+  },
   'error-conflict': {
     result: { error: 'ConflictError', code: 'conflict', status: 409, param: 'id', failed: false, retryable: false },
   },

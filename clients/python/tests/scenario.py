@@ -128,6 +128,13 @@ async def other_server() -> Any:
     }
 
 
+async def error_classes() -> Any:
+    client, names = Client(max_retries=0), []
+    while isinstance(thrown := await caught(lambda: client.agents.retrieve("analyst")), dict):
+        names.append(thrown["error"])
+    return names
+
+
 async def error_key() -> Any:
     return await caught(lambda: Client(api_key="errand_sk_no").agents.list().page())
 
@@ -307,6 +314,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[Any]]] = {
     "error-invalid": lambda: caught(interactions.create),
     "error-key": error_key,
     "error-not-found": lambda: caught(lambda: interactions.create("x", agent_id="nobody")),
+    "error-classes": error_classes,
     "error-conflict": lambda: caught(lambda: agents.create(id="analyst")),
     "error-etag": lambda: caught(lambda: agents.update("analyst", etag='"old"', description="x")),
     "error-idempotency": error_idempotency,

@@ -1,6 +1,7 @@
 /** From an error's code to its class. */
 import {
   ApiError,
+  BudgetExceededError,
   ConflictError,
   DeadlineExceededError,
   type ErrorDetails,
@@ -30,6 +31,7 @@ const CLASSES: Readonly<Record<string, typeof ApiError>> = {
   unauthenticated: UnauthenticatedError,
   feature_disabled: FeatureDisabledError,
   permission_denied: PermissionDeniedError,
+  budget_exceeded: BudgetExceededError,
   not_found: NotFoundError,
   method_not_allowed: MethodNotAllowedError,
   conflict: ConflictError,

@@ -97,6 +97,10 @@ export class FeatureDisabledError extends ApiError {
 export class PermissionDeniedError extends ApiError {
   override name = 'PermissionDeniedError'
 }
+/** 403: the project has spent its budget for this month. */
+export class BudgetExceededError extends ApiError {
+  override name = 'BudgetExceededError'
+}
 /** 404: there is no such thing. */
 export class NotFoundError extends ApiError {
   override name = 'NotFoundError'

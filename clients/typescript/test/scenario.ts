@@ -78,6 +78,14 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
   'error-key': () =>
     caught(() => new lib.Errand({ apiKey: 'errand_sk_no' }).agents.list()[Symbol.asyncIterator]().next()),
   'error-not-found': () => caught(() => interactions.create({ instruction: 'x', agentId: 'nobody' })),
+  async 'error-classes'() {
+    const names: unknown[] = []
+    for (;;) {
+      const thrown = await caught(() => agents.retrieve('analyst', { maxRetries: 0 }))
+      if (typeof thrown === 'string') return names
+      names.push((thrown as { error: string }).error)
+    }
+  },
   'error-conflict': () => caught(() => agents.create({ id: 'analyst' })),
   'error-etag': () => caught(() => agents.update('analyst', { description: 'x' }, { etag: '"old"' })),
   async 'error-idempotency'() {

@@ -83,6 +83,10 @@ class PermissionDeniedError(ApiError):
     """403: the key may not do this."""
 
 
+class BudgetExceededError(ApiError):
+    """403: the project has spent its budget for this month."""
+
+
 class NotFoundError(ApiError):
     """404: there is no such thing."""
 
@@ -142,6 +146,7 @@ _CLASSES: dict[str, type[ApiError]] = {
     "unauthenticated": UnauthenticatedError,
     "feature_disabled": FeatureDisabledError,
     "permission_denied": PermissionDeniedError,
+    "budget_exceeded": BudgetExceededError,
     "not_found": NotFoundError,
     "method_not_allowed": MethodNotAllowedError,
     "conflict": ConflictError,
