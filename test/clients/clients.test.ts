@@ -9,7 +9,7 @@ import { ROOMY, until } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { skillText, zip } from '../support/zip.ts'
-import { openRuntimes } from './runtimes.ts'
+import { onRuntimes } from './runtimes.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { openUnreliableProxy, type UnreliableProxy } from './unreliable-proxy.ts'
 
@@ -118,11 +118,9 @@ function fitted(expected: unknown, value: unknown): unknown {
 /** What runtimes do each in their own way: streams, bodies, aborts, time-outs, cryptography. */
 const TOUCHES_RUNTIME =
   /^(stream|stream-cut|create-cut|answer-cut|retry-429|time-out|abort-goes-on|abort-cancels|leave-loop|files|file-corrupt|skills|webhook)$/
-const { deno, bun } = await openRuntimes()
-const RUNTIMES = {
-  'TypeScript, on Deno': [...deno, SCENARIO],
-  'TypeScript, on Bun': [...bun, SCENARIO],
-}
+const RUNTIMES = Object.fromEntries(
+  Object.entries(await onRuntimes(SCENARIO)).map(([name, command]) => [`TypeScript, on ${name}`, command]),
+)
 
 describe.each(Object.entries({ ...CLIENTS, ...RUNTIMES }))('the client in %s', (client, command) => {
   const played = Object.entries(SCENARIOS).filter(([name]) => client in CLIENTS || TOUCHES_RUNTIME.test(name))

@@ -35,11 +35,12 @@ export function sampleOf(printed: string, places: Readonly<Record<string, string
   return value
 }
 
-/** Every field that it has, by path and type; of a stream, the fields of each kind of event. */
+/** Every field that it has, by path and type; of a stream, the fields of each kind of event but what a busy machine may join. */
 export function shapeOf(sample: unknown): string[] {
   if (typeof sample !== 'string') return [...new Set(pathsOf(sample, ''))].sort()
   const events = sample.split('\n\n').map((message) => /^event: (.*)\ndata: (.*)$/m.exec(message)!)
-  return [...new Set(events.flatMap(([, name, data]) => pathsOf(JSON.parse(data!), name!)))].sort()
+  const lasting = events.filter(([, name]) => name !== 'tool_output')
+  return [...new Set(lasting.flatMap(([, name, data]) => pathsOf(JSON.parse(data!), name!)))].sort()
 }
 
 function pathsOf(value: unknown, path: string): string[] {
