@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { BOUNDED_HEAP, type Server, startServer } from '../support/server.ts'
 import { type FakeMcp, type McpRequest, openFakeMcp, sendResult } from './fake-mcp.ts'
 
 const TOKEN = 'planted-mcp-t0ken-5d1e'
@@ -25,7 +25,7 @@ beforeAll(async () => {
   ])
   plain = { tools: mcp.tools, intercept: mcp.intercept, onCall: mcp.onCall }
   const allowPrivate = [mcp.address, elsewhere.address]
-  server = await startServer({ provider, config: { egress: { allowPrivate } } })
+  server = await startServer({ provider, config: { egress: { allowPrivate } }, env: BOUNDED_HEAP })
 })
 afterAll(async () => {
   await server?.stop()

@@ -9,7 +9,7 @@ import { checkEnded, ROOMY, until } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { processesWith } from '../support/processes.ts'
 import { figure, rounds } from '../support/prove.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { BOUNDED_HEAP, type Server, startServer } from '../support/server.ts'
 
 const PATH = '/v1beta/interactions'
 const RUNS = rounds(20_000, 800)
@@ -20,12 +20,6 @@ const CHECKED = 100
 const LOOKS = 20
 /** By how much the second half's memory may lie above the first's, the start left out. */
 const MOST_CLIMB_BYTES = 16 * 1024 * 1024
-/**
- * V8 collects when it likes, and lets hundreds of megabytes lie while the machine has them: with the bound that
- * docs/operating.md names it soon has the size that it works with, and what is held shows.
- */
-const ROOM = '--max-old-space-size=256'
-
 interface Look {
   readonly residentBytes: number
   readonly handles: number
@@ -43,7 +37,7 @@ beforeAll(async () => {
   provider.when('[works]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text })
   dataDir = await mkdtemp(join(tmpdir(), 'errand-r19-'))
   const config = { limits: { ...ROOMY, runningPerProject: 100 } }
-  server = await startServer({ provider, dataDir, config, env: { NODE_OPTIONS: ROOM } })
+  server = await startServer({ provider, dataDir, config, env: BOUNDED_HEAP })
 })
 afterAll(async () => {
   await server?.stop()
