@@ -45,7 +45,9 @@ const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Operating',
-    sources: ['install', 'operating', 'accounts', 'usage', 'postgres', 'scaling', 'metrics', 'traces'].map(inDocs),
+    sources: ['install', 'operating', 'accounts', 'usage', 'postgres', 'scaling', 'proof', 'metrics', 'traces'].map(
+      inDocs,
+    ),
   },
   {
     title: 'Security',
