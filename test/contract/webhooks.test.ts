@@ -124,10 +124,10 @@ describe('the webhook of an interaction', () => {
     const { headers, body } = await told(answer.body.interactionId)
     const secret = (await server.errand(['webhooks', 'secret', '--project', 'default'])).stdout.trim()
     const text = await readFile(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
-    const block = (language: string) => new RegExp(`\`\`\`${language} file=.*?\\n(.*?)\`\`\``, 's').exec(text)![1]!
-    const { isFromErrand } = await import(`data:text/javascript,${encodeURIComponent(block('js'))}`)
+    const block = (file: string) => new RegExp(`\`\`\`\\w+ file=${file}\\n(.*?)\`\`\``, 's').exec(text)![1]!
+    const { isFromErrand } = await import(`data:text/javascript,${encodeURIComponent(block('is-from-errand.mjs'))}`)
     const inPython = (content: string, key: string) => {
-      const program = `${block('python')}\nimport json, sys\nheaders, body, secret = json.load(sys.stdin)\nprint(is_from_errand(headers, body.encode(), secret))`
+      const program = `${block('is_from_errand.py')}\nimport json, sys\nheaders, body, secret = json.load(sys.stdin)\nprint(is_from_errand(headers, body.encode(), secret))`
       return execFileSync('python3', ['-c', program], {
         input: JSON.stringify([headers, content, key]),
         encoding: 'utf8',
