@@ -43,6 +43,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0016-console-pages', statements: consolePages },
   { name: '0017-budgets', statements: budgets },
   { name: '0018-walls-for-the-planner', statements: wallsForThePlanner },
+  { name: '0019-statistics-of-labels', statements: statisticsOfLabels },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -520,5 +521,17 @@ function wallsForThePlanner(db: Kysely<Tables>, dialect: Dialect): Query[] {
     wallAnew(db, 'labels', ofProject()),
     wallAnew(db, 'interactions', ofProject()),
     wallAnew(db, 'specs', OF_INTERACTION),
+  ]
+}
+
+/**
+ * How often a label is there, for the planner: by its columns one by one it guesses a fiftieth. A list by two labels then took
+ * 100 ms (two that are never together: 400), where it takes 3 (33) now, among 10⁵ interactions.
+ */
+function statisticsOfLabels(db: Kysely<Tables>, dialect: Dialect): Query[] {
+  if (dialect === 'sqlite') return []
+  return [
+    sql`create statistics labels_together (mcv) on project_id, kind, key, value from labels`.compile(db),
+    sql`analyze labels`.compile(db),
   ]
 }

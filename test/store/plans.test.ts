@@ -113,6 +113,10 @@ onPostgres('plans', (cluster) => {
     statements.push(
       `insert into events select ${ID.replaceAll('$', 'n')}, seq, 'partial_output', '{}', 1 from generate_series(1, ${ROWS}) n, generate_series(1, 5) seq`,
     )
+    // A label of PROJECT alone, and of all that is its.
+    statements.push(
+      `insert into labels (${COLUMNS.labels}) select '${PROJECT}', 'interaction', 'stage', 'live', ${ID.replaceAll('$', 'n')} from generate_series(20, ${ROWS}, 20) n`,
+    )
     for (const text of statements) {
       expect(await db.write([{ query: { sql: text, parameters: [] } }]), text).toMatchObject({ ok: true })
     }
@@ -193,6 +197,10 @@ onPostgres('plans', (cluster) => {
     ['listing by status', () => listInteractions(mine, PROJECT, { ...NEWEST, status: 'failed' }, 21)],
     ['listing by agent', () => listInteractions(mine, PROJECT, { ...NEWEST, agentId: 'agt_1' }, 21)],
     ['listing by label', () => listInteractions(mine, PROJECT, { ...NEWEST, labels: { team: 'a' } }, 21)],
+    [
+      'listing by two labels',
+      () => listInteractions(mine, PROJECT, { ...NEWEST, labels: { ...TEAM, stage: 'live' } }, 21),
+    ],
     ['listing by model', () => listInteractions(mine, PROJECT, { ...NEWEST, model: 'fake' }, 21)],
     ['listing by label, deep', () => listInteractions(mine, PROJECT, { ...NEWEST, labels: TEAM, after: OVER }, 21)],
     [
@@ -227,6 +235,13 @@ onPostgres('plans', (cluster) => {
     ['removing', () => deleteInteraction(mine, removal(OVER))],
     ['forgetting what was removed', () => deleteRemovals(db, 10)],
   ])('%s goes by an index', (_name, operation) => checkPlans(operation))
+
+  it('how many have a label is known: columns taken one by one say a handful of a thousand', async () => {
+    const { rows } = await planner.query(
+      `explain (format json) select from labels where project_id = '${PROJECT}' and kind = 'interaction' and key = 'stage' and value = 'live'`,
+    )
+    expect(rows[0]['QUERY PLAN'][0].Plan['Plan Rows']).toBeGreaterThan(100)
+  })
 })
 
 async function keyOf(db: Database) {
