@@ -33,6 +33,8 @@ export interface Origin {
   readonly userAgent: string | undefined
   /** The IP address. */
   readonly address: string
+  /** Under what its tries are counted: addresses that one visitor may have are one. */
+  readonly network: string
 }
 
 /** `Set-Cookie` lines. */
@@ -119,10 +121,10 @@ export function createSignIn(options: SignInOptions): SignIn {
 
   const failed = (email: string) => void options.onFailure(email).catch(() => {})
 
-  async function admit(email: string, address: string): Promise<() => Promise<void>> {
+  async function admit(email: string, network: string): Promise<() => Promise<void>> {
     const account = `account ${email.toLowerCase()}`
     const limits = [
-      [`address ${address}`, TRIES.ofAddress],
+      [`address ${network}`, TRIES.ofAddress],
       [account, TRIES.ofAccount],
     ] as const
     for (const [who, limit] of limits) {
@@ -139,7 +141,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   /** The answer where the password is right. */
   async function tryPassword(email: string, password: string, origin: Origin): Promise<Response | undefined> {
     const { api } = await library()
-    const forget = await admit(email, origin.address)
+    const forget = await admit(email, origin.network)
     const answer = await api.signInEmail({ body: { email, password }, headers: headersOf(origin), asResponse: true })
     if (!answer.ok) {
       failed(email)

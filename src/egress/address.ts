@@ -89,6 +89,12 @@ function width({ family }: Address): number {
   return family === 4 ? 32 : 128
 }
 
+/** What one visitor may have whole: an IPv4 address, the first 64 bits of an IPv6 address. A text that is neither stays. */
+export function networkOf(text: string): string {
+  const address = parseAddress(text)
+  return address?.family === 6 ? `${(address.value >> 64n).toString(16)}::/64` : text
+}
+
 /** Whether it is a place on the public internet. */
 export function isGlobal(address: Address): boolean {
   const within = (each: Range) => contains(each, address)

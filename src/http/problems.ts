@@ -90,9 +90,12 @@ const NOT_HTTP: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'The headers of the request are too large.',
 }
 
-/** For what never became a request: the bytes are no HTTP, the headers too large, the sender too slow. */
+/**
+ * For what never became a request: the bytes are no HTTP, the headers too large, the sender too slow. Where no byte came there
+ * is nothing to answer: browsers open connections in advance, and would take it for the answer to what they send just then.
+ */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) {
     socket.destroy()
     return
   }

@@ -8,6 +8,7 @@ import type { Caller } from '../accounts/accounts.ts'
 import type { Members } from '../accounts/members.ts'
 import type { Origin, SignIn, Visitor } from '../accounts/sign-in.ts'
 import { ErrandError } from '../domain/errors.ts'
+import { networkOf } from '../egress/address.ts'
 
 /** Which project a call to the API is for, instead of a key. */
 export const PROJECT_HEADER = 'x-errand-project'
@@ -64,7 +65,7 @@ export function createSessions(
 /** What the sign-in room wants to know of a request. */
 export function originOf(request: FastifyRequest): Origin {
   const { cookie, 'user-agent': userAgent } = request.headers
-  return { cookie, userAgent, address: request.ip }
+  return { cookie, userAgent, address: request.ip, network: networkOf(request.ip) }
 }
 
 export function noProject(id: string): ErrandError {

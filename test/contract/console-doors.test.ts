@@ -174,6 +174,19 @@ describe('the address of who signs in', () => {
     await server.stop()
   })
 
+  it('is of IPv6 its first 64 bits: all that who tries may have at will', async () => {
+    const server = await startServer({ config: { limits: LIMITS, trustedProxies: ['127.0.0.1/32'] } })
+    await firstOwner(server)
+    await Promise.all(Array.from({ length: 100 }, (_, i) => wrong(server, `2001:db8:0:1::${i}`, 'first')))
+    expect((await wrong(server, '2001:db8:0:1:ffff:ffff:ffff:ffff', 'another')).status).toBe(429)
+    expect((await wrong(server, '2001:db8:0:2::1', 'another')).status).toBe(401)
+    // An IPv4 address in IPv6 clothes is alone.
+    await Promise.all(Array.from({ length: 100 }, () => wrong(server, '::ffff:203.0.113.7', 'first')))
+    expect((await wrong(server, '::ffff:203.0.113.7', 'third')).status).toBe(429)
+    expect((await wrong(server, '::ffff:203.0.113.8', 'third')).status).toBe(401)
+    await server.stop()
+  })
+
   it('is the connection’s otherwise, whatever is written', async () => {
     const server = await startServer({ config: { limits: LIMITS, trustedProxies: ['203.0.113.0/24'] } })
     await firstOwner(server)
