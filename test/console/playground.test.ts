@@ -245,6 +245,11 @@ ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')
     const canvas = page.getByRole('img', { name: `paper.pdf, page ${number}` })
     await expect.poll(() => canvas.evaluate(INKED), SOON).toBe(true)
   }
+  // It was read beside the page, where nothing can be asked for.
+  const [reader] = page.workers()
+  expect(reader?.url()).toMatch(/^http:.*\/console\/assets\/pdf\.worker.*\.mjs$/)
+  const asked = `fetch('/console/api/me').then(() => 'answered', () => 'refused')`
+  expect(await reader?.evaluate(asked)).toBe('refused')
   await page.getByRole('button', { name: /Preview <img/ }).click()
   await page.waitForLoadState('networkidle')
   await expectAccessible(page, 'files')

@@ -1,17 +1,17 @@
 /**
  * A PDF, page by page, drawn on canvases: no frame, no viewer of the browser's, nothing that could be clicked. Loaded when one
- * is looked at. Its reader works here and not in a worker, which the page's policy would have to let in; of scripts in a
- * PDF it runs none, and the policy allows no code that is made of text.
+ * is looked at. It is read in a worker, which may ask for nothing (http/console.ts), so that a large one does not hold up the
+ * page; of scripts in a PDF it runs none.
  */
-import { getDocument, type PDFDocumentProxy, type PDFPageProxy } from 'pdfjs-dist'
-import * as reader from 'pdfjs-dist/build/pdf.worker.mjs'
+import { getDocument, type PDFDocumentProxy, type PDFPageProxy, PDFWorker } from 'pdfjs-dist'
+import readerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url'
 import { useEffect, useRef, useState } from 'react'
 import { cx } from '../ui/cx.ts'
 import { Scroller } from '../ui/scroller.tsx'
 import { Skeleton } from '../ui/states.tsx'
 
-// Where it is found, none is started elsewhere.
-Object.assign(globalThis, { pdfjsWorker: reader })
+/** Of all scripts the page's policy lets this one alone become a worker. Not all browsers have such policies. */
+const reader = window.trustedTypes?.createPolicy('errand-pdf-reader', { createScriptURL: () => readerUrl })
 
 const MAX_PAGES = 12
 
@@ -24,11 +24,13 @@ interface PdfProps {
 export default function Pdf({ content, name, className }: PdfProps) {
   const [pdf, setPdf] = useState<PDFDocumentProxy | 'broken'>()
   useEffect(() => {
+    const port = new Worker(reader?.createScriptURL('') ?? readerUrl, { type: 'module' })
     // It takes what it is given for its own.
-    const task = getDocument({ data: content.slice(), enableXfa: false, useWasm: false })
+    const data = content.slice()
+    const task = getDocument({ data, worker: PDFWorker.create({ port }), enableXfa: false, useWasm: false })
     task.promise.then(setPdf, () => setPdf('broken'))
     return () => {
-      task.destroy()
+      task.destroy().finally(() => port.terminate())
     }
   }, [content])
   if (pdf === 'broken') return <p className={cx('p-3 text-small text-soft', className)}>This PDF can’t be read.</p>
