@@ -142,6 +142,10 @@ const CASES: Readonly<
     labels: A,
     quiet: [{ [`process_open_fds{${I}}`]: '90x60', [`process_max_fds{${I}}`]: '1024x60' }],
   },
+  ErrandBudgetSpent: {
+    fires: [{ [`errand_budgets_passed_total{${I},state="exceeded"}`]: '0x30 1x30' }],
+    quiet: [{ [`errand_budgets_passed_total{${I},state="alert"}`]: '0x30 1x30' }],
+  },
   ErrandSpend: {
     fires: [{ [`errand_model_cost_usd_total{${I},model="m"}`]: '0+3x60' }],
     quiet: [{ [`errand_model_cost_usd_total{${I},model="m"}`]: '0+1x60' }],
