@@ -151,6 +151,9 @@ test('a conversation goes on from there, and what was said before stays in sight
   await page.getByText('That was all.').waitFor()
   await page.getByText('[report] How many rows?').waitFor()
   await page.getByText('There are').waitFor()
+  // It goes on as what it began as, also behind a link.
+  expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain('Count rows.')
+  await page.getByRole('complementary').getByText('As reporter v3').waitFor()
 })
 
 test('a key that is revoked is refused at once', async () => {

@@ -17,7 +17,7 @@ import { Badge, Status } from '../ui/badge.tsx'
 import { Button, ButtonLink, IconButton } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { copyText } from '../ui/copy.tsx'
-import { ago, bytes, cost, count, duration, moment } from '../ui/format.ts'
+import { ago, bytes, cost, count, counted, duration, moment } from '../ui/format.ts'
 import { Menu, MenuItem, MenuRule } from '../ui/layer.tsx'
 import { Failure, Loading, Notice } from '../ui/states.tsx'
 import { TAB } from '../ui/tab.ts'
@@ -97,7 +97,7 @@ function Whole({ interaction, run }: { readonly interaction: Interaction; readon
           })
         }
       >
-        <Tabs.List aria-label="Parts" className="mt-5 mb-4 flex gap-5 overflow-x-auto border-b">
+        <Tabs.List aria-label="Parts" className="mt-5 mb-4 flex gap-4 overflow-x-auto sm:gap-5 border-b">
           {TABS.map((name) => (
             <Tabs.Trigger key={name} value={name} className={TAB}>
               <span className="whitespace-nowrap">{TAB_NAMES[name]}</span>
@@ -197,7 +197,7 @@ function Figures({ interaction, run }: { readonly interaction: Interaction; read
       duration(usage.duration_ms),
       usage.sandbox_ms === undefined ? '' : `${duration(usage.sandbox_ms)} in the sandbox`,
     ],
-    ['Model calls', count(usage.model_calls ?? 0), `${count(usage.tool_calls ?? 0)} tool calls`],
+    ['Model calls', count(usage.model_calls ?? 0), counted(usage.tool_calls ?? 0, 'tool call')],
     [
       'Tokens',
       count(usage.input_tokens + usage.output_tokens),

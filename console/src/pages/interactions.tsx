@@ -2,9 +2,9 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef } from 'react'
+import { useEffect, useId, useRef } from 'react'
 import type { InteractionSummary } from '../api/types.gen.js'
-import { keysQuery, type RunFilters, runsQuery, serverQuery } from '../server/queries.ts'
+import { agentsQuery, keysQuery, type RunFilters, runsQuery, serverQuery } from '../server/queries.ts'
 import { useSession } from '../session/session.ts'
 import { Page } from '../shell/page.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -132,6 +132,7 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
   const navigate = useNavigate()
   const projectId = useSession()?.project?.id ?? ''
   const keys = useQuery({ ...keysQuery(projectId), enabled: projectId !== '' })
+  const agents = useInfiniteQuery(agentsQuery).data?.pages.flatMap((page) => page.agents) ?? []
   const offered = useQuery(serverQuery).data?.models.map(({ name }) => name) ?? []
   // One that the server had once may stand in the address.
   const modelNames = [...new Set([...offered, ...(filters.model ? [filters.model] : [])])]
@@ -142,10 +143,10 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
     navigate({ to: '/interactions', search: next, replace: true })
   }
   return (
-    <search aria-label="Filters" className="flex flex-wrap items-center gap-2">
+    <search aria-label="Filters" className="grid grid-cols-2 items-center gap-2 sm:flex sm:flex-wrap">
       <Select
         aria-label="Status"
-        className="w-36"
+        className="sm:w-36"
         value={filters.status ?? ''}
         onChange={(event) => set({ status: (event.target.value || undefined) as RunFilters['status'] })}
       >
@@ -155,10 +156,16 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
         <option value="failed">Failed</option>
         <option value="cancelled">Cancelled</option>
       </Select>
-      <FilterText name="Agent" placeholder="Agent id" value={filters.agentId} onSet={(agentId) => set({ agentId })} />
+      <FilterText
+        name="Agent"
+        placeholder="Any agent"
+        value={filters.agentId}
+        choices={agents.map(({ id, displayName }) => [id, displayName ?? id])}
+        onSet={(agentId) => set({ agentId })}
+      />
       <Select
         aria-label="Model"
-        className="w-36"
+        className="sm:w-36"
         value={filters.model ?? ''}
         onChange={(event) => set({ model: event.target.value || undefined })}
       >
@@ -171,13 +178,13 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
       </Select>
       <FilterText
         name="Label"
-        placeholder="Label, as team=sales"
+        placeholder="Any label: team=sales"
         value={filters.label}
         onSet={(label) => set({ label })}
       />
       <Select
         aria-label="Key"
-        className="w-36"
+        className="sm:w-36"
         value={filters.keyId ?? ''}
         onChange={(event) => set({ keyId: event.target.value || undefined })}
       >
@@ -190,7 +197,7 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
       </Select>
       <Select
         aria-label="Time"
-        className="w-36"
+        className="sm:w-36"
         value={filters.since ?? ''}
         onChange={(event) => set({ since: event.target.value || undefined })}
       >
@@ -202,7 +209,7 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
       </Select>
       <Select
         aria-label="Order"
-        className="w-36"
+        className="sm:w-36"
         value={filters.order ?? ''}
         onChange={(event) => set({ order: (event.target.value || undefined) as 'asc' })}
       >
@@ -213,27 +220,41 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
   )
 }
 
-/** Taken with Enter, or when one goes elsewhere. */
+/** Taken with Enter, when one goes elsewhere, or when a choice is made. */
 function FilterText({
   name,
   value = '',
   placeholder,
+  choices = [],
   onSet,
 }: {
   readonly name: string
   readonly value?: string
   readonly placeholder: string
+  readonly choices?: readonly (readonly [value: string, name: string])[]
   readonly onSet: (text: string) => void
 }) {
+  const id = useId()
   return (
-    <Input
-      key={value}
-      aria-label={name}
-      placeholder={placeholder}
-      defaultValue={value}
-      className="!w-44"
-      onBlur={(event) => event.target.value.trim() !== value && onSet(event.target.value.trim())}
-      onKeyDown={(event) => event.key === 'Enter' && onSet(event.currentTarget.value.trim())}
-    />
+    <>
+      <Input
+        key={value}
+        aria-label={name}
+        placeholder={placeholder}
+        defaultValue={value}
+        list={choices.length > 0 ? id : undefined}
+        className="sm:!w-44"
+        onChange={(event) => choices.some(([each]) => each === event.target.value) && onSet(event.target.value)}
+        onBlur={(event) => event.target.value.trim() !== value && onSet(event.target.value.trim())}
+        onKeyDown={(event) => event.key === 'Enter' && onSet(event.currentTarget.value.trim())}
+      />
+      <datalist id={id}>
+        {choices.map(([each, words]) => (
+          <option key={each} value={each}>
+            {words}
+          </option>
+        ))}
+      </datalist>
+    </>
   )
 }

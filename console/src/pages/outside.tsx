@@ -25,7 +25,7 @@ export function AuditView({ id }: { readonly id: string }) {
               className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t px-4 py-2.5"
             >
               <Badge tone={entry.outcome === 'dialled' ? 'green' : 'red'}>{entry.outcome}</Badge>
-              <code className="min-w-0 flex-1 truncate text-small">
+              <code className="min-w-48 flex-1 break-words text-small">
                 {entry.host}:{entry.port}
               </code>
               <span className="text-small text-soft">{entry.kind}</span>
@@ -56,7 +56,7 @@ export function DeliveriesView({ id }: { readonly id: string }) {
         {data.deliveries.map(({ attempt, time, durationMs, status, error }) => (
           <li key={attempt} className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t px-4 py-2.5">
             <span className="text-soft">Attempt {attempt}</span>
-            <span className="min-w-0 flex-1 truncate">{error ?? status}</span>
+            <span className="min-w-48 flex-1 break-words">{error ?? status}</span>
             <span className="text-small text-faint tabular-nums">{duration(durationMs)}</span>
             <time className="text-small text-faint">{moment(time)}</time>
           </li>

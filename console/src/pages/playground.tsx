@@ -17,7 +17,7 @@ import { type LiveRun, useRun } from '../trace/use-run.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
 import { cx } from '../ui/cx.ts'
-import { cost, count, duration } from '../ui/format.ts'
+import { cost, count, counted, duration } from '../ui/format.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Scroller } from '../ui/scroller.tsx'
 import { Notice } from '../ui/states.tsx'
@@ -69,6 +69,16 @@ export default function Playground() {
     if (lost.length > 0) toast(`Sign-ins that were sent with it are not kept: ${lost.join(', ')}`, true)
   }, [earlier.data, again])
 
+  // And so does one that was not sent from here (a reload, a link): the conversation goes on with what it ran with.
+  const opened = interaction.data?.id === runId ? interaction.data : undefined
+  useEffect(() => {
+    if (!opened || filled.current === opened.id) return
+    filled.current = opened.id
+    if (sent?.id === opened.id || agentId !== undefined) return
+    setSettings(settingsOfRun(opened))
+    setOrigin(originOf(opened))
+  }, [opened, sent, agentId])
+
   const ended = run.trace.status !== 'running'
   const goesOn = runId !== undefined && ended
   const body: NewInteraction = {
@@ -84,7 +94,6 @@ export default function Playground() {
     run.start(body)
     setInstruction('')
     setFiles([])
-    setOrigin(undefined)
   }
   const fresh = () => {
     setSent(undefined)
@@ -264,8 +273,8 @@ function Ended({ trace, id }: { readonly trace: LiveRun['trace']; readonly id: s
   const usage = trace.usage!
   const facts = [
     duration(usage.duration_ms),
-    `${count(usage.model_calls ?? 0)} model calls`,
-    `${count(usage.tool_calls ?? 0)} tool calls`,
+    counted(usage.model_calls ?? 0, 'model call'),
+    counted(usage.tool_calls ?? 0, 'tool call'),
     `${count(usage.input_tokens + usage.output_tokens)} tokens`,
     ...(usage.cost ? [cost(usage.cost.amount, usage.cost.currency)] : []),
   ]

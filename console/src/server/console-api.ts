@@ -83,7 +83,7 @@ export interface AuditEntry {
   readonly actor: { readonly userId: string; readonly email: string } | null
   readonly action: string
   readonly target: string | null
-  readonly details: unknown
+  readonly details: Readonly<Record<string, string>>
 }
 
 export interface UsageFigures {

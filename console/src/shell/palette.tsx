@@ -127,7 +127,7 @@ function Item({
     >
       <Icon name={icon} className="text-soft" />
       <span className="min-w-0 flex-1 truncate">{children}</span>
-      {keys && <kbd className="font-sans text-micro text-faint">{keys}</kbd>}
+      {keys && <kbd className="font-sans text-micro text-faint max-lg:hidden">{keys}</kbd>}
     </Command.Item>
   )
 }

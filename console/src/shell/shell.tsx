@@ -20,6 +20,8 @@ const NoAccount = lazy(() => import('../session/no-account.tsx'))
 const Palette = lazy(() => import('./palette.tsx'))
 const Sheet = lazy(() => import('../ui/layer.tsx').then(({ Sheet }) => ({ default: Sheet })))
 
+const SEARCH_KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘K' : 'Ctrl K'
+
 /** Pages that are there for who is not in yet. */
 const DOORS = /^\/(welcome|invite|reset|sign-up)$/
 
@@ -122,7 +124,7 @@ function Ways({ session, onSearch }: { readonly session: Session; readonly onSea
       >
         <Icon name="search" />
         <span className="flex-1 text-left">Search</span>
-        <kbd className="rounded border px-1 font-sans text-micro text-faint">⌘K</kbd>
+        <kbd className="rounded border px-1 font-sans text-micro text-faint max-lg:hidden">{SEARCH_KEYS}</kbd>
       </button>
       <nav aria-label="Console" className="mt-4 grid gap-0.5">
         {PLACES.map(({ to, name, icon }) => (
@@ -143,7 +145,7 @@ function Ways({ session, onSearch }: { readonly session: Session; readonly onSea
         className={cx('flex h-8 items-center gap-2.5 rounded-md px-2 text-soft hover:bg-hover hover:text-text')}
       >
         <Icon name="book" />
-        API reference
+        Documentation
       </a>
       <AccountMenu session={session} />
     </div>

@@ -103,7 +103,7 @@ function Decision({
           placeholder="Reason, for the model (optional)"
           value={reason}
           onChange={(event) => setReason(event.target.value)}
-          className="flex-1 basis-52"
+          className="flex-1 basis-full sm:basis-52"
         />
         <Button look="primary" icon="check" onClick={() => onDecide(call.step, true)}>
           Approve

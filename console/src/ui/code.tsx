@@ -58,7 +58,7 @@ export function CodeBlock({
   return (
     <figure className={cx('overflow-hidden rounded-lg border bg-code', className)}>
       <figcaption className="flex items-center justify-between border-b pl-3 pr-1 h-8 text-small text-soft">
-        {title}
+        <span className="min-w-0 truncate">{title}</span>
         <CopyIcon text={text} label={`Copy ${title}`} />
       </figcaption>
       <Code text={text} language={language} label={title} className="max-h-[32rem] p-3" />

@@ -24,7 +24,7 @@ export function Field({ label, hint, error, optional, className, children }: Fie
   const id = useId()
   const about = error || hint ? `${id}-about` : undefined
   return (
-    <div className={cx('grid gap-1.5', className)}>
+    <div className={cx('grid content-start gap-1.5', className)}>
       <label htmlFor={id} className="flex items-baseline justify-between text-small font-medium text-text">
         <span>{label}</span>
         {optional && <span className="font-normal text-faint">optional</span>}

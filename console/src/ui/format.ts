@@ -14,6 +14,11 @@ export function count(value: number): string {
   return value < 100_000 ? number.format(value) : compact.format(value)
 }
 
+/** `1 model call`, `2 model calls`. */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+}
+
 /** Milliseconds: `820 ms`, `4.2 s`, `3 min 05 s`. */
 export function duration(ms: number | undefined): string {
   if (ms === undefined) return '–'

@@ -78,7 +78,16 @@ export function Sheet({
             side === 'left' ? 'left-0 animate-slide' : 'right-0 animate-appear',
           )}
         >
-          <Dialog.Title className="sr-only">{title}</Dialog.Title>
+          {side === 'left' ? (
+            <Dialog.Title className="sr-only">{title}</Dialog.Title>
+          ) : (
+            <header className="sticky top-0 z-10 flex h-12 items-center justify-between border-b bg-panel pr-2 pl-4">
+              <Dialog.Title className="font-semibold">{title}</Dialog.Title>
+              <Dialog.Close asChild>
+                <IconButton icon="close" label="Close" size="small" />
+              </Dialog.Close>
+            </header>
+          )}
           {children}
         </Dialog.Content>
       </Dialog.Portal>

@@ -50,7 +50,7 @@ export function Failure({ error, retry }: { readonly error: unknown; readonly re
       <h2 className="text-lead font-semibold">{problem.title}</h2>
       <p className="mt-1 max-w-md text-body text-soft text-pretty">{problem.message}</p>
       {problem.requestId && <p className="mt-2 font-mono text-small text-faint">{problem.requestId}</p>}
-      {retry && (
+      {retry && problem.status !== 404 && (
         <Button className="mt-5" icon="retry" onClick={retry}>
           Try again
         </Button>

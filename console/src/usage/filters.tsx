@@ -25,10 +25,10 @@ export function Filters({ session, search, question, choices, set }: FiltersProp
     )
   }
   return (
-    <search aria-label="Filters" className="mb-4 flex flex-wrap items-center gap-2">
+    <search aria-label="Filters" className="mb-4 grid grid-cols-2 items-center gap-2 sm:flex sm:flex-wrap">
       <Select
         aria-label="Days"
-        className="w-36"
+        className="sm:w-36"
         value={own ? OWN : (search.days ?? '30')}
         onChange={(event) => chooseDays(event.target.value)}
       >
@@ -89,7 +89,7 @@ function Choice({ name, any, value = '', choices, onSet }: ChoiceProps) {
   return (
     <Select
       aria-label={name}
-      className="w-36"
+      className="sm:w-36"
       value={value}
       onChange={(event) => onSet(event.target.value || undefined)}
     >
@@ -115,7 +115,7 @@ function Day({ name, value, onSet }: DayProps) {
     <Input
       type="date"
       aria-label={name}
-      className="!w-36"
+      className="sm:!w-36"
       value={value}
       max={dayOf(Date.now())}
       onChange={(event) => event.target.value !== '' && onSet(event.target.value)}

@@ -53,8 +53,8 @@ export function PartsTable({ usage, group, agentName }: PartsTableProps) {
                 />
               </th>
               <td className="!text-text">{count(row.runs)}</td>
-              <td>
-                {count(row.failed)} <span className="text-faint">{failedPart(row)}</span>
+              <td className="whitespace-nowrap">
+                {count(row.failed)} {row.failed > 0 && <span className="text-faint">· {failedPart(row)}</span>}
               </td>
               <td>{count(row.cancelled)}</td>
               <td>{count(row.inputTokens)}</td>

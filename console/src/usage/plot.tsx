@@ -22,7 +22,7 @@ const HEIGHT = 148
 const FOOT = 18
 const HEAD = 8
 /** For the scale, beside what is drawn. */
-const SIDE = 44
+const SIDE = 52
 const GRID = [0, 0.5, 1]
 
 export function Plot({ title, figure, days, series, kind, format }: PlotProps) {
@@ -173,25 +173,35 @@ function Lines({
   readonly y: (value: number) => number
 }) {
   return series.map(({ name, colour, values }) => (
-    <path
-      key={name}
-      fill="none"
-      stroke={colour}
-      strokeWidth={1.75}
-      strokeLinejoin="round"
-      strokeLinecap="round"
-      d={pathOf(values, x, y)}
-    />
+    <g key={name}>
+      <path
+        fill="none"
+        stroke={colour}
+        strokeWidth={1.75}
+        strokeLinejoin="round"
+        strokeLinecap="round"
+        d={pathOf(values, x, y)}
+      />
+      {values.map(
+        (value, i) =>
+          value !== null && isAlone(values, i) && <circle key={i} cx={x(i)} cy={y(value)} r={3} fill={colour} />,
+      )}
+    </g>
   ))
 }
 
-/** Begins anew behind each gap; a day alone is a dot, drawn by the round ends of a line of no length. */
+/** No line leads to it: a day like that is a dot. */
+function isAlone(values: readonly (number | null)[], i: number): boolean {
+  return (values[i - 1] ?? null) === null && (values[i + 1] ?? null) === null
+}
+
+/** Begins anew behind each gap. */
 function pathOf(values: readonly (number | null)[], x: (i: number) => number, y: (value: number) => number): string {
   return values
     .map((value, i) => {
       if (value === null) return ''
       const place = `${x(i).toFixed(1)} ${y(value).toFixed(1)}`
-      return (values[i - 1] ?? null) === null ? `M${place}h0` : `L${place}`
+      return (values[i - 1] ?? null) === null ? `M${place}` : `L${place}`
     })
     .join('')
 }

@@ -19,7 +19,7 @@ export function helpText(files: readonly string[], tools: ReadonlySet<string>): 
 - counting in logs and text: "How many errors are in ${log}?", "What are the top 5 IPs in access.log?"
 - look-ups in JSON: "What is server.port in ${json}?"
 - arithmetic: "What is 17 * 23 + 4?"
-- running code: put a block of \`\`\`python, \`\`\`bash or \`\`\`js into the instruction
+- running code: put a fenced block of python, bash or js into the instruction
 - writing a file: "Create a file hello.txt with the content 'Hello'"
 - files: "What files are there?"${web}
 

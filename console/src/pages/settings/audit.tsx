@@ -39,13 +39,15 @@ export default function Audit() {
           <Empty icon="history" title="Nothing has happened yet" />
         ) : (
           <ul aria-label="Audit">
-            {all.map(({ id, time, actor, action, target }) => (
+            {all.map(({ id, time, actor, action, target, details }) => (
               <li
                 key={id}
                 className="flex flex-wrap items-center gap-x-4 gap-y-0.5 border-t px-4 py-2.5 first:border-t-0"
               >
                 <code className="text-small">{action}</code>
-                <span className="min-w-0 flex-1 truncate text-soft">{target}</span>
+                <span className="min-w-40 flex-1 truncate text-soft" title={target ?? undefined}>
+                  {inWords(details) || target}
+                </span>
                 <span className="text-small text-soft">{actor?.email ?? 'the server'}</span>
                 <time className="text-small text-faint">{moment(time)}</time>
               </li>
@@ -60,4 +62,11 @@ export default function Audit() {
       )}
     </Page>
   )
+}
+
+/** A name stands for itself. */
+function inWords(details: AuditEntry['details']): string {
+  return Object.entries(details)
+    .map(([key, value]) => (key === 'name' ? value : `${key} ${value}`))
+    .join(', ')
 }

@@ -114,7 +114,7 @@ function Password({ email }: { readonly email: string }) {
       <form onSubmit={submit} className="grid max-w-sm gap-4">
         {/* For password managers: whose password it is. */}
         <input className="hidden" aria-hidden="true" tabIndex={-1} autoComplete="username" value={email} readOnly />
-        <Field label="Now">
+        <Field label="Current password">
           {(control) => (
             <Input
               {...control}
@@ -126,7 +126,7 @@ function Password({ email }: { readonly email: string }) {
             />
           )}
         </Field>
-        <Field label="New" hint="At least 12 characters. All other sessions end.">
+        <Field label="New password" hint="At least 12 characters. All other sessions end.">
           {(control) => (
             <Input
               {...control}
