@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { becomeOwner, expectAccessible, openBrowser, visit } from './browser.ts'
+import { becomeOwner, expectAccessible, openBrowser, PERSON, visit } from './browser.ts'
 
 type StorageState = BrowserContextOptions['storageState']
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
     { toolCalls: [{ name: 'code_execution', args: { code: 'print(1)' } }] },
     { text: 'It is **one**.' },
   )
-  server = await startServer({ provider })
+  server = await startServer({ provider, config: { console: { signUp: true } } })
   await server.post('/v1beta/agents', { id: 'looker', displayName: 'Looker', systemInstruction: 'Look.' })
   const { body } = await server.post('/v1beta/interactions', {
     instruction: '[look] What is it?',
@@ -65,12 +65,15 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/agents/new', 'Create agent'],
   [() => '/agents/looker', 'Save as version 2'],
   [() => '/agents/looker?tab=versions', 'newest'],
+  [() => '/agents/none', 'There is nothing here'],
   [() => '/keys', 'last used'],
   [() => '/usage', 'no stored agent'],
   [() => '/usage?by=key&days=7&project=all', 'first key'],
   [() => '/usage?from=2020-01-01&to=2020-01-31', 'Nothing ended in these days'],
   [() => '/usage?from=2020-01-01&to=2019-01-31', 'must not be before'],
   [() => '/settings', 'Not enforced on this host'],
+  [() => '/settings/models', 'default'],
+  [() => '/settings/mcp', 'No MCP servers yet'],
   [() => '/settings/skills', 'No skills yet'],
   [() => '/settings/credentials', 'No credentials yet'],
   [() => '/settings/members', 'Ada'],
@@ -80,12 +83,19 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/no/such/page', 'There is no such page'],
 ]
 
-test.each([
+const link = async (...options: string[]) => {
+  const { stdout } = await server.errand(['console', 'link', ...options])
+  return stdout.trim().replace(/.*\/console/, '')
+}
+
+test.each<[path: string | (() => Promise<string>), heading: string]>([
   ['', 'Sign in'],
+  ['/sign-up', 'Create an account'],
   ['/welcome#used', 'This link does not work'],
+  [() => link('--reset-password', PERSON.email), 'Set a new password'],
 ])('the door can be used by everybody: %s', async (path, heading) => {
   const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
-  await page.goto(`${server.url}/console${path}`)
+  await page.goto(`${server.url}/console${typeof path === 'string' ? path : await path()}`)
   await page.getByRole('heading', { level: 1, name: heading }).waitFor()
   await expectAccessible(page, heading)
   await leave()

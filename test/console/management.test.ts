@@ -102,6 +102,71 @@ test('a key is rotated: both work for a while, or the old one ends at once', asy
   expect(await page.content()).not.toMatch(/errand_sk_\w{38}/)
 })
 
+test('the form of an agent knows all that it can be given; the list finds it by its words', async () => {
+  const headers = { 'x-svc-api-key': server.key, 'content-type': 'application/zip' }
+  const body = zip([{ name: 'tidying/SKILL.md', data: '---\nname: tidying\ndescription: How to tidy.\n---\nTidy.\n' }])
+  expect((await fetch(`${server.url}/v1beta/skills`, { method: 'POST', headers, body })).status).toBe(200)
+  await server.post('/v1beta/credentials', { id: 'wiki', type: 'bearer', token: 'the-token-of-the-wiki' })
+  await open('/agents/new')
+  await page.getByLabel('Display name').fill('Complete')
+  await page.getByPlaceholder('sales-analyst').fill('complete')
+  await page.getByLabel('Description').fill('Has one of everything')
+  await page.getByLabel('Model').selectOption('svc-3.1-pro')
+  await page.getByRole('checkbox', { name: 'file_write' }).check()
+  await page.getByText('Skills', { exact: true }).click()
+  await page.getByRole('checkbox', { name: 'tidying' }).check()
+  await page.getByText('MCP servers', { exact: true }).click()
+  await page.getByRole('button', { name: 'Add a server' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('wiki')
+  await page.getByLabel('Address').fill('https://mcp.example.com/wiki')
+  await page.getByLabel('Signs in with').selectOption('wiki')
+  await page.getByLabel('Its calls need a person’s word').selectOption('Always')
+  await page.getByText('Network', { exact: true }).click()
+  await page.getByLabel('What the sandbox may reach').selectOption('Hosts by name')
+  await page.getByLabel('Hosts', { exact: true }).fill('pypi.org\n*.pythonhosted.org')
+  await page.getByText('Limits', { exact: true }).click()
+  await page.getByLabel('Time', { exact: true }).fill('90')
+  await page.getByLabel('Cost').fill('0.5')
+  // Nothing may lie half under the bar with the buttons, which stays at the foot of what is in sight.
+  await page.evaluate('scrollTo(0, 0)')
+  await expectAccessible(page, 'the form of an agent')
+  await page.getByRole('button', { name: 'Create agent' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Complete' }).waitFor()
+  expect((await server.get('/v1beta/agents/complete')).body).toMatchObject({
+    description: 'Has one of everything',
+    model: 'svc-3.1-pro',
+    tools: ['code_execution', 'file_read', 'file_write'],
+    skills: ['tidying'],
+    mcp: [
+      {
+        name: 'wiki',
+        url: 'https://mcp.example.com/wiki',
+        authentication: { type: 'credential', credentialId: 'wiki' },
+        requireApproval: 'always',
+      },
+    ],
+    network: { allow: ['pypi.org', '*.pythonhosted.org'] },
+    policy: { maxTurnDuration: 90, maxCost: 0.5 },
+  })
+  await open('/agents')
+  await page.getByText('Greeter').waitFor()
+  await page.getByLabel('Search agents').fill('one of every')
+  await page.getByText('Greeter').waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Complete' }).waitFor()
+  for (const path of ['agents/complete', 'skills/tidying', 'credentials/wiki'])
+    await server.request('DELETE', `/v1beta/${path}`)
+})
+
+test('sessions that somebody has elsewhere are ended from here', async () => {
+  const elsewhere = await signedInAgain()
+  await open('/settings/you')
+  await page.getByRole('button', { name: 'End all others' }).click()
+  await page.getByText('Ended', { exact: true }).waitFor()
+  const other = await visit(browser, server.url, { storageState: elsewhere })
+  await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await other.leave()
+})
+
 test('a version is rolled back to whole, with what the form does not show', async () => {
   const before = { policy: { maxTurnDuration: 60 }, labels: { team: 'a' }, tools: ['file_read'], network: 'disabled' }
   await server.post('/v1beta/agents', { id: 'whole', ...before })

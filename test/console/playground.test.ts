@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Browser, Locator, Page } from 'playwright-core'
+import type { Browser, Locator, Page, Route } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openSite, type Site } from '../browser/site.ts'
 import { openUnreliableProxy, type UnreliableProxy } from '../clients/unreliable-proxy.ts'
@@ -109,6 +109,32 @@ test('a run that is cancelled stops, and says so wherever it is seen', async () 
   await page.getByText('Cancelled').first().waitFor()
 })
 
+test('what code prints is seen as it prints it, beside the code in colours; and the exact request can be read', async () => {
+  const code = "import time\nprint('first', 'line', flush=True)\ntime.sleep(600)"
+  provider.when('[prints]', { toolCalls: [{ name: 'code_execution', args: { code } }] })
+  await open('/playground')
+  await ask('[prints] Print.')
+  await page
+    .getByRole('region', { name: /^Result of step/ })
+    .getByText('first line')
+    .waitFor()
+  await page
+    .getByRole('region', { name: /^Code of step/ })
+    .locator('.hljs-keyword')
+    .getByText('import')
+    .waitFor()
+  await page.getByRole('button', { name: 'Request and response' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Request and response' })
+  const request = await dialog
+    .getByRole('region', { name: 'POST /v1beta/interactions:stream', exact: true })
+    .textContent()
+  expect(JSON.parse(request ?? '')).toMatchObject({ instruction: '[prints] Print.', tools: expect.any(Array) })
+  await expectAccessible(page, 'request and response')
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('Cancelled').first().waitFor()
+})
+
 test('a reload in the middle of a run goes on with it, and nothing is shown twice', async () => {
   const go = held('[reloaded]', 'The first half, ', 'x'.repeat(300), ' and the second.')
   await open('/playground')
@@ -121,6 +147,30 @@ test('a reload in the middle of a run goes on with it, and nothing is shown twic
   await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
   const text = await page.getByRole('region', { name: 'Answer' }).textContent()
   expect(text?.match(/The first half/g)).toHaveLength(1)
+})
+
+test('files are there at the end, also where an answer of before it comes late', async () => {
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  const { promise: hold, resolve: go } = Promise.withResolvers<void>()
+  provider.when(
+    '[late]',
+    { toolCalls: [{ name: 'file_write', args: { path: 'outputs/late.txt', content: 'x' } }] },
+    { text: 'Made.', hold },
+  )
+  await open('/playground')
+  const asked = page.waitForRequest(/interactions\/int_\w+$/)
+  const answer = async (route: Route) => {
+    const response = await route.fetch()
+    await over
+    await route.fulfill({ response }).catch(() => {})
+  }
+  await page.route(/interactions\/int_\w+$/, answer, { times: 1 })
+  await ask('[late] Make a file.')
+  await asked
+  go()
+  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  end()
+  await page.getByRole('link', { name: 'Download late.txt' }).waitFor()
 })
 
 test('a connection that drops is taken up again where it was', async () => {

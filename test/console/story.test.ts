@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { becomeOwner, openBrowser, PERSON, type Visitor, visit } from './browser.ts'
+import { becomeOwner, expectAccessible, openBrowser, PERSON, type Visitor, visit } from './browser.ts'
 
 const CODE = `print('rows', 3)
 open('outputs/report.html', 'w').write('<h1>Report</h1><script>fetch("/v1beta/server")</script>')
@@ -31,7 +31,7 @@ beforeAll(async () => {
   provider.when('[more]', { text: 'That was all.' })
   server = await startServer({ provider })
   browser = await openBrowser()
-  visitor = await visit(browser, server.url)
+  visitor = await visit(browser, server.url, { reducedMotion: 'reduce' })
   page = visitor.page
 })
 afterAll(async () => {
@@ -133,6 +133,7 @@ test('a reload shows the same run again, and the interaction its events, its set
   await page.getByRole('link', { name: 'Open the interaction' }).click()
   await heading('[report] How many rows?').waitFor()
   for (const [tab, text] of [
+    ['Timeline', 'Collecting files'],
     ['Ran with', 'Count rows.'],
     ['Events', 'tool_result'],
     ['Outside', 'nothing left this server'],
@@ -156,6 +157,11 @@ test('a conversation goes on from there, and what was said before stays in sight
   await page.getByRole('complementary').getByText('As reporter v3').waitFor()
 })
 
+test('what the agent used is told', async () => {
+  await page.getByRole('link', { name: 'Usage' }).click()
+  await page.getByRole('row', { name: /^Reporter 2 / }).waitFor()
+})
+
 test('a key that is revoked is refused at once', async () => {
   await page.getByRole('link', { name: 'Keys' }).click()
   await page.getByRole('button', { name: 'More for Nightly report' }).click()
@@ -170,6 +176,7 @@ test('the switch of the account stops its keys and starts them again', async () 
   await page.getByRole('link', { name: 'Account', exact: true }).click()
   await page.getByRole('switch', { name: 'Managed agents' }).click()
   await page.getByText('Managed agents are switched off for this account').waitFor()
+  await expectAccessible(page, 'switched off')
   expect((await server.get('/v1beta/agents')).status).toBe(403)
   await page.getByRole('switch', { name: 'Managed agents' }).click()
   await page.getByText('Managed agents are on').waitFor()
@@ -183,8 +190,10 @@ test('somebody who is invited joins by the link, and looks only where a viewer m
   await page.getByRole('button', { name: 'Make the link' }).click()
   const link = (await page.getByRole('status', { name: 'The link' }).textContent()) ?? ''
   await page.keyboard.press('Escape')
-  const guest = await visit(browser, server.url)
+  const guest = await visit(browser, server.url, { reducedMotion: 'reduce' })
   await guest.page.goto(link)
+  await guest.page.getByRole('heading', { level: 1, name: 'You are invited' }).waitFor()
+  await expectAccessible(guest.page, 'an invitation')
   await guest.page.getByLabel('Name').fill('Grace')
   await guest.page.getByLabel('E-mail').fill('grace@example.org')
   await guest.page.getByLabel('Password').fill(PERSON.password)

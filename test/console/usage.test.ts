@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { becomeOwner, openBrowser, type Visitor, visit } from './browser.ts'
+import { becomeOwner, expectAccessible, openBrowser, type Visitor, visit } from './browser.ts'
 
 let provider: FakeProvider
 let server: Server
@@ -20,7 +20,7 @@ beforeAll(async () => {
   const models = { 'svc-3.5-flash': { ...model, price: { input: 30_000, output: 250_000 } }, plain: model }
   server = await startServer({ config: { models } })
   browser = await openBrowser()
-  visitor = await visit(browser, server.url)
+  visitor = await visit(browser, server.url, { reducedMotion: 'reduce' })
   page = visitor.page
   await becomeOwner(page, server)
 })
@@ -106,6 +106,7 @@ test('an owner sets a budget, and sees when it is passed', async () => {
   await page.getByText('spent', { exact: true }).waitFor()
   await page.reload()
   await page.getByText('of $1.00').waitFor()
+  await expectAccessible(page, 'a budget that is spent')
   expect(await page.getByLabel('Tell at').inputValue()).toBe('50')
   expect((await server.post('/v1beta/interactions', { instruction: '[hi]' })).status).toBe(403)
   await page.getByLabel('A month, US dollars').fill('')

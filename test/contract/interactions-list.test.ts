@@ -112,6 +112,20 @@ describe('the list', () => {
     expect(await list('status=running')).toEqual([])
   })
 
+  it('is filtered by the key that started it, and by time', async () => {
+    const project = await openProject('keys')
+    const made = await server.errand(['keys', 'create', '--name', 'other', '--project', 'keys'])
+    const keyId = made.stderr.split(' ')[0]
+    const run = async (key: string) => (await server.post(PATH, { instruction: 'x' }, { 'x-svc-api-key': key })).body
+    const [first, second, third] = [await run(project.key), await run(made.stdout.trim()), await run(project.key)]
+    const list = async (query: string) => ids(await project.get(`${PATH}?${query}`))
+    expect(await list(`keyId=${keyId}`)).toEqual([second.id])
+    expect(await list('keyId=key_none')).toEqual([])
+    expect(await list(`createdAfter=${second.createTime}`)).toEqual([third.id, second.id])
+    expect(await list(`createdBefore=${second.createTime}`)).toEqual([first.id])
+    expect(await list(`createdAfter=${third.createTime}&keyId=${keyId}`)).toEqual([])
+  })
+
   it('is filtered by the model that was asked for, alone and with others', async () => {
     const project = await openProject('models')
     const run = async (model: string, fields: object = {}) =>

@@ -56,7 +56,7 @@ export interface RunFilters {
   readonly status?: 'running' | 'completed' | 'failed' | 'cancelled'
   readonly agentId?: string
   readonly model?: string
-  /** `key=value`. */
+  /** `key=value`, or several with commas. */
   readonly label?: string
   readonly keyId?: string
   /** How far back, as SPANS names it. */
@@ -75,7 +75,7 @@ export const runsQuery = ({ label, since, ...filters }: RunFilters) =>
     queryKey: ['interactions', 'list', { label, since, ...filters }],
     queryFn: async ({ pageParam }) => {
       const { pageToken, createdAfter = startOf(since) } = pageParam ?? {}
-      const query = { ...filters, ...labelParameter(label), createdAfter, pageSize: PAGE, pageToken }
+      const query = { ...filters, ...labelParameters(label), createdAfter, pageSize: PAGE, pageToken }
       return { ...(await data(listInteractions({ query }))), createdAfter }
     },
     initialPageParam: undefined as RunsPageParam | undefined,
@@ -88,9 +88,12 @@ function startOf(since: string | undefined): string | undefined {
   return hours === undefined ? undefined : new Date(Date.now() - hours * 3_600_000).toISOString()
 }
 
-function labelParameter(label: string | undefined): Record<string, string> {
-  const at = label?.indexOf('=') ?? -1
-  return label && at > 0 ? { [`label.${label.slice(0, at)}`]: label.slice(at + 1) } : {}
+function labelParameters(labels = ''): Record<string, string> {
+  // A comma may stand in a value: what begins another label has a name.
+  const each = labels.split(/,\s*(?=[^,=]+=)/).map((label) => [label, label.indexOf('=')] as const)
+  return Object.fromEntries(
+    each.filter(([, at]) => at > 0).map(([label, at]) => [`label.${label.slice(0, at)}`, label.slice(at + 1)]),
+  )
 }
 
 export const runQuery = (id: string) =>

@@ -35,8 +35,10 @@ export function useRun(id: string | undefined, onStarted?: (id: string) => void)
         if (!controller.signal.aborted) setTrace((before) => fold(before, events))
       })
       work(onEvents, controller.signal)
-        .then(() => {
-          // Files, cost and times are the interaction's own; it and all lists are read anew.
+        .then(async () => {
+          // Files, cost and times are the interaction's own; it and all lists are read anew, also where an answer of
+          // before the end is still on its way.
+          await cache.cancelQueries({ queryKey: ['interactions'] })
           cache.invalidateQueries({ queryKey: ['interactions'] })
         })
         .catch((error) => {
