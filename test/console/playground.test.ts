@@ -243,6 +243,9 @@ test('what the browser saw is shown in the trace', async () => {
   const picture = call.getByRole('img')
   await picture.waitFor()
   await expect.poll(() => widthOf(picture), SOON).toBe(1280)
+  // The whole of it, in the place that was kept for it.
+  const [shown, frame] = await Promise.all([picture.boundingBox(), picture.locator('..').boundingBox()])
+  expect(shown!.y + shown!.height).toBeLessThanOrEqual(frame!.y + frame!.height)
 })
 
 const HOSTILE_SVG = `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="40" height="40" onload="parent.owned=1">

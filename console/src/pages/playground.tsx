@@ -245,7 +245,7 @@ function Conversation({ run, interaction, sent, onSuggest }: ConversationProps) 
   const { trace, id, problem, starting } = run
   const decide = useDecide(id)
   const asking = interaction && interaction.id === id ? interaction : sent
-  const scroller = useFollowing(trace.blocks)
+  const scroller = useFollowing(trace.blocks, interaction?.files)
   if (!id && !starting && problem === undefined) return <Welcome onSuggest={onSuggest} />
   return (
     <Scroller ref={scroller} label="Run" className="min-h-0 flex-1 overflow-y-auto focus-visible:-outline-offset-2">
@@ -335,7 +335,7 @@ function StopButton({ id }: { readonly id: string }) {
 const NEAR_PX = 80
 
 /** Keeps the newest in sight, for as long as the reader is at the foot. */
-function useFollowing(what: unknown) {
+function useFollowing(blocks: unknown, files: unknown) {
   const scroller = useRef<HTMLElement>(null)
   const atFoot = useRef(true)
   useEffect(() => {
@@ -350,6 +350,6 @@ function useFollowing(what: unknown) {
   // Whenever something was added.
   useEffect(() => {
     if (atFoot.current) scroller.current?.scrollTo({ top: scroller.current.scrollHeight })
-  }, [what])
+  }, [blocks, files])
   return scroller
 }

@@ -148,7 +148,7 @@ interface PreviewProps {
 /** As an image, an SVG neither runs scripts nor loads anything. */
 function Picture({ file, content, className }: PreviewProps) {
   return (
-    <div className={cx('grid h-72 place-items-center bg-[#fff] p-3', className)}>
+    <div className={cx('flex h-72 items-center justify-center bg-[#fff] p-3', className)}>
       <img src={useBlob(content, file.mimeType)} alt={file.name} className="max-h-full max-w-full object-contain" />
     </div>
   )
