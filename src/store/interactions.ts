@@ -276,6 +276,9 @@ export interface InteractionFilter {
   readonly after?: string
 }
 
+/** From an interaction's id to its commit: its files are stored in between. */
+const ACCEPTING_MS = 60_000
+
 /**
  * One page, by age: ids begin with their time, so the id is the page's key. With a label, the label's rows are walked in
  * the order of their ids and looked up one by one: a label on 98,000 interactions costs no more than one on ten.
@@ -287,8 +290,8 @@ export async function listInteractions(
   limit: number,
 ): Promise<Interaction[]> {
   const { agentId, model, status, keyId, createdAfter, createdBefore, after, order } = filter
-  // Ids begin with their time: a time is a place among them.
-  const from = createdAfter === undefined ? undefined : firstIdAt('int', createdAfter)
+  // Ids begin with their time: a time is a place among them. The row's own time is that of its commit, a little later.
+  const from = createdAfter === undefined ? undefined : firstIdAt('int', Math.max(0, createdAfter - ACCEPTING_MS))
   const to = createdBefore === undefined ? undefined : firstIdAt('int', createdBefore)
   const [first, ...others] = Object.entries(filter.labels)
   if (!first) {
@@ -299,6 +302,8 @@ export async function listInteractions(
     if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
     if (from !== undefined) page = page.where('i.id', '>=', from)
     if (to !== undefined) page = page.where('i.id', '<', to)
+    if (createdAfter !== undefined) page = page.where('i.created_at', '>=', createdAfter)
+    if (createdBefore !== undefined) page = page.where('i.created_at', '<', createdBefore)
     if (after !== undefined) page = page.where('i.id', order === 'asc' ? '>' : '<', after)
     return withSpecs(db, page.select(OWN_COLUMNS).orderBy('i.id', order).limit(limit).as('i'), order)
   }
@@ -309,6 +314,8 @@ export async function listInteractions(
   if (model !== undefined) page = page.where('i.model', '=', model)
   if (status !== undefined) page = page.where('i.status', '=', status)
   if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
+  if (createdAfter !== undefined) page = page.where('i.created_at', '>=', createdAfter)
+  if (createdBefore !== undefined) page = page.where('i.created_at', '<', createdBefore)
   // Said of both: Postgres joins from where one of them begins, and does not conclude it for the other.
   for (const id of ['labels.object_id', 'i.id'] as const) {
     if (from !== undefined) page = page.where(id, '>=', from)

@@ -121,7 +121,9 @@ onEveryBackend(({ open }) => {
     const ids: string[] = []
     for (let i = 0; i < 12; i++) {
       const labels = { even: String(i % 2 === 0), third: String(i % 3 === 0) }
-      ids.push(await insert(db, { labels, spec: i < 6 ? spec('agt_a') : SPEC }))
+      const id = await insert(db, { labels, spec: i < 6 ? spec('agt_a') : SPEC })
+      await backdate(db, id, madeAt(id))
+      ids.push(id)
     }
     // The first eight characters of an id are its time; these come last and first by bytes, not by a language's order.
     for (const time of ['zzzzzzzz', 'ZZZZZZZZ', 'aaaaaaaa', '00000000'])
