@@ -69,6 +69,7 @@ export function writePage(measurements: readonly Measurement[]): void {
     ...shown.map(section),
     '## The sides',
     sides(shown),
+    PROFILE,
   ]
   writeFileSync(join(ROOT, 'docs/benchmarks.md'), `${parts.join('\n\n')}\n`)
 }
@@ -86,6 +87,15 @@ whom they measure, which flatters whoever is slow.
 
 Errand stores each event durably (SQLite with \`synchronous=FULL\`) before it shows it, as it always does. What the others store, and what
 they leave out, stands [below](#the-sides).`
+
+const PROFILE = `## Where the time goes
+
+![Flame graph of the main thread](images/flame-run.svg)
+
+The main thread under 16 runs at once without a sandbox, as \`bench/flame.ts\` draws it; what the boxes are, and their shares, stands in
+[scaling.md](scaling.md#where-a-runs-time-goes). The next three candidates, by their weight: the claim, which reads every open row (counts by project
+instead); the two commits before the first event (the model could be asked while the first is under way, which needs a decision about runs that were
+asked for and not stored); handing batches to the writing thread and back.`
 
 function targets(verdicts: readonly Verdict[]): string {
   const rows = verdicts.map((verdict) => {
