@@ -124,10 +124,10 @@ function sides(shown: readonly Shown[]): string {
   const peers = (Object.keys(PEERS) as PeerName[]).map((name) => {
     const { package: of, directory, lacks } = PEERS[name]
     const version = versions[name] === undefined ? 'not installed here' : `${of} ${versions[name]}`
-    return `- **${name}** (${version}; [set up here](../bench/peers/${directory}/server.mjs)): ${lacks}.`
+    return `- **${name}** (${version}; set up in \`bench/peers/${directory}/server.mjs\`): ${lacks}.`
   })
   return [
-    '- **bare** ([bench/bare.ts](../bench/bare.ts)): a plain Node server and undici that make the same two calls and write the same events. It stores nothing, knows nobody, checks nothing, and has no tool: the limit, not a product.',
+    '- **bare** (`bench/bare.ts`): a plain Node server and undici that make the same two calls and write the same events. It stores nothing, knows nobody, checks nothing, and has no tool: the limit, not a product.',
     '- **Errand**: as it is by default, with limits so high that none is met. Its tool gives the text of a skill, in its own process.',
     '- **Errand with sandbox**: the same; its tool is `code_execution`, which runs Python in a fresh hardened sandbox for each run.',
     ...peers,

@@ -110,7 +110,7 @@ function report(): string {
 
 What was done to Errand, what had to hold, and what came of it. \`script/prove\` runs every row at its full count and
 writes this page; every run of the tests (\`script/test\`, and so CI) has the same rows in a short form. The rows and
-their tests are named in [test/prove/rows.ts](../test/prove/rows.ts).
+their tests are named in \`test/prove/rows.ts\`.
 
 After every run of a row that has interactions: its events are numbered 1..n without a gap; there is one end, the
 last of them; the fragments joined are the output; the trace by GET is the stream's; no worker wrote that had lost its
