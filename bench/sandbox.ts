@@ -18,7 +18,7 @@ const LIMITS = { memoryMiB: 512, cpus: 1, pids: 128, workspaceMiB: 256, files: 1
 const CODE = 'print(6 * 7)'
 /** Everything of the host's read-only, no network, no other processes: nothing is limited, filtered or watched. */
 const BWRAP =
-  '--ro-bind / / --proc /proc --dev /dev --tmpfs /tmp --unshare-all --die-with-parent --new-session python3 -c'.split(
+  '--ro-bind / / --proc /proc --dev /dev --tmpfs /tmp --unshare-all --die-with-parent --new-session /usr/bin/python3 -c'.split(
     ' ',
   )
 
