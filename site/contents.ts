@@ -55,7 +55,7 @@ const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Beside others',
-    sources: ['comparison', 'migrating'].map(inDocs),
+    sources: ['comparison', 'benchmarks', 'migrating'].map(inDocs),
   },
 ]
 
