@@ -401,7 +401,7 @@ export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoc
         .updateTable('interactions')
         .set((eb) => ({
           // No process has this name: a renewal that is on its way finds nothing.
-          lease_owner: `${placeOf(owner)}.`,
+          lease_owner: homeOf(owner),
           lease_until: databaseNow(db.dialect),
           attempts: eb('attempts', '-', 1),
         }))
