@@ -1,5 +1,5 @@
 /** Interactions: one operation a function. */
-import { type AliasedExpression, type RawBuilder, sql } from 'kysely'
+import { type AliasedExpression, expressionBuilder, type RawBuilder, sql } from 'kysely'
 import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
 import { firstIdAt } from '../domain/ids.ts'
 import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
@@ -289,33 +289,22 @@ export async function listInteractions(
   filter: InteractionFilter,
   limit: number,
 ): Promise<Interaction[]> {
-  const { agentId, model, status, keyId, createdAfter, createdBefore, after, order } = filter
+  const { createdAfter, createdBefore, after, order } = filter
   // Ids begin with their time: a time is a place among them. The row's own time is that of its commit, a little later.
   const from = createdAfter === undefined ? undefined : firstIdAt('int', Math.max(0, createdAfter - ACCEPTING_MS))
   const to = createdBefore === undefined ? undefined : firstIdAt('int', createdBefore)
   const [first, ...others] = Object.entries(filter.labels)
   if (!first) {
-    let page = db.query.selectFrom('interactions as i').where('i.project_id', '=', projectId)
-    if (agentId !== undefined) page = page.where('i.agent_id', '=', agentId)
-    if (model !== undefined) page = page.where('i.model', '=', model)
-    if (status !== undefined) page = page.where('i.status', '=', status)
-    if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
+    let page = db.query.selectFrom('interactions as i').where('i.project_id', '=', projectId).where(saysOfRow(filter))
     if (from !== undefined) page = page.where('i.id', '>=', from)
     if (to !== undefined) page = page.where('i.id', '<', to)
-    if (createdAfter !== undefined) page = page.where('i.created_at', '>=', createdAfter)
-    if (createdBefore !== undefined) page = page.where('i.created_at', '<', createdBefore)
     if (after !== undefined) page = page.where('i.id', order === 'asc' ? '>' : '<', after)
     return withSpecs(db, page.select(OWN_COLUMNS).orderBy('i.id', order).limit(limit).as('i'), order)
   }
   let page = labelled(db, projectId, 'interaction', ...first)
     .clearSelect()
     .innerJoin('interactions as i', 'i.id', 'labels.object_id')
-  if (agentId !== undefined) page = page.where('i.agent_id', '=', agentId)
-  if (model !== undefined) page = page.where('i.model', '=', model)
-  if (status !== undefined) page = page.where('i.status', '=', status)
-  if (keyId !== undefined) page = page.where('i.key_id', '=', keyId)
-  if (createdAfter !== undefined) page = page.where('i.created_at', '>=', createdAfter)
-  if (createdBefore !== undefined) page = page.where('i.created_at', '<', createdBefore)
+    .where(saysOfRow(filter))
   // Said of both: Postgres joins from where one of them begins, and does not conclude it for the other.
   for (const id of ['labels.object_id', 'i.id'] as const) {
     if (from !== undefined) page = page.where(id, '>=', from)
@@ -324,6 +313,20 @@ export async function listInteractions(
   }
   for (const other of others) page = page.where('i.id', 'in', labelled(db, projectId, 'interaction', ...other))
   return withSpecs(db, page.select(OWN_COLUMNS).orderBy('labels.object_id', order).limit(limit).as('i'), order)
+}
+
+/** What the filter says of an interaction's own row, apart from its place among the ids. */
+function saysOfRow({ agentId, model, status, keyId, createdAfter, createdBefore }: InteractionFilter) {
+  const is = expressionBuilder<{ i: InteractionsTable }, 'i'>()
+  const said = [
+    agentId !== undefined && is('i.agent_id', '=', agentId),
+    model !== undefined && is('i.model', '=', model),
+    status !== undefined && is('i.status', '=', status),
+    keyId !== undefined && is('i.key_id', '=', keyId),
+    createdAfter !== undefined && is('i.created_at', '>=', createdAfter),
+    createdBefore !== undefined && is('i.created_at', '<', createdBefore),
+  ]
+  return is.and(said.filter((each) => each !== false))
 }
 
 /**
