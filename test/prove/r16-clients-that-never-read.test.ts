@@ -10,7 +10,7 @@ import { checkEnded, ended, ROOMY } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { open } from '../http/raw.ts'
 import { figure, rounds } from '../support/prove.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { BOUNDED_HEAP, type Server, startServer } from '../support/server.ts'
 
 const PATH = '/v1beta/interactions'
 const MIB = 1024 * 1024
@@ -18,6 +18,7 @@ const CLIENTS = rounds(50, 10)
 const TURNS = rounds(12, 3)
 /** What a turn says; all of them say 24 MB. */
 const TURN_BYTES = 2 * MIB
+const PASSES = 5
 const MOST_GROWTH = 64 * MIB
 /** 30 s by the row; the short form shares its machine with other tests. */
 const DROPPED_WITHIN_MS = rounds(30_000, 45_000)
@@ -30,7 +31,7 @@ beforeAll(async () => {
   const turn = { text, toolCalls: [{ name: 'nothing', args: {} }] }
   provider.when('[long]', ...Array.from({ length: TURNS }, () => turn), { text: 'Done.' })
   provider.when('[short]', { text: 'Done.' })
-  server = await startServer({ provider, config: { limits: { ...ROOMY, runningPerProject: 100 } } })
+  server = await startServer({ provider, env: BOUNDED_HEAP, config: { limits: { ...ROOMY, runningPerProject: 100 } } })
 })
 afterAll(async () => {
   await server?.stop()
@@ -96,10 +97,13 @@ function hexPort(port: number): string {
 }
 
 test('clients that never read cost no memory, are dropped, and nobody else notices', { timeout: 600_000 }, async () => {
-  // What a long run costs with short ones beside it and without them; twice, so that what is only needed once is there.
-  await Promise.all([ended(server, await begin()), shortRuns()])
-  const finished = await begin()
-  const alone = await peakDuring(Promise.all([ended(server, finished), shortRuns()]))
+  // What a long run costs with short ones beside it: the most of several passes, for the first ones still climb.
+  let finished = ''
+  let alone = 0
+  for (let pass = 0; pass < PASSES; pass++) {
+    finished = await begin()
+    alone = Math.max(alone, await peakDuring(Promise.all([ended(server, finished), shortRuns()])))
+  }
 
   const live = await begin()
   const sockets = await Promise.all(Array.from({ length: CLIENTS }, (_, i) => ask(i % 2 === 0 ? live : finished)))
