@@ -11,7 +11,7 @@ import { patiently } from '../store/patience.ts'
 import type { Database } from '../store/port.ts'
 import type { Hub } from './hub.ts'
 
-const MAX_HELD_BYTES = 256 * 1024
+const MAX_HELD_BYTES = 64 * 1024
 /** Rows of the first page; the next ones are as long as the rows so far let expect MAX_HELD_BYTES. */
 const FIRST_PAGE = 4
 const MAX_PAGE = 500
