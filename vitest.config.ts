@@ -54,6 +54,14 @@ export default defineConfig({
                 globalSetup: 'test/sandbox/whole.ts',
               },
             },
+            {
+              extends: true as const,
+              test: {
+                name: 'preloaded',
+                include: ['test/sandbox/{escape,isolation,bombs,network,left-behind,sessions}.test.ts'],
+                globalSetup: 'test/sandbox/preloaded.ts',
+              },
+            },
           ]
         : []),
       ...(hasDocker

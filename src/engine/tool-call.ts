@@ -17,7 +17,7 @@ import type { Toolbox } from './toolbox.ts'
 /** What tools are given of the run. */
 export interface ToolScope {
   /** Made on first need. Throws SandboxError. */
-  openSandbox(): Promise<Sandbox>
+  openSandbox(preloaded?: boolean): Promise<Sandbox>
   /** Forgets a sandbox that was lost, so that the next need makes a new one. */
   forgetSandbox(): void
   /** What an interrupted call was to run in was never ready, so nothing of it happened. */

@@ -66,7 +66,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       models: [entry, ...fallbacksOf(parts.catalogue, entry)],
       toolbox,
       toolScope: {
-        openSandbox: () => workspace.open(spec.inputFiles),
+        openSandbox: (preloaded) => workspace.open(spec.inputFiles, preloaded),
         forgetSandbox: workspace.forget,
         neverBegan: restored.neverReady,
         kill: killSignal(signal),

@@ -43,8 +43,8 @@ export interface WorkspaceOptions {
 }
 
 export interface Workspace {
-  /** With these files in it where it is made now. Throws SandboxError. */
-  open(inputFiles: readonly StoredFile[]): Promise<Sandbox>
+  /** With these files in it where it is made now, and `preloaded` if it can be. Throws SandboxError. */
+  open(inputFiles: readonly StoredFile[], preloaded?: boolean): Promise<Sandbox>
   forget(): void
   /** One beside it, by its name: made now, or the one that still lives. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
@@ -73,16 +73,16 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     return { interactionId, epoch, lifetimeMs, limits: options.limits }
   }
 
-  async function provision(inputFiles: readonly StoredFile[]): Promise<Sandbox> {
+  async function provision(inputFiles: readonly StoredFile[], preloaded: boolean): Promise<Sandbox> {
     opened = true
     mayStand = true
     if (state !== 'ready') await options.onProvision('started')
     const mounts = await options.mounts()
-    let sandbox = await sandboxes.open({ ...spec(), mounts }, signal)
+    let sandbox = await sandboxes.open({ ...spec(), mounts, preloaded }, signal)
     if (!sandbox.fresh && state !== 'ready') {
       // Files may be missing in one whose making was interrupted; nothing ran in it.
       await sandbox.destroy()
-      sandbox = await sandboxes.open({ ...spec(), mounts }, signal)
+      sandbox = await sandboxes.open({ ...spec(), mounts, preloaded }, signal)
     }
     if (sandbox.fresh && state === 'ready') {
       lost = true
@@ -107,9 +107,9 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
   }
 
   return {
-    open(inputFiles) {
+    open(inputFiles, preloaded = false) {
       if (signal.aborted) return Promise.reject(signal.reason)
-      opening ??= provision(inputFiles).catch((error) => {
+      opening ??= provision(inputFiles, preloaded).catch((error) => {
         opening = undefined
         throw error
       })

@@ -42,6 +42,8 @@ export interface Driver {
   readonly concedes: readonly string[]
   /** Throws an Error whose message is a sentence for the operator. */
   launch(shape: CellShape): Promise<Cell>
+  /** What launches one with PRELOADED (inside.ts) in its Python; undefined where none is to be had at once. Asking gets them ready. */
+  preloaded?(shape: CellShape): (() => Promise<Cell>) | undefined
   /** Removes what dead hosts have left behind: processes, cgroups. */
   sweep(): Promise<void>
   /** What holds and what does not with these limits, in words. */
@@ -57,6 +59,14 @@ export interface Driver {
 export interface Faster extends Driver {
   /** Whether it can make such a cell. */
   suits(shape: CellShape): boolean
+  /** For the `code` profile of what it suits. Throws an Error with a sentence where there can be none on this host. */
+  openPreloaded(): Promise<Preloaded>
+}
+
+/** Makes cells with PRELOADED in their Python. */
+export interface Preloaded extends Driver {
+  /** Whether `launch` makes one at once; else it rejects. */
+  ready(): boolean
 }
 
 /** Which driver, and what a host that runs cannot change of it. */

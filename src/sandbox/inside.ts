@@ -19,6 +19,9 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   PYTHONDONTWRITEBYTECODE: '1',
 }
 
+/** What takes Python long to import and much code wants: there are cells that have it loaded, as far as the root has it. */
+export const PRELOADED = ['numpy', 'pandas', 'matplotlib.pyplot', 'matplotlib.backends.backend_agg']
+
 /** Processes of our own in a sandbox: the runner, a keeper for each language, and what makes the sandbox. */
 export const OWN_PROCESSES = 6
 

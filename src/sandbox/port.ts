@@ -31,6 +31,11 @@ export interface SandboxSpec {
   readonly profile?: Profile
   /** Default none. */
   readonly mounts?: readonly Mount[]
+  /**
+   * Its first code will import numpy, pandas or matplotlib: one where they are loaded is taken, if it is to be had at once.
+   * Any code runs in either. Default false.
+   */
+  readonly preloaded?: boolean
   /** The worker's fence: commands with a lower epoch than the newest one seen are refused. */
   readonly epoch: number
   /** Milliseconds from now after which the sandbox ends itself, whoever forgot it. */

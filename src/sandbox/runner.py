@@ -682,6 +682,15 @@ def python_session(requests, news):
 
     sys.meta_path.insert(0, AfterImport())
 
+    def begin():
+        """Before the first step: what was loaded before the fork (template.py) is as if the code would load it now."""
+        try:
+            settings.get('refresh', lambda: None)()
+        except OSError:
+            pass  # a place is full, or closed to its owner
+        for name in [name for name in AfterImport.todo if name in sys.modules]:
+            AfterImport.todo.pop(name)(sys.modules[name])
+
     def show(value):
         sys.displayhook(value)
         picture = getattr(type(value), '_repr_png_', None)
@@ -736,6 +745,8 @@ def python_session(requests, news):
                 os.environ.update(json.loads(line))
                 continue
             count += 1
+            if count == 1:
+                begin()
             os.close(spare)
             with open(line.rstrip('\n'), encoding='utf-8', errors='replace') as file:
                 source = file.read()

@@ -15,6 +15,10 @@ const MAX_CODE = 1_000_000
 /** Between the call's beginning and its step's. */
 const CLOCK_MS = 1000
 
+/** An import of what cells can have loaded, or of what rests on it. */
+const IMPORTS_PRELOADED =
+  /(?:^|;)[ \t]*(?:import|from)[ \t][^;#\n]*\b(?:numpy|pandas|matplotlib|pylab|scipy|seaborn|sklearn|statsmodels)\b/m
+
 const LANGUAGES = ['python', 'javascript', 'bash'] as const satisfies readonly Language[]
 
 const ARGUMENTS = toolArguments(
@@ -50,7 +54,7 @@ export function createCodeExecution(network: Network = 'disabled'): Tool {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }
       const { code, language = 'python' } = checked.value
-      const sandbox = await context.sandbox()
+      const sandbox = await context.sandbox(language === 'python' && IMPORTS_PRELOADED.test(code))
       const result = await sandbox.exec(
         { key: context.key, language, code, timeoutMs: Math.max(1, context.remainingMs()) },
         context.onOutput,

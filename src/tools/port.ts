@@ -15,8 +15,8 @@ import type { Sandbox, SandboxSpec } from '../sandbox/port.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface ToolContext {
-  /** The interaction's sandbox, made on first need. Throws SandboxError. */
-  sandbox(): Promise<Sandbox>
+  /** The interaction's sandbox, made on first need, then `preloaded` (SandboxSpec) if it can be. Throws SandboxError. */
+  sandbox(preloaded?: boolean): Promise<Sandbox>
   /** Names this call within the interaction, the same after a crash. */
   readonly key: string
   /** Milliseconds left of this call: until its own limit or the run's deadline, whichever comes first. */

@@ -1,6 +1,7 @@
 /** What code shows: progress bars in their last state, tables that can be read, pictures as files; to the caller as to the model. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { until } from '../sandbox/fixture.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { bash, type Call, javascript, outputsOf, python, scripted, toolRunner } from '../support/tool-run.ts'
 
@@ -78,6 +79,22 @@ describe('with the packages that a Debian has', () => {
       const bytes = Buffer.from(await (await fetch(url)).arrayBuffer())
       expect(bytes.subarray(1, 4).toString()).toBe('PNG')
     }
+  })
+
+  it('a run that begins with them has them loaded already, as soon as there was one that did', async () => {
+    const code = `import sys; known = 'pandas' in sys.modules
+import numpy, pandas as pd, matplotlib.pyplot as plt
+plt.plot(pd.Series(numpy.arange(3)) ** 2)
+print('known' if known else 'new')`
+    await until(async () => {
+      const { body, outputs } = await run([python(code), python('numpy.random.seed(1); pd.Series([1]).sum()')])
+      expect(outputs).toEqual([
+        expect.stringMatching(/^(known|new)\n\[figure saved: outputs\/figure-1\.png\]$/),
+        expect.stringMatching(/^1$/),
+      ])
+      expect(body.files.map(({ name }: { name: string }) => name)).toEqual(['figure-1.png'])
+      return outputs[0]!.startsWith('known') || process.getuid?.() !== 0
+    })
   })
 
   it('a table of many columns is shown with each row on one line', async () => {

@@ -42,7 +42,7 @@ export interface World {
   readonly sandboxes: Sandboxes
   /** Another client of the same host, as a second server would be. */
   connect(options?: Partial<SandboxOptions>): Promise<Sandboxes>
-  /** A sandbox of a new interaction. */
+  /** A sandbox of a new interaction; preloaded in project `preloaded`. */
   sandbox(id?: string, limits?: SandboxLimits): Promise<Sandbox>
   close(): Promise<void>
 }
@@ -58,17 +58,31 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
     return opened
   }
   const sandboxes = await connect()
+  const preloaded = inject('preloaded') === true
+  if (preloaded) await untilPreloaded(sandboxes)
   return {
     dataDir,
     sandboxes,
     connect,
     sandbox: (id = `int_${++count}`, limits = LIMITS) =>
-      sandboxes.open({ interactionId: id, epoch: 1, lifetimeMs: 120_000, limits }, never),
+      sandboxes.open({ interactionId: id, epoch: 1, lifetimeMs: 120_000, limits, preloaded }, never),
     async close() {
       for (const opened of all.reverse()) await opened.close()
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** Asks for sandboxes with packages loaded until there are some: first it gets others. */
+export async function untilPreloaded(sandboxes: Sandboxes): Promise<void> {
+  let asked = 0
+  await until(async () => {
+    const spec = { interactionId: `asked-${++asked}`, epoch: 1, lifetimeMs: 60_000, limits: LIMITS, preloaded: true }
+    const sandbox = await sandboxes.open(spec, never)
+    const { output } = await run(sandbox, 'python', 'import sys; "pandas" in sys.modules')
+    await sandbox.destroy()
+    return output === 'True\n'
+  })
 }
 
 let keys = 0

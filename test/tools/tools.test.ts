@@ -17,6 +17,31 @@ async function run(
   return tools.get(name)!.run(args, contextOn(sandbox, overrides))
 }
 
+describe('for code that imports what takes long, a sandbox is asked for where it is loaded:', () => {
+  test.each([
+    ['import numpy as np\nnp.ones(3)', true],
+    ['import os, pandas', true],
+    ['x = 1; from matplotlib import pyplot as plt', true],
+    ['try:\n    import seaborn.objects as so\nexcept ImportError: pass', true],
+    ['from sklearn.linear_model import LinearRegression', true],
+    ['print("hello")', false],
+    ['import json  # not numpy', false],
+    ['important = "numpy"', false],
+    ['import numpydoc', false],
+    [`${'import x; '.repeat(90_000)}`, false],
+    [`${' \t;'.repeat(300_000)}`, false],
+  ])('%.60j: %s', async (code, wanted) => {
+    const asked: unknown[] = []
+    const sandbox = async (preloaded?: boolean) => {
+      asked.push(preloaded)
+      return createMemorySandbox()
+    }
+    await run('code_execution', { code }, undefined, { sandbox })
+    await run('code_execution', { code, language: 'bash' }, undefined, { sandbox })
+    expect(asked).toEqual([wanted, false])
+  })
+})
+
 describe('arguments from a model are refused in words, never by throwing, and nothing is done', () => {
   const cases: readonly [ToolName, Record<string, unknown>, RegExp][] = [
     ['code_execution', {}, /`code` is missing/],

@@ -22,8 +22,8 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createEngine } from '../docker/engine.ts'
 import { exportImage } from '../docker/export.ts'
-import type { Cell, CellShape, Driver, DriverOptions, Faster } from '../driver.ts'
-import { placesOf } from '../inside.ts'
+import type { Cell, CellShape, Driver, DriverOptions, Faster, Preloaded } from '../driver.ts'
+import { PRELOADED, placesOf } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
 import { explainRefusal } from './causes.ts'
 import { type Cgroups, type Group, NOTHING_COUNTED, openCgroups } from './cgroups.ts'
@@ -106,10 +106,10 @@ export async function openBubblewrap({
     }
   }
 
-  async function openForks(): Promise<ForkServer> {
+  async function openForks(name: string, modules: readonly string[], patient: boolean): Promise<ForkServer> {
     if (!drops) throw new Error('a fork-server needs root, for a host user to each sandbox')
     const program = placeProgram(scratch, 'template.py')
-    const door = join(scratch, 'door')
+    const door = join(scratch, name)
     mkdirSync(door, { recursive: true })
     const about = { root, python, runner: join(scratch, 'runner.py'), node: node?.path, program, door }
     const places = placesOf({ files: 0, workspaceMiB: 0 } as SandboxLimits).map(({ path }) => path)
@@ -117,13 +117,14 @@ export async function openBubblewrap({
       ...writable.beforeTemplate,
       ...dropTo(firstUid),
       bwrap,
-      ...templateArguments({ ...about, fds: TEMPLATE_FDS, places }),
+      ...templateArguments({ ...about, fds: TEMPLATE_FDS, places, modules }),
     ]
     const uids = { first: firstUid, count: UIDS_A_HOST }
     return openForkServer({
       template: { command, uids, filters: programs },
       rlimits: ({ limits }) => rlimits(limits, cgroups, drops),
       door: join(door, 'socket'),
+      patient,
     })
   }
 
@@ -153,11 +154,23 @@ export async function openBubblewrap({
   }
 
   async function openFaster(): Promise<Faster> {
-    const forks = await openForks()
+    const forks = await openForks('door', [], true)
     return {
       ...about,
       made: 'forked from a template',
       suits: ({ mounts }) => mounts.length === 0,
+      launch: (shape) => launch(shape, forks.launch),
+      openPreloaded,
+      close: forks.close,
+    }
+  }
+
+  async function openPreloaded(): Promise<Preloaded> {
+    const forks = await openForks('door-preloaded', PRELOADED, false)
+    return {
+      ...about,
+      made: 'forked from a template with packages loaded',
+      ready: forks.ready,
       launch: (shape) => launch(shape, forks.launch),
       close: forks.close,
     }

@@ -58,10 +58,12 @@ export interface TemplateCommand extends Cellar {
   readonly fds: { readonly info: number; readonly block: number }
   /** Where the children mount what they write to. */
   readonly places: readonly string[]
+  /** Python modules that it imports beforehand, as far as the root has them. */
+  readonly modules: readonly string[]
 }
 
 /** The outer sandbox of a template: root of a user namespace of its own, with the few rights that children are made with. */
-export function templateArguments({ program, door, fds, places, ...cellar }: TemplateCommand): string[] {
+export function templateArguments({ program, door, fds, places, modules, ...cellar }: TemplateCommand): string[] {
   const { info, block } = fds
   return [
     ...NAMESPACES,
@@ -74,7 +76,7 @@ export function templateArguments({ program, door, fds, places, ...cellar }: Tem
     ...['--ro-bind', program, `${TEMPLATE_PLACE}/template.py`],
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', '/workspace'],
     ...['--info-fd', `${info}`, '--userns-block-fd', `${block}`],
-    ...['--', cellar.python, '-I', '-S', `${TEMPLATE_PLACE}/template.py`, RUNNER_INSIDE],
+    ...['--', cellar.python, '-I', '-S', `${TEMPLATE_PLACE}/template.py`, RUNNER_INSIDE, ...modules],
   ]
 }
 

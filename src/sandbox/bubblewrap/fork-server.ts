@@ -18,6 +18,8 @@ import { openTemplate, type Template, type TemplateOptions } from './template.ts
 import { tmpfsOptions } from './writable.ts'
 
 export interface ForkServer {
+  /** Whether a template stands ready. Where none does, one is being made from now on. */
+  ready(): boolean
   /** `slot`, above 0, is the cell's uid inside the template. */
   launch(shape: CellShape, slot: number, group: Group | undefined, onGone: () => void): Promise<Cell>
   close(): Promise<void>
@@ -28,6 +30,8 @@ export interface ForkServerOptions {
   readonly rlimits: (shape: CellShape) => Readonly<Record<string, number>>
   /** Where the template's children connect: a socket in a directory that is shown to the template alone. */
   readonly door: string
+  /** Whether `launch` waits for a template where none stands ready, or rejects at once. */
+  readonly patient: boolean
 }
 
 /** Cells of one template share its addresses and its Python's hash seed: no more of them than this. */
@@ -46,7 +50,8 @@ interface Generation {
 }
 
 /** Throws an Error with a sentence where no template can be had here. */
-export async function openForkServer({ template: options, rlimits, door }: ForkServerOptions): Promise<ForkServer> {
+export async function openForkServer(given: ForkServerOptions): Promise<ForkServer> {
+  const { template: options, rlimits, door, patient } = given
   const waiting = new Map<string, (socket: Socket) => void>()
   const server = await openDoor(door, options.uids.first, (socket, nonce) => {
     const take = waiting.get(nonce)
@@ -70,20 +75,32 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
     return generation
   }
 
+  const usable = (most: number) => (current && !current.retired && current.cells < most ? current : undefined)
+
+  function openNext(): Promise<Generation> {
+    opening ??= openNow().finally(() => {
+      opening = undefined
+    })
+    opening.catch(() => {
+      failedAt = Date.now()
+    })
+    return opening
+  }
+
+  async function openNow(): Promise<Generation> {
+    if (Date.now() - failedAt < RETRY_MS) await sleep(RETRY_MS)
+    return open()
+  }
+
   /** The one that makes the next cell, which is counted in already. */
   async function parent(): Promise<Generation> {
     if (closed) throw new Error('The sandboxes are closed.')
-    if (current && !current.retired && current.cells < SUCCESSOR_AT) return counted(current)
-    if (!opening) {
-      if (Date.now() - failedAt < RETRY_MS) await sleep(RETRY_MS)
-      opening ??= open().finally(() => {
-        opening = undefined
-      })
-      opening.catch(() => {
-        failedAt = Date.now()
-      })
-    }
-    return counted(current && !current.retired && current.cells < CELLS_A_TEMPLATE ? current : await opening)
+    const young = usable(SUCCESSOR_AT)
+    if (young) return counted(young)
+    const next = openNext()
+    const old = usable(CELLS_A_TEMPLATE)
+    if (!old && !patient) throw new Error('no template is ready')
+    return counted(old ?? (await next))
   }
 
   function counted(generation: Generation): Generation {
@@ -119,7 +136,9 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
     waiting.set(nonce, atDoor.resolve)
     let first: FirstProcess | undefined
     try {
-      first = await from.template.fork({ nonce, uid: slot, profile: shape.profile, places, rlimits: rlimits(shape) })
+      const { profile, limits } = shape
+      const cell = { nonce, uid: slot, profile, places, rlimits: rlimits(shape), cpus: limits.cpus }
+      first = await from.template.fork(cell)
       group?.join(first.pid)
       const late = sleep(AT_DOOR_WITHIN_MS, undefined, { ref: false })
       const socket = await Promise.race([atDoor.promise, late, from.template.gone])
@@ -142,9 +161,17 @@ export async function openForkServer({ template: options, rlimits, door }: ForkS
     }
   }
 
-  await open()
+  await open().catch((error) => {
+    server.close()
+    throw error
+  })
   return {
     launch,
+    ready() {
+      if (closed || usable(CELLS_A_TEMPLATE)) return !closed
+      void openNext()
+      return false
+    },
     async close() {
       closed = true
       await opening?.catch(() => {})

@@ -1,9 +1,9 @@
 """The template: a process inside an outer bubblewrap that has the runner loaded, and forks into one sandbox a request.
 
-Started as `python3 -I -S template.py runner.py`, PID 1 of the outer sandbox and root of its user namespace alone: on the
-host it is a user that owns nothing. It reads one JSON line a request on stdin ({id, nonce, uid, profile, places, rlimits})
-and says {id, pid} or {id, error} on stdout; no word of a caller ever comes to it. A line before the first brings the
-seccomp programs.
+Started as `python3 -I -S template.py runner.py [MODULE…]`, PID 1 of the outer sandbox and root of its user namespace
+alone: on the host it is a user that owns nothing. Of the modules it imports beforehand what the root has. It reads one
+JSON line a request on stdin ({id, nonce, uid, profile, places, rlimits, cpus}) and says {id, pid} or {id, error} on
+stdout; no word of a caller ever comes to it. A line before the first brings the seccomp programs.
 
 A child gives up all it had, the nonce and its own connection to the host apart: new namespaces, new places to write to, a
 uid of its own inside a user namespace of its own, no capability, the seccomp filter. What was done to it is never undone,
@@ -14,13 +14,17 @@ import base64
 import ctypes
 import fcntl
 import gc
+import importlib.machinery
+import importlib.util
 import json
+import math
 import os
 import resource
 import signal
 import socket
 import struct
 import sys
+import time
 
 DOOR = '/run/errand/door/socket'
 STAGE = '/run/errand/proc'
@@ -167,7 +171,7 @@ def become_sandbox(request, seccomp):
         os._exit(1)
     os.write(1, b'ok\n')
     gc.enable()
-    runner['main']({'rlimits': request['rlimits']})
+    runner['main']({'rlimits': request['rlimits'], 'refresh': lambda: imported and refresh(request['cpus'])})
 
 
 # ---------------------------------------------------------------- the template itself
@@ -181,6 +185,71 @@ def load_runner(path):
     found['preload']()
     found['load_site']()
     return found
+
+
+# Builds of OpenBLAS have names of their own for it.
+SET_THREADS = [before + 'openblas_set_num_threads' + after for before in ('', 'scipy_') for after in ('', '64_')]
+ONE_THREAD = ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMEXPR_NUM_THREADS')
+THREADS_END_WITHIN = 5  # seconds
+
+
+def import_modules(names):
+    """The names that it made known. In a /tmp that goes again, and in an environment in which libraries start no threads,
+    which a fork would lose."""
+    found = [name for name in names if is_whole(importlib.util.find_spec(name.partition('.')[0]))]
+    if not found:
+        sys.exit('its root has none of %s' % ', '.join(names))
+    before = set(sys.modules)
+    mount('tmpfs', '/tmp', 'tmpfs', MS_NOSUID | MS_NODEV)
+    os.environ.update(dict.fromkeys(ONE_THREAD, '1'))
+    for name in found:
+        importlib.import_module(name)
+    for name in ONE_THREAD:
+        del os.environ[name]
+    call('umount2', b'/tmp', 0)
+    until = time.monotonic() + THREADS_END_WITHIN
+    while threads() > 1 and time.monotonic() < until:
+        time.sleep(0.01)
+    return {name.partition('.')[0] for name in set(sys.modules) - before} - before
+
+
+def is_whole(spec):
+    """And not a mere directory of that name."""
+    return spec is not None and spec.origin is not None
+
+
+def set_blas_threads():
+    """What tells the library that numpy computes with how many threads to take; None where it is not OpenBLAS."""
+    with open('/proc/self/maps') as maps:
+        paths = {line.split()[-1] for line in maps if 'openblas' in line}
+    found = [getattr(ctypes.CDLL(path), name, None) for path in sorted(paths) for name in SET_THREADS]
+    return next(filter(None, found), None)
+
+
+def refresh(cpus):
+    """In each Python session: what the imports left that would be the same in all, or was made in the template alone, and
+    what files of the code's own would have stood before."""
+    if 'numpy.random' in sys.modules:
+        sys.modules['numpy.random'].seed()
+    if blas_threads and cpus > 1:
+        blas_threads(min(math.ceil(cpus), len(os.sched_getaffinity(0))))
+    for name in {path.partition('.')[0] for path in os.listdir()} & imported:
+        spec = importlib.machinery.PathFinder.find_spec(name, [os.getcwd()])
+        if is_whole(spec):
+            for known in [known for known in sys.modules if known.partition('.')[0] == name]:
+                del sys.modules[known]
+    if 'matplotlib' in sys.modules:
+        os.makedirs(sys.modules['matplotlib'].get_cachedir(), exist_ok=True)
+
+
+def threads():
+    return len(os.listdir('/proc/self/task'))
+
+
+def writable_shares():
+    """Memory that children would have in common with each other."""
+    with open('/proc/self/maps') as maps:
+        return sum(line.split()[1].endswith('s') and line.split()[1][1] == 'w' for line in maps)
 
 
 def fork(request, seccomp, own_pids):
@@ -204,7 +273,7 @@ def main():
     gc.disable()
     gc.freeze()  # what is there stays where it is, on pages that are shared
     own_pids = os.open('/proc/self/ns/pid', os.O_RDONLY)
-    os.write(1, b'{"ready": true, "threads": %d}\n' % len(os.listdir('/proc/self/task')))
+    os.write(1, b'{"ready": true, "threads": %d, "shares": %d}\n' % (threads(), writable_shares()))
     for line in requests:
         request = json.loads(line)
         try:
@@ -217,4 +286,6 @@ def main():
 with open('/proc/sys/kernel/cap_last_cap') as file:
     LAST_CAPABILITY = int(file.read())
 runner = load_runner(sys.argv[1])
+imported = import_modules(sys.argv[2:]) if sys.argv[2:] else set()
+blas_threads = set_blas_threads()
 main()

@@ -20,6 +20,7 @@ export interface ForkRequest {
   /** Paths and the options of their tmpfs. */
   readonly places: readonly (readonly [path: string, options: string])[]
   readonly rlimits: Readonly<Record<string, number>>
+  readonly cpus: number
 }
 
 export interface Template {
@@ -63,7 +64,10 @@ export async function openTemplate({ command, uids, filters }: TemplateOptions):
   async function answer(withinMs: number): Promise<Record<string, unknown>> {
     const next = await Promise.race([answers.next(), sleep(withinMs, undefined, { ref: false })])
     if (!next) throw new Error('the template does not answer')
-    if (next.done) throw new Error(words() || 'the template has ended')
+    if (next.done) {
+      await gone // with all that it said
+      throw new Error(words() || 'the template has ended')
+    }
     return JSON.parse(next.value) as Record<string, unknown>
   }
 
@@ -79,8 +83,9 @@ export async function openTemplate({ command, uids, filters }: TemplateOptions):
     ;(child.stdio[TEMPLATE_FDS.block] as Writable).on('error', () => {}).end('\n')
     const programs = Object.entries(filters).map(([profile, program]) => [profile, program.toString('base64')])
     child.stdin!.write(`${JSON.stringify(Object.fromEntries(programs))}\n`)
-    const { threads } = await answer(READY_WITHIN_MS)
+    const { threads, shares } = await answer(READY_WITHIN_MS)
     if (threads !== 1) throw new Error(`the template has ${threads} threads`)
+    if (shares !== 0) throw new Error('the template has memory that its children would share')
     return createTemplate(child, first, gone, answer)
   } catch (error) {
     child.kill('SIGKILL')

@@ -15,7 +15,7 @@ import type { HostSettings } from '../protocol.ts'
 import { openHost } from './host.ts'
 import { probeDriver } from './self-probe.ts'
 import { openServer } from './server.ts'
-import { chooseWay } from './ways.ts'
+import { chooseWay, type Prove } from './ways.ts'
 
 export interface HostOptions extends DriverOptions {
   readonly socketPath: string
@@ -82,7 +82,7 @@ async function main(options: HostOptions): Promise<void> {
   const log = createFileLog(options.logFile)
   try {
     const driver = await DRIVERS[options.driver](options)
-    const prove = (way: Driver) => probeDriver(way, options.settings.limits, secretsOf(options))
+    const prove: Prove = (way, browsers) => probeDriver(way, options.settings.limits, secretsOf(options), browsers)
     const { driver: chosen, facts } = await chooseWay(driver, options.forkServer, prove, log).catch(async (error) => {
       await driver.close()
       throw error

@@ -73,8 +73,8 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
   }
 
   async function create(spec: SandboxSpec, place: string, signal: AbortSignal): Promise<void> {
-    const { interactionId, name = 'main', lifetimeMs, limits, profile = 'code', mounts = [] } = spec
-    const { runner, end: endRunner } = await pool.take({ limits, profile, mounts }, signal)
+    const { interactionId, name = 'main', lifetimeMs, limits, profile = 'code', mounts = [], preloaded = false } = spec
+    const { runner, end: endRunner } = await pool.take({ limits, profile, mounts }, preloaded, signal)
     let ending: Promise<void> | undefined
     let timer: NodeJS.Timeout | undefined
     const end = () => {

@@ -4,15 +4,15 @@
  */
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CellShape, Driver, Log } from '../driver.ts'
+import type { Cell, CellShape, Driver, Log } from '../driver.ts'
 import { SandboxError, type SandboxLimits } from '../port.ts'
 import type { HostSettings } from '../protocol.ts'
 import { createGate } from './gate.ts'
 import { createRunner, type Runner } from './runner.ts'
 
 export interface Pool {
-  /** A runner of one's own, with what ends it and gives its place back. Throws SandboxError `unavailable`. */
-  take(shape: CellShape, signal: AbortSignal): Promise<{ runner: Runner; end: () => Promise<void> }>
+  /** A runner of one's own, with what ends it and gives its place back; `preloaded` if it can be. Throws SandboxError `unavailable`. */
+  take(shape: CellShape, preloaded: boolean, signal: AbortSignal): Promise<{ runner: Runner; end: () => Promise<void> }>
   /** Ready and unused. */
   readonly warm: number
   /** Brings the warm ones in line with the settings. */
@@ -29,11 +29,11 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
   let refilling: Promise<void> | undefined
   let closed = false
 
-  async function start(shape: CellShape): Promise<Runner> {
+  async function start(launch: () => Promise<Cell>): Promise<Runner> {
     const leave = (await starts.enter(settings().waitMs))!
     if (!leave) throw new Error('Too many sandboxes are being started at once')
     try {
-      const runner = createRunner(await driver.launch(shape))
+      const runner = createRunner(await launch())
       await runner.ready.catch(async (error) => {
         await runner.cell.end()
         throw error
@@ -42,6 +42,13 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
     } finally {
       leave()
     }
+  }
+
+  async function startPreloaded(shape: CellShape): Promise<Runner | undefined> {
+    const launch = driver.preloaded?.(shape)
+    return (
+      launch && start(launch).catch((error) => void log.warn({ err: error }, 'a sandbox could not be had preloaded'))
+    )
   }
 
   function takeWarm({ limits, profile, mounts }: CellShape): Runner | undefined {
@@ -63,7 +70,7 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
     while (!closed && warm.size < settings().pool) {
       const { limits } = settings()
       try {
-        const runner = await start({ limits, profile: 'code', mounts: [] })
+        const runner = await start(() => driver.launch({ limits, profile: 'code', mounts: [] }))
         warm.set(runner, limits)
         void runner.cell.exited.then(() => {
           if (warm.has(runner)) refill() // it died unused: its rest is removed, and another made
@@ -84,7 +91,7 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
 
   return {
     refill,
-    async take(shape, signal) {
+    async take(shape, preloaded, signal) {
       const leave = await rooms.enter(settings().waitMs, signal)
       if (!leave) {
         throw new SandboxError(
@@ -95,7 +102,8 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
         )
       }
       try {
-        const runner = takeWarm(shape) ?? (await start(shape))
+        const loaded = preloaded ? await startPreloaded(shape) : undefined
+        const runner = loaded ?? takeWarm(shape) ?? (await start(() => driver.launch(shape)))
         refill()
         return {
           runner,

@@ -19,8 +19,16 @@ interface Findings {
   readonly browser: string | null
 }
 
-/** Throws an Error with a sentence for the operator. `secrets`: paths of the host that must not be seen inside. */
-export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets: string[]): Promise<SandboxFacts> {
+/**
+ * Throws an Error with a sentence for the operator. `secrets`: paths of the host that must not be seen inside; `browsers`:
+ * whether it is to make cells for them.
+ */
+export async function probeDriver(
+  driver: Driver,
+  limits: SandboxLimits,
+  secrets: string[],
+  browsers = true,
+): Promise<SandboxFacts> {
   const abstract = `errand-canary-${randomBytes(8).toString('hex')}`
   const canaries = await Promise.all([listen({ host: '127.0.0.1', port: 0 }), listen({ path: `\0${abstract}` })])
   try {
@@ -28,7 +36,7 @@ export async function probeDriver(driver: Driver, limits: SandboxLimits, secrets
     const targets = { port, abstract, secrets, files: limits.files }
     const { attacks, inside, browser } = await attack(driver, { limits, profile: 'code', mounts: [] }, targets)
     refuseOpen(`The ${driver.name} sandbox`, attacks, driver.concedes)
-    const ofBrowser = browser === null ? [] : await attackBrowser(driver, limits, targets)
+    const ofBrowser = browser === null || !browsers ? [] : await attackBrowser(driver, limits, targets)
     const probes = [...attacks, ...ofBrowser]
     return { driver: driver.name, ...driver.holds(limits), probes, inside, browser: browser ?? undefined }
   } finally {

@@ -4,9 +4,10 @@
  */
 import type { Driver, DriverChoice, Faster, Log } from '../driver.ts'
 import type { SandboxFacts } from '../port.ts'
+import { createPreloaded } from './preloaded.ts'
 
-/** Makes the attacks. Throws an Error with a sentence for the operator where one comes through. */
-export type Prove = (driver: Driver) => Promise<SandboxFacts>
+/** Makes the attacks, from browsers' cells too unless told not to. Throws an Error with a sentence for the operator where one comes through. */
+export type Prove = (driver: Driver, browsers?: boolean) => Promise<SandboxFacts>
 
 /** Throws an Error with a sentence for the operator; then nothing of the faster way is left open. */
 export async function chooseWay(
@@ -24,7 +25,7 @@ export async function chooseWay(
       const facts = await prove(faster)
       log.info({}, `sandboxes are ${faster.made}`)
       return {
-        driver: joined(driver, faster, prove, mode === 'auto' ? log : undefined),
+        driver: joined(driver, faster, prove, mode, log),
         facts: { ...facts, made: faster.made },
       }
     } catch (error) {
@@ -39,7 +40,8 @@ export async function chooseWay(
 }
 
 /** The faster way for what it suits; the driver's own for the rest and, with a word to the log, where the faster one fails. */
-function joined(driver: Driver, faster: Faster, prove: Prove, log: Log | undefined): Driver {
+function joined(driver: Driver, faster: Faster, prove: Prove, mode: DriverChoice['forkServer'], log: Log): Driver {
+  const preloaded = createPreloaded(faster.openPreloaded, (way) => prove(way, false), log)
   let proven: Promise<unknown> | undefined
   function proveOnce(): Promise<unknown> {
     proven ??= prove(driver).catch((error) => {
@@ -55,15 +57,17 @@ function joined(driver: Driver, faster: Faster, prove: Prove, log: Log | undefin
         try {
           return await faster.launch(shape)
         } catch (error) {
-          if (!log) throw error
+          if (mode === 'on') throw error
           log.warn({ err: error }, `a sandbox could not be ${faster.made}`)
         }
       }
       await proveOnce()
       return driver.launch(shape)
     },
+    preloaded: (shape) => (shape.profile === 'code' && faster.suits(shape) ? preloaded.launcher(shape) : undefined),
     async close() {
       await proven?.catch(() => {})
+      await preloaded.close()
       await faster.close()
       await driver.close()
     },

@@ -1,13 +1,14 @@
 /** What is bubblewrap's own: a host uid for each sandbox, a configured tree as the root, and the self-test that closes it. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
-import type { Cell, CellShape, Driver, Faster } from '../../../src/sandbox/driver.ts'
+import type { Cell, CellShape, Driver, Faster, Preloaded } from '../../../src/sandbox/driver.ts'
 import { probeDriver } from '../../../src/sandbox/host/self-probe.ts'
-import { DRIVER, LIMITS, openWorld, run } from '../fixture.ts'
+import { chooseWay } from '../../../src/sandbox/host/ways.ts'
+import { DRIVER, LIMITS, never, openWorld, quiet, run, until } from '../fixture.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -36,12 +37,15 @@ describe('a driver that lets an attack through is not used, and the sentence nam
   let stateDir: string
   let driver: Driver
   let forked: Faster | undefined
+  let preloaded: Preloaded | undefined
   beforeAll(async () => {
     stateDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
     driver = await openBubblewrap({ ...DRIVER, stateDir })
     if (isRoot) forked = await driver.openFaster!()
+    preloaded = await forked?.openPreloaded()
   })
   afterAll(async () => {
+    await preloaded?.close()
     await forked?.close()
     await driver.close()
     rmSync(stateDir, { recursive: true })
@@ -67,38 +71,62 @@ describe('a driver that lets an attack through is not used, and the sentence nam
     )
   })
 
-  describe.each(isRoot ? ['started whole', 'forked'] : ['started whole'])('with cells that are %s,', (how) => {
-    const way = () => (how === 'forked' ? forked! : driver)
-
-    test('namespaces can be made, as Chromium needs it', async () => {
-      const open = weakened(way(), (shape) => ({ ...shape, profile: 'browser' }))
-      await expect(probeDriver(open, LIMITS, [])).rejects.toThrow(`${NOT_USED}a new user namespace (unshare)`)
-    })
-
-    test('there may be more files than the limit says', async () => {
-      const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
-      await expect(probeDriver(wide, LIMITS, [])).rejects.toThrow(
-        `${NOT_USED}files without end (/workspace: ${2 * LIMITS.files}, /tmp: ${2 * LIMITS.files})`,
-      )
-    })
-
-    test('two sandboxes are one', async () => {
-      let first: Promise<Cell> | undefined
-      const shared = { ...way(), launch: (shape: CellShape) => (first ??= way().launch(shape)) }
-      await expect(probeDriver(shared, LIMITS, [])).rejects.toThrow(
-        /another sandbox's loopback .*another sandbox's \/tmp/,
-      )
-    })
-
-    test('it only concedes what it says that it can not hold', async () => {
-      const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
-      const { probes } = await probeDriver({ ...wide, concedes: ['files without end'] }, LIMITS, [])
-      const open = new Set(
-        probes.filter(({ refused }) => !refused).map(({ name }) => name.replace(', by a browser', '')),
-      )
-      expect([...open]).toEqual(['files without end'])
-    })
+  test.runIf(isRoot)('preloaded, for which the others stand in', async () => {
+    const told: object[] = []
+    const wide = (shape: CellShape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } })
+    const own = { ...preloaded!, ...weakened(preloaded!, wide), close: async () => {} }
+    const faster = { ...forked!, openPreloaded: async () => own, close: async () => {} }
+    const { driver: chosen } = await chooseWay(
+      { ...driver, openFaster: async () => faster, close: async () => {} },
+      'auto',
+      (way, browsers) => probeDriver(way, LIMITS, [], browsers),
+      { ...quiet, info: (details) => told.push(details) },
+    )
+    const shape = { limits: LIMITS, profile: 'code', mounts: [] } as const
+    const before = told.length
+    expect(chosen.preloaded!(shape)).toBeUndefined()
+    await until(() => told.length > before)
+    expect(told.at(-1)).toEqual({ why: expect.stringContaining(`${NOT_USED}files without end`) })
+    expect(chosen.preloaded!(shape)).toBeUndefined()
+    await (await chosen.launch(shape)).end()
+    await chosen.close()
   })
+
+  describe.each(isRoot ? ['started whole', 'forked', 'preloaded'] : ['started whole'])(
+    'with cells that are %s,',
+    (how) => {
+      const way = () => (how === 'forked' ? forked! : how === 'preloaded' ? preloaded! : driver)
+
+      test('namespaces can be made, as Chromium needs it', async () => {
+        const open = weakened(way(), (shape) => ({ ...shape, profile: 'browser' }))
+        await expect(probeDriver(open, LIMITS, [])).rejects.toThrow(`${NOT_USED}a new user namespace (unshare)`)
+      })
+
+      test('there may be more files than the limit says', async () => {
+        const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
+        await expect(probeDriver(wide, LIMITS, [])).rejects.toThrow(
+          `${NOT_USED}files without end (/workspace: ${2 * LIMITS.files}, /tmp: ${2 * LIMITS.files})`,
+        )
+      })
+
+      test('two sandboxes are one', async () => {
+        let first: Promise<Cell> | undefined
+        const shared = { ...way(), launch: (shape: CellShape) => (first ??= way().launch(shape)) }
+        await expect(probeDriver(shared, LIMITS, [])).rejects.toThrow(
+          /another sandbox's loopback .*another sandbox's \/tmp/,
+        )
+      })
+
+      test('it only concedes what it says that it can not hold', async () => {
+        const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
+        const { probes } = await probeDriver({ ...wide, concedes: ['files without end'] }, LIMITS, [])
+        const open = new Set(
+          probes.filter(({ refused }) => !refused).map(({ name }) => name.replace(', by a browser', '')),
+        )
+        expect([...open]).toEqual(['files without end'])
+      })
+    },
+  )
 })
 
 test('a configured tree is the root, whole and read-only', async () => {
@@ -119,6 +147,12 @@ test('a configured tree is the root, whole and read-only', async () => {
     expect(javascript.end).toEqual({ kind: 'exit', code: 127 })
     expect(javascript.output).toContain('JavaScript is not available in this sandbox.')
     expect((await own.sandboxes.facts()).inside).toMatch(/no JavaScript/)
+    if (DRIVER.forkServer !== 'on') return
+    const asked = { interactionId: 'asked', epoch: 1, lifetimeMs: 60_000, limits: LIMITS, preloaded: true }
+    expect((await run(await own.sandboxes.open(asked, never), 'python', '40 + 2')).output).toBe('42\n')
+    const log = () => readFileSync(join(own.dataDir, 'sandbox/host.log'), 'utf8')
+    await until(() => log().includes('no sandbox is preloaded'))
+    expect(log()).toContain('its root has none of numpy, pandas, matplotlib')
   } finally {
     await own.close()
     rmSync(tree, { recursive: true })

@@ -2,11 +2,11 @@
  * What is the fork-server's own. Every other test of sandboxes, the self-test's attacks included, runs on forked cells where
  * the tests run as root; here is that they share nothing but what cannot be written, and what happens when a template ends.
  */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENVIRONMENT } from '../../../src/sandbox/inside.ts'
 import { cgroupsOf, hostPid, LIMITS, never, openWorld, processesWith, run, until, type World } from '../fixture.ts'
+import { descriptorsOf, firstProcesses, isThere, sharedMemory, templates, usages } from './forks.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -75,10 +75,7 @@ describe.runIf(isRoot)('forked sandboxes', () => {
     const parents = templates(world)
     const [first, second] = firstProcesses(world)
     for (const pid of [first!, second!]) {
-      const shared = readFileSync(`/proc/${pid}/maps`, 'utf8')
-        .split('\n')
-        .filter((line) => /^\S+ .w.s /.test(line))
-      expect(shared).toEqual([])
+      expect(sharedMemory(pid)).toEqual([])
     }
     for (const kind of ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup']) {
       const seen = [first!, second!, ...parents, process.pid].map((pid) => readlinkSync(`/proc/${pid}/ns/${kind}`))
@@ -208,67 +205,3 @@ mounts = open('/proc/self/mountinfo').read()
     await own.close()
   })
 })
-
-/** Host's numbers of the world's templates, oldest first. */
-function templates({ dataDir }: World): number[] {
-  const host = hostPid(dataDir)
-  return processesWith('/run/errand/template.py')
-    .filter(
-      (pid) =>
-        isBelow(pid, host) &&
-        statusOf(pid, 'NSpid').endsWith('\t1') &&
-        statusOf(pid, 'NSpid').split('\t').length === depth() + 2,
-    )
-    .toSorted((a, b) => a - b)
-}
-
-/** Of sandboxes, the runner: the first in its pid namespace, below a template. */
-function firstProcesses(world: World): number[] {
-  const above = templates(world)
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => above.includes(Number(statusOf(pid, 'PPid'))))
-    .toSorted((a, b) => a - b)
-}
-
-/** How many pid namespaces this process stands in, less one. */
-const depth = () => statusOf(process.pid, 'NSpid').split('\t').length - 1
-
-function isBelow(pid: number, above: number): boolean {
-  for (let at = pid; at > 1; at = Number(statusOf(at, 'PPid'))) if (at === above) return true
-  return false
-}
-
-function statusOf(pid: number, field: string): string {
-  try {
-    return new RegExp(`^${field}:\\t(.*)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? ''
-  } catch {
-    return ''
-  }
-}
-
-function isThere(pid: number): boolean {
-  return !['', 'Z'].includes(statusOf(pid, 'State').charAt(0))
-}
-
-function descriptorsOf(pid: number): string[] {
-  return readdirSync(`/proc/${pid}/fd`)
-    .map(Number)
-    .toSorted((a, b) => a - b)
-    .map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
-}
-
-/** Bytes in each sandbox's memory group. */
-function usages({ dataDir }: World): number[] {
-  return cgroupsOf(dataDir)!.flatMap((group) => {
-    for (const file of ['memory.usage_in_bytes', 'memory.current']) {
-      try {
-        return [Number(readFileSync(join(group, file), 'utf8'))]
-      } catch {
-        // Another controller's, or the other version's.
-      }
-    }
-    return []
-  })
-}
