@@ -8,7 +8,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Pool } from 'undici'
 
-const pool = new Pool(`http://127.0.0.1:${process.argv[2]}`, { connections: 128, pipelining: 1 })
+// More than are ever held at once.
+const pool = new Pool(`http://127.0.0.1:${process.argv[2]}`, { connections: 10_000, pipelining: 1 })
 
 async function turn(messages: readonly object[], onData: (data: string) => void): Promise<void> {
   const { body } = await pool.request({

@@ -74,7 +74,7 @@ function grow({ nodes, samples, timeDeltas }: Profile, skipUs: number): Flame {
 /** A function with where it is; all of one package, or of one part of Node, as one. */
 function nameOf({ callFrame: { functionName, url } }: ProfileNode): string | undefined {
   if (functionName === '(root)') return undefined
-  const own = /\/src\/(.+)\.ts$/.exec(url)
+  const own = /\/(?:src|dist)\/(.+)\.[jt]s$/.exec(url)
   if (own) return `${functionName || '…'} ${own[1]}`
   const library = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)
   if (library) return library[1]

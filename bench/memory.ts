@@ -5,7 +5,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { short } from './figures.ts'
 import { carryLargeFile } from './large-files.ts'
 import type { Measurement, Plan, Result } from './measurement.ts'
-import { privateBytes } from './processes.ts'
 import { openErrand, openProvider } from './sides.ts'
 import { hold } from './streams.ts'
 import { load } from './throughput.ts'
@@ -20,7 +19,7 @@ export const memory: Measurement = {
   name: 'memory',
   title: 'Memory and disk',
   rows: ['M1', 'M2'],
-  how: `Of Errand alone. ${SANDBOXES.toLocaleString('en-US')} runs at once, each with a sandbox that stands and had a Python in it, held where three quarters of the answer have been read: what is all its processes’ own alone. A file of ${FILE_MIB} MiB by URL into a sandbox, out again and downloaded: by how much each process grew at its peak.`,
+  how: `Of Errand alone. ${SANDBOXES.toLocaleString('en-US')} runs at once, each with a sandbox that stands and had a Python in it, held where three quarters of the answer have been read: by how much all its processes grew (PSS). A file of ${FILE_MIB} MiB by URL into a sandbox, out again and downloaded: by how much each process grew at its peak.`,
   measure,
 }
 
@@ -39,7 +38,7 @@ async function measure(plan: Plan): Promise<Result> {
       await load(errand, { atOnce: 16, runs: ended })
       const each = (databaseBytes(errand.dataDir) - small) / ended
       rows.push([`an ended run in SQLite, mean of ${ended}`, `${short(each / KIB)} KiB`])
-      const held = (await hold(errand, provider, count, privateBytes)) / count
+      const held = (await hold(errand, provider, count)) / count
       rows.push([`a run with a standing sandbox, mean of ${count} at once`, `${short(held / MIB)} MiB`])
       verdicts.push({
         row: 'M1',

@@ -81,24 +81,15 @@ export function processorMs(pid: number): number {
   return ticks.reduce((sum, more) => sum + more, 0) * MS_A_TICK
 }
 
-/** Resident memory of all processes of a side, bytes. What they share is counted in each. */
-export function residentBytes(pid: number): number {
-  return family(pid).reduce((sum, member) => sum + kibOf(`/proc/${member}/status`, /^VmRSS:\s+(\d+)/m), 0) * 1024
+/** Memory of all processes of a side, bytes: the sum of their PSS, in which a page that n processes share counts 1/n in each. */
+export function memoryBytes(pid: number): number {
+  return family(pid).reduce((sum, member) => sum + proportionalKib(member), 0) * 1024
 }
 
-/** What is each process's of a side alone, bytes: sandboxes share the programs that run in them. */
-export function privateBytes(pid: number): number {
-  return (
-    family(pid).reduce((sum, member) => sum + kibOf(`/proc/${member}/smaps_rollup`, /^Private_\w+:\s+(\d+)/gm), 0) *
-    1024
-  )
-}
-
-/** The sum of what the pattern finds; 0 where the process is gone. */
-function kibOf(file: string, pattern: RegExp): number {
+/** 0 where the process is gone. */
+function proportionalKib(pid: number): number {
   try {
-    const found = readFileSync(file, 'utf8').matchAll(new RegExp(pattern, `${pattern.flags.replace('g', '')}g`))
-    return [...found].reduce((sum, [, kib]) => sum + Number(kib), 0)
+    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0)
   } catch {
     return 0
   }

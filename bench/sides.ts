@@ -32,9 +32,13 @@ export const ROOMY = {
   runningPerProject: 10_000,
   queuedPerProject: 10_000,
 }
-/** As `errand serve` is run; `BENCH_NODE_FLAGS=--cpu-prof` and the like go before it. */
-const FLAGS = process.env.BENCH_NODE_FLAGS?.split(' ') ?? []
-const ERRAND = [...FLAGS, join(import.meta.dirname, '../src/main.ts'), 'serve']
+/** `script/bench` names the built program, which the package and the image have; else the bench takes the source. */
+const BUILT = process.env.BENCH_ERRAND
+/** Node's, `--cpu-prof` and the like. */
+const FLAGS = process.env.BENCH_NODE_FLAGS?.split(' ')
+const [PROGRAM, ERRAND] = FLAGS
+  ? [process.execPath, [...FLAGS, BUILT ?? join(import.meta.dirname, '../src/main.ts'), 'serve']]
+  : [BUILT ?? join(import.meta.dirname, '../script/errand'), ['serve']]
 /** Errand's tool in its own process: it gives the text of a skill of the operator's. */
 const SKILL = '---\nname: lookup\ndescription: Knows the answer.\n---\ndone\n'
 
@@ -102,7 +106,7 @@ export async function openErrand(provider: Provider, options: ErrandOptions = {}
   const started = performance.now()
   const env = { ERRAND_CONFIG: file, ERRAND_DATA_DIR: dataDir, ERRAND_PORT: '0', ...options.env }
   const log = join(dataDir, 'stderr')
-  const child = launch(process.execPath, ERRAND, { env, log })
+  const child = launch(PROGRAM, ERRAND, { env, log })
   const first = options.key === undefined ? /(http:\/\/[\d.:]+)[\s\S]*?(errand_sk_\w{38})/ : /(http:\/\/[\d.:]+)/
   const [, url = '', key = options.key] = await said(child, first).catch((error) => {
     throw new Error(`${error.message}. ${readFileSync(log, 'utf8').slice(-2_000)}`)

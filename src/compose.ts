@@ -16,6 +16,7 @@ import { openDiskBlobs } from './blobs/disk.ts'
 import type { Blobs } from './blobs/port.ts'
 import { openS3Blobs } from './blobs/s3.ts'
 import { createBuckets } from './buckets/create-buckets.ts'
+import type { Begun } from './compose/begin-sandboxes.ts'
 import { warnings } from './config/nodes.ts'
 import type { Config } from './config.ts'
 import { TOOL_NAMES, type ToolName } from './domain/agent.ts'
@@ -29,7 +30,7 @@ import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
 import { healthByNode, healthOf } from './engine/model-health.ts'
 import { type Nodes, openNodes } from './engine/nodes.ts'
-import { type EngineOptions, openEngine } from './engine/open-engine.ts'
+import { openEngine } from './engine/open-engine.ts'
 import type { EngineParts } from './engine/parts.ts'
 import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
 import { createApp } from './http/app.ts'
@@ -41,21 +42,17 @@ import { createSigner } from './http/signed-urls.ts'
 import { createRevision20260520 } from './http/wire/2026-05-20.ts'
 import type { ServerFacts } from './http/wire/server.ts'
 import { openCatalogue } from './models/catalogue.ts'
-import { demoEntry } from './models/demo/demo.ts'
+import { demoEntry } from './models/demo/entry.ts'
 import type { Catalogue } from './models/port.ts'
-import { createSandboxesElsewhere } from './sandbox/elsewhere.ts'
 import { observeSandboxes } from './sandbox/observed.ts'
-import { openSandboxes } from './sandbox/open-sandboxes.ts'
 import { lives, loadPlace, showLiving } from './sandbox/place.ts'
-import type { Sandboxes, SandboxFacts } from './sandbox/port.ts'
+import type { SandboxFacts } from './sandbox/port.ts'
 import { createSearch, type SearchChoice } from './search/create-search.ts'
 import { openSkills } from './skills/open-skills.ts'
 import { createAgentStore } from './store/agents.ts'
 import { readQueue } from './store/claims.ts'
 import { observeWrites } from './store/observed.ts'
 import type { Database } from './store/port.ts'
-import { openPostgres } from './store/postgres.ts'
-import { openPostgresWakeups } from './store/postgres-wakeups.ts'
 import { listRemovals, type Removal } from './store/removals.ts'
 import { openSqlite } from './store/sqlite.ts'
 import { reportUsage } from './store/usage-report.ts'
@@ -82,6 +79,8 @@ export interface OpenOptions {
    * what it accepted itself alone.
    */
   readonly mode: 'serve' | 'one-shot'
+  /** Closed here. */
+  readonly sandboxes: Begun
   /** Where the model providers' keys are looked up. */
   readonly env: NodeJS.ProcessEnv
   /** For tests. */
@@ -132,11 +131,14 @@ export async function openErrand(config: Config, options: OpenOptions): Promise<
     return await build(config, options, closers)
   } catch (error) {
     await closers.close(0)
+    // What failed may have failed before it took them over.
+    await (await options.sandboxes.opened.catch(() => undefined))?.close()
     throw error
   }
 }
 
-async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, closers: Closers): Promise<Errand> {
+async function build(config: Config, options: OpenOptions, closers: Closers): Promise<Errand> {
+  const { log, mode, env, onPoint } = options
   const metrics = createMetrics(VERSION)
   let webhooks: Webhooks | undefined
   const logMoment = logMoments(log)
@@ -152,7 +154,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
   for (const sentence of warnings(config)) log.warn(sentence)
   const secret = loadSecret(config.dataDir, config.secret)
   const db = observeWrites(closers.add(await openDatabase(config, log, observe)), observe)
-  const wakeups = closers.add(openWakeups(config, log))
+  const wakeups = closers.add(await openWakeups(config, log))
   const owner = `${loadPlace(config.dataDir)}.${newId('req')}`
   closers.add(await showLiving(owner))
   const nodes =
@@ -179,7 +181,7 @@ async function build(config: Config, { log, mode, env, onPoint }: OpenOptions, c
       observe,
       demoEntry,
     }).then(closers.add),
-    openSandboxHost(config, works, log).then(closers.add),
+    options.sandboxes.opened.then(closers.add),
   ])
   const ownFacts = await sandboxes.facts()
   const sandboxFacts = () => (works === 'none' ? nodes?.workersFacts() : undefined) ?? ownFacts
@@ -394,24 +396,24 @@ function browserParts({ browser, limits }: Config, facts: SandboxFacts): Browser
   return executable === undefined ? undefined : { ...browser, executable, ceiling: limits.network }
 }
 
-function openDatabase({ databaseUrl, databasePool, dataDir }: Config, log: Log, observe?: Observe): Promise<Database> {
+async function openDatabase(
+  { databaseUrl, databasePool, dataDir }: Config,
+  log: Log,
+  observe?: Observe,
+): Promise<Database> {
   if (databaseUrl === undefined) return openSqlite(join(dataDir, 'errand.db'), observe)
+  const { openPostgres } = await import('./store/postgres.ts')
   return openPostgres(databaseUrl, { poolSize: databasePool, log })
 }
 
-function openWakeups({ databaseUrl, databaseListenUrl = databaseUrl }: Config, log: Log): Wakeups {
-  return databaseListenUrl === undefined ? NO_WAKEUPS : openPostgresWakeups(databaseListenUrl, { log })
+async function openWakeups({ databaseUrl, databaseListenUrl = databaseUrl }: Config, log: Log): Promise<Wakeups> {
+  if (databaseListenUrl === undefined) return NO_WAKEUPS
+  const { openPostgresWakeups } = await import('./store/postgres-wakeups.ts')
+  return openPostgresWakeups(databaseListenUrl, { log })
 }
 
 function openBlobs(location: Config['blobs']): Promise<Blobs> {
   return location.kind === 'disk' ? openDiskBlobs(location.directory) : openS3Blobs(location)
-}
-
-async function openSandboxHost(config: Config, works: EngineOptions['works'], log: Log): Promise<Sandboxes> {
-  if (works === 'none') return createSandboxesElsewhere(config.sandbox.driver)
-  const { driver, rootfs, forkServer, image, dockerHost, runtime, pool, maxOpen, ...limits } = config.sandbox
-  const choice = { driver, rootfs, forkServer, image, dockerHost, runtime }
-  return openSandboxes({ ...choice, dataDir: config.dataDir, limits, pool, maxOpen, log })
 }
 
 function openSkillRoom(

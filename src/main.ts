@@ -1,5 +1,9 @@
-#!/usr/bin/env node
-/** The command line. Arguments, environment, streams and signals are read here and nowhere else. */
+#!/usr/bin/env -S node --max-semi-space-size=16
+/**
+ * The command line. Arguments, environment, streams and signals are read here and nowhere else.
+ *
+ * The flag: V8 would let its young generation grow to 128 MiB, which is most of what a busy server took; 32 cost next to nothing.
+ */
 import { enableCompileCache } from 'node:module'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'

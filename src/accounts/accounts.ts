@@ -1,8 +1,9 @@
 /** Accounts, projects and keys: who calls, and whether the service is switched on for them. */
-import type { IssuedKey, Keys, NewKey, Scope } from './keys.ts'
+import type { IssuedKey, Keys, NewKey } from './keys.ts'
 import type { Links } from './links.ts'
 import type { Members } from './members.ts'
 import type { Projects } from './projects.ts'
+import type { Scope } from './scopes.ts'
 
 /** Who a valid key speaks for. */
 export interface Caller {

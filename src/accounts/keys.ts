@@ -5,10 +5,7 @@ import { newId } from '../domain/ids.ts'
 import type { Database, Statement } from '../store/port.ts'
 import { type AccountAction, entryStatement } from './account-log.ts'
 import { hashKey, newKeyText, visiblePrefix } from './key-text.ts'
-
-/** `all`: everything of its project. `invoke`: starts and handles interactions. `read`: reads. */
-export const SCOPES = ['all', 'invoke', 'read'] as const
-export type Scope = (typeof SCOPES)[number]
+import type { Scope } from './scopes.ts'
 
 export interface KeyInfo {
   readonly id: string

@@ -9,10 +9,11 @@ import { fixedQuery } from '../store/fixed-query.ts'
 import type { Database } from '../store/port.ts'
 import type { Accounts, Caller } from './accounts.ts'
 import { hashKey, isKeyText, newKeyText } from './key-text.ts'
-import { createKeys, type Scope } from './keys.ts'
+import { createKeys } from './keys.ts'
 import { createLinks } from './links.ts'
 import { createMembers } from './members.ts'
 import { createProjects, DEFAULT_ACCOUNT } from './projects.ts'
+import type { Scope } from './scopes.ts'
 import { webhookSecret } from './webhook-secret.ts'
 
 /** The key id of an interaction that a command in this process made. */

@@ -1,5 +1,6 @@
 /** `errand keys`: issue, list, revoke, on the data directory of this machine. */
-import type { KeyInfo, Scope } from '../accounts/keys.ts'
+import type { KeyInfo } from '../accounts/keys.ts'
+import type { Scope } from '../accounts/scopes.ts'
 import { type ConfigOption, withAccounts } from './start.ts'
 import { Exit, printable, type Surroundings } from './surroundings.ts'
 import { table, when } from './table.ts'

@@ -1,13 +1,12 @@
 /** The commands, their flags and their help: a table of contents. What each does stands in a file of its own. */
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { SCOPES } from '../accounts/keys.ts'
+import { SCOPES } from '../accounts/scopes.ts'
 import { configReference } from '../config/reference.ts'
 import { VERSION } from '../domain/version.ts'
 import { consoleLink, createAccount, listAccounts } from './accounts.ts'
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from './agents.ts'
 import { listRemoved } from './audit.ts'
 import { addCredential, listCredentials, removeCredential } from './credentials.ts'
-import { doctor } from './doctor.ts'
 import { createKey, listKeys, revokeKey } from './keys.ts'
 import { run } from './run.ts'
 import { serve } from './serve.ts'
@@ -229,7 +228,8 @@ function addRest(program: Command, around: Surroundings, done: Done): void {
     .command('doctor')
     .description('tell what this machine gives: isolation, limits, models, tools, and what to do about the rest')
     .addOption(configOption())
-    .action(async (options) => done(await doctor(around, options)))
+    // It knows all rooms, and every other command would load them.
+    .action(async (options) => done(await (await import('./doctor.ts')).doctor(around, options)))
   const config = program.command('config').description('the configuration')
   config
     .command('check')

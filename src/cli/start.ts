@@ -6,6 +6,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Accounts } from '../accounts/accounts.ts'
 import { BlobsUnavailable } from '../blobs/port.ts'
+import { beginSandboxes } from '../compose/begin-sandboxes.ts'
 import type { Admin, Errand, OpenOptions } from '../compose.ts'
 import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, ConfigError, readConfig, unsupported } from '../config.ts'
@@ -50,8 +51,11 @@ export function checkConfig(around: Surroundings, options: ConfigOption): void {
 }
 
 /** Throws Exit where it can't start. The caller closes what it gets. */
-export async function startErrand(config: Config, options: OpenOptions, code = 1): Promise<Errand> {
-  return starting(config, code, async () => (await parts()).openErrand(config, options))
+export async function startErrand(config: Config, options: Omit<OpenOptions, 'sandboxes'>, code = 1): Promise<Errand> {
+  return starting(config, code, async () => {
+    const sandboxes = await beginSandboxes(config, options.log)
+    return (await parts()).openErrand(config, { ...options, sandboxes })
+  })
 }
 
 /** For a command that opens the accounts alone, does one thing and closes them. */

@@ -31,7 +31,7 @@ import { createGate, giveBack } from './gate.ts'
 import { healthRoutes } from './health.ts'
 import { interactionRoutes } from './interactions.ts'
 import { declaredLength, holdBack, leaveUnread, readJson } from './json-body.ts'
-import { refuseOtherMethods } from './methods.ts'
+import { createAddresses } from './methods.ts'
 import { type Exposition, metricsRoutes } from './metrics.ts'
 import { registerOpenApi } from './openapi.ts'
 import { answerProblem } from './problems.ts'
@@ -84,7 +84,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const edge: Edge = { ...deps, limits, mcpServers, documented: codecs.at(-1) as Codec, closing: closing.signal }
   const { desk } = deps
   const sessions = createSessions({ signIn: desk.signIn, members: desk.accounts.members }, () => deps.config.publicUrl)
-  const gate = createGate({ ...deps, sessions, codecs, limits })
+  const addresses = createAddresses()
+  const gate = createGate({ ...deps, sessions, codecs, limits, addresses })
 
   const app: FastifyInstance = Fastify(serverOptions(deps.config, deps.log, gate))
   continueLate(app.server)
@@ -116,34 +117,34 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     return app
   }
   await registerOpenApi(app, publicUrl, edge.documented.schemas)
-  refuseOtherMethods(app, () => {
-    agentRoutes(app, edge)
-    interactionRoutes(app, edge)
-    approvalRoutes(app, edge)
-    auditRoutes(app, edge)
-    eventLogRoutes(app, edge)
-    credentialRoutes(app, edge)
-    skillRoutes(app, edge)
-    deliveryRoutes(app, edge)
-    fileRoutes(app, edge)
-    serverRoutes(app, edge)
-    healthRoutes(app, edge)
-    docsRoutes(app)
-    consoleRoutes(app)
-    sessionRoutes(app, desk)
-    accountRoutes(app, desk)
-    keyRoutes(app, desk)
-    usageRoutes(app, desk)
-    projectRoutes(app, desk)
-    budgetRoutes(app, desk)
-    metricsRoutes(app, deps.metrics, metrics.key)
-  })
+  addresses.learn(app)
+  agentRoutes(app, edge)
+  interactionRoutes(app, edge)
+  approvalRoutes(app, edge)
+  auditRoutes(app, edge)
+  eventLogRoutes(app, edge)
+  credentialRoutes(app, edge)
+  skillRoutes(app, edge)
+  deliveryRoutes(app, edge)
+  fileRoutes(app, edge)
+  serverRoutes(app, edge)
+  healthRoutes(app, edge)
+  docsRoutes(app)
+  consoleRoutes(app)
+  sessionRoutes(app, desk)
+  accountRoutes(app, desk)
+  keyRoutes(app, desk)
+  usageRoutes(app, desk)
+  projectRoutes(app, desk)
+  budgetRoutes(app, desk)
+  metricsRoutes(app, deps.metrics, metrics.key)
   return app
 }
 
 /** Every field from the start, so that all requests keep one shape; the gate fills them in. */
 function decorateRequests(app: FastifyInstance): void {
-  for (const name of ['caller', 'visitor', 'codec', 'quota', 'interactionId', 'traceparent']) app.decorateRequest(name)
+  for (const name of ['caller', 'visitor', 'codec', 'quota', 'interactionId', 'refusal', 'traceparent'])
+    app.decorateRequest(name)
   app.decorateRequest('counted', false)
 }
 

@@ -6,11 +6,12 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Accounts, Caller } from '../accounts/accounts.ts'
-import type { Scope } from '../accounts/keys.ts'
+import type { Scope } from '../accounts/scopes.ts'
 import type { Visitor } from '../accounts/sign-in.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { Limits } from '../domain/limits.ts'
 import { declaredLength, tooLarge } from './json-body.ts'
+import type { Addresses, Refusal } from './methods.ts'
 import { pathOf } from './path.ts'
 import type { Quota, RateLimits } from './rate-limits.ts'
 import { CONSOLE_HEADER, PROJECT_HEADER, type Sessions } from './session.ts'
@@ -31,8 +32,6 @@ export interface RouteAccess {
   readonly json?: boolean | 'optional'
   /** Takes a zip, or a form with one. */
   readonly upload?: boolean
-  /** Stands for the methods that the address does not have; these are those it has. */
-  readonly allow?: string
 }
 
 declare module 'fastify' {
@@ -46,6 +45,8 @@ declare module 'fastify' {
     quota: Quota | undefined
     /** That it made. */
     interactionId: string | undefined
+    /** Where the address is one of ours and the method is not. */
+    refusal: Refusal | undefined
     /** What is done for it goes by this W3C trace context, where it is traced. */
     traceparent: string | undefined
     /** This creation's count stands: something was created, or the count was given back already. */
@@ -60,6 +61,7 @@ export interface GateParts {
   /** Newest last. */
   readonly codecs: readonly Codec[]
   readonly limits: Pick<Limits, 'bodyBytes' | 'skillBytes'>
+  readonly addresses: Pick<Addresses, 'refusal'>
 }
 
 const KEY_HEADER = 'x-svc-api-key'
@@ -72,17 +74,18 @@ export type Gate = (request: FastifyRequest, reply: FastifyReply) => Promise<voi
 export function createGate(parts: GateParts): Gate {
   return async function gate(request, reply) {
     reply.headers({ 'X-Request-Id': request.id, 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' })
-    const access: RouteAccess = request.routeOptions.config ?? {}
+    if (request.is404) request.refusal = parts.addresses.refusal(request.url)
+    const access: RouteAccess = request.refusal ?? request.routeOptions.config ?? {}
     if (access.console) {
-      if (access.allow === undefined) await admitToConsole(parts, request, reply, access)
-    } else if (request.is404 ? isKeyed(request.url) : !access.open) {
+      if (!request.refusal) await admitToConsole(parts, request, reply, access)
+    } else if (isNowhere(request) ? isKeyed(request.url) : !access.open) {
       request.caller = await identify(parts, request)
       checkScope(request, access)
       await count(parts.rateLimits, request, reply, request.caller.projectId, access)
       request.codec = chooseCodec(parts.codecs, request)
       reply.header('Api-Revision', request.codec.revision)
     }
-    checkAddress(request, reply, access)
+    checkAddress(request, reply)
     checkMediaType(request, access)
     checkDeclaredSize(request, access, parts.limits)
   }
@@ -94,6 +97,10 @@ export async function giveBack(rateLimits: RateLimits, request: FastifyRequest, 
   request.counted = true
   request.quota = await rateLimits.giveBack(request.caller.projectId, request.quota)
   reply.headers(rateLimits.headers(request.quota))
+}
+
+function isNowhere({ is404, refusal }: FastifyRequest): boolean {
+  return is404 && refusal === undefined
 }
 
 /** Unknown addresses of the API are told to callers of the API alone. */
@@ -147,9 +154,9 @@ function enabled(caller: Caller): Caller {
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Whether the caller may do such a thing at all. An address or method that does not exist is told as that. */
-function checkScope(request: FastifyRequest, { scopes, allow }: RouteAccess): void {
+function checkScope(request: FastifyRequest, { scopes }: RouteAccess): void {
   const { scope } = request.caller
-  if (scope === 'all' || request.is404 || allow !== undefined) return
+  if (scope === 'all' || request.is404) return
   if ((scopes ?? (SAFE.has(request.method) ? ['read'] : [])).includes(scope)) return
   throw new ErrandError(
     'permission_denied',
@@ -179,12 +186,14 @@ function chooseCodec(codecs: readonly Codec[], request: FastifyRequest): Codec {
   )
 }
 
-function checkAddress(request: FastifyRequest, reply: FastifyReply, { allow }: RouteAccess): void {
-  if (request.is404) throw new ErrandError('not_found', `There is nothing under ${pathOf(request.url).slice(0, 200)}.`)
+function checkAddress(request: FastifyRequest, reply: FastifyReply): void {
+  if (isNowhere(request))
+    throw new ErrandError('not_found', `There is nothing under ${pathOf(request.url).slice(0, 200)}.`)
   if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) {
     throw new ErrandError('invalid_request', 'The Host header is missing.')
   }
-  if (allow === undefined) return
+  if (!request.refusal) return
+  const { allow } = request.refusal
   reply.header('Allow', allow)
   throw new ErrandError('method_not_allowed', `${request.method} is not possible here. What is: ${allow}.`)
 }

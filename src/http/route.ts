@@ -4,5 +4,6 @@ import type { FastifyRequest } from 'fastify'
 /** `/v1beta/interactions/:id`; `none` where the address is no route, whoever guesses addresses. */
 export function routeOf(request: FastifyRequest): string {
   // Without the patterns of its parameters.
-  return request.is404 ? 'none' : (request.routeOptions.url ?? 'none').replace(/\([^)]*\)/g, '')
+  const url = request.is404 ? request.refusal?.url : request.routeOptions.url
+  return (url ?? 'none').replace(/\([^)]*\)/g, '')
 }

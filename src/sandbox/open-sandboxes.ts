@@ -20,6 +20,8 @@ export interface SandboxOptions extends Omit<DriverChoice, 'driver'> {
   /** Sandboxes in use at once. */
   readonly maxOpen: number
   readonly log: Log
+  /** A host was not there, and is on its way. */
+  readonly onStarting?: () => void
   /** How long `open` waits for room, milliseconds. Default 15,000. */
   readonly waitMs?: number
   /** How long the host lives on with no server, milliseconds. Default 60,000. */
@@ -110,7 +112,9 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
         if (!absent && !ending) throw error
         if (await isHeld(places.lock)) await sleep(RETRY_MS)
         else {
-          const report = await startHost({ ...places, fingerprint: print, ...choice, settings })
+          const starting = startHost({ ...places, fingerprint: print, ...choice, settings })
+          options.onStarting?.()
+          const report = await starting
           if (report.outcome === 'failed') throw new Error(report.message)
         }
       }

@@ -117,6 +117,17 @@ describe('what keeps a server from starting is a sentence', () => {
     expect(code).toBe(1)
   })
 
+  test('a database that can not be one; the sandbox host, which was begun before, ends with it', async () => {
+    const dataDir = mkdtempSync(join(scratch, 'data-'))
+    writeFileSync(join(dataDir, 'errand.db'), 'no database at all, and longer than the head of one would have to be')
+    const { code, stderr } = await alone(['serve'], { ERRAND_DATA_DIR: dataDir, ERRAND_PORT: '0' })
+    expect(code).toBe(1)
+    expect(stderr).toBe('file is not a database\n')
+    expect(readFileSync(join(dataDir, 'sandbox/host.log'), 'utf8')).toMatch(
+      /sandbox host started[\s\S]*sandbox host ended/,
+    )
+  })
+
   test('bubblewrap that is not there, and what installs it; the doctor finds it too, and goes on to the rest', async () => {
     const [serve, doctor] = [await withoutBubblewrap('serve'), await withoutBubblewrap('doctor')]
     expect(serve.stderr).toMatch(/apt-get install -y bubblewrap/)

@@ -1,7 +1,7 @@
 /** The shapes of the console's own API. */
 import { z } from 'zod'
-import { SCOPES } from '../../accounts/keys.ts'
 import { ROLES } from '../../accounts/members.ts'
+import { SCOPES } from '../../accounts/scopes.ts'
 
 const time = z.string().meta({ description: 'RFC 3339, UTC.' })
 export const role = z.enum(ROLES).meta({

@@ -7,7 +7,7 @@
  * speak.ts says it. No state, no network, no clock: the same request gives the same reply.
  */
 import { estimateTokens } from '../../domain/usage.ts'
-import type { CatalogueEntry, Model, ModelRequest } from '../port.ts'
+import type { Model, ModelRequest } from '../port.ts'
 import { WHO } from './help.ts'
 import { nextMove } from './plan.ts'
 import { type Reply, speak } from './speak.ts'
@@ -19,20 +19,6 @@ export function createDemoModel(): Model {
   return {
     call: (request, onDelta, signal) =>
       speak(replyTo(request), countInput(request), request.maxOutputTokens, onDelta, signal),
-  }
-}
-
-/** The catalogue's entry for the demo model under any name. */
-export function demoEntry(name: string): CatalogueEntry {
-  return {
-    name,
-    provider: 'demo',
-    model: 'demo',
-    source: 'built-in demo model',
-    vision: false,
-    documents: false,
-    demo: true,
-    open: createDemoModel,
   }
 }
 

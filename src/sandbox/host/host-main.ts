@@ -7,8 +7,6 @@
 import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import { openBubblewrap } from '../bubblewrap/bubblewrap.ts'
-import { openDocker } from '../docker/docker.ts'
 import type { Driver, DriverOptions, Log } from '../driver.ts'
 import { pidFile } from '../host-process.ts'
 import type { HostSettings } from '../protocol.ts'
@@ -62,9 +60,10 @@ async function takeLock(name: string): Promise<boolean> {
   })
 }
 
+/** Each is loaded where it is the one. */
 const DRIVERS: Readonly<Record<DriverOptions['driver'], (options: DriverOptions) => Promise<Driver>>> = {
-  bubblewrap: openBubblewrap,
-  docker: openDocker,
+  bubblewrap: async (options) => (await import('../bubblewrap/bubblewrap.ts')).openBubblewrap(options),
+  docker: async (options) => (await import('../docker/docker.ts')).openDocker(options),
 }
 
 /** What must not be seen inside. A configured tree and an image have their own /etc and /var; the host's /usr comes without. */
