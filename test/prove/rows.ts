@@ -164,6 +164,7 @@ export const ROWS: readonly Row[] = [
       'test/sandbox/mounts.test.ts',
       'test/sandbox/bubblewrap/seccomp.test.ts',
       'test/sandbox/bubblewrap/fork-server.test.ts',
+      'test/sandbox/bubblewrap/preloaded.test.ts',
       'test/sandbox/docker/seccomp.test.ts',
     ],
   },
