@@ -8,6 +8,7 @@
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +19,8 @@ import { readSse, type WireEvent } from './sse.ts'
 import { lookInto, type Stored } from './stored.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+/** Node's flags stand in its first line. */
+const FLAGS = / node (.*)/.exec(readFileSync(MAIN, 'utf8'))![1]!.split(' ')
 const START_TIMEOUT_MS = 60_000
 
 export interface ServerOptions {
@@ -105,7 +108,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     ...nodeEnv(database),
     ...options.env,
   })
-  const child = spawn(process.execPath, [MAIN, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...FLAGS, MAIN, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
