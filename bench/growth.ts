@@ -130,27 +130,33 @@ async function copy(db: Database, least: number): Promise<{ events: number; ids:
   const [template] = await db.query.selectFrom('interactions').selectAll().execute()
   const count = least === MANY ? Math.max(MANY, Math.ceil(EVENTS / Number(template!.last_seq))) : least
   const began = Date.now() - SPREAD_MS
-  const ids = Array.from({ length: count }, (_, i) => newId('int', began + Math.floor((i * SPREAD_MS) / count)))
-  const texts =
+  const made = Array.from({ length: count }, (_, i) => {
+    const at = began + Math.floor((i * SPREAD_MS) / count)
+    return { id: newId('int', at), at }
+  })
+  const rows =
     db.dialect === 'sqlite'
-      ? 'select value as id from json_each(?)'
-      : 'select jsonb_array_elements_text($1::jsonb) as id'
+      ? "select value ->> 'id' as id, value ->> 'at' as at from json_each(?)"
+      : "select value ->> 'id' as id, (value ->> 'at')::bigint as at from jsonb_array_elements($1::jsonb)"
   const copies = await Promise.all(
     (['interactions', 'specs', 'events', 'turns'] as const).map(async (table) => {
       const [row] = await db.query.selectFrom(table).selectAll().limit(1).execute()
       const key = table === 'interactions' ? 'id' : 'interaction_id'
       const others = Object.keys(row!).filter((column) => column !== key)
-      const from = `(select ${others.join(', ')} from ${table} where ${key} = '${template!.id}') as of_one`
-      return `insert into ${table} (${key}, ${others.join(', ')}) select ids.id, ${others.map((name) => `of_one.${name}`).join(', ')} from (${texts}) as ids cross join ${from}`
+      const values = others.map((name) =>
+        table === 'interactions' && name === 'created_at' ? 'made.at' : `of_one.${name}`,
+      )
+      const from = `(select * from ${table} where ${key} = '${template!.id}') as of_one`
+      return `insert into ${table} (${key}, ${others.join(', ')}) select made.id, ${values.join(', ')} from (${rows}) as made cross join ${from}`
     }),
   )
   for (let at = 0; at < count; at += BATCH) {
-    const some = JSON.stringify(ids.slice(at, at + BATCH))
+    const some = JSON.stringify(made.slice(at, at + BATCH))
     const result = await db.write(copies.map((text) => ({ query: { sql: text, parameters: [some] } })))
     if (!result.ok) throw new Error(`copying failed: ${result.reason}`)
   }
   if (db.dialect === 'postgres') await db.write([{ query: { sql: 'analyze', parameters: [] } }])
-  return { events: count * Number(template!.last_seq), ids }
+  return { events: count * Number(template!.last_seq), ids: made.map(({ id }) => id) }
 }
 
 /** Milliseconds, by what is asked for: of the small one and of the large one. */

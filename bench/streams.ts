@@ -98,6 +98,8 @@ async function loaded(
     }
   }
   await ended
-  if (onHeld && !held) throw new Error(`${load.atOnce} runs were never all held at once within ${TIMEOUT_MS / 1_000} s`)
-  if (said?.failed !== 0) throw new Error(`${said?.failed} of ${said?.runs} runs failed, the first with ${said?.why}`)
+  if (said && said.failed > 0) throw new Error(`${said.failed} of ${said.runs} runs failed, the first with ${said.why}`)
+  if (said) return
+  const what = onHeld && !held ? `${load.atOnce} runs were never all held at once` : `${load.runs} runs did not end`
+  throw new Error(`${what} within ${TIMEOUT_MS / 1_000} s`)
 }

@@ -5,6 +5,8 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { passedOn } from '../domain/dead-buffers.ts'
 import { randomBase62 } from '../domain/ids.ts'
 import { type Blobs, BlobsUnavailable, checkKey } from './port.ts'
 
@@ -42,7 +44,7 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
     get: (key) => readFile(path(key)).catch(missing),
     async open(key) {
       const target = path(key)
-      return (await stat(target).catch(missing)) ? createReadStream(target) : undefined
+      return (await stat(target).catch(missing)) && Readable.from(read(target), { objectMode: false })
     },
     async removeAll(owner) {
       await rm(path(owner), { recursive: true, force: true })
@@ -51,6 +53,13 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
       for await (const { name } of await opendir(directory)) if (name !== UNFINISHED) yield name
     },
     async close() {},
+  }
+}
+
+async function* read(path: string): AsyncGenerator<Uint8Array> {
+  for await (const chunk of createReadStream(path)) {
+    passedOn(chunk.length)
+    yield chunk
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { Readable } from 'node:stream'
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
+import { passedOn } from '../domain/dead-buffers.ts'
 import { randomBase62 } from '../domain/ids.ts'
 import { type Blobs, type BlobsLocation, BlobsUnavailable, checkKey } from './port.ts'
 
@@ -53,6 +54,7 @@ export async function openS3Blobs(location: S3Location, options: S3Options = {})
     for (let at = 0, failures = 0; body; body = await get(key, at)) {
       try {
         for await (const chunk of body) {
+          passedOn(chunk.byteLength)
           yield chunk
           at += chunk.byteLength
           failures = 0

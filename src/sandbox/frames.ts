@@ -3,6 +3,7 @@
  * header, bytes of the payload), the header as JSON, the payload as it is. File content and output are never base64.
  */
 import type { Writable } from 'node:stream'
+import { passedOn } from '../domain/dead-buffers.ts'
 
 /** Far above any frame that is sent (chunks are 256 KiB, code at most a few MiB): beyond it the other side is broken. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
@@ -32,6 +33,7 @@ export function createFrameReader<Header>(onFrame: (frame: Frame<Header>) => voi
   let held = 0
   let wanted = 8
   return (bytes) => {
+    passedOn(bytes.length)
     parts.push(bytes)
     held += bytes.length
     if (held < wanted) return

@@ -36,9 +36,10 @@ import { TEMPLATE_FDS } from './template.ts'
 import { createWritable, type Writable } from './writable.ts'
 
 const MIB = 1024 * 1024
-/** Above what distributions and container runtimes give out, below 2^31; each host takes a thousand from here. */
+/** Above what distributions and container runtimes give out, below 2^31; each host takes so many from here. */
 const FIRST_UID = 1_900_000_000
-const UIDS_A_HOST = 1000
+/** For a thousand sandboxes in use, some that are ready, and the template. */
+const UIDS_A_HOST = 1024
 const STDERR_KEPT = 4096
 
 /** Throws an Error with a sentence for the operator where no sandbox can be made here. */
@@ -318,7 +319,8 @@ function uidRange(hash: string): number | undefined {
 function freeSlot(slots: Set<number>): number {
   let slot = 1 // the first uid is the template's
   while (slots.has(slot)) slot++
-  if (slot >= UIDS_A_HOST) throw new Error(`More than ${UIDS_A_HOST} sandboxes at once on one host are not supported.`)
+  if (slot >= UIDS_A_HOST)
+    throw new Error(`More than ${UIDS_A_HOST - 1} sandboxes at once on one host are not supported.`)
   slots.add(slot)
   return slot
 }
