@@ -22,11 +22,12 @@ import { LIMITS } from '../fixture.ts'
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
 
-/** A place that every user can come to, with the sandbox's own source and this Node: the checkout may lie in /root. */
+/** A place that every user can come to, with the sandbox's own source, what that imports, and this Node: the checkout may lie in /root. */
 let place: string
 beforeAll(() => {
   place = mkdtempSync('/tmp/errand-test-')
-  cpSync(join(import.meta.dirname, '../../../src/sandbox'), join(place, 'sandbox'), { recursive: true })
+  for (const part of ['sandbox', 'domain/dead-buffers.ts'])
+    cpSync(join(import.meta.dirname, '../../../src', part), join(place, part), { recursive: true })
   writeFileSync(join(place, 'package.json'), '{"type":"module"}')
   writeFileSync(join(place, 'script.ts'), SCRIPT)
   try {
