@@ -7,6 +7,7 @@ import { short } from './figures.ts'
 import { hits, type Measurement, type Result, type Table, type Verdict } from './measurement.ts'
 import { PEERS, type PeerName, versionOf } from './peers.ts'
 import { plot } from './plot.ts'
+import { REMARKS } from './remarks.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const KEPT = join(ROOT, 'node_modules/.bench')
@@ -103,8 +104,15 @@ function targets(verdicts: readonly Verdict[]): string {
     const sign = bound === 'at least' ? '≥' : '≤'
     return [row, what, `${sign} ${target}${unit}`, `${short(measured)}${unit}`, hits(verdict) ? 'hit' : '**missed**']
   })
-  const missed = verdicts.filter((verdict) => !hits(verdict)).length
-  return `${verdicts.length - missed} hit, ${missed} missed.\n\n${grid({ head: ['row', 'what', 'target', 'measured', ''], rows })}`
+  const missed = verdicts.filter((verdict) => !hits(verdict))
+  const why = [...new Set(missed.map(({ row }) => row))].flatMap(
+    (row) => REMARKS[row] && `- **${row}**: ${REMARKS[row]}`,
+  )
+  return [
+    `${verdicts.length - missed.length} hit, ${missed.length} missed.`,
+    grid({ head: ['row', 'what', 'target', 'measured', ''], rows }),
+    ...(why.length > 0 ? ['What was missed, and why it stops there:', why.join('\n')] : []),
+  ].join('\n\n')
 }
 
 function section({ title, how, name, kept }: Shown): string {
