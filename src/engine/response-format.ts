@@ -1,7 +1,10 @@
 /** `responseFormat`: whether an answer is the JSON that the caller's schema asks for. */
-import { Ajv, type ValidateFunction } from 'ajv'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { createRequire } from 'node:module'
+import type { ValidateFunction } from 'ajv'
 import type { JsonSchema } from '../domain/interaction.ts'
+
+/** The compiler is a hundred modules, loaded with the first schema. */
+const load = createRequire(import.meta.url)
 
 /** Compiles a caller's schema. Throws an Error that says what is wrong with it. */
 export function compileSchema(schema: JsonSchema): ValidateFunction {
@@ -13,8 +16,9 @@ export function compileSchema(schema: JsonSchema): ValidateFunction {
     // It would print the schema on our console.
     logger: false,
   } as const
-  const ajv = draft7 ? new Ajv(options) : new Ajv2020(options)
-  return ajv.compile(schema)
+  const { Ajv }: typeof import('ajv') = load('ajv')
+  const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js')
+  return (draft7 ? new Ajv(options) : new Ajv2020(options)).compile(schema)
 }
 
 /** What is wrong with the answer, for the model to mend; undefined where nothing is. It may take for ever: check-answer.ts. */

@@ -4,7 +4,6 @@
  * leaves by problems.ts.
  */
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import type { z } from 'zod'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import { logWith } from '../telemetry/log.ts'
@@ -25,7 +24,6 @@ import { deliveryRoutes } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
 import type { Edge } from './edge.ts'
 import { eventLogRoutes } from './event-log.ts'
-import { check } from './fields.ts'
 import { fileRoutes } from './files.ts'
 import { createGate, giveBack } from './gate.ts'
 import { healthRoutes } from './health.ts'
@@ -91,7 +89,6 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   continueLate(app.server)
   decorateRequests(app)
   app.setErrorHandler(answerProblem)
-  validateParameters(app)
   readBodies(app, edge)
 
   app.addHook('onRequest', ({ raw }, _reply, done) => {
@@ -146,20 +143,6 @@ function decorateRequests(app: FastifyInstance): void {
   for (const name of ['caller', 'visitor', 'codec', 'quota', 'interactionId', 'refusal', 'traceparent'])
     app.decorateRequest(name)
   app.decorateRequest('counted', false)
-}
-
-/** Query and path parameters by their schemas. Bodies are the codec's: their shape hangs on the revision. */
-function validateParameters(app: FastifyInstance): void {
-  app.setValidatorCompiler(({ schema, httpPart }) => (value) => {
-    if (httpPart === 'body' || httpPart === 'headers') return { value }
-    try {
-      return { value: check(schema as z.ZodType, value, 'The address') }
-    } catch (error) {
-      return { error: error as Error }
-    }
-  })
-  // Answers are ours, and tests hold them to their schemas: they are not checked again on each request.
-  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
 }
 
 /** Fastify's own parsing is passed over: a body is read on the routes that take one, after everything before it. */

@@ -1,9 +1,11 @@
 /** Fastify and the Node server below it: timeouts against slow senders, ids, addresses, errors that are no request yet. */
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
-import { type FastifyBaseLogger, type FastifyServerOptions, LogController } from 'fastify'
+import { type FastifyBaseLogger, type FastifySchemaCompiler, type FastifyServerOptions, LogController } from 'fastify'
+import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { newId } from '../domain/ids.ts'
+import { check } from './fields.ts'
 import type { Gate } from './gate.ts'
 import { decodeColons } from './path.ts'
 import { answerClientError, answerProblem } from './problems.ts'
@@ -16,6 +18,27 @@ const REQUEST_TIMEOUT_MS = 120_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 const CHECK_CONNECTIONS_MS = 5_000
 const MAX_PARAM_CHARS = 256
+
+/** Query and path parameters by their schemas. Bodies are the codec's: their shape hangs on the revision. */
+const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+  return (value: unknown) => {
+    if (httpPart === 'body' || httpPart === 'headers') return { value }
+    try {
+      return { value: check(schema, value, 'The address') }
+    } catch (error) {
+      return { error: error as Error }
+    }
+  }
+}
+/** Answers are ours, and tests hold them to their schemas: they are not checked again on each request. */
+const serializerCompiler = () => (data: unknown) => JSON.stringify(data)
+
+/** Set later, they would find Fastify's own loaded: 120 modules that compile JSON Schemas, which alone its types know. */
+const compilersFactory = {
+  buildValidator: () => validatorCompiler,
+  buildSerializer: () => serializerCompiler,
+} as unknown as Compilers
+type Compilers = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
 
 export function serverOptions(config: Config, log: FastifyBaseLogger, gate: Gate): FastifyServerOptions {
   const node = {
@@ -34,6 +57,7 @@ export function serverOptions(config: Config, log: FastifyBaseLogger, gate: Gate
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     loggerInstance: log,
+    schemaController: { compilersFactory },
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => newId('req'),
     requestIdHeader: false,
