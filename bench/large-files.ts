@@ -42,9 +42,10 @@ export async function carryLargeFile(mebibytes: number): Promise<Growth[]> {
   const growths: Growth[] = []
   const bucket = { ...STORE_KEYS, ERRAND_BLOBS_URL: `s3://bench/files?endpoint=${store.url}` }
   for (const [where, env] of Object.entries({ 'on disk': {}, 'in a bucket': bucket })) {
+    const largest = Math.max(size, WARM)
     const config = {
       egress: { allowPrivate: [`127.0.0.1:${port}`] },
-      limits: { fileBytes: size, outputFilesBytes: size },
+      limits: { fileBytes: largest, outputFilesBytes: largest },
       sandbox: { pool: 0, workspaceMiB: mebibytes * 2 + 50, memoryMiB: mebibytes * 2 + 300 },
     }
     const server = await startServer({ provider, config, env })

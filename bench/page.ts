@@ -136,7 +136,7 @@ function sides(shown: readonly Shown[]): string {
   })
   return [
     '- **bare** (`bench/bare.ts`): a plain Node server and undici that make the same two calls and write the same events. It stores nothing, knows nobody, checks nothing, and has no tool: the limit, not a product.',
-    '- **Errand**: as it is by default, with limits so high that none is met. Its tool gives the text of a skill, in its own process.',
+    '- **Errand**: as the package and the image hold it (`script/build`) and as it is by default, with limits so high that none is met. Its tool gives the text of a skill, in its own process.',
     '- **Errand with sandbox**: the same; its tool is `code_execution`, which runs Python in a fresh hardened sandbox for each run.',
     ...peers,
   ].join('\n')
