@@ -9,7 +9,7 @@ import { checkEnded, ROOMY, until } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { processesWith } from '../support/processes.ts'
 import { figure, rounds } from '../support/prove.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { BOUNDED_HEAP, type Server, startServer } from '../support/server.ts'
 
 const PATH = '/v1beta/interactions'
 const RUNS = rounds(20_000, 800)
@@ -37,7 +37,7 @@ beforeAll(async () => {
   provider.when('[works]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text })
   dataDir = await mkdtemp(join(tmpdir(), 'errand-r19-'))
   const config = { limits: { ...ROOMY, runningPerProject: 100 } }
-  server = await startServer({ provider, dataDir, config })
+  server = await startServer({ provider, dataDir, config, env: BOUNDED_HEAP })
 })
 afterAll(async () => {
   await server?.stop()
