@@ -94,9 +94,9 @@ const PROFILE = `## Where the time goes
 ![Flame graph of the main thread](images/flame-run.svg)
 
 The main thread under 16 runs at once without a sandbox, as \`bench/flame.ts\` draws it; what the boxes are, and their shares, stands in
-[scaling.md](scaling.md#where-a-runs-time-goes). The next three candidates, by their weight: the claim, which reads every open row (counts by project
-instead); the two commits before the first event (the model could be asked while the first is under way, which needs a decision about runs that were
-asked for and not stored); handing batches to the writing thread and back.`
+[scaling.md](scaling.md#where-a-runs-time-goes). The next three candidates, by their weight: the interpreter's page faults in each
+sandbox (what every one of them writes to could be laid together); one bundle of the server's modules instead of 1,200 files; the claim, which reads
+every open row where thousands wait (counts by project instead).`
 
 function targets(verdicts: readonly Verdict[]): string {
   const rows = verdicts.map((verdict) => {
