@@ -116,7 +116,10 @@ export async function load(
 ): Promise<Loaded> {
   const asked: Load = { ...side.target, dialect: side.dialect, ...how }
   const args = [join(import.meta.dirname, 'load.ts'), JSON.stringify(asked)]
-  const loaded: Loaded = JSON.parse((await promisify(execFile)(process.execPath, args, { timeout })).stdout)
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout }).catch((error) => {
+    throw new Error(error.killed ? `not through in ${timeout / 1_000} s` : error.stderr || error.message)
+  })
+  const loaded: Loaded = JSON.parse(stdout)
   if (loaded.failed > 0) {
     throw new Error(`${side.name}: ${loaded.failed} of ${loaded.runs} runs failed, the first with ${loaded.why}`)
   }
