@@ -48,7 +48,7 @@ export default defineConfig({
               test: {
                 name: 'whole',
                 include: [
-                  'test/sandbox/{escape,isolation,bombs,network,left-behind}.test.ts',
+                  'test/sandbox/{escape,isolation,bombs,network,left-behind,shared-kernel}.test.ts',
                   'test/sandbox/bubblewrap/{driver,network,seccomp}.test.ts',
                 ],
                 globalSetup: 'test/sandbox/whole.ts',
@@ -58,7 +58,7 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: 'preloaded',
-                include: ['test/sandbox/{escape,isolation,bombs,network,left-behind,sessions}.test.ts'],
+                include: ['test/sandbox/{escape,isolation,bombs,network,left-behind,sessions,shared-kernel}.test.ts'],
                 globalSetup: 'test/sandbox/preloaded.ts',
               },
             },

@@ -90,7 +90,7 @@ async function measure(store: string, db: Database, settle: () => Promise<unknow
     let found = 0
     for (const _ of times(tries + 3, Number)) {
       const startedAt = performance.now()
-      found = (await listInteractions(db.forProject(PROJECT), PROJECT, filter, PAGE)).length
+      found = (await listInteractions(db.forProject(PROJECT), PROJECT, filter, PAGE)).interactions.length
       took.push(performance.now() - startedAt)
     }
     const sorted = took.slice(3).toSorted((a, b) => a - b)

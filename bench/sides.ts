@@ -30,6 +30,7 @@ export const ROOMY = {
   interactionsPerMinute: MANY,
   callsPerMinute: MANY,
   runningPerProject: 10_000,
+  streamsPerProject: 10_000,
   queuedPerProject: 10_000,
 }
 /** `script/bench` names the built program, which the package and the image have; else the bench takes the source. */

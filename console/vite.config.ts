@@ -14,6 +14,8 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: {
-    proxy: { '^/(v1beta|openapi|readyz|console/(api|auth))': process.env.ERRAND_URL ?? 'http://127.0.0.1:8080' },
+    proxy: {
+      '^/(v1beta|openapi|readyz|console/(api|auth|openapi))': process.env.ERRAND_URL ?? 'http://127.0.0.1:8080',
+    },
   },
 })

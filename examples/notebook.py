@@ -16,10 +16,9 @@ monthly = errand.interactions.create(
 )
 print(monthly.output)
 
-# %% The chart that came of it
-for file in monthly.files:
-    Path(file.name).write_bytes(errand.files.download(file))  # checked against its sha256
-    print("saved", file.name)
+# %% The chart that it made
+for path in errand.files.save(monthly.files, "results", overwrite=True):
+    print("saved", path)
 
 # %% Another, watched as it goes
 with errand.interactions.stream("How many days of each weather are in seattle-weather.csv?", tools=["code_execution"], files=[weather]) as stream:

@@ -5,6 +5,7 @@
  *     node script/seccomp.ts >deploy/image/seccomp.json
  */
 import { seccompProfile } from '../src/sandbox/docker/seccomp.ts'
+import { AF_NETLINK } from '../src/sandbox/syscalls.ts'
 
 interface Rule {
   readonly names: readonly string[]
@@ -14,20 +15,31 @@ interface Rule {
 /** By bubblewrap: namespaces, and the new root in them. By Chromium within such a one: its empty root. */
 export const MAKES_SANDBOXES = ['clone', 'unshare', 'mount', 'umount2', 'pivot_root', 'sethostname', 'chroot']
 
+/** Their arguments are examined by each sandbox's own filter; what runs beside the sandboxes is Errand itself. */
+const LEFT_TO_SANDBOXES = ['fadvise64', 'preadv2', 'setsockopt']
+
 /** What mount(8) tries first; where it is told to be absent, mount(2) does. */
 const NEWER_MOUNTS = ['fsopen', 'fsconfig', 'fsmount', 'fspick', 'move_mount', 'open_tree', 'mount_setattr']
 const ENOSYS = 38
+/** Protocol 0 alone, the routing table: bubblewrap sets up the loopback of a network namespace by it. */
+const ROUTES = {
+  names: ['socket'],
+  action: 'SCMP_ACT_ALLOW',
+  args: [
+    { index: 0, op: 'SCMP_CMP_EQ', value: AF_NETLINK },
+    { index: 2, op: 'SCMP_CMP_EQ', value: 0 },
+  ],
+}
 
 export function imageProfile(makes: readonly string[] = MAKES_SANDBOXES): string {
   const { syscalls, ...rest } = JSON.parse(seccompProfile('code')) as { syscalls: Rule[] }
+  const own = [...makes, ...NEWER_MOUNTS, ...LEFT_TO_SANDBOXES]
   const others = syscalls
-    .map((rule) => ({
-      ...rule,
-      names: rule.names.filter((name) => !makes.includes(name) && !NEWER_MOUNTS.includes(name)),
-    }))
-    .filter(({ names }) => names.length > 0)
+    .map((rule) => ({ ...rule, names: rule.names.filter((name) => !own.includes(name)) }))
+    .filter(({ names, action }) => names.length > 0 && !(names.includes('socket') && action === 'SCMP_ACT_ERRNO'))
   const added = [
-    { names: makes, action: 'SCMP_ACT_ALLOW' },
+    ROUTES,
+    { names: [...makes, ...LEFT_TO_SANDBOXES], action: 'SCMP_ACT_ALLOW' },
     { names: NEWER_MOUNTS, action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
   ]
   return `${JSON.stringify({ ...rest, syscalls: [...others, ...added] }, null, 2)}\n`

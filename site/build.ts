@@ -22,9 +22,9 @@ export async function buildSite(target: string): Promise<void> {
   const sources = sections.flatMap(({ sources }) => sources)
   const copied = new Map<string, string>()
   const lost: string[] = []
-  const { document, limits } = await describeApi()
+  const { everything, api, limits } = await describeApi()
   const pages = new Map<string, Page>()
-  const made = renderReference(document, limits)
+  const made = renderReference(everything, limits)
   for (const source of sources) {
     const address = (link: string) => {
       const found = addressOf(link, source, sources, copied)
@@ -46,7 +46,7 @@ export async function buildSite(target: string): Promise<void> {
   }))
   for (const [name, page] of pages) writeFileSync(join(target, `${name}.html`), renderLayout(name, page, menus, assets))
   writeFileSync(join(target, '404.html'), renderLayout('404', NOT_FOUND, menus, assets))
-  writeFileSync(join(target, 'openapi.json'), JSON.stringify(document))
+  writeFileSync(join(target, 'openapi.json'), JSON.stringify(api))
   for (const [from, to] of copied) {
     mkdirSync(dirname(join(target, to)), { recursive: true })
     cpSync(join(ROOT, from), join(target, to))

@@ -45,9 +45,18 @@ const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Operating',
-    sources: ['install', 'operating', 'accounts', 'usage', 'postgres', 'scaling', 'proof', 'metrics', 'traces'].map(
-      inDocs,
-    ),
+    sources: [
+      'install',
+      'operating',
+      'accounts',
+      'usage',
+      'postgres',
+      'scaling',
+      'proof',
+      'event-loop',
+      'metrics',
+      'traces',
+    ].map(inDocs),
   },
   {
     title: 'Security',

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Limits, Range } from '../src/domain/limits.ts'
 import { EVENTS, EVENTS_TEXT, INTRODUCTION } from '../src/http/api-texts.ts'
-import type { JsonObject } from '../src/http/openapi.ts'
+import { CONSOLE_TAG, type JsonObject, schemasIn } from '../src/http/openapi.ts'
 import { BEGINNINGS, curl, EXAMPLES, type Operation } from './examples.ts'
 import { fieldRows, parameterRows, schemaName, table, typeOf } from './fields.ts'
 import { type Html, html, inline, prose } from './html.ts'
@@ -12,15 +12,15 @@ import { codeBlock, type Heading, type Page, type Passage } from './markdown.ts'
 /** What each call answered when the tests last recorded it, by operation (test/docs/samples.ts). */
 const samples: Record<string, unknown> = JSON.parse(readFileSync(new URL('samples.json', import.meta.url), 'utf8'))
 
-/** The pages that are made from the document, by name. What only the console calls has one of its own. */
+/** The pages that are made from the document of everything that is served, by name. The console's own calls have a page of their own. */
 export function renderReference(document: JsonObject, limits: Limits): ReadonlyMap<string, Page> {
   const tags = (document.tags as { name: string; description: string }[]).map((tag) => ({
     ...tag,
     operations: operationsOf(document, tag.name),
   }))
   const schemas = (document.components as JsonObject).schemas as Record<string, JsonObject>
-  const ours = tags.filter(({ name }) => name !== 'Console')
-  const consoles = tags.filter(({ name }) => name === 'Console')
+  const ours = tags.filter(({ name }) => name !== CONSOLE_TAG)
+  const consoles = tags.filter(({ name }) => name === CONSOLE_TAG)
   return new Map([
     ['reference', callsPage(document, ours, schemas, limits)],
     ['objects', objectsPage(schemas, [namedBy(ours, schemas), namedBy(consoles, schemas)])],
@@ -57,18 +57,12 @@ ${versioning(String((document.info as JsonObject).version))}`
   }
 }
 
-/** The objects that these calls ask for or answer, with all that stands in them. */
+/** The objects that these calls take or answer, with the objects inside them. */
 function namedBy(tags: readonly Tag[], schemas: Schemas): ReadonlySet<string> {
-  const found = new Set<string>()
-  const look = (node: unknown): void => {
-    for (const [, name = ''] of JSON.stringify(node).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
-      if (found.has(name)) continue
-      found.add(name)
-      look(schemas[name])
-    }
-  }
-  look(tags.flatMap(({ operations }) => operations.map(({ doc }) => doc)))
-  return found
+  return schemasIn(
+    tags.map(({ operations }) => operations.map(({ doc }) => doc)),
+    schemas,
+  )
 }
 
 /** Those of the calls first, then what events hold, and at the end what the console alone is told. */
@@ -92,8 +86,8 @@ ${entries.map(([name, schema]) => object(name, schema))}`
 
 function consolePage(tags: readonly Tag[], schemas: Schemas): Page {
   const body = html`<h1 id="console-api">What the console calls</h1>
-<p>The console uses the same API as everybody, signed in by its session’s cookie instead of a key, and these calls beside it. They are for its
-own pages; programs use keys.</p>
+<p>The console uses the public API, signed in by its session’s cookie instead of a key, and these calls. They may change with any release:
+programs use keys and the <a href="reference.html">API</a>. As OpenAPI, with the API’s own calls: <code>/console/openapi.json</code> of any server.</p>
 ${tags.map((tag) => tagSection(tag, schemas))}`
   return { title: 'Console calls', headings: headingsOf(tags), passages: passagesOf(tags), body }
 }
@@ -173,7 +167,7 @@ ${examples(operation)}
 /** None for what the console alone calls, signed in by its cookie. */
 function examples(operation: Operation): Html {
   const { doc } = operation
-  if ((doc.tags as string[]).includes('Console')) return html``
+  if ((doc.tags as string[]).includes(CONSOLE_TAG)) return html``
   const id = String(doc.operationId)
   const example = EXAMPLES.find((each) => each.id === id)
   return html`<div class="beside"><div class="tabs">${codeBlock(curl(operation), 'sh')}${
@@ -257,13 +251,9 @@ ${prose(
 }
 
 function object(name: string, schema: JsonObject): Html {
-  const kinds = (schema.oneOf ?? []) as JsonObject[]
   return html`<section id="${name}"><h2>${name} <a class="anchor" href="#${name}" aria-label="Link to this section">#</a></h2>${prose(String(schema.description ?? ''))}
 ${table('Fields', fieldRows(schema), 3)}
-${kinds.map((kind) => {
-  const type = ((kind.properties as JsonObject).type as JsonObject) ?? {}
-  return table(`type ${JSON.stringify(type.const ?? (type.enum as string[])?.[0])}`, fieldRows(kind), 3)
-})}</section>`
+${schema.oneOf || schema.anyOf ? html`<p>One of ${typeOf(schema)}.</p>` : ''}</section>`
 }
 
 function anchor(name: string): string {

@@ -32,6 +32,7 @@ import { healthByNode, healthOf } from './engine/model-health.ts'
 import { type Nodes, openNodes } from './engine/nodes.ts'
 import { openEngine } from './engine/open-engine.ts'
 import type { EngineParts } from './engine/parts.ts'
+import { createSchemaChecks } from './engine/schema-checks.ts'
 import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
 import { createApp } from './http/app.ts'
 import type { Desk } from './http/console-api/desk.ts'
@@ -112,8 +113,11 @@ export interface Errand {
   readonly welcome: Welcome | undefined
   /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
   listen(): Promise<{ readonly url: string }>
-  /** Takes no more work, waits up to `graceMs` for what runs, closes everything. Idempotent. */
-  close(graceMs: number): Promise<void>
+  /**
+   * Takes no more work, waits up to `graceMs` for what runs, closes everything. Returns whether each part could be closed;
+   * the log has why not. Never rejects. Idempotent.
+   */
+  close(graceMs: number): Promise<boolean>
 }
 
 export async function openAdmin(config: Config, log: Log): Promise<Admin> {
@@ -126,7 +130,7 @@ export async function openAdmin(config: Config, log: Log): Promise<Admin> {
 }
 
 export async function openErrand(config: Config, options: OpenOptions): Promise<Errand> {
-  const closers = createClosers()
+  const closers = createClosers(options.log)
   try {
     return await build(config, options, closers)
   } catch (error) {
@@ -221,6 +225,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     skills: { lookUp: skills.lookUp, mounts: skills.shelf.mounts },
     limits: config.limits,
     budgets,
+    schemas: createSchemaChecks(),
     inside: ownFacts.inside,
     now: Date.now,
     lives,
@@ -319,8 +324,8 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     },
     async close(graceMs) {
       // What runs may end, and be followed to its end, before anybody is cut off.
-      await engine.close(graceMs)
-      await closers.close(0)
+      await engine.close(graceMs).catch(() => {})
+      return closers.close(0)
     },
   }
 }
@@ -438,16 +443,24 @@ function openSkillRoom(
 interface Closers {
   /** Remembers what must be closed, and gives it back. */
   readonly add: <T extends { close(graceMs: number): Promise<unknown> }>(part: T) => T
-  readonly close: (graceMs: number) => Promise<void>
+  /** Closes the newest first, whatever fails. Returns whether nothing did; logs what did. */
+  readonly close: (graceMs: number) => Promise<boolean>
 }
 
-function createClosers(): Closers {
+function createClosers(log: Log): Closers {
   const open: { close(graceMs: number): Promise<unknown> }[] = []
-  let closing: Promise<void> | undefined
-  async function closeAll(graceMs: number): Promise<void> {
-    const failures: unknown[] = []
-    for (const part of open.reverse()) await part.close(graceMs).catch((error) => failures.push(error))
-    if (failures.length > 0) throw failures[0]
+  let closing: Promise<boolean> | undefined
+  async function closeAll(graceMs: number): Promise<boolean> {
+    let inOrder = true
+    for (const part of open.reverse()) {
+      try {
+        await part.close(graceMs)
+      } catch (error) {
+        inOrder = false
+        log.error({ err: error }, 'a part of the server could not be closed')
+      }
+    }
+    return inOrder
   }
   return {
     add(part) {

@@ -33,6 +33,8 @@ export interface ModelConfig {
   readonly maxTries?: number
   /** Seconds without a byte after which a call counts as stalled. */
   readonly idleTimeoutS?: number
+  /** Whether reasoning is sent back, with `openai-compatible`. Default: for models that refuse a call without it. */
+  readonly sendReasoning?: boolean
   /** Names of other models that are asked, in this order, where this one fails before it has said anything. */
   readonly fallbacks?: readonly string[]
 }

@@ -3,24 +3,59 @@
  * The command line. Arguments, environment, streams and signals are read here and nowhere else.
  *
  * The flag: V8 would let its young generation grow to 128 MiB, which is most of what a busy server took; 32 cost next to nothing.
+ *
+ * Node 18 and later must be able to load this file, so that it can name the version that Errand needs. Its static imports
+ * exist there; newer functions are reached by a default import, and everything else is imported after the check.
  */
-import { enableCompileCache } from 'node:module'
+import { fstatSync } from 'node:fs'
+import nodeModule from 'node:module'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Surroundings, Terminal } from './cli/surroundings.ts'
 
-// Stripping types and compiling takes two thirds of a start. Where the directory can't be written, nothing is cached.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/errand', import.meta.url)))
+const OLDEST_NODE = 24
+
+if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
+  process.stderr.write(
+    `Errand needs Node ${OLDEST_NODE} or newer; this is ${process.versions.node}. Install one from https://nodejs.org/.\n`,
+  )
+  process.exit(1)
+}
+
+// Stripping types and compiling takes two thirds of a start. If the directory is not writable, nothing is cached.
+nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/errand', import.meta.url)))
 const { CommanderError } = await import('commander')
 const { createProgram } = await import('./cli/program.ts')
 const { Exit } = await import('./cli/surroundings.ts')
 
+/** Whether stdout and stderr are the same terminal, pipe or file. */
+const oneScreen = isSameFile(1, 2)
+let lineIsOpen = false
+const ERASED_LINE = '\r\x1b[2K'
+
+function isSameFile(a: number, b: number): boolean {
+  try {
+    const [one, other] = [fstatSync(a), fstatSync(b)]
+    return one.dev === other.dev && one.ino === other.ino
+  } catch {
+    return false
+  }
+}
+
+/** stderr begins on a new line: a log line must not be appended to an answer whose last line is still open. */
+function separated(stream: NodeJS.WriteStream, chunk: string): string {
+  if (!oneScreen || chunk === '') return chunk
+  const before = stream === process.stderr && lineIsOpen ? '\n' : ''
+  lineIsOpen = !chunk.endsWith('\n') && !chunk.endsWith(ERASED_LINE)
+  return before + chunk
+}
+
 function terminal(stream: NodeJS.WriteStream): Terminal {
-  // Whoever reads us went away (`errand run … | head`): there is nothing left to say and nobody to say it to.
+  // The reader closed the stream (`errand run … | head`): further output has no recipient.
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   const isTTY = stream.isTTY === true && process.env.TERM !== 'dumb'
   return {
-    write: (chunk) => void stream.write(chunk),
+    write: (chunk) => void stream.write(separated(stream, chunk)),
     isTTY,
     colour: isTTY && !process.env.NO_COLOR,
     get columns() {
@@ -36,7 +71,7 @@ function onSignal(listener: (signal: NodeJS.Signals, count: number) => void): ()
   return () => process.off('SIGINT', heard).off('SIGTERM', heard)
 }
 
-/** From source it is a checkout's; npx tells that it is npx. */
+/** How a person starts this program: from source by the checkout's script; npx sets `npm_command`. */
 function commandName(npmCommand: string | undefined): string {
   if (import.meta.filename.endsWith('.ts')) return 'script/errand'
   return npmCommand === 'exec' ? 'npx errand' : 'errand'

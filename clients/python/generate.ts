@@ -23,10 +23,12 @@ const [source, target] = process.argv.slice(2) as [string, string]
 const document = JSON.parse(readFileSync(source, 'utf8'))
 const schemas: Record<string, Schema> = document.components.schemas
 /** Errors are exceptions, requests are keyword arguments, and lists are read page by page. */
-const LEFT_OUT = /^(Error|EventStream|StreamEvent|SkillUpload|New.*|.*Patch|.*List|AgentVersions|Audit|.*Event)$/
-const KEPT = /^WebhookEvent$/
+const LEFT_OUT =
+  /^(Error|EventStream|StreamEvent|SkillUpload|New.*|.*Patch|.*List|AgentVersions|Audit|.*Event|\w+Step)$/
+const KEPT = /^(WebhookEvent|TraceStep)$/
 
 const snake = (name: string) => name.replace(/(?<=[a-z0-9])([A-Z])/g, (letter) => `_${letter.toLowerCase()}`)
+const resolve = (schema: Schema) => (schema.$ref ? schemas[schema.$ref.split('/').at(-1)!]! : schema)
 const variants = (schema: Schema) => schema.anyOf ?? schema.oneOf
 const isFree = ({ type, properties, additionalProperties, anyOf, oneOf }: Schema) =>
   !properties && !anyOf && !oneOf && [type].flat().includes('object') && additionalProperties !== false
@@ -68,7 +70,7 @@ function isShown(name: string): boolean {
 
 /** Of a union, the fields of all its variants, each of which may be away. */
 function fieldsOf(schema: Schema): [string, string][] {
-  const parts = variants(schema) ?? [schema]
+  const parts = variants(schema)?.map(resolve) ?? [schema]
   const names = [...new Set(parts.flatMap((part) => Object.keys(part.properties ?? {})))]
   return names.map((name) => {
     const having = parts.filter((part) => part.properties?.[name])
@@ -80,7 +82,8 @@ function fieldsOf(schema: Schema): [string, string][] {
 
 const classes = Object.entries(schemas)
   .filter(
-    ([name, schema]) => isShown(name) && (schema.properties || variants(schema)?.every((part) => part.properties)),
+    ([name, schema]) =>
+      isShown(name) && (schema.properties || variants(schema)?.every((part) => resolve(part).properties)),
   )
   .map(([name, schema]) => {
     const about = (schema.description ?? name).replaceAll('\\', '\\\\').replaceAll('"""', "'''")

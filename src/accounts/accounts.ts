@@ -23,7 +23,7 @@ export interface Accounts {
    * and never stored.
    */
   createKey(options: NewKey & { readonly project: string; readonly account?: string }): Promise<IssuedKey>
-  /** A key that this process alone accepts, for as long as it lives: for a command that is its own caller. Never stored. */
+  /** A key that this process alone accepts, until it ends: for commands on its data directory. Not stored in the database. */
   temporaryKey(project: string): Promise<string>
   /** What this project's webhooks are signed with; undefined where there is none by that name. */
   webhookSecret(project: string): Promise<string | undefined>

@@ -1,7 +1,7 @@
 /** Failed sign-ins, counted in the database, so that all nodes together admit no more than one would. */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Database } from '../store/port.ts'
+import { assertMade, type Database } from '../store/port.ts'
 
 const WINDOW_MS = 15 * 60_000
 
@@ -34,7 +34,7 @@ export function createAttempts(db: Database, now: () => number): Attempts {
         .where('until', '<', at - WINDOW_MS)
         .compile()
       const result = await db.write([{ query, rows: 1 }, { query: old }])
-      if (!result.ok) throw new Error('an attempt could not be counted')
+      assertMade(result)
       const { count, until } = result.rows[0]![0]!
       return Number(count) <= limit ? undefined : Math.max(1, Math.ceil((Number(until) - at) / 1000))
     },

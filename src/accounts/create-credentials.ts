@@ -2,7 +2,7 @@
 import type { Credential, Secret, SecretType } from '../domain/credential.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
-import type { Database, ProjectDatabases } from '../store/port.ts'
+import { type Database, fenced, type ProjectDatabases, wasMade } from '../store/port.ts'
 import type { CredentialsTable } from '../store/tables.ts'
 import type { CredentialChange, CredentialPage, Credentials, OpenCredential } from './credentials.ts'
 import type { Owner, Vault } from './vault.ts'
@@ -56,7 +56,7 @@ export function createCredentials(options: {
       .where('id', '=', id)
       .where('version', '=', version)
       .compile()
-    return (await db.write([{ query, rows: 1 }])).ok
+    return wasMade(await db.write([fenced(query)]), 'fence')
   }
 
   return {
@@ -74,7 +74,7 @@ export function createCredentials(options: {
         last_used_at: null,
       }
       const result = await db.write([{ query: db.query.insertInto('credentials').values(row).compile() }])
-      if (result.ok) return toCredential(row)
+      if (wasMade(result, 'unique')) return toCredential(row)
       throw new ErrandError('conflict', `There is a credential with the id ${JSON.stringify(id)} already.`, {
         param: 'id',
       })
@@ -100,7 +100,7 @@ export function createCredentials(options: {
         .where('project_id', '=', projectId)
         .where('id', '=', id)
         .compile()
-      return (await db.write([{ query, rows: 1 }])).ok
+      return wasMade(await db.write([fenced(query)]), 'fence')
     },
     async open(projectId, id) {
       const found = await find(projectId, id)

@@ -4,7 +4,7 @@
  */
 import { ErrandError } from '../domain/errors.ts'
 import { randomBase62 } from '../domain/ids.ts'
-import type { Database, Statement } from '../store/port.ts'
+import { type Database, type Statement, wasMade } from '../store/port.ts'
 import { entryStatement } from './account-log.ts'
 import type { Link, Links } from './links.ts'
 import type { Role } from './members.ts'
@@ -71,7 +71,7 @@ export function createJoining({ db, links, projects, signIn, now }: JoiningParts
         now(),
       ),
     ])
-    if (result.ok) return
+    if (wasMade(result, 'fence', 'unique')) return
     if (result.reason === 'unique') throw new ErrandError('conflict', 'You are a member of this account already.')
     throw linkIsOver()
   }
@@ -84,7 +84,7 @@ export function createJoining({ db, links, projects, signIn, now }: JoiningParts
     const email = await emailOf(link.userId!)
     if (email === undefined) throw linkIsOver()
     checkPassword(required(password, 'password'), email)
-    if (!(await db.write([links.use(link)])).ok) throw linkIsOver()
+    if (!wasMade(await db.write([links.use(link)]), 'fence')) throw linkIsOver()
     await signIn.setPassword(link.userId!, password!)
     return signIn.withPassword(email, password!, origin)
   }

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
 import { newId } from '../domain/ids.ts'
-import type { Database, Statement } from '../store/port.ts'
+import { assertMade, type Database, fenced, type Statement, wasMade } from '../store/port.ts'
 import { type AccountAction, entryStatement } from './account-log.ts'
 import { hashKey, newKeyText, visiblePrefix } from './key-text.ts'
 import type { Scope } from './scopes.ts'
@@ -102,12 +102,8 @@ export function createKeys(db: Database, hashSecret: KeyObject, now: () => numbe
         revoked_at: null,
       })
       .compile()
-    const result = await db.write([
-      ...beside,
-      { query, rows: 1 },
-      await entry('key.created', projectId, id, key.name, actor),
-    ])
-    return result.ok ? { key: text, info: (await find(id))! } : undefined
+    const result = await db.write([...beside, { query }, await entry('key.created', projectId, id, key.name, actor)])
+    return wasMade(result, 'fence', 'unique') ? { key: text, info: (await find(id))! } : undefined
   }
 
   return {
@@ -133,12 +129,7 @@ export function createKeys(db: Database, hashSecret: KeyObject, now: () => numbe
         .compile()
       const rotated = await entry('key.rotated', old.projectId, id, old.name, actor)
       const { name, scope, expiresAt } = old
-      const issued = await issue(
-        old.projectId,
-        { name, scope, expiresAt },
-        [{ query: ending, rows: 1 }, rotated],
-        actor,
-      )
+      const issued = await issue(old.projectId, { name, scope, expiresAt }, [fenced(ending), rotated], actor)
       return issued && { ...issued, replaced: (await find(id))! }
     },
     async revoke(id, actor) {
@@ -150,7 +141,7 @@ export function createKeys(db: Database, hashSecret: KeyObject, now: () => numbe
         .set({ revoked_at: sql<number>`coalesce(revoked_at, ${now()})` })
         .where('id', '=', id)
         .compile()
-      await db.write([{ query }, await entry('key.revoked', old.projectId, id, old.name, actor)])
+      assertMade(await db.write([{ query }, await entry('key.revoked', old.projectId, id, old.name, actor)]))
       return true
     },
   }

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { newId, randomBase62 } from '../domain/ids.ts'
-import type { Database, Statement } from '../store/port.ts'
+import { type Database, fenced, type Statement, wasMade } from '../store/port.ts'
 import { type AccountEntry, entryStatement } from './account-log.ts'
 import type { Role } from './members.ts'
 
@@ -75,8 +75,8 @@ export function createLinks(db: Database, now: () => number): Links {
       })
       .compile()
     const over = db.query.deleteFrom('links').where('expires_at', '<=', at).compile()
-    const { ok } = await db.write([...beside(at), { query: over }, { query, rows: 1 }])
-    return ok ? { token, link } : undefined
+    const result = await db.write([...beside(at), { query: over }, { query }])
+    return wasMade(result, 'fence', 'unique') ? { token, link } : undefined
   }
 
   return {
@@ -88,7 +88,7 @@ export function createLinks(db: Database, now: () => number): Links {
     },
     use({ id }) {
       const query = db.query.deleteFrom('links').where('id', '=', id).where('expires_at', '>', now()).compile()
-      return { query, rows: 1 }
+      return fenced(query)
     },
     async invites(accountId) {
       const rows = await good().where('account_id', '=', accountId).where('kind', '=', 'invite').orderBy('id').execute()
@@ -101,7 +101,7 @@ export function createLinks(db: Database, now: () => number): Links {
         .where('account_id', '=', accountId)
         .where('kind', '=', 'invite')
         .compile()
-      return (await db.write([{ query, rows: 1 }, entryStatement(db, entry, now())])).ok
+      return wasMade(await db.write([fenced(query), entryStatement(db, entry, now())]), 'fence')
     },
   }
 }

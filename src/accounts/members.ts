@@ -1,7 +1,7 @@
 /** Who belongs to an account, and as what. An account that has an owner keeps one. */
 import { ErrandError } from '../domain/errors.ts'
 import { projectLock } from '../store/locks.ts'
-import type { Database, Query } from '../store/port.ts'
+import { type Database, fenced, type Query, wasMade } from '../store/port.ts'
 import { type AccountEntry, entryStatement } from './account-log.ts'
 
 /** `owner`: everything. `developer`: all but members, switch, budgets. `viewer`: reads. */
@@ -56,8 +56,8 @@ export function createMembers(db: Database, now: () => number): Members {
   /** One at a time in an account, so that two owners who go at once do not each count on the other. */
   async function change(query: Query, entry: AccountEntry): Promise<void> {
     const lock = projectLock(db, entry.accountId)
-    const result = await db.write([...lock, { query, rows: 1 }, entryStatement(db, entry, now())])
-    if (result.ok) return
+    const result = await db.write([...lock, fenced(query), entryStatement(db, entry, now())])
+    if (wasMade(result, 'fence')) return
     const found = await db.query
       .selectFrom('members')
       .select('role')

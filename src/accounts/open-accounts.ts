@@ -16,7 +16,7 @@ import { createProjects, DEFAULT_ACCOUNT } from './projects.ts'
 import type { Scope } from './scopes.ts'
 import { webhookSecret } from './webhook-secret.ts'
 
-/** The key id of an interaction that a command in this process made. */
+/** The key id of an interaction that a command on this process's data directory made. */
 const TEMPORARY = 'key_temporary'
 /** `last_used_at` is written at most so often a key: it is for people, who look by the minute. */
 const LAST_USED_MS = 60_000

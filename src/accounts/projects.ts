@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
-import type { Database, Statement } from '../store/port.ts'
+import { assertMade, type Database, fenced, type Statement, wasMade } from '../store/port.ts'
 import { entryStatement } from './account-log.ts'
 
 export const DEFAULT_ACCOUNT = 'default'
@@ -64,7 +64,7 @@ export function createProjects(db: Database, now: () => number): Projects {
       entryStatement(db, { accountId: id, action: 'account.created', actor, target: id, details: { name } }, now()),
       ...beside(id),
     ])
-    return result.ok ? id : undefined
+    return wasMade(result, 'fence', 'unique') ? id : undefined
   }
 
   async function accountId(name: string): Promise<string> {
@@ -96,8 +96,8 @@ export function createProjects(db: Database, now: () => number): Projects {
       target: project.id,
       details: { name },
     } as const
-    const result = await db.write([{ query, rows: 1 }, entryStatement(db, entry, now())])
-    return result.ok ? project : undefined
+    const result = await db.write([{ query }, entryStatement(db, entry, now())])
+    return wasMade(result, 'unique') ? project : undefined
   }
 
   async function setting(account: string, name: string): Promise<string | undefined> {
@@ -150,7 +150,7 @@ export function createProjects(db: Database, now: () => number): Projects {
       const { accountId: account, id: target } = project
       const entry = { accountId: account, action: 'project.renamed', actor, target, details: { name } } as const
       const result = await db.write([{ query, rows: 1 }, entryStatement(db, entry, now())])
-      if (!result.ok) throw nameTaken(name)
+      if (!wasMade(result, 'unique')) throw nameTaken(name)
       return { ...project, name }
     },
     isOn: async (account) => (await setting(account, SWITCH)) === 'on',
@@ -166,7 +166,7 @@ export function createProjects(db: Database, now: () => number): Projects {
               .where('name', '=', name)
               .where('value', '=', before)
               .compile()
-      return { query, rows: 1 }
+      return fenced(query)
     },
     async switchService(account, on, actor) {
       const value = on ? 'on' : 'off'
@@ -177,7 +177,7 @@ export function createProjects(db: Database, now: () => number): Projects {
         .compile()
       const details = { [SWITCH]: value }
       const entry = { accountId: account, action: 'setting.changed', actor, details } as const
-      await db.write([{ query, rows: 1 }, entryStatement(db, entry, now())])
+      assertMade(await db.write([{ query, rows: 1 }, entryStatement(db, entry, now())]))
     },
   }
 }

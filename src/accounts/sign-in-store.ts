@@ -1,7 +1,7 @@
 /** The sign-in library's tables, over the port to the database: reads by Kysely, writes durable when they resolve. */
 import { createAdapterFactory } from 'better-auth/adapters'
 import type { Kysely } from 'kysely'
-import type { Database } from '../store/port.ts'
+import { assertMade, type Database } from '../store/port.ts'
 
 const TABLES: Readonly<Record<string, string>> = {
   user: 'users',
@@ -27,7 +27,7 @@ export function createSignInStore(db: Database) {
 
   async function write(statement: { compile(): { sql: string; parameters: readonly unknown[] } }): Promise<Row[]> {
     const result = await db.write([{ query: statement.compile() }])
-    if (!result.ok) throw new Error('the row is there already')
+    assertMade(result)
     return result.rows[0]!.map(decode)
   }
 

@@ -8,7 +8,7 @@
 import { hkdfSync } from 'node:crypto'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
-import type { Database } from '../store/port.ts'
+import { assertMade, type Database } from '../store/port.ts'
 import { createAttempts } from './attempts.ts'
 import { PASSWORD_CHARS } from './password-rules.ts'
 
@@ -281,7 +281,8 @@ export function createSignIn(options: SignInOptions): SignIn {
 
     async endSessions(userId, which) {
       const result = await db.write([{ query: endWhere(userId, which) }])
-      return result.ok ? result.rows[0]!.length : 0
+      assertMade(result)
+      return result.rows[0]!.length
     },
   }
 }

@@ -4,9 +4,11 @@
  *
  * A stream that breaks is taken up again after the last event that came, with growing pauses.
  */
+
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunEvent } from '../domain/event.ts'
+import { withoutEnd } from '../domain/trim.ts'
 import { readSse } from './sse.ts'
 
 const REVISION = '2026-05-20'
@@ -48,7 +50,7 @@ export interface Client {
 const PAUSES_MS = [250, 500, 1000, 2000, 4000, 8000, 8000, 8000]
 
 export function createClient(url: string, key: string): Client {
-  const base = url.replace(/\/+$/, '')
+  const base = withoutEnd(url, '/')
   const identity = { 'x-svc-api-key': key, 'Api-Revision': REVISION }
 
   async function send(path: string, init: RequestInit): Promise<Response> {

@@ -1,9 +1,13 @@
 /**
- * The way to a server for a command that speaks HTTP: the one at `--server`, or one of its own in this process, on a
- * free loopback port and with a key that this process alone accepts. Beyond here there is one way through.
+ * Selects the server for a command that speaks HTTP. The first of these that exists:
+ *
+ *     --server  →  ERRAND_BASE_URL  →  a server running on the data directory  →  one in this process
+ *
+ * The last one listens on a free loopback port and accepts a key of its own. From here on all four are the same.
  */
 import { type Client, createClient, Refused, Unreachable } from './client.ts'
 import { createLog, quieter } from './log.ts'
+import { findServer } from './running-server.ts'
 import { type ConfigOption, listen, loadConfig, startErrand } from './start.ts'
 import { Exit, type Surroundings } from './surroundings.ts'
 
@@ -12,58 +16,67 @@ export interface ServerOptions extends ConfigOption {
   readonly key?: string
 }
 
-/** Exit code: there is no server to speak to, or it said no. */
+/** `server` says in words which server the client speaks to, as the subject of a sentence. */
+type Use<T> = (client: Client, server: string) => Promise<T>
+
+/** Exit code: the server could not be reached, or refused the call. */
 const NO_SERVER = 4
 
 /** Runs `use` with a client. Refused and Unreachable become Exit. */
-export async function withClient<T>(
-  around: Surroundings,
-  options: ServerOptions,
-  use: (client: Client) => Promise<T>,
-): Promise<T> {
+export async function withClient<T>(around: Surroundings, options: ServerOptions, use: Use<T>): Promise<T> {
   try {
-    return options.server === undefined ? await inProcess(around, options, use) : await use(remote(around, options))
+    return await select(around, options, use)
   } catch (error) {
-    if (error instanceof Unreachable) throw new Exit(NO_SERVER, unreachable(around, error, options))
+    if (error instanceof Unreachable) {
+      const hint = `Is the server running there? \`${around.command} serve\` starts one.`
+      throw new Exit(NO_SERVER, `${error.message} ${hint}`)
+    }
     if (error instanceof Refused) throw new Exit(NO_SERVER, `The server refused (${error.status}): ${error.message}`)
     throw error
   }
 }
 
-function remote(around: Surroundings, { server, key }: ServerOptions): Client {
-  if (!URL.canParse(server!) || !/^https?:$/.test(new URL(server!).protocol)) {
-    throw new Exit(2, `--server is ${JSON.stringify(server)}; it must be an address like http://127.0.0.1:8080.`)
+async function select<T>(around: Surroundings, options: ServerOptions, use: Use<T>): Promise<T> {
+  const { ERRAND_BASE_URL, ERRAND_API_KEY } = around.env
+  const key = options.key || ERRAND_API_KEY
+  if (options.server !== undefined) return use(remote(around, '--server', options.server, key), at(options.server))
+  if (ERRAND_BASE_URL) {
+    return use(remote(around, 'ERRAND_BASE_URL', ERRAND_BASE_URL, key), `${at(ERRAND_BASE_URL)} (ERRAND_BASE_URL)`)
   }
-  const secret = key ?? around.env.ERRAND_API_KEY
-  if (!secret) {
-    throw new Exit(
-      2,
-      `A server wants a key: give --key KEY or set ERRAND_API_KEY. \`${around.command} keys create --name NAME\` makes one.`,
-    )
-  }
-  return createClient(server!, secret)
+  const config = loadConfig(around, options, NO_SERVER)
+  const running = await findServer(config.dataDir)
+  if (running === undefined) return inProcess(around, config, use)
+  return use(
+    createClient(running.url, key || running.key),
+    `${at(running.url)}, which is running on ${config.dataDir},`,
+  )
 }
 
-async function inProcess<T>(
-  around: Surroundings,
-  options: ServerOptions,
-  use: (client: Client) => Promise<T>,
-): Promise<T> {
-  const file = loadConfig(around, options, NO_SERVER)
+const at = (url: string) => `The server at ${url}`
+
+function remote(around: Surroundings, setting: string, url: string, key: string | undefined): Client {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new Exit(2, `${setting} is ${JSON.stringify(url)}; it must be an address like http://127.0.0.1:8080.`)
+  }
+  if (!key) {
+    throw new Exit(
+      2,
+      `The server at ${url} needs a key: give --key KEY or set ERRAND_API_KEY. \`${around.command} keys create --name NAME\` makes one.`,
+    )
+  }
+  return createClient(url, key)
+}
+
+async function inProcess<T>(around: Surroundings, file: ReturnType<typeof loadConfig>, use: Use<T>): Promise<T> {
   const role = file.role === 'worker' ? 'all' : file.role
   const config = { ...file, role, host: '127.0.0.1', port: 0, publicUrl: undefined, tls: undefined } as const
   const log = createLog(quieter(config.log), around.err)
   const errand = await startErrand(config, { log, mode: 'one-shot', env: around.env }, NO_SERVER)
   try {
     const { url } = await listen(errand, config, NO_SERVER)
-    return await use(createClient(url, await errand.accounts.temporaryKey('default')))
+    const client = createClient(url, await errand.accounts.temporaryKey('default'))
+    return await use(client, `This process, as no server is running on ${config.dataDir},`)
   } finally {
     await errand.close(0)
   }
-}
-
-function unreachable({ command }: Surroundings, error: Unreachable, { server }: ServerOptions): string {
-  return server === undefined
-    ? error.message
-    : `${error.message} Is the server running there? \`${command} serve\` starts one.`
 }

@@ -187,8 +187,12 @@ function isolation({ driver, made, enforced, notEnforced, probes }: SandboxFacts
     ...notEnforced.map((text) => warn(`Not enforced: ${text}`)),
     // A driver that is open has said which it can't refuse here, and why; any other would have closed it.
     ...open.map(({ name, detail }) => warn(`A sandbox does not refuse ${name}${detail ? `: ${detail}` : ''}`)),
-    ...(open.length === 0 && probes.length > 0 ? [ok(`All ${probes.length} attacks on itself were refused`)] : []),
+    ...(probes.length > 0 ? [ok(`${refusedOf(probes.length, open.length)} attacks on itself were refused`)] : []),
   ]
+}
+
+function refusedOf(all: number, open: number): string {
+  return open === 0 ? `All ${all}` : `${all - open} of ${all}`
 }
 
 function models(about: ReturnType<typeof aboutModels>, demo: boolean): Finding[] {

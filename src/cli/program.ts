@@ -6,13 +6,13 @@ import { VERSION } from '../domain/version.ts'
 import { consoleLink, createAccount, listAccounts } from './accounts.ts'
 import { createAgent, deleteAgent, getAgent, listAgents, updateAgent } from './agents.ts'
 import { listRemoved } from './audit.ts'
+import { checkConfig } from './check-config.ts'
 import { addCredential, listCredentials, removeCredential } from './credentials.ts'
 import { createKey, listKeys, revokeKey } from './keys.ts'
 import { run } from './run.ts'
 import { serve } from './serve.ts'
 import { getSettings, setSetting } from './settings.ts'
 import { addSkills, checkSkills, listSkills, removeSkill } from './skills.ts'
-import { checkConfig } from './start.ts'
 import type { Surroundings } from './surroundings.ts'
 import { showWebhookSecret } from './webhooks.ts'
 
@@ -58,7 +58,21 @@ export function createProgram(around: Surroundings, done: (code: number) => void
   addConsole(program.command('console').description('who signs in to the web console'), around)
   addSettings(program.command('settings').description("the account's experimental settings"), around)
   addRest(program, around, done)
+  refuseHelpOfUnknown(program)
   return program
+}
+
+/** Commander answers `nonsense --help` with the help of the group, as a success. Here it is an unknown command. */
+function refuseHelpOfUnknown(group: Command): void {
+  if (group.commands.length === 0) return
+  group.addHelpText('before', ({ command, error }) => {
+    const [name] = command.args
+    if (command === group && !error && name !== undefined && name !== 'help' && !name.startsWith('-')) {
+      group.error(`error: unknown command '${name}'`, { code: 'commander.unknownCommand' })
+    }
+    return ''
+  })
+  group.commands.forEach(refuseHelpOfUnknown)
 }
 
 type Done = (code: number) => void
@@ -75,7 +89,7 @@ function addServe(program: Command, around: Surroundings, done: Done): void {
 function addRun(program: Command, around: Surroundings, done: Done): void {
   const command = program
     .command('run')
-    .description('run one instruction and watch it; in this process, or on a server with --server')
+    .description('run one instruction and watch it')
     .argument('<instruction...>', 'what is to be done; - reads it from stdin')
     .option('--file <file>', 'give the run this file (repeatable)', collect, [])
     .option('--agent <id>', 'with this stored agent')
@@ -233,7 +247,7 @@ function addRest(program: Command, around: Surroundings, done: Done): void {
   const config = program.command('config').description('the configuration')
   config
     .command('check')
-    .description('read it and tell every problem')
+    .description('read it and report every problem, also variables that it names and that are not set')
     .addOption(configOption())
     .action((options) => checkConfig(around, options))
   config
@@ -248,8 +262,14 @@ function configOption(): Option {
 
 function withServerOptions(command: Command): Command {
   return command
-    .option('--server <url>', 'on this server; without it, in this process on the data directory')
-    .option('--key <key>', 'its API key; default: ERRAND_API_KEY')
+    .option(
+      '--server <url>',
+      'on this server; default: ERRAND_BASE_URL, else the server running on the data directory, else in this process',
+    )
+    .option(
+      '--key <key>',
+      'its API key; default: ERRAND_API_KEY, and none is needed for the server running on the data directory',
+    )
     .addOption(configOption())
 }
 

@@ -43,7 +43,14 @@ export async function run(around: Surroundings, words: readonly string[], option
     labels: readLabels(options.label),
     policy: options.maxSeconds === undefined ? undefined : { maxTurnDuration: options.maxSeconds },
   }
-  return withClient(around, options, (client) => watch(around, client, request, options))
+  return withClient(around, options, (client, server) =>
+    watch(around, client, request, { ...options, answers: server }),
+  )
+}
+
+export interface WatchOptions extends Pick<RunOptions, 'out' | 'json'> {
+  /** Which server answers, as the subject of a sentence that names the model on stderr; absent: none is written. */
+  readonly answers?: string
 }
 
 /** Runs a request to its end, on the terminal. The exit code that says how it ended. Throws Refused, Unreachable. */
@@ -51,7 +58,7 @@ export async function watch(
   around: Surroundings,
   client: Client,
   request: JsonObject,
-  options: Pick<RunOptions, 'out' | 'json'>,
+  options: WatchOptions,
 ): Promise<number> {
   const view = options.json ? undefined : createTraceView(around.out)
   try {
@@ -66,11 +73,14 @@ async function watchWith(
   around: Surroundings,
   client: Client,
   request: JsonObject,
-  options: Pick<RunOptions, 'out' | 'json'>,
+  options: WatchOptions,
 ): Promise<number> {
   const { interactionId, events } = await client.run(request, (message) => view?.note(message))
   const interruption = cancelOnSignal(around, client, interactionId, view)
   try {
+    if (options.answers !== undefined) {
+      around.err.write(`${options.answers} answers with ${await modelOf(client, interactionId)}\n`)
+    }
     const status = await follow(events, view)
     const interaction = await client.call('GET', `/v1beta/interactions/${interactionId}`)
     if (options.json) around.out.write(`${JSON.stringify(interaction, null, 2)}\n`)
@@ -80,6 +90,29 @@ async function watchWith(
   } finally {
     interruption.stop()
   }
+}
+
+interface Model {
+  readonly name: string
+  readonly provider: string
+  readonly source: string
+  readonly demo: boolean
+  /** Why it can't be called: sentences. */
+  readonly unavailable?: string
+}
+
+/** The end of a sentence: the model that this run was given. A server that does not describe its models is not asked further. */
+async function modelOf(client: Client, interactionId: string): Promise<string> {
+  const [interaction, server] = await Promise.all([
+    client.call('GET', `/v1beta/interactions/${interactionId}`),
+    client.call('GET', '/v1beta/server').catch(() => ({})),
+  ])
+  const { model: name } = interaction.resolved as { readonly model: string }
+  const model = (server as { readonly models?: readonly Model[] }).models?.find((each) => each.name === name)
+  if (model === undefined) return `${printable(name)}.`
+  const { demo, provider, source, unavailable } = model
+  if (unavailable !== undefined) return printable(`${name}, which can't be called: ${unavailable}`)
+  return printable(`${name} (${demo ? 'the built-in demo model' : `${provider}, from ${source}`}).`)
 }
 
 async function follow(events: AsyncIterable<RunEvent>, view: TraceView | undefined): Promise<TerminalStatus> {

@@ -1,6 +1,7 @@
 /**
- * `errand serve`: starts, says on stdout what a newcomer needs, serves until a signal, drains. The first signal lets
- * running interactions go on for `drainS`; the second ends the process at once.
+ * `errand serve`: starts, prints on stdout what a newcomer needs, serves until a signal, drains. The first signal lets
+ * running interactions go on for `drainS`; the second ends the process at once. Exit code 0: everything was closed. 1: a part
+ * could not be closed, or not in time, or a second signal came.
  */
 import { setFlagsFromString } from 'node:v8'
 import type { Errand } from '../compose.ts'
@@ -10,6 +11,7 @@ import { VERSION } from '../domain/version.ts'
 import { aboutModels } from './about-models.ts'
 import { runExample } from './example.ts'
 import { createLog } from './log.ts'
+import { announceServer } from './running-server.ts'
 import { type ConfigOption, listen, loadConfig, startErrand } from './start.ts'
 import { paint, type Surroundings } from './surroundings.ts'
 
@@ -23,20 +25,53 @@ export async function serve(around: Surroundings, options: ServeOptions): Promis
   const stop = stopSignal(around)
   const log = createLog(config.log, around.err)
   const errand = await startErrand(config, { log, mode: 'serve', env: around.env, onPoint: around.onPoint })
+  let closed: boolean
   try {
     const { url } = await listenOrShowKey(around, errand, config)
     // V8 would let garbage grow to several times what lives before it looks. At twice that costs no processor time that could
     // be seen (at 1.3 times a tenth). Not from the beginning: while it is loaded, all that comes stays.
     setFlagsFromString('--heap-growing-percent=100')
-    around.out.write(banner(around, errand, config, url))
-    if (options.example) await example(around, errand, url)
-    await stop.requested
+    const announced = await announce(errand, config, url)
+    try {
+      around.out.write(banner(around, errand, config, url))
+      if (options.example) await example(around, errand, url)
+      await stop.requested
+    } finally {
+      await announced?.close()
+    }
     around.err.write(`Stopping: running interactions have ${config.drainS} s to end. Once more to stop at once.\n`)
   } finally {
-    await errand.close(config.drainS * 1000)
+    closed = await closeInTime(around, errand, config.drainS)
     stop.forget()
   }
-  return 0
+  return closed ? 0 : 1
+}
+
+/** What the end may take beyond the drain: a database that does not answer holds up each request to it. */
+const CLOSE_S = 60
+
+/** False where not everything could be closed; ends the process where that takes too long. */
+async function closeInTime(around: Surroundings, errand: Errand, drainS: number): Promise<boolean> {
+  const late = setTimeout(
+    () => {
+      around.err.write(`Not everything could be closed within ${drainS + CLOSE_S} s. Ending the process.\n`)
+      around.exitNow(1)
+    },
+    (drainS + CLOSE_S) * 1_000,
+  )
+  try {
+    return await errand.close(drainS * 1_000)
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+/** Lets commands on this data directory find the server. A worker answers no calls. */
+async function announce(errand: Errand, config: Config, url: string) {
+  if (config.role === 'worker') return undefined
+  // The certificate is for the public name.
+  const reached = (config.tls && config.publicUrl) ?? url
+  return announceServer(config.dataDir, { url: reached, key: await errand.accounts.temporaryKey('default') })
 }
 
 function stopSignal(around: Surroundings) {

@@ -8,7 +8,6 @@ import type { Accounts } from '../accounts/accounts.ts'
 import { BlobsUnavailable } from '../blobs/port.ts'
 import { beginSandboxes } from '../compose/begin-sandboxes.ts'
 import type { Admin, Errand, OpenOptions } from '../compose.ts'
-import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, ConfigError, readConfig, unsupported } from '../config.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { SandboxError } from '../sandbox/port.ts'
@@ -36,18 +35,11 @@ export function loadConfig(around: Surroundings, options: ConfigOption, code = 1
   }
 }
 
-function describeProblems(problems: readonly string[]): string {
+export function describeProblems(problems: readonly string[]): string {
   if (problems.length === 1) return `The configuration has a problem: ${problems[0]}`
   return [`The configuration has ${problems.length} problems:`, ...problems.map((problem) => `  - ${problem}`)].join(
     '\n',
   )
-}
-
-/** `errand config check`. */
-export function checkConfig(around: Surroundings, options: ConfigOption): void {
-  const config = loadConfig(around, options)
-  const { host, port, dataDir, blobs } = config
-  around.out.write(`The configuration is good: ${host}:${port}, data in ${dataDir}, files ${describeBlobs(blobs)}.\n`)
 }
 
 /** Throws Exit where it can't start. The caller closes what it gets. */

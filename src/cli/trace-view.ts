@@ -4,7 +4,9 @@
  *
  * Whatever a run prints goes through `printable`.
  */
+
 import type { RunEvent } from '../domain/event.ts'
+import { withoutEnd } from '../domain/trim.ts'
 import type { Usage } from '../domain/usage.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { paint, printable, type Terminal } from './surroundings.ts'
@@ -77,7 +79,7 @@ export function createTraceView(terminal: Terminal): TraceView {
 
   /** The result repeats what came live: only what is new of it is shown. */
   function showResult(output: string, durationMs: number): void {
-    const lines = printable(output).replace(/\n+$/, '').split('\n')
+    const lines = withoutEnd(printable(output), '\n').split('\n')
     const repeats = shown.lines.every((text, i) => text === lines[i])
     const from = repeats ? shown.lines.length : 0
     const to = Math.max(from, repeats ? RESULT_LINES : RESULT_LINES / 2)
@@ -116,6 +118,9 @@ export function createTraceView(terminal: Terminal): TraceView {
         case 'partial_output':
           if (block !== 'answer') open('answer')
           return terminal.write(printable(event.text))
+        case 'model_retried':
+          open('notice')
+          return line(dim(`  retrying the model (attempt ${event.attempt}): ${printable(event.reason)}`))
         case 'stage':
           return STAGES[event.stage] === undefined ? undefined : progress.start(STAGES[event.stage]!)
         case 'warning':
@@ -165,7 +170,7 @@ function describeCall(terminal: Terminal, name: string, args: Readonly<Record<st
 
 function codeBlock(terminal: Terminal, text: string): string[] {
   if (text === '') return []
-  const lines = printable(text).replace(/\n+$/, '').split('\n')
+  const lines = withoutEnd(printable(text), '\n').split('\n')
   const more = lines.length - CODE_HEAD - CODE_TAIL
   const row = (line: string) => `${paint(terminal, 'dim', '  │')} ${clip(line)}`
   if (more <= 1) return lines.map(row)

@@ -1,5 +1,7 @@
 /** `blobsUrl`: `s3://bucket/prefix?endpoint=…&region=…&pathStyle=…` or `file:///directory`, taken apart. */
+
 import type { BlobsLocation } from '../blobs/port.ts'
+import { withoutEnd } from '../domain/trim.ts'
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/
@@ -17,14 +19,15 @@ export function parseBlobsUrl(text: string): BlobsLocation {
     if (url.host !== '' || url.pathname === '/' || url.search !== '') throw new Error('must be file:///directory')
     return { kind: 'disk', directory: decodeURIComponent(url.pathname) }
   }
-  const prefix = url.pathname.replace(/^\/+|\/+$/g, '')
+  const prefix = withoutEnd(url.pathname, '/').replace(/^\/+/, '')
   if (!BUCKET.test(url.hostname)) throw new Error('must name a bucket: s3://bucket/prefix')
   if (prefix !== '' && !PREFIX.test(prefix)) {
     throw new Error('may have letters, digits, dots, hyphens, underscores and single slashes behind the bucket')
   }
   const unknown = [...url.searchParams.keys()].find((key) => !QUERY.includes(key))
   if (unknown !== undefined) throw new Error(`has no option ${JSON.stringify(unknown)}; there are ${QUERY.join(', ')}`)
-  const endpoint = url.searchParams.get('endpoint')?.replace(/\/+$/, '')
+  const given = url.searchParams.get('endpoint') ?? undefined
+  const endpoint = given && withoutEnd(given, '/')
   if (endpoint !== undefined && !/^https?:\/\/[^/?#@]+$/.test(endpoint)) {
     throw new Error('must have an https or http address without a path as its endpoint')
   }

@@ -17,21 +17,28 @@ A name that does not exist is a problem in both places, so that a typo does not 
 
 const MODELS = `## Models
 
-\`\`\`yaml config env=MODEL_KEY
+\`\`\`yaml config env=MODEL_KEY,ANTHROPIC_API_KEY
 models:
   svc-3.5-flash:                  # the name that callers use
     provider: openai-compatible   # or openai, anthropic, google, bedrock, demo
     baseUrl: http://127.0.0.1:4010/v1
     model: some-model             # the provider's own name
     apiKeyEnv: MODEL_KEY          # the environment variable with the key; the key itself never stands here
-    price: {input: 0.3, output: 2.5}   # US dollars per million tokens; cachedInput where it differs
+    price: {input: 0.3, output: 2.5, cachedInput: 0.03, cacheWrite: 0.38}   # US dollars per million tokens
     vision: false                 # whether images may be put before it
     documents: false              # whether PDFs may be, whole
     maxTries: 3                   # tries of a call before its first fragment
     idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
+    sendReasoning: false          # whether reasoning is sent back as reasoning_content (openai-compatible)
     fallbacks: [svc-3.1-pro]      # other names, asked in this order where this one fails before it has said anything
   svc-3.1-pro: {provider: anthropic, model: claude-opus-5-5, price: {input: 4, output: 20}}
 \`\`\`
+
+\`cachedInput\` and \`cacheWrite\` are the prices of input that is read from and written to the provider's prompt cache; each is
+\`input\` by default.
+
+\`sendReasoning\` is true by default for DeepSeek's and Kimi's models, and for the addresses of DeepSeek and Moonshot: they refuse
+a tool's result if the reasoning before its call is missing. Most other servers ignore the field; some refuse it.
 
 \`provider\` and \`model\` are required, and \`baseUrl\` with \`openai-compatible\`. In the environment, \`ERRAND_MODELS\` holds
 the same map as JSON or YAML and replaces the file's.

@@ -2,7 +2,9 @@
  * What a setting is: its place in `errand.yaml`, its environment variable, what it must be, and what it is where
  * nobody says. One table of these (settings.ts) drives the file, the environment and the reference.
  */
+
 import * as z from 'zod'
+import { withoutEnd } from '../domain/trim.ts'
 
 export interface Setting {
   /** Its place in the file: `limits.runningPerProject`. */
@@ -140,7 +142,7 @@ export function address(
     schema: z
       .string()
       .refine((value) => URL.canParse(value) && options.schemes.includes(new URL(value).protocol.slice(0, -1)))
-      .transform((value) => value.replace(/\/+$/, '')),
+      .transform((value) => withoutEnd(value, '/')),
     secret: options.secret,
   })
 }

@@ -14,8 +14,10 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   ERRAND_CONFIG: 'The configuration file; default `errand.yaml`, where there is one. `--config` wins over it.',
   ERRAND_HOME:
     'Where `errand.yaml` and `./data` are looked for; default: the current directory. `script/server` and `script/errand` set it to the checkout.',
-  ERRAND_BASE_URL: 'For the clients: the server’s address. The server and the command line do not read it.',
-  ERRAND_API_KEY: 'For `errand run --server` and `errand agents --server`: the key, where `--key` is not given.',
+  ERRAND_BASE_URL:
+    'For the clients, `errand run` and the other commands that call a server: its address, if `--server` is not given.',
+  ERRAND_API_KEY:
+    'For the clients, `errand run` and the other commands that call a server: the key, if `--key` is not given.',
   ERRAND_CRASH_AT:
     'For tests of recovery: the server kills itself where a run comes to this point, `tool-begins`, or comes to it for the third time, `after-write:3`; `src/engine/parts.ts` names them.',
 }
@@ -35,12 +37,16 @@ const model = z
         .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the key itself')
         .optional(),
       price: z
-        .strictObject({ input: price, output: price, cachedInput: price.optional() }, 'must be {input, output}')
+        .strictObject(
+          { input: price, output: price, cachedInput: price.optional(), cacheWrite: price.optional() },
+          'must be {input, output}, and may have cachedInput and cacheWrite',
+        )
         .optional(),
       vision: z.boolean('must be true or false').optional(),
       documents: z.boolean('must be true or false').optional(),
       maxTries: z.int('must be a whole number').min(1, 'must be at least 1').max(10, 'must be at most 10').optional(),
       idleTimeoutS: z.number('must be a number of seconds').positive('must be above 0').optional(),
+      sendReasoning: z.boolean('must be true or false').optional(),
       fallbacks: z
         .array(z.string('must be a name of models'), 'must be a list of names of models')
         .max(5, 'must be at most 5 names')
@@ -54,6 +60,13 @@ const model = z
         code: 'custom',
         path: ['model'],
         message: 'is missing: the provider’s own name for the model',
+      })
+    }
+    if (entry.provider !== 'openai-compatible' && entry.sendReasoning !== undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['sendReasoning'],
+        message: 'is for the provider openai-compatible; the others send reasoning back as they need it',
       })
     }
     if (entry.provider === 'openai-compatible' && entry.baseUrl === undefined) {
@@ -394,10 +407,27 @@ export const SETTINGS: readonly Setting[] = [
   limit('queuedPerProject', 0, 'Interactions of a project that may wait; more answer 503.'),
   time('queueWaitS', 'How long one may wait for a worker, seconds; then it fails with 503.'),
   limit('bodyBytes', 1024, 'A request body, bytes.'),
+  limit(
+    'responseBytesPerProject',
+    1,
+    'Answers of a project that its callers have not read yet, bytes, in one process; more calls answer 429. A single larger answer is sent.',
+  ),
+  limit('uploadBytesPerProject', 1, 'Bodies that a project is sending, bytes, in one process; more answer 429.'),
+  limit(
+    'streamsPerProject',
+    1,
+    'Event streams, waiting calls, downloads and uploads of skills that a project has open, in one process; more answer 429.',
+  ),
   limit('inlineFilesBytes', 0, 'All inline files of a request together, decoded, bytes.'),
   limit('fileBytes', 0, 'A file by URL, bytes.'),
   time('fileFetchS', 'How long a file by URL may take to come, seconds; half a minute without a byte ends it too.'),
   limit('outputFilesBytes', 0, 'All output files of an interaction together, bytes.'),
+  limit('outputFiles', 0, 'Output files of an interaction. What is over is left behind, with a warning.'),
+  limit(
+    'outputNamesBytes',
+    0,
+    'The names of all output files of an interaction together, bytes: every answer with the interaction carries them. One name has at most 1,024.',
+  ),
   time('retentionDays', 'How long an ended interaction is kept, days.'),
   time('auditRetentionDays', 'How long it stays on record what was removed, days (`errand audit removed`).'),
   ...range('maxTurnDuration', '`policy.maxTurnDuration`, seconds'),

@@ -104,10 +104,13 @@ const MODEL_KEYS = [
   'input',
   'output',
   'cachedInput',
+  'cacheWrite',
   'vision',
   'documents',
   'maxTries',
+  'fallbacks',
   'idleTimeoutS',
+  'sendReasoning',
 ]
 
 function parseFile(file: ConfigFile, problems: string[]): unknown {

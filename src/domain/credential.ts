@@ -88,7 +88,13 @@ export function confidential(secret: Secret): string[] {
       const { clientSecret, privateKey, refreshToken, accessToken } = secret
       const texts = [clientSecret, privateKey, refreshToken, accessToken].filter((text) => text !== undefined)
       // A key's lines are told apart too, but not the first and the last one, which all keys have.
-      return [...texts, ...(privateKey?.split(/\s*\n/).filter((line) => /^[A-Za-z0-9+/=]{8,}$/.test(line)) ?? [])]
+      return [
+        ...texts,
+        ...(privateKey
+          ?.split('\n')
+          .map((line) => line.trimEnd())
+          .filter((line) => /^[A-Za-z0-9+/=]{8,}$/.test(line)) ?? []),
+      ]
     }
   }
 }

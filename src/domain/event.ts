@@ -20,6 +20,7 @@ export type StopReason =
   | 'max_cost'
   | 'budget_exceeded'
   | 'max_model_calls'
+  | 'max_turn_duration'
   | 'content_filter'
 
 export interface Warning {
@@ -55,6 +56,8 @@ export type RunEvent =
       readonly reason?: string
     }
   | { readonly type: 'partial_output'; readonly text: string }
+  /** A model call broke off and is made again. `attempt`: from 1 in each turn. The answer goes on where it stopped. */
+  | { readonly type: 'model_retried'; readonly attempt: number; readonly reason: string }
   | { readonly type: 'stage'; readonly stage: Stage }
   | ({ readonly type: 'warning' } & Warning)
   | {
@@ -93,8 +96,19 @@ export function decodeEvent(stored: Pick<StoredEvent, 'type' | 'data'>): RunEven
   return { type: stored.type, ...JSON.parse(stored.data) } as RunEvent
 }
 
-/** Of a joined fragment: a reader who follows holds several events at a time. */
-const MAX_JOINED_CHARS = 65_536
+/** Characters of a fragment: a follower holds several events at a time. */
+const MAX_FRAGMENT_CHARS = 65_536
+
+/** A text as fragments of at most 65,536 UTF-16 units. No character is split. */
+export function fragmentsOf(text: string): string[] {
+  const fragments: string[] = []
+  for (let at = 0; at < text.length; at += fragments.at(-1)!.length) {
+    const end = at + MAX_FRAGMENT_CHARS
+    const splitsPair = end < text.length && text.codePointAt(end - 1)! > 0xffff
+    fragments.push(text.slice(at, splitsPair ? end - 1 : end))
+  }
+  return fragments
+}
 
 /**
  * Two neighbouring fragments as one, where both are the same kind of fragment of the same step and short enough together;
@@ -103,7 +117,7 @@ const MAX_JOINED_CHARS = 65_536
 export function coalesce(first: RunEvent, second: RunEvent): RunEvent | undefined {
   if (!('text' in first && 'text' in second)) return undefined
   const text = first.text + second.text
-  if (text.length > MAX_JOINED_CHARS) return undefined
+  if (text.length > MAX_FRAGMENT_CHARS) return undefined
   if (first.type === 'partial_output' && second.type === 'partial_output') return { type: 'partial_output', text }
   if (first.type === 'reasoning_delta' && second.type === 'reasoning_delta' && first.step === second.step) {
     return { type: 'reasoning_delta', step: first.step, text }

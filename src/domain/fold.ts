@@ -100,6 +100,7 @@ export function createStoryFold(): StoryFold {
           end = { status: event.status, usage: event.usage, stopReason: event.stopReason }
           return
         case 'tool_output':
+        case 'model_retried':
         case 'stage':
           return
         default:

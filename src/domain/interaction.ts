@@ -84,6 +84,8 @@ export interface RunSpec {
   readonly webhook?: true
   /** W3C trace context of the request that made it, where that was traced: the run's spans go below it, whoever works on it. */
   readonly traceparent?: string
+  /** Id of the run that failed with a retryable error and released the Idempotency-Key that started this one. */
+  readonly retryOf?: string
 }
 
 export interface Interaction {
@@ -106,3 +108,6 @@ export interface Interaction {
   readonly lastSeq: number
   readonly outputFiles: readonly StoredFile[]
 }
+
+/** What lists and webhooks show of an interaction. */
+export type InteractionSummary = Omit<Interaction, 'outputFiles'>

@@ -32,6 +32,12 @@ export interface Limits {
   /** How long an interaction may wait for a worker before it fails with `unavailable`, seconds. */
   readonly queueWaitS: number
   readonly bodyBytes: number
+  /** Bytes of answers to a project that its callers have not taken yet, in one process. */
+  readonly responseBytesPerProject: number
+  /** Bytes of bodies that a project's callers are sending, in one process. */
+  readonly uploadBytesPerProject: number
+  /** Event streams, waiting calls, downloads and uploads of files that a project has open, in one process. */
+  readonly streamsPerProject: number
   /** All inline files of one request together, decoded. */
   readonly inlineFilesBytes: number
   /** One file by URL. */
@@ -40,6 +46,10 @@ export interface Limits {
   readonly fileFetchS: number
   /** All output files of one interaction together. */
   readonly outputFilesBytes: number
+  /** Output files of one interaction. */
+  readonly outputFiles: number
+  /** The names of all output files of one interaction together, as UTF-8. */
+  readonly outputNamesBytes: number
   readonly retentionDays: number
   /** How long it stays on record what was removed. */
   readonly auditRetentionDays: number
@@ -82,10 +92,15 @@ export const DEFAULT_LIMITS: Limits = {
   queuedPerProject: 100,
   queueWaitS: 60,
   bodyBytes: 20 * MIB,
+  responseBytesPerProject: 64 * MIB,
+  uploadBytesPerProject: 64 * MIB,
+  streamsPerProject: 1_000,
   inlineFilesBytes: 10 * MIB,
   fileBytes: 100 * MIB,
   fileFetchS: 600,
   outputFilesBytes: 100 * MIB,
+  outputFiles: 1_000,
+  outputNamesBytes: 128 * 1024,
   retentionDays: 30,
   auditRetentionDays: 365,
   maxTurnDuration: { default: 600, min: 1, max: 28_800 },

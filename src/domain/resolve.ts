@@ -173,8 +173,8 @@ function resolveSkills(
 function unknownSkill(ref: string): string {
   const asked = parseSkillRef(ref)
   return asked?.version === undefined
-    ? `No skill ${quote(ref)} is registered; it was ignored.`
-    : `No skill ${quote(asked.name)} with a version ${asked.version} is registered; it was ignored.`
+    ? `No skill ${quote(ref)} is registered.`
+    : `No skill ${quote(asked.name)} with a version ${asked.version} is registered.`
 }
 
 /** One without an address is the operator's of that name. */
@@ -184,7 +184,7 @@ function resolveMcp(servers: readonly McpServer[], { mcpServers }: Offer, warnin
     warnings.push({
       code: 'mcp_unavailable',
       param: `mcp[${i}]`,
-      message: `No MCP server ${quote(name)} is registered here, and it has no url; the run goes on without it.`,
+      message: `No MCP server ${quote(name)} is registered here, and it has no url.`,
     })
     return false
   })

@@ -4,12 +4,17 @@
  */
 
 /** One model call's tokens, as its provider counted them (or, where it was cut off, as we estimate them). */
+import { withoutEnd } from './trim.ts'
+
 export interface TokenCount {
-  /** Tokens in, cached ones included. */
+  /** Tokens in, including those that were read from or written to the provider's prompt cache. */
   readonly input: number
   /** Tokens out, reasoning included. */
   readonly output: number
+  /** Part of `input`: read from the cache. */
   readonly cachedInput: number
+  /** Part of `input`: written to the cache. Undefined where the provider reports none. */
+  readonly cacheWrite?: number
   readonly reasoning: number
 }
 
@@ -35,12 +40,14 @@ export interface Usage {
   readonly cost?: Cost
 }
 
-/** Price per million tokens. */
+/** US dollars per million tokens. */
 export interface Price {
   readonly input: number
   readonly output: number
-  /** For cached input; the full input price where it is not given. */
+  /** Input that is read from the provider's prompt cache. Default: `input`. */
   readonly cachedInput?: number
+  /** Input that is written to it. Default: `input`. */
+  readonly cacheWrite?: number
 }
 
 export const NO_TOKENS: TokenCount = { input: 0, output: 0, cachedInput: 0, reasoning: 0 }
@@ -50,27 +57,37 @@ export function addTokens(a: TokenCount, b: TokenCount): TokenCount {
     input: a.input + b.input,
     output: a.output + b.output,
     cachedInput: a.cachedInput + b.cachedInput,
+    ...cacheWrite((a.cacheWrite ?? 0) + (b.cacheWrite ?? 0)),
     reasoning: a.reasoning + b.reasoning,
   }
 }
 
+/** The field of a count, absent if nothing was written. */
+export function cacheWrite(tokens: number | undefined): Pick<TokenCount, 'cacheWrite'> {
+  return tokens ? { cacheWrite: tokens } : {}
+}
+
 /** US dollars for `tokens` at `price`. */
 export function costOf(tokens: TokenCount, price: Price): number {
-  const cached = Math.min(tokens.cachedInput, tokens.input)
-  const fresh = tokens.input - cached
-  return (fresh * price.input + cached * (price.cachedInput ?? price.input) + tokens.output * price.output) / 1e6
+  const read = Math.min(tokens.cachedInput, tokens.input)
+  const written = Math.min(tokens.cacheWrite ?? 0, tokens.input - read)
+  const input =
+    (tokens.input - read - written) * price.input +
+    read * (price.cachedInput ?? price.input) +
+    written * (price.cacheWrite ?? price.input)
+  return (input + tokens.output * price.output) / 1e6
 }
 
 /** A plain decimal without exponent or trailing zeros, to a billionth of a dollar. */
 export function formatAmount(dollars: number): string {
-  const text = dollars.toFixed(9).replace(/0+$/, '').replace(/\.$/, '')
+  const text = withoutEnd(withoutEnd(dollars.toFixed(9), '0'), '.')
   return text === '' ? '0' : text
 }
 
 /** The same of billionths of a dollar. */
 export function formatNanos(nanos: bigint): string {
   const text = nanos.toString().padStart(10, '0')
-  return `${text.slice(0, -9)}.${text.slice(-9)}`.replace(/\.?0+$/, '')
+  return withoutEnd(withoutEnd(`${text.slice(0, -9)}.${text.slice(-9)}`, '0'), '.')
 }
 
 /** Billionths of a dollar, of a plain decimal with at most nine digits behind the point. */

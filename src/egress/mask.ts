@@ -1,54 +1,56 @@
-/** Bytes on their way into a sandbox, with what must not be in them made unreadable, in its place and of its length. */
+/** Replaces secrets in bytes on their way into a sandbox by a text of fixed length, which does not show theirs. */
 import { type Duplex, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { createSearch, type Span } from '../domain/search.ts'
 
-const STAR = '*'.charCodeAt(0)
-/** A shorter text hides nothing, and is everywhere. */
+const MASK = Buffer.from('[secret]')
+/** Shorter secrets are not replaced: they occur everywhere by chance. */
 const MIN_BYTES = 6
 
 export interface Mask {
   text(text: string): string
-  /** Holds back only what may be the beginning of a secret. */
+  /** Masks a body as it passes, and changes its length. Holds back only what may be the beginning of a secret. */
   stream(): Transform
 }
 
 export function createMask(secrets: readonly string[]): Mask {
   const needles = [...new Set(secrets)].map((secret) => Buffer.from(secret)).filter(({ length }) => length >= MIN_BYTES)
-  const longest = Math.max(0, ...needles.map(({ length }) => length))
-
-  function cover(bytes: Buffer): Buffer {
-    for (const needle of needles) {
-      for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1)) {
-        bytes.fill(STAR, at, at + needle.length)
-      }
-    }
-    return bytes
-  }
-
-  /** How many bytes at the end begin a secret. */
-  function begun(bytes: Buffer): number {
-    for (let length = Math.min(longest - 1, bytes.length); length > 0; length--) {
-      const end = bytes.subarray(bytes.length - length)
-      if (needles.some((needle) => needle.subarray(0, length).equals(end))) return length
-    }
-    return 0
-  }
+  const search = createSearch(needles)
 
   return {
-    text: (text) => cover(Buffer.from(text)).toString(),
+    text(text) {
+      const bytes = Buffer.from(text)
+      const scan = search.scan()
+      const { clear, spans } = scan.feed(bytes)
+      const end = bytes.subarray(clear)
+      return Buffer.concat([cover(bytes.subarray(0, clear), spans), cover(end, scan.end())]).toString()
+    },
     stream() {
+      const scan = search.scan()
       let held: Buffer = Buffer.alloc(0)
       return new Transform({
         transform(chunk: Buffer, _encoding, callback) {
-          const bytes = cover(Buffer.concat([held, chunk]))
-          const clear = bytes.length - begun(bytes)
+          const { clear, spans } = scan.feed(chunk)
+          const bytes = Buffer.concat([held, chunk])
           held = bytes.subarray(clear)
-          callback(null, bytes.subarray(0, clear))
+          callback(null, cover(bytes.subarray(0, clear), spans))
         },
-        flush: (callback) => callback(null, held),
+        flush: (callback) => callback(null, cover(held, scan.end())),
       })
     },
   }
+}
+
+/** A span that continues one of the bytes before has its mask there. */
+function cover(bytes: Buffer, spans: readonly Span[]): Buffer {
+  if (spans.length === 0) return bytes
+  const parts: Buffer[] = []
+  let from = 0
+  for (const { start, end, continues } of spans) {
+    parts.push(bytes.subarray(from, start), ...(continues ? [] : [MASK]))
+    from = end
+  }
+  return Buffer.concat([...parts, bytes.subarray(from)])
 }
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = {

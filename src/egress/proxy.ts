@@ -30,6 +30,8 @@ const MAX_CONNECTIONS = 128
 const CONNECT_MS = 30_000
 const IDLE_MS = 120_000
 const MAX_HEADER_BYTES = 64 * 1024
+/** Fields that ask for parts of an answer: of a secret that comes back in parts, no part would be masked. */
+const PARTIAL = ['range', 'if-range']
 /** Refusals remembered for whoever asks for the reason. */
 const MAX_REMEMBERED = 200
 
@@ -150,12 +152,13 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       ...(chunked && { 'transfer-encoding': 'chunked' }),
       connection: 'close',
     }
+    carry.count(upstream)
     const onward = send({
       createConnection: () => upstream,
       method: request.method,
       path: pathname + search,
       setHost: false,
-      headers: endToEnd(request.rawHeaders, own),
+      headers: endToEnd(request.rawHeaders, own, mask ? PARTIAL : []),
       maxHeaderSize: MAX_HEADER_BYTES,
     })
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
@@ -165,11 +168,11 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       onward.once('close', () => reject(new Refusal(502, `${host} gave no answer.`)))
     })
     // The answer may come before the whole request was taken: then this fails, and nobody minds.
-    pipeline(request, carry.meter(), onward).catch(() => onward.destroy())
+    pipeline(request, onward).catch(() => onward.destroy())
     const received = await answered
     if (mask) return masked(received, response, mask)
     response.writeHead(received.statusCode!, received.statusMessage, endToEnd(received.rawHeaders, {}))
-    await pipeline(received, carry.meter(), response)
+    await pipeline(received, response)
   }
 
   /** What comes compressed all the same is unpacked, or refused: nothing passes that can't be looked into. */
@@ -182,9 +185,10 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       received.destroy()
       throw new Refusal(502, 'the answer is compressed in a way that can’t be looked into.')
     }
-    const fields = endToEnd(rawHeaders, {}, decoder ? ['content-encoding', 'content-length'] : [])
+    // The length of the original would show that of the secret, and is not that of what is sent.
+    const fields = endToEnd(rawHeaders, {}, ['content-length', ...(decoder ? ['content-encoding'] : [])])
     response.writeHead(status, mask.text(statusMessage), fields.map(mask.text))
-    const steps = decoder ? [decoder, carry.meter(), mask.stream()] : [carry.meter(), mask.stream()]
+    const steps = decoder ? [decoder, carry.meter(), mask.stream()] : [mask.stream()]
     await pipeline([received, ...steps, response])
   }
 

@@ -17,6 +17,7 @@ import {
   readBudget,
   readSpent,
 } from '../store/budgets.ts'
+import { assertMade, wasMade } from '../store/port.ts'
 import type { EngineParts } from './parts.ts'
 
 /** So old may be what is known of a project. */
@@ -125,7 +126,7 @@ export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' 
     const details = { month, percent: String(percent), spent, limit, currency: 'USD' }
     const entry = { accountId, action, actor: undefined, target: projectId, details } as const
     const result = await db.write([alertStatement(db, projectId, month, percent), entryStatement(db, entry, now())])
-    if (result.ok) observe({ type: 'budget_passed', projectId, month, percent, spent, limit })
+    if (wasMade(result, 'unique')) observe({ type: 'budget_passed', projectId, month, percent, spent, limit })
   }
 
   function underWay(projectId: string): number {
@@ -174,7 +175,7 @@ export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' 
           }
         : { monthlyCost: 'none' }
       const entry = { accountId, action: 'budget.changed', actor, target: id, details } as const
-      await db.write([...budgetStatements(db, id, budget), entryStatement(db, entry, now())])
+      assertMade(await db.write([...budgetStatements(db, id, budget), entryStatement(db, entry, now())]))
       forget(id)
     },
     async close() {

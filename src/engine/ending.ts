@@ -4,6 +4,7 @@ import type { StopReason, StoredEvent, TerminalStatus } from '../domain/event.ts
 import { encodeEvent } from '../domain/event.ts'
 import type { Usage } from '../domain/usage.ts'
 import { endFromOutside } from '../store/events.ts'
+import { wasMade } from '../store/port.ts'
 import type { CountedFor } from '../store/usage.ts'
 import type { EngineParts } from './parts.ts'
 import { terminalEvents } from './settle.ts'
@@ -20,7 +21,7 @@ export interface OutsideEnd {
 export async function endOutside(parts: EngineParts, id: string, end: OutsideEnd, epoch?: number): Promise<boolean> {
   const events = terminalEvents(id, end, end.usage)
   const result = await parts.db.write(endFromOutside(parts.db, id, { ...end, events, at: parts.now() }, epoch))
-  if (!result.ok) return false
+  if (!wasMade(result, 'fence')) return false
   const lastSeq = Number(result.rows[0]![0]!.last_seq)
   const stored: StoredEvent[] = events.map((event, i) => ({
     seq: lastSeq - events.length + 1 + i,

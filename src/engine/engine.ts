@@ -1,7 +1,7 @@
 /** What the HTTP edge and the command line ask of the engine. */
 import type { Status, StoredEvent } from '../domain/event.ts'
 import type { Story } from '../domain/fold.ts'
-import type { Interaction, RunRequest } from '../domain/interaction.ts'
+import type { Interaction, InteractionSummary, RunRequest } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { WebhookLog, WebhookState, WebhookSummary } from '../domain/webhook.ts'
 import type { AuditPage } from '../store/audit.ts'
@@ -20,7 +20,7 @@ export interface SubmitOptions {
 
 export interface Submitted {
   readonly interactionId: string
-  /** True where an earlier request with the same idempotency key made it. */
+  /** True if an earlier request with the same idempotency key started it. */
   readonly joined: boolean
   /** The log so far, where it can be known without reading it. */
   readonly begun?: readonly StoredEvent[] | undefined
@@ -32,6 +32,14 @@ export interface InteractionView {
   readonly story: Story
   /** Of the end, or of the run so far. */
   readonly usage: Usage
+}
+
+/** Hears how much of a log is read, and ends the reading by what it throws. */
+export interface Reading {
+  /** Awaited before a log of so many events is read. */
+  begin(events: number): Promise<void>
+  /** A part of it was read: its size in bytes, about. */
+  read(bytes: number): void
 }
 
 export interface ListQuery {
@@ -84,14 +92,17 @@ export interface Engine {
   ): AsyncIterable<readonly StoredEvent[]>
   /** The interaction without its story: cheap, however long its log. Undefined where the project has none by that id. */
   find(projectId: string, interactionId: string): Promise<Interaction | undefined>
-  /** Undefined where the project has none by that id. */
-  get(projectId: string, interactionId: string): Promise<InteractionView | undefined>
-  /** Newest first unless asked otherwise. `next` is what `after` takes for the page behind. */
+  /** Undefined where the project has none by that id. Throws what `reading` throws. */
+  get(projectId: string, interactionId: string, reading?: Reading): Promise<InteractionView | undefined>
+  /**
+   * Newest first unless asked otherwise. `next` is what `after` takes for the page behind. A page may have fewer than
+   * `pageSize` where they are large.
+   */
   list(
     projectId: string,
     query: ListQuery,
   ): Promise<{
-    readonly interactions: readonly { interaction: Interaction; usage: Usage }[]
+    readonly interactions: readonly { interaction: InteractionSummary; usage: Usage }[]
     readonly next: string | undefined
   }>
   /** Its log with the times of its events. Undefined where the project has none by that id. */

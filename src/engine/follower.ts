@@ -12,8 +12,8 @@ import type { Database } from '../store/port.ts'
 import type { Hub } from './hub.ts'
 
 const MAX_HELD_BYTES = 64 * 1024
-/** Rows of the first page; the next ones are as long as the rows so far let expect MAX_HELD_BYTES. */
-const FIRST_PAGE = 4
+/** Rows of the first page: one may be large. The next ones are as long as the rows so far let expect MAX_HELD_BYTES. */
+const FIRST_PAGE = 1
 const MAX_PAGE = 500
 /** A stream stays open while the database is away for so long. */
 const OUTAGE_MS = 60_000

@@ -1,47 +1,24 @@
 /**
- * The agent loop: model ⇄ tools until the model has answered or a budget is used up. Everything it does is an event, told
- * before it is done (intent before act) and again when it is over. A failure is a value; what is thrown is a Stop
- * (`signal`), a lost recorder, or lost infrastructure.
+ * The agent loop: model ⇄ tools until the model has answered or a limit is reached. Each act is an event, stored before the
+ * act (intent) and after it (result). A failure is a value; exceptions are a Stop (`signal`), a lost recorder, or lost
+ * infrastructure.
  */
 import { type RunError, toRunError } from '../domain/errors.ts'
 import type { StopReason } from '../domain/event.ts'
-import type { RunSpec } from '../domain/interaction.ts'
-import {
-  type AssistantMessage,
-  countCharacters,
-  type Message,
-  visibleTo,
-  withinMedia,
-  withoutNewestMedia,
-} from '../domain/message.ts'
-import { costOf, estimateTokens, type Price } from '../domain/usage.ts'
-import type { CatalogueEntry, FinishReason, Model, ModelOutcome, ModelRequest } from '../models/port.ts'
-import type { Database } from '../store/port.ts'
-import { insertTurnStatement } from '../store/turns.ts'
+import { answerText, type FinishReason, type Message, partialMessage, toolCalls } from '../domain/message.ts'
+import type { TurnFinish } from '../store/turns.ts'
 import { BUDGET_SPENT } from './budgets.ts'
-import { checkAnswer } from './check-answer.ts'
-import { askedTools, correction, type Restored } from './restore.ts'
-import { createSpeaker, type Speaker } from './speaker.ts'
-import { type CallContext, performCall } from './tool-call.ts'
+import { type AnswerState, type ModelContext, promptCharacters } from './call-model.ts'
+import { createConversation } from './conversation.ts'
+import { type ModelTurn, takeTurn } from './model-turn.ts'
+import { CONTINUE, correction } from './prompts.ts'
+import type { Refusal, Restored } from './restore.ts'
+import { performCall } from './tool-call.ts'
 
-export interface LoopContext extends CallContext {
-  readonly interactionId: string
-  readonly spec: RunSpec
-  /** The model that was asked for, and behind it those that are asked where it fails. */
-  readonly models: readonly [CatalogueEntry, ...CatalogueEntry[]]
-  readonly db: Database
-  readonly system: string | undefined
+export interface LoopContext extends Omit<ModelContext, 'conversation'> {
   /** The conversation up to and with the instruction. */
   readonly opening: readonly Message[]
   readonly restored: Restored
-  readonly maxModelCalls: number
-  /** Of the project, for this month. */
-  readonly budget: {
-    /** US dollars that are left. */
-    left(): Promise<number>
-    /** Whether what the model says is to be cut off. */
-    isSpent(): boolean
-  }
 }
 
 export type LoopEnd =
@@ -50,269 +27,107 @@ export type LoopEnd =
 
 /** How often an answer that does not fit the response format goes back to the model. */
 const FORMAT_TRIES = 3
+/** Replies to the request for a last answer; the second is for a model that asks for tools all the same. */
+const LAST_TURNS = 2
 
-export async function runLoop(context: LoopContext): Promise<LoopEnd> {
-  const { restored } = context
-  if (restored.answerBroken) {
-    return failed(
-      'The server was interrupted after part of the answer had been shown, and an answer is never started over. Send the instruction again.',
-    )
-  }
-  const messages: Message[] = [...context.opening, ...restored.messages]
-  for (const open of restored.openCalls) messages.push(await performCall(context, open.call, open))
-  if (restored.closingTurn) {
-    const { finish, message } = restored.closingTurn
-    const problem = await answerProblem(context, finish, answerText(message))
-    if (problem === undefined)
-      return { status: 'completed', stopReason: stopReason(context, finish, 'max_output_tokens') }
-    messages.push(correction(problem))
-  }
+export async function runLoop(loop: LoopContext): Promise<LoopEnd> {
+  const { restored } = loop
+  const messages = [...loop.opening, ...restored.messages]
+  const conversation = createConversation({ ...loop, messages })
+  const context: ModelContext = { ...loop, conversation }
+  for (const open of restored.openCalls) conversation.push(await performCall(context, open.call, open.refusal, open))
+  const ended = await resume(context, restored)
+  if (ended) return ended
 
-  let { answerStarted } = restored
+  let answer: AnswerState = {
+    started: restored.answerStarted || restored.unfinished !== '',
+    continues: restored.continues + restored.unfinished,
+  }
   let formatTries = 0
+  let lastTurns = 0
   for (;;) {
-    const turn = await takeTurn(context, messages, answerStarted)
+    const turn = await takeTurn(context, answer, lastTurns > 0)
     if ('exhausted' in turn) return exhausted(context, turn.exhausted)
-    const { outcome, speaker, limit } = turn
-    if (!outcome.ok) {
-      // A picture that can't be read must not end the run: the model is told, and goes on without.
-      const plain = outcome.failure.kind === 'refused' ? withoutNewestMedia(messages) : undefined
-      if (!plain) return failed(outcome.failure.message, outcome.failure.retryable)
-      messages.splice(0, messages.length, ...plain)
-      continue
-    }
-    messages.push(outcome.message)
-
-    const calls = askedTools(outcome)
-    if (calls.length > 0) {
+    if ('failure' in turn) return failed(turn.failure.message, turn.failure.retryable)
+    const { speaker, message, finish, allowed } = turn
+    const calls = toolCalls(message)
+    if (allowed.last) lastTurns++
+    if (calls.length > 0 && lastTurns < LAST_TURNS) {
       speaker.endBeforeTools()
-      recordTurn(context, turn, outcome)
-      for (const call of calls) messages.push(await performCall(context, call))
+      conversation.take(turn)
+      const refusal = refusalOf(finish, allowed.last)
+      for (const call of calls) conversation.push(await performCall(context, call, refusal))
     } else {
-      const problem = await answerProblem(context, outcome.finish, speaker.held())
+      const problem = await answerProblem(context, finish, speaker.held())
       if (problem === undefined) {
         speaker.endAsAnswer()
-        recordTurn(context, turn, outcome)
-        return { status: 'completed', stopReason: stopReason(context, outcome.finish, limit) }
-      }
-      if (++formatTries === FORMAT_TRIES) {
-        speaker.drop()
-        return failed(`The model's answer did not match responseFormat in ${FORMAT_TRIES} tries: ${problem}`)
+        conversation.take(turn)
+        return { status: 'completed', stopReason: stopReason(context, turn) }
       }
       speaker.drop()
-      recordTurn(context, turn, outcome)
-      messages.push(correction(problem))
+      if (++formatTries === FORMAT_TRIES)
+        return failed(`The model's answer did not match responseFormat in ${FORMAT_TRIES} tries: ${problem}`)
+      conversation.take(turn)
+      conversation.ask(correction(problem))
     }
-    answerStarted = speaker.answerStarted()
+    answer = { started: speaker.answerStarted(), continues: '' }
   }
+}
+
+/** Goes on where an earlier worker left the last turn. Returns the end if the answer was complete. */
+async function resume(context: ModelContext, restored: Restored): Promise<LoopEnd | undefined> {
+  const { conversation, meter, models, spec } = context
+  const { closingTurn, unfinished, continues } = restored
+  if (unfinished !== '') {
+    meter.startCall(promptCharacters(context), models[0].price)
+    meter.say(unfinished.length)
+    meter.addCall(meter.estimate())
+    // With a response format nothing is shown before the whole answer was checked.
+    const finish = spec.responseFormat ? 'stop' : 'broken'
+    conversation.take({ message: partialMessage(unfinished), finish, model: undefined })
+    if (finish === 'stop') return { status: 'completed', stopReason: 'end_turn' }
+  }
+  if (unfinished !== '' || continues !== '') conversation.ask(CONTINUE)
+  if (!closingTurn || unfinished !== '') return undefined
+  const { finish, message } = closingTurn
+  const problem = await answerProblem(context, finish, answerText(message))
+  if (problem !== undefined) conversation.ask(correction(problem))
+  else return { status: 'completed', stopReason: reasonOf(context, finish, 'max_output_tokens') }
+  return undefined
+}
+
+function refusalOf(finish: FinishReason, last: boolean): Refusal | undefined {
+  return finish === 'length' ? 'truncated' : last ? 'declined' : undefined
 }
 
 function failed(message: string, retryable?: boolean): LoopEnd {
   return { status: 'failed', error: toRunError('model_error', message, retryable) }
 }
 
-/** A budget is used up. A run that its project's lets not even begin has failed. */
-function exhausted({ meter }: LoopContext, stopReason: StopReason): LoopEnd {
+/** A limit is reached. A run whose project has no budget left to begin with has failed. */
+function exhausted({ meter }: ModelContext, stopReason: StopReason): LoopEnd {
   if (stopReason !== 'budget_exceeded' || meter.modelCalls() > 0) return { status: 'completed', stopReason }
   return { status: 'failed', error: toRunError('budget_exceeded', BUDGET_SPENT) }
 }
 
-/** What is wrong with an answer that came to its own end; a cut one is as it is. */
+/** What is wrong with an answer that the model ended itself; one that was cut off stays as it is. */
 async function answerProblem(
-  { spec, signal }: LoopContext,
-  finish: FinishReason,
+  { faultOf }: ModelContext,
+  finish: TurnFinish,
   answer: string,
 ): Promise<string | undefined> {
-  return finish === 'stop' ? checkAnswer(spec.responseFormat, answer, signal) : undefined
+  return finish === 'stop' ? faultOf(answer) : undefined
 }
 
-function answerText(message: AssistantMessage): string {
-  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+function stopReason(context: ModelContext, { finish, allowed }: ModelTurn): StopReason {
+  return allowed.last ? allowed.limit : reasonOf(context, finish, allowed.limit)
 }
 
-/** What the next model call may say, and which limit says so. */
-interface Allowance {
-  readonly tokens: number
-  readonly limit: StopReason
-}
-
-/** No tokens: a budget is used up, and there is no further call. */
-async function allowance(
-  { spec, meter, maxModelCalls, budget }: LoopContext,
-  price: Price | undefined,
-  promptCharacters: number,
-): Promise<Allowance> {
-  if (meter.modelCalls() >= maxModelCalls) return { tokens: 0, limit: 'max_model_calls' }
-  const { maxOutputTokens, maxCost } = spec.policy
-  const affordable = (cost: number) => meter.affordable(cost, price, promptCharacters)
-  const left = await budget.left()
-  const bounds: readonly Allowance[] = [
-    { tokens: Math.max(0, maxOutputTokens - meter.outputTokens()), limit: 'max_output_tokens' },
-    { tokens: affordable(maxCost ?? Number.POSITIVE_INFINITY), limit: 'max_cost' },
-    { tokens: affordable((meter.cost() ?? 0) + left), limit: 'budget_exceeded' },
-  ]
-  return bounds.reduce((least, each) => (each.tokens < least.tokens ? each : least))
-}
-
-/** Why the answer ended where it did. A provider may have gone over a limit without being cut off. */
-function stopReason({ spec, meter }: LoopContext, finish: FinishReason, limit: StopReason): StopReason {
+/** Why the answer ended. A provider may have exceeded a limit without being cut off. */
+function reasonOf({ spec, meter }: ModelContext, finish: TurnFinish, limit: StopReason): StopReason {
   const { maxOutputTokens, maxCost } = spec.policy
   if (finish === 'length') return limit
   if (meter.outputTokens() > maxOutputTokens) return 'max_output_tokens'
   if (maxCost !== undefined && (meter.cost() ?? 0) > maxCost) return 'max_cost'
   return finish === 'content_filter' ? 'content_filter' : 'end_turn'
-}
-
-function promptCharacters({ system }: LoopContext, messages: readonly Message[]): number {
-  return countCharacters(messages) + (system?.length ?? 0)
-}
-
-interface ModelTurn {
-  readonly outcome: ModelOutcome
-  readonly speaker: Speaker
-  /** Which model it was. */
-  readonly entry: CatalogueEntry
-  /** What bounds the answer. */
-  readonly limit: StopReason
-}
-
-/** The model's next turn, or that of the first fallback that can say anything. `exhausted`: the limit that leaves no room for one. */
-async function takeTurn(
-  context: LoopContext,
-  messages: readonly Message[],
-  answerStarted: boolean,
-): Promise<ModelTurn | { readonly exhausted: StopReason }> {
-  const { models, recorder } = context
-  for (const [i, entry] of models.entries()) {
-    const allowed = await allowance(context, entry.price, promptCharacters(context, messages))
-    if (allowed.tokens < 1) return { exhausted: allowed.limit }
-    const { said, spent, ...turn } = await callModel(context, entry, messages, allowed.tokens, answerStarted)
-    const next = models[i + 1]
-    if (turn.outcome.ok || said || !next) return { ...turn, entry, limit: spent ?? allowed.limit }
-    recorder.append({
-      type: 'warning',
-      code: 'model_fallback',
-      param: 'model',
-      message: `The model ${entry.name} did not answer, so ${next.name} was asked. ${turn.outcome.failure.message}`,
-    })
-  }
-  throw new Error('a run has a model')
-}
-
-/** One model call, told as it speaks. Its tokens are counted whatever its outcome. */
-async function callModel(
-  context: LoopContext,
-  entry: CatalogueEntry,
-  messages: readonly Message[],
-  maxOutputTokens: number,
-  answerStarted: boolean,
-) {
-  const { run, observe, redactor, spec, meter, recorder, signal } = context
-  const request: ModelRequest = {
-    system: context.system,
-    messages: withinMedia(visibleTo(messages, entry)),
-    tools: [...context.toolbox.tools().values()].map((tool) => tool.definition),
-    maxOutputTokens,
-    responseFormat: spec.responseFormat,
-    search: entry.searches === true && spec.tools.includes('web_search'),
-  }
-  const speaker = createSpeaker({
-    emit(event) {
-      recorder.append(event)
-      context.onPoint?.('model-speaks')
-    },
-    nextStep: context.nextStep,
-    hold: spec.responseFormat ? 'everything' : request.tools.length > 0 || request.search ? 'start' : 'nothing',
-    answerStarted,
-  })
-  meter.startCall(promptCharacters(context, messages), entry.price)
-  const startedAt = performance.now()
-  const { outcome, firstAt, spent } = await callWithinBudget(await entry.open(), request, speaker, context)
-  const tokens = outcome.tokens ?? meter.estimate()
-  observe({
-    type: 'model_called',
-    run,
-    model: entry,
-    request,
-    outcome,
-    tokens,
-    cost: entry.price && costOf(tokens, entry.price),
-    firstMs: firstAt && firstAt - startedAt,
-    redact: redactor.redact,
-    ms: performance.now() - startedAt,
-  })
-  // What a broken call said stays readable; half a JSON value is no answer.
-  if (!outcome.ok) spec.responseFormat ? speaker.drop() : speaker.endAsAnswer()
-  if (signal.aborted) throw signal.reason
-  if (outcome.ok || outcome.tokens || tokens.output > 0) meter.addCall(tokens)
-  else meter.dropCall()
-  return { outcome, speaker, said: firstAt !== undefined, spent }
-}
-
-/**
- * Calls the model and cuts it off where it says far more than it was allowed: a provider may ignore its limit. Tokens are
- * only estimated here, so the cut comes late (twice the budget) and the provider's own limit is what normally holds. Also
- * where the project's budget was spent meanwhile, by other runs: `spent`. `firstAt`: when it first said anything, by
- * `performance.now()`.
- */
-async function callWithinBudget(
-  model: Model,
-  request: ModelRequest,
-  speaker: Speaker,
-  { meter, signal, budget }: LoopContext,
-): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined; readonly spent?: StopReason }> {
-  const cut = new AbortController()
-  let overrun = false
-  const onStop = () => cut.abort(signal.reason)
-  signal.addEventListener('abort', onStop)
-  if (signal.aborted) onStop()
-  const cutAt = 2 * request.maxOutputTokens + 64
-  let text = ''
-  let characters = 0
-  let spent: StopReason | undefined
-  let firstAt: number | undefined
-  const outcome = await model
-    .call(
-      request,
-      (delta) => {
-        if (overrun) return
-        firstAt ??= performance.now()
-        if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
-        if (delta.type === 'provider_tool') {
-          meter.addToolCall()
-          return speaker.providerTool(delta)
-        }
-        meter.say(delta.text.length)
-        characters += delta.text.length
-        if (delta.type === 'reasoning') speaker.reasoning(delta.text)
-        else {
-          text += delta.text
-          speaker.text(delta.text)
-        }
-        if (budget.isSpent()) spent = 'budget_exceeded'
-        if (spent || estimateTokens(characters) > cutAt) {
-          overrun = true
-          cut.abort()
-        }
-      },
-      cut.signal,
-    )
-    .finally(() => signal.removeEventListener('abort', onStop))
-  if (!overrun || signal.aborted) return { outcome, firstAt }
-  const message = { role: 'assistant', content: [{ type: 'text', text }] } as const
-  return { outcome: { ok: true, message, finish: 'length', tokens: outcome.tokens }, firstAt, spent }
-}
-
-function recordTurn(
-  { db, interactionId, meter, recorder, models }: LoopContext,
-  { entry }: ModelTurn,
-  { message, finish }: ModelOutcome & { ok: true },
-): void {
-  const model = entry === models[0] ? undefined : entry.name
-  const turn = meter.modelCalls()
-  const tokens = meter.lastCall()
-  const cost = meter.lastCost()
-  recorder.attach((atSeq) =>
-    insertTurnStatement(db, interactionId, { turn, message, finish, tokens, atSeq, model }, cost),
-  )
 }

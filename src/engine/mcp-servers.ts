@@ -34,7 +34,7 @@ export async function acceptServers(
   for (const [i, { authentication, ...server }] of servers.entries()) {
     const fault = await faultOf(parts, projectId, { ...server, authentication })
     if (fault) {
-      const message = `The MCP server ${server.name} can't be used: ${fault.because}. The run goes on without it.`
+      const message = `The MCP server ${server.name} can't be used: ${fault.because}.`
       warnings.push({ code: 'mcp_unavailable', param: `mcp[${i}].${fault.field}`, message })
     } else {
       const owner = sealOwner(interactionId, server.name)

@@ -33,6 +33,8 @@ export interface Meter {
   lastCost(): number
   /** US dollars so far; undefined where the model has no price. */
   cost(): number | undefined
+  /** US dollars for a prompt of so many characters, as far as the provider's cache is known. */
+  promptCost(price: Price, characters: number): number
   /** Output tokens at `price` that so many US dollars over all still pay for, behind a prompt of so many characters. */
   affordable(maxCost: number, price: Price | undefined, promptCharacters: number): number
   usage(): Usage
@@ -56,12 +58,18 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
   let { toolCalls } = start
   let lastCall = NO_TOKENS
   let lastCost = 0
+  /** Input that the provider read from its cache last; a growing conversation has as much of it again. */
+  let cached = turns.at(-1)?.tokens.cachedInput ?? 0
   let call: { prompt: number; said: number; price: Price | undefined } | undefined
   let sandboxSince: number | undefined
 
+  function estimatePrompt(characters: number): TokenCount {
+    const input = estimateTokens(characters)
+    return { ...NO_TOKENS, input, cachedInput: Math.min(cached, input) }
+  }
+
   function estimate(): TokenCount {
-    if (!call) return NO_TOKENS
-    return { ...NO_TOKENS, input: estimateTokens(call.prompt), output: estimateTokens(call.said) }
+    return call ? { ...estimatePrompt(call.prompt), output: estimateTokens(call.said) } : NO_TOKENS
   }
 
   return {
@@ -71,6 +79,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
       spent += costAt(counted, call?.price)
       modelCalls++
       lastCall = counted
+      cached = counted.cachedInput
       call = undefined
     },
     startCall(promptCharacters, callPrice) {
@@ -96,11 +105,11 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
     lastCall: () => lastCall,
     lastCost: () => lastCost,
     cost: () => (price ? spent : undefined),
+    promptCost: (callPrice, characters) => costOf(estimatePrompt(characters), callPrice),
     affordable(maxCost, callPrice, promptCharacters) {
       if (!price || !callPrice) return Number.POSITIVE_INFINITY
       if (spent >= maxCost) return 0
-      const prompt = { ...NO_TOKENS, input: estimateTokens(promptCharacters) }
-      const left = maxCost - spent - costOf(prompt, callPrice)
+      const left = maxCost - spent - costOf(estimatePrompt(promptCharacters), callPrice)
       // The prompt is only estimated: while there is money, there is a call.
       return Math.max(1, Math.floor((left * 1e6) / callPrice.output))
     },

@@ -111,5 +111,7 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   CURL_CA_BUNDLE: TRUSTED,
   GIT_SSL_CAINFO: TRUSTED,
   PIP_CERT: TRUSTED,
+  // pip reads an empty value as none.
+  PIP_NO_INDEX: '',
   NODE_EXTRA_CA_CERTS: TRUSTED,
 }

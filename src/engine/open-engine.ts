@@ -3,18 +3,18 @@
 import { ErrandError } from '../domain/errors.ts'
 import { decodeEvent } from '../domain/event.ts'
 import { createStoryFold, type Story } from '../domain/fold.ts'
-import type { Interaction } from '../domain/interaction.ts'
+import type { Interaction, InteractionSummary } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { listAudit } from '../store/audit.ts'
 import { listEvents, readEvents } from '../store/events.ts'
 import { deleteInteraction, findInteraction, listInteractions } from '../store/interactions.ts'
 import type { Database } from '../store/port.ts'
 import type { Removal } from '../store/removals.ts'
-import { readTurns } from '../store/turns.ts'
+import { readTurnTokens } from '../store/turns.ts'
 import { listWebhooks, readWebhookLog, type SealedWebhook } from '../store/webhooks.ts'
 import { decide, undecided } from './approval.ts'
 import { endOutside } from './ending.ts'
-import type { Engine } from './engine.ts'
+import type { Engine, Reading } from './engine.ts'
 import { followLog } from './follower.ts'
 import { nothingLeft } from './leftover.ts'
 import { createMeter } from './meter.ts'
@@ -25,7 +25,8 @@ import { submitRun } from './submit.ts'
 import { webhookOwner } from './webhooks.ts'
 import { openWorker } from './worker.ts'
 
-const EVENTS_PAGE = 1_000
+/** Of a log with large tool results, a page has some MB. */
+const EVENTS_PAGE = 200
 const FOLLOW_POLL_MS = 2_000
 
 export interface EngineOptions {
@@ -58,10 +59,11 @@ export function openEngine({
   /** The database for what a caller of that project asked. */
   const seenBy = (projectId: string) => db.forProject(projectId)
 
-  async function readStory(seen: Database, id: string): Promise<Story> {
+  async function readStory(seen: Database, id: string, reading?: Reading): Promise<Story> {
     const fold = createStoryFold()
     for (let after = 0; ; ) {
       const page = await readEvents(seen, id, after, EVENTS_PAGE)
+      reading?.read(page.reduce((sum, { data }) => sum + data.length, 0))
       for (const event of page) fold.add(decodeEvent(event))
       if (page.length < EVENTS_PAGE) return fold.story()
       after = page.at(-1)!.seq
@@ -69,10 +71,10 @@ export function openEngine({
   }
 
   /** Of the end; of the run in this process; else from what is stored of the run so far. */
-  async function usageOf(seen: Database, interaction: Interaction): Promise<Usage> {
+  async function usageOf(seen: Database, interaction: InteractionSummary): Promise<Usage> {
     const live = interaction.usage ?? worker?.get(interaction.id)?.usage()
     if (live) return live
-    const turns = await readTurns(seen, interaction.id)
+    const turns = await readTurnTokens(seen, interaction.id)
     const { createdAt, spec } = interaction
     const priceOf = (model: string) => parts.catalogue.get(model)?.price
     return createMeter({ model: spec.model, priceOf, createdAt, now: parts.now, turns, toolCalls: 0 }).usage()
@@ -126,11 +128,12 @@ export function openEngine({
     follow: (projectId, id, after, signal, known) =>
       followLog({ db: seenBy(projectId), hub, pollMs: FOLLOW_POLL_MS }, id, after, signal, known),
     find: (projectId, id) => findInteraction(seenBy(projectId), id, projectId),
-    async get(projectId, id) {
+    async get(projectId, id, reading) {
       const seen = seenBy(projectId)
       const found = await findInteraction(seen, id, projectId)
       if (!found) return undefined
-      const story = await readStory(seen, id)
+      await reading?.begin(found.lastSeq)
+      const story = await readStory(seen, id, reading)
       // The end may have come between the two reads: then the row is read again, so that both say the same.
       const interaction = story.end && found.status === 'running' ? await findInteraction(seen, id, projectId) : found
       if (!interaction) return undefined
@@ -140,12 +143,11 @@ export function openEngine({
     },
     async list(projectId, query) {
       const seen = seenBy(projectId)
-      const found = await listInteractions(seen, projectId, query, query.pageSize + 1)
-      const page = found.slice(0, query.pageSize)
+      const page = await listInteractions(seen, projectId, query, query.pageSize)
       const interactions = await Promise.all(
-        page.map(async (interaction) => ({ interaction, usage: await usageOf(seen, interaction) })),
+        page.interactions.map(async (interaction) => ({ interaction, usage: await usageOf(seen, interaction) })),
       )
-      return { interactions, next: found.length > page.length ? page.at(-1)!.id : undefined }
+      return { interactions, next: page.more ? page.interactions.at(-1)!.id : undefined }
     },
     async events(projectId, id, query) {
       const seen = seenBy(projectId)

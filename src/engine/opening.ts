@@ -1,7 +1,8 @@
 /** What the model is told before it speaks: the standing instruction, where it is, the earlier conversation, the instruction. */
 import type { RunSpec } from '../domain/interaction.ts'
-import { type Message, userText } from '../domain/message.ts'
+import { type Message, partialMessage, userText } from '../domain/message.ts'
 import { describeNetwork } from '../domain/network.ts'
+import { MAX_MEDIA_PARTS } from '../domain/view.ts'
 import { readEvents } from '../store/events.ts'
 import { findInteraction } from '../store/interactions.ts'
 import type { Database } from '../store/port.ts'
@@ -50,8 +51,14 @@ async function readHistory(stores: MediaStores, previousId: string | undefined, 
   const { db } = stores
   const chain: Message[][] = []
   let id = previousId
-  // What was seen long ago is not worth its room.
-  const shown = (of: string) => (chain.length === 0 ? readMedia(stores, of, sees) : forgottenMedia(db, of))
+  // Newest first, and no more than a request may hold. The view decides which of them are shown.
+  let parts = 0
+  const shown = async (of: string): Promise<ShownMedia> => {
+    if (parts >= MAX_MEDIA_PARTS) return forgottenMedia(db, of)
+    const media = await readMedia(stores, of, sees)
+    for (const each of media.values()) parts += each.length
+    return media
+  }
   while (id !== undefined && chain.length < MAX_HISTORY) {
     const previous = await findInteraction(db, id)
     if (!previous) return { messages: chain.reverse().flat(), historyCut: true }
@@ -61,14 +68,14 @@ async function readHistory(stores: MediaStores, previousId: string | undefined, 
   return { messages: chain.reverse().flat(), historyCut: id !== undefined }
 }
 
-/** What was said in an ended interaction. A call that it left open is left out: a model must see a result for each call. */
+/** What was said in an ended interaction. A call that it left open gets a result: providers refuse a call without one. */
 async function readConversation(db: Database, id: string, shown: ShownMedia): Promise<Message[]> {
-  const { messages, openCalls } = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS), shown)
-  const open = new Set(openCalls.map(({ call }) => call.callId))
-  if (open.size === 0) return [...messages]
-  return messages.map((message) =>
-    message.role === 'assistant'
-      ? { ...message, content: message.content.filter((part) => part.type !== 'tool_call' || !open.has(part.callId)) }
-      : message,
+  const restored = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS), shown)
+  const { messages, openCalls, unfinished } = restored
+  const results = openCalls.map(
+    ({ call: { callId, name } }) => ({ role: 'tool', callId, name, output: NOT_RUN }) as const,
   )
+  return [...messages, ...results, ...(unfinished === '' ? [] : [partialMessage(unfinished)])]
 }
+
+const NOT_RUN = 'The run ended before this call had a result.'

@@ -12,6 +12,12 @@ export function failure(code: ErrorCode, message: string): Outcome {
   return { status: 'failed', error: toRunError(code, message) }
 }
 
+/** For a defect of ours. */
+export function internalFailure(): Outcome {
+  const message = 'Something went wrong in the server; the log of the server has more under this interaction.'
+  return failure('internal', message)
+}
+
 export function storeOutOfReach(): Outcome {
   return failure('unavailable', 'The file store can’t be reached. Try again later.')
 }

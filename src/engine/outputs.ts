@@ -4,13 +4,17 @@
  */
 import type { Blobs } from '../blobs/port.ts'
 import type { StoredFile } from '../domain/interaction.ts'
+import type { Limits } from '../domain/limits.ts'
 import { type Entry, type Sandbox, SandboxError } from '../sandbox/port.ts'
 import { storeFile } from './store-file.ts'
 
 const OUTPUTS = 'outputs'
-const MAX_OUTPUT_FILES = 1_000
+/** Bytes of one name. It is in the file's signed URL, percent-encoded, and a request line has 16 KiB. */
+const MAX_NAME_BYTES = 1024
 /** Files, directories and all else under outputs/ that are looked at. */
 const MAX_OUTPUT_ENTRIES = 20_000
+/** Characters of a name that is too long, in the warning about it. */
+const SHOWN_NAME = 100
 const LATE = 'the time for taking output files ran out, and what is not listed was left behind'
 
 export interface Outputs {
@@ -22,8 +26,7 @@ export interface Outputs {
 export interface OutputsOptions {
   readonly blobs: Blobs
   readonly interactionId: string
-  /** Of all files together. */
-  readonly maxOutputBytes: number
+  readonly limits: Pick<Limits, 'outputFilesBytes' | 'outputFiles' | 'outputNamesBytes'>
 }
 
 /** What is stored when `signal` aborts is what there is. Throws only what the blob store throws. */
@@ -45,17 +48,17 @@ export function aborted(signal: AbortSignal): Promise<undefined> {
 }
 
 async function takeOutputs(
-  { blobs, interactionId, maxOutputBytes }: OutputsOptions,
+  { blobs, interactionId, limits }: OutputsOptions,
   sandbox: Sandbox,
   signal: AbortSignal,
   files: StoredFile[],
   problems: string[],
 ): Promise<void> {
-  let room = maxOutputBytes
-  for (const entry of await listOutputs(sandbox, problems)) {
+  let room = limits.outputFilesBytes
+  for (const entry of withinLimits(await listOutputs(sandbox, problems), limits, problems)) {
     if (entry.size > room) {
       problems.push(
-        `${entry.path} (${entry.size} bytes) is over what output files may hold together, ${maxOutputBytes} bytes`,
+        `${entry.path} (${entry.size} bytes) is over what output files may hold together, ${limits.outputFilesBytes} bytes`,
       )
       continue
     }
@@ -72,6 +75,35 @@ async function takeOutputs(
   }
 }
 
+/** The first ones whose number and names fit. What is left out is named, or counted where it is more than one. */
+function withinLimits(
+  entries: readonly Entry[],
+  { outputFiles, outputNamesBytes }: OutputsOptions['limits'],
+  problems: string[],
+): Entry[] {
+  let bytes = 0
+  const taken: Entry[] = []
+  for (const entry of entries) {
+    const nameBytes = Buffer.byteLength(entry.path)
+    if (nameBytes > MAX_NAME_BYTES) {
+      problems.push(
+        `${entry.path.slice(0, SHOWN_NAME)}… has a name of ${nameBytes} bytes, and ${MAX_NAME_BYTES} is the most`,
+      )
+      continue
+    }
+    bytes += nameBytes
+    if (taken.length === outputFiles || bytes > outputNamesBytes) {
+      const limit = taken.length === outputFiles ? `${outputFiles} files` : `${outputNamesBytes} bytes of names`
+      problems.push(
+        `only the first ${taken.length} files were taken, since ${limit} is the most; ${entry.path} is the first that was not`,
+      )
+      break
+    }
+    taken.push(entry)
+  }
+  return taken
+}
+
 async function* until(signal: AbortSignal, bytes: AsyncIterable<Uint8Array>) {
   for await (const chunk of bytes) {
     signal.throwIfAborted()
@@ -81,17 +113,14 @@ async function* until(signal: AbortSignal, bytes: AsyncIterable<Uint8Array>) {
 
 async function listOutputs(sandbox: Sandbox, problems: string[]): Promise<Entry[]> {
   try {
-    const found = await sandbox.list(OUTPUTS, { recursive: true, maxEntries: MAX_OUTPUT_ENTRIES + 1 })
-    const entries = found.slice(0, MAX_OUTPUT_ENTRIES)
-    if (found.length > entries.length)
-      problems.push(`only the first ${MAX_OUTPUT_ENTRIES} entries of outputs/ were looked at`)
+    const { entries, more } = await sandbox.list(OUTPUTS, { recursive: true, maxEntries: MAX_OUTPUT_ENTRIES })
+    if (more) problems.push(`outputs/ holds more than can be listed: only ${entries.length} entries were looked at`)
     for (const { path, type, problem } of entries) {
-      if (problem !== undefined) problems.push(`${path}: ${problem}`)
-      else if (type === 'other') problems.push(`${path} is no regular file`)
+      const name = path.length > MAX_NAME_BYTES ? `${path.slice(0, SHOWN_NAME)}…` : path
+      if (problem !== undefined) problems.push(`${name}: ${problem}`)
+      else if (type === 'other') problems.push(`${name} is no regular file`)
     }
-    const files = entries.filter((entry) => entry.type === 'file')
-    if (files.length > MAX_OUTPUT_FILES) problems.push(`only the first ${MAX_OUTPUT_FILES} files were taken`)
-    return files.slice(0, MAX_OUTPUT_FILES)
+    return entries.filter(({ type }) => type === 'file')
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
     // No outputs directory is no outputs; a sandbox that is gone took them with it.

@@ -14,6 +14,7 @@ import type { Observe } from '../telemetry/moments.ts'
 import type { ToolProvider } from '../tools/port.ts'
 import type { Budgets } from './budgets.ts'
 import type { Hub } from './hub.ts'
+import type { SchemaChecks } from './schema-checks.ts'
 
 /** Places in a run where a test may have the process killed; between two of them nothing becomes durable or is done outside. */
 export type Point =
@@ -48,6 +49,7 @@ export interface EngineParts {
   readonly skills: Pick<Skills, 'lookUp'> & Pick<SkillShelf, 'mounts'>
   readonly limits: Limits
   readonly budgets: Budgets
+  readonly schemas: SchemaChecks
   /** What code finds in a sandbox, for the model. */
   readonly inside: string
   /** Wall clock, milliseconds since 1970; a run's is the database's. */

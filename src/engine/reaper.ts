@@ -135,6 +135,8 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
     }
     await deleteIdempotencyKeys(parts.db, parts.now() - DAY_MS)
     await deleteRemovals(parts.db, parts.now() - parts.limits.auditRetentionDays * DAY_MS)
+    // Also of what callers removed since the last time. In steps, between which others write.
+    while (!closed && (await parts.db.reclaim?.()));
   }
 
   return {

@@ -2,15 +2,16 @@
  * The one writer of an interaction's log while it holds the claim.
  *
  * Events are numbered when they are written, so neighbouring fragments can join until then. One write is under way at a
- * time; what comes meanwhile goes with the next. Followers are told after the commit, never before: nothing is shown that
- * is not stored. A write that finds the fence broken ends the recorder (`onLost`); one that the database could not take is
- * tried again for a while.
+ * time; what comes meanwhile goes with the next. Followers get events after the commit, never before: nothing is shown that
+ * is not stored. A write that the database could not take is tried again for a while. A write that was undone ends the
+ * recorder (`onStopped`): the claim is lost where it was the fence, and any other reason is a defect of ours. After a defect
+ * the claim still holds, and `reopen` gives a recorder that can write the end.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../domain/event.ts'
 import type { Claim } from '../store/claims.ts'
 import { appendStatements, type Ending, endStatements, numberEvents, readProgress } from '../store/events.ts'
-import type { Database, Statement } from '../store/port.ts'
+import { type Database, type Statement, unexpectedFailure } from '../store/port.ts'
 import type { Observe } from '../telemetry/moments.ts'
 import type { Hub } from './hub.ts'
 import type { EngineParts } from './parts.ts'
@@ -22,10 +23,16 @@ export interface RecorderOptions {
   readonly stage: Stage
   readonly now: () => number
   readonly observe: Observe
-  /** The claim is not ours any more, or the database can't be written: stop all work. Called once. */
-  readonly onLost: (cause: 'fenced' | 'database', error?: Error) => void
+  /** Nothing more will be written by this recorder: stop all work. Called once. */
+  readonly onStopped: (cause: RecorderStop, error?: Error) => void
   readonly onPoint?: EngineParts['onPoint']
 }
+
+/**
+ * Why a recorder stopped. `fenced`: another worker or a cancellation raised the epoch. `database`: it can't be reached.
+ * `defect`: it refused a write of ours for another reason; the error names the statement.
+ */
+export type RecorderStop = 'fenced' | 'database' | 'defect'
 
 /** A statement that belongs to the events before it; told the number of the last of them. */
 export type Attachment = (lastSeq: number) => Statement
@@ -47,25 +54,27 @@ const PATIENCE_MS = 20_000
 const RETRY_MS = 250
 
 export interface Recorder {
-  /** Adds an event; durable some time later. Ignored once the recorder is lost or ended. */
+  /** Adds an event; durable some time later. Ignored once the recorder has stopped or ended. */
   append(event: RunEvent): void
   /** Adds a statement that is written in the same transaction as what is pending now. */
   attach(attachment: Attachment): void
-  /** Resolves when all so far is durable. Throws RecorderLost. */
+  /** Resolves when all so far is durable. Throws RecorderStopped. */
   flush(): Promise<void>
-  /** Writes what is pending, the terminal events and the status in one transaction. Throws RecorderLost. */
+  /** Writes what is pending, the terminal events and the status in one transaction. Throws RecorderStopped. */
   end(ending: Omit<Ending, 'at'>): Promise<void>
+  /** A recorder that goes on behind what is stored, without the batch that was refused. Undefined unless a defect stopped this one. */
+  reopen(): Recorder | undefined
 }
 
-export class RecorderLost extends Error {
+export class RecorderStopped extends Error {
   constructor() {
-    super('This worker lost the right to write the interaction.')
-    this.name = 'RecorderLost'
+    super('The log of the interaction takes no more events from this worker.')
+    this.name = 'RecorderStopped'
   }
 }
 
 export function createRecorder(options: RecorderOptions): Recorder {
-  const { db, hub, claim, now, observe, onLost, onPoint } = options
+  const { db, hub, claim, now, observe, onStopped, onPoint } = options
   let { stage } = options
   let { lastSeq } = claim
   let pending: RunEvent[] = []
@@ -74,12 +83,12 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let unsettled: Batch | undefined
   let writing: Promise<void> | undefined
   let ending: Omit<Ending, 'at'> | undefined
-  let lost = false
+  let stopped: RecorderStop | undefined
 
-  function lose(cause: 'fenced' | 'database', error?: Error): void {
-    if (lost) return
-    lost = true
-    onLost(cause, error)
+  function stop(cause: RecorderStop, error?: Error): void {
+    if (stopped) return
+    stopped = cause
+    onStopped(cause, error)
   }
 
   /** What is pending, as one transaction; asked for when the database is ready to take it. */
@@ -107,8 +116,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
       return unsettled.statements
     })
     const { events } = unsettled!
-    const written = result.ok || (again && (await isAt(lastSeq + events.length)))
-    if (!written) return lose('fenced')
+    if (!result.ok) {
+      if (result.reason !== 'fence') return stop('defect', unexpectedFailure(result))
+      if (!again || !(await isAt(lastSeq + events.length))) return stop('fenced')
+    }
     unsettled = undefined
     onPoint?.('after-write')
     lastSeq += events.length
@@ -124,32 +135,33 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   async function writeAll(): Promise<void> {
     let giveUpAt: number | undefined
-    while (!lost && (unsettled || pending.length > 0 || attachments.length > 0)) {
+    while (!stopped && (unsettled || pending.length > 0 || attachments.length > 0)) {
       try {
         await writeBatch()
         giveUpAt = undefined
       } catch (error) {
         giveUpAt ??= performance.now() + PATIENCE_MS
-        if (performance.now() > giveUpAt) lose('database', error as Error)
-        else await delay(RETRY_MS)
+        if (performance.now() > giveUpAt) stop('database', error as Error)
+        // A process that has closed everything else does not wait for it.
+        else await delay(RETRY_MS, undefined, { ref: false })
       }
     }
     writing = undefined
   }
 
   function schedule(): void {
-    // Once it is lost there is nothing to write, and a `writeAll` that is over at once would stand as under way for ever.
-    if (!lost) writing ??= writeAll()
+    // Once it has stopped there is nothing to write, and a `writeAll` that is over at once would stay under way forever.
+    if (!stopped) writing ??= writeAll()
   }
 
   async function flush(): Promise<void> {
     while (writing) await writing
-    if (lost) throw new RecorderLost()
+    if (stopped) throw new RecorderStopped()
   }
 
   return {
     append(event) {
-      if (lost || ending) return
+      if (stopped || ending) return
       if (event.type === 'stage') stage = event.stage
       const last = pending.at(-1)
       const joined = last && coalesce(last, event)
@@ -158,7 +170,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       schedule()
     },
     attach(attachment) {
-      if (lost || ending) return
+      if (stopped || ending) return
       attachments.push({ behind: pending.length, attachment })
       schedule()
     },
@@ -168,6 +180,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
       pending.push(...how.events)
       schedule()
       await flush()
+    },
+    reopen() {
+      return stopped === 'defect' ? createRecorder({ ...options, claim: { ...claim, lastSeq }, stage }) : undefined
     },
   }
 }

@@ -6,11 +6,19 @@
  * Very short texts are let pass: replacing every `test` of an output would spoil it, and hide nothing.
  */
 
+import { ErrandError } from '../domain/errors.ts'
+import { createSearch, type Scan, type Search, type Span, unitsOf } from '../domain/search.ts'
+
 const MASK = '[secret]'
 const MIN_CHARS = 6
+/** Characters of a run's secrets together. The search for them takes memory and time to build for each. */
+const MAX_CHARS = 64 * 1024
 
 export interface Redactor {
-  /** From now on these are not shown, nor the ways in which they are commonly written. */
+  /**
+   * From now on these are not shown, nor their common spellings. Throws ErrandError `invalid_request` over 64 Ki characters
+   * in all.
+   */
   conceal(secrets: readonly string[]): void
   redact(text: string): string
   /** Whether its JSON shows none of them. */
@@ -20,58 +28,92 @@ export interface Redactor {
 }
 
 export function createRedactor(): Redactor {
-  /** Longest first: of two that overlap, the one that holds the other is taken. */
-  let secrets: readonly string[] = []
-  let pattern: RegExp | undefined
+  let secrets: ReadonlySet<string> = new Set()
+  /** Made when it is first needed: secrets become known one after the other. */
+  let search: Search | undefined
 
-  const redact = (text: string) => (pattern ? text.replace(pattern, MASK) : text)
+  function current(): Search {
+    search ??= createSearch([...new Set([...secrets].flatMap(spellings))].map(unitsOf))
+    return search
+  }
 
-  /** How many characters at the end of `text` begin a secret. */
-  function beginnings(text: string): number {
-    let most = 0
-    for (const secret of secrets) {
-      const first = secret[0]!
-      const from = Math.max(0, text.length - secret.length + 1)
-      for (let at = text.indexOf(first, from); at >= 0 && text.length - at > most; at = text.indexOf(first, at + 1)) {
-        if (secret.startsWith(text.slice(at))) most = text.length - at
-      }
-    }
-    return most
+  function redact(text: string): string {
+    if (secrets.size === 0) return text
+    const scan = current().scan()
+    const { clear, spans } = scan.feed(unitsOf(text))
+    return masked(text.slice(0, clear), spans) + masked(text.slice(clear), scan.end())
   }
 
   return {
     conceal(more) {
-      const all = new Set([...secrets, ...more.flatMap(spellings)])
-      secrets = [...all].filter((secret) => secret.length >= MIN_CHARS).sort((a, b) => b.length - a.length)
-      pattern = secrets.length > 0 ? new RegExp(secrets.map(escaped).join('|'), 'g') : undefined
+      const all = new Set([...secrets, ...more.filter(({ length }) => length >= MIN_CHARS)])
+      if (all.size === secrets.size) return
+      if ([...all].reduce((sum, { length }) => sum + length, 0) > MAX_CHARS) throw tooMany()
+      secrets = all
+      search = undefined
     },
     redact,
     // Asked of every tool before every turn, and most runs have no secret.
-    isClean: (value) => !pattern || JSON.stringify(value).search(pattern) < 0,
+    isClean(value) {
+      if (secrets.size === 0) return true
+      let clean = true
+      const look = current().start(() => {
+        clean = false
+      })
+      look(unitsOf(JSON.stringify(value)))
+      return clean
+    },
     stream(emit) {
       let held = ''
+      let scan: Scan | undefined
+      let searchOfScan: Search | undefined
+      const say = (text: string) => text !== '' && emit(text)
       return {
         write(text) {
-          const clean = redact(held + text)
-          const keep = beginnings(clean)
-          held = clean.slice(clean.length - keep)
-          if (clean.length > keep) emit(clean.slice(0, clean.length - keep))
+          if (secrets.size === 0) return emit(text)
+          let piece = text
+          if (!scan || searchOfScan !== current()) {
+            // A secret became known meanwhile: what is held is searched for it, too.
+            piece = held + text
+            held = ''
+            searchOfScan = current()
+            scan = searchOfScan.scan()
+          }
+          const { clear, spans } = scan.feed(unitsOf(piece))
+          const whole = held + piece
+          held = whole.slice(clear)
+          say(masked(whole.slice(0, clear), spans))
         },
         end() {
-          if (held !== '') emit(held)
+          say(masked(held, scan?.end() ?? []))
           held = ''
+          scan = undefined
         },
       }
     },
   }
 }
 
-function escaped(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+function masked(text: string, spans: readonly Span[]): string {
+  let shown = ''
+  let from = 0
+  for (const { start, end, continues } of spans) {
+    shown += text.slice(from, start) + (continues ? '' : MASK)
+    from = end
+  }
+  return shown + text.slice(from)
+}
+
+function tooMany(): ErrandError {
+  const most = MAX_CHARS.toLocaleString('en-US')
+  return new ErrandError(
+    'invalid_request',
+    `The secrets of this run have more than ${most} characters together. Use fewer credentials, or shorter ones.`,
+  )
 }
 
 /** As it is, in JSON, in an address, in base64 on its own. */
 function spellings(secret: string): string[] {
-  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
+  const base64 = Buffer.from(secret).toString('base64').replaceAll('=', '')
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), base64]
 }

@@ -1,10 +1,19 @@
-/** `responseFormat`: whether an answer is the JSON that the caller's schema asks for. */
+/**
+ * `responseFormat`: whether an answer is the JSON that the caller's schema asks for. Both functions may take any time: they
+ * run in a thread of their own (schema-checks.ts).
+ */
 import { createRequire } from 'node:module'
 import type { ValidateFunction } from 'ajv'
 import type { JsonSchema } from '../domain/interaction.ts'
 
-/** The compiler is a hundred modules, loaded with the first schema. */
 const load = createRequire(import.meta.url)
+
+/** Loads the compiler, which is a hundred modules. */
+export function loadCompiler() {
+  const { Ajv }: typeof import('ajv') = load('ajv')
+  const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js')
+  return { Ajv, Ajv2020 }
+}
 
 /** Compiles a caller's schema. Throws an Error that says what is wrong with it. */
 export function compileSchema(schema: JsonSchema): ValidateFunction {
@@ -16,12 +25,11 @@ export function compileSchema(schema: JsonSchema): ValidateFunction {
     // It would print the schema on our console.
     logger: false,
   } as const
-  const { Ajv }: typeof import('ajv') = load('ajv')
-  const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js')
+  const { Ajv, Ajv2020 } = loadCompiler()
   return (draft7 ? new Ajv(options) : new Ajv2020(options)).compile(schema)
 }
 
-/** What is wrong with the answer, for the model to mend; undefined where nothing is. It may take for ever: check-answer.ts. */
+/** What is wrong with the answer, for the model to correct; undefined where nothing is. */
 export function faultOf(schema: JsonSchema, answer: string): string | undefined {
   let value: unknown
   try {

@@ -3,10 +3,14 @@
  *
  * Behind each turn (`atSeq`) stand the tool calls it asked for, in order, each with its result as far as the run came.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { RunEvent, Stage, StoredEvent } from '../domain/event.ts'
 import { decodeEvent } from '../domain/event.ts'
-import { type AssistantPart, type MediaPart, type Message, toolCalls, userText, withMedia } from '../domain/message.ts'
+import { type AssistantPart, answerText, type MediaPart, type Message, toolCalls } from '../domain/message.ts'
+import { withoutMedia } from '../domain/view.ts'
 import type { Turn } from '../store/turns.ts'
+import { LAST_TURN } from './prompts.ts'
+import { TURN_BREAK } from './speaker.ts'
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 
@@ -19,7 +23,11 @@ export interface OpenCall {
   readonly outlived: boolean
   /** How far an approval came: asked for, or decided. Undefined: none was asked for. */
   readonly approval?: 'asked' | 'approved' | Denied
+  readonly refusal?: Refusal
 }
+
+/** Why a call is not run: it was cut off by the output limit, or asked for in the last turn of a run. */
+export type Refusal = 'truncated' | 'declined'
 
 export interface Denied {
   readonly reason: string | undefined
@@ -38,7 +46,7 @@ export interface Restored {
   /** The turns and tool results, behind the instruction. */
   readonly messages: readonly Message[]
   readonly openCalls: readonly OpenCall[]
-  /** The last turn, where it asked for no tool: it ended the answer, or was to be sent back to the model. */
+  /** The last turn, if it asked for no tool and was not broken: it ended the answer, or was to be sent back to the model. */
   readonly closingTurn: Turn | undefined
   readonly lastStep: number
   /** What the log said last of where the run is. */
@@ -46,8 +54,10 @@ export interface Restored {
   readonly finishedToolCalls: number
   /** Answer text was shown in a turn that is stored. */
   readonly answerStarted: boolean
-  /** Answer text was shown by a model call that never came to its end: the answer must not start over. */
-  readonly answerBroken: boolean
+  /** Answer text that was shown by a model call that is not stored: the server ended in the middle of it. */
+  readonly unfinished: string
+  /** Answer text of the last turns that were broken, joined: the next turn continues it. */
+  readonly continues: string
 }
 
 export const NOTHING_RESTORED: Restored = {
@@ -60,53 +70,76 @@ export const NOTHING_RESTORED: Restored = {
   stage: 'queued',
   finishedToolCalls: 0,
   answerStarted: false,
-  answerBroken: false,
+  unfinished: '',
+  continues: '',
 }
 
-/** `shown`: what results showed beside their text; an empty list where it is gone. */
+/** `stored`: the run's model calls. `shown`: the media of results, by the step of the result; an empty list if they are gone. */
 export function restore(
-  turns: readonly Turn[],
-  stored: readonly StoredEvent[],
+  stored: readonly Turn[],
+  log: readonly StoredEvent[],
   shown: ReadonlyMap<number, readonly MediaPart[]> = new Map(),
 ): Restored {
-  const events = stored.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
+  // A failed call only counts what it used: the model that was asked next saw the conversation as it was.
+  const turns = stored.filter(({ finish }) => finish !== 'failed')
+  const events = log.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
   const { lastReadyAt, ...inherited } = inheritance(events.map(({ event }) => event))
   const messages: Message[] = []
   const openCalls: OpenCall[] = []
   for (const [i, turn] of turns.entries()) {
     const until = turns[i + 1]?.atSeq ?? Number.POSITIVE_INFINITY
     const steps = events.filter(({ seq }) => seq > turn.atSeq && seq <= until).map(({ event }) => event)
-    messages.push(turn.message)
-    const asked = askedTools(turn)
-    // An answer with another turn behind it was sent back to the model.
-    if (asked.length === 0 && i < turns.length - 1) messages.push(correction('it has the wrong form'))
-    const calls = pairCalls(asked, steps)
+    messages.push(...turn.asked, turn.message)
+    const calls = pairCalls(toolCalls(turn.message), steps)
     for (const { call, step, result } of calls) {
       if (result === undefined) {
         const begunAt = events.findIndex(({ event }) => event.type === 'tool_call' && event.step === step)
-        openCalls.push({ call, step, outlived: begunAt < lastReadyAt, approval: approvalOf(step, steps) })
+        const approval = approvalOf(step, steps)
+        openCalls.push({ call, step, outlived: begunAt < lastReadyAt, approval, refusal: refusalOf(turn) })
       } else {
         const message = { role: 'tool', callId: call.callId, name: call.name, output: result.output } as const
         const media = shown.get(result.step)
-        messages.push(media?.length === 0 ? withMedia(message, []) : { ...message, ...(media && { media }) })
+        messages.push(media?.length === 0 ? withoutMedia(message) : { ...message, ...(media && { media }) })
       }
     }
   }
   const last = turns.at(-1)
-  const boundary = last?.atSeq ?? 0
-  const spoken = events.filter(({ event }) => event.type === 'partial_output')
+  const boundary = stored.at(-1)?.atSeq ?? 0
+  const spoken = events.flatMap(({ seq, event }) =>
+    event.type === 'partial_output' ? [{ seq, text: event.text }] : [],
+  )
+  const answerStarted = spoken.some(({ seq }) => seq <= boundary)
+  const continues = continued(turns)
+  const unstored = spoken.flatMap(({ seq, text }) => (seq > boundary ? [text] : [])).join('')
   return {
     ...inherited,
     messages,
     openCalls,
-    closingTurn: last && askedTools(last).length === 0 ? last : undefined,
+    closingTurn: last && last.finish !== 'broken' && toolCalls(last.message).length === 0 ? last : undefined,
     lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
     stage: events.reduce<Stage>((stage, { event }) => (event.type === 'stage' ? event.stage : stage), 'queued'),
     // With those that the provider ran.
     finishedToolCalls: events.filter(({ event }) => event.type === 'tool_result').length,
-    answerStarted: spoken.some(({ seq }) => seq <= boundary),
-    answerBroken: spoken.some(({ seq }) => seq > boundary),
+    answerStarted,
+    // A turn of the answer begins with a blank line, which is not the model's.
+    unfinished: answerStarted && continues === '' ? unstored.replace(TURN_BREAK, '') : unstored,
+    continues,
   }
+}
+
+/** Why the calls of a turn are not run; undefined if they are. */
+function refusalOf({ finish, asked }: Pick<Turn, 'finish' | 'asked'>): Refusal | undefined {
+  if (finish === 'length') return 'truncated'
+  return asked.some((message) => isDeepStrictEqual(message, LAST_TURN)) ? 'declined' : undefined
+}
+
+/** The text of the broken turns at the end. */
+function continued(turns: readonly Turn[]): string {
+  const from = turns.findLastIndex(({ finish }) => finish !== 'broken') + 1
+  return turns
+    .slice(from)
+    .map(({ message }) => answerText(message))
+    .join('')
 }
 
 /**
@@ -122,18 +155,6 @@ function inheritance(events: readonly RunEvent[]) {
   const ready = made.flatMap((next) => (next?.stage === 'working' ? [next.at] : []))
   const sandbox: Inheritance = made.length === 0 ? 'none' : made.at(-1)?.stage === 'working' ? 'ready' : 'unfinished'
   return { sandbox, neverReady: ready.length === 0, lastReadyAt: ready.length > 1 ? ready.at(-1)! : -1 }
-}
-
-/** What a turn asked for. One that was cut off at its length asked for nothing: its calls may be cut off too. */
-export function askedTools({ message, finish }: Pick<Turn, 'message' | 'finish'>): ToolCallPart[] {
-  return finish === 'length' ? [] : toolCalls(message)
-}
-
-/** What a model is told whose answer does not fit the response format. */
-export function correction(problem: string): Message {
-  return userText(
-    `That answer does not match the required JSON Schema: ${problem}\nAnswer again with the JSON value alone.`,
-  )
 }
 
 function approvalOf(step: number | undefined, steps: readonly RunEvent[]): OpenCall['approval'] {

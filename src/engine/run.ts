@@ -21,7 +21,7 @@ import { createMeter, type Meter } from './meter.ts'
 import { createRunNetwork, type RunNetwork } from './network.ts'
 import { failure, type Outcome, storeOutOfReach } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
-import { createRecorder, type Recorder, RecorderLost } from './recorder.ts'
+import { createRecorder, type Recorder, RecorderStopped } from './recorder.ts'
 import { createRedactor } from './redactor.ts'
 import { NOTHING_RESTORED, type Restored, restore } from './restore.ts'
 import { settle } from './settle.ts'
@@ -38,7 +38,7 @@ export interface Run {
   /** Ends the run's work: model connection and sandbox process included. */
   stop(stop: Stop): void
   usage(): Usage
-  /** Resolves, always, when nothing of the run is left in this process. The cause where it was stopped without an end. */
+  /** Resolves when nothing of the run is left in this process. Never rejects. */
   readonly finished: Promise<void>
 }
 
@@ -64,14 +64,16 @@ export function startRun(
     .then(
       () => leavingCause(abort.signal) ?? 'ended',
       (error) => {
-        if (!(error instanceof RecorderLost))
-          parts.log.error({ err: error, interactionId: claim.id }, 'a run broke off')
+        if (!(error instanceof RecorderStopped)) parts.log.error({ err: error, interactionId }, 'a run broke off')
         return leavingCause(abort.signal) ?? 'broken'
       },
     )
     .then(async (cause) => {
       parts.observe({ type: 'left', run: claim, cause, ms: performance.now() - startedAt })
       await leave(claim, cause)
+    })
+    .catch((error) => {
+      parts.log.error({ err: error, interactionId }, 'a run could not be given back; its lease has to run out')
     })
   return {
     id: claim.id,
@@ -88,10 +90,10 @@ function databaseClock({ claimedAt }: Claim): () => number {
   return () => claimedAt + Math.floor(performance.now() - since)
 }
 
-/** Undefined where it went to its own end; a deadline is one. */
-function leavingCause(signal: AbortSignal): Exclude<StopCause, 'deadline'> | undefined {
+/** Undefined where the run went to its own end, as it does after a deadline or a defect. */
+function leavingCause(signal: AbortSignal): Exclude<StopCause, 'deadline' | 'defect'> | undefined {
   const cause = stopCause(signal)
-  return cause === 'deadline' ? undefined : cause
+  return cause === 'deadline' || cause === 'defect' ? undefined : cause
 }
 
 async function execute(
@@ -114,12 +116,11 @@ async function execute(
     ...parts,
     claim,
     stage: past.restored.stage,
-    onLost(cause, error) {
-      parts.log.warn(
-        { interactionId: claim.id, epoch: claim.epoch, cause, err: error },
-        'lost the right to write an interaction',
-      )
-      abort.abort(new Stop('lost'))
+    onStopped(cause, error) {
+      const fields = { interactionId: claim.id, epoch: claim.epoch, cause, err: error }
+      if (cause === 'defect') parts.log.error(fields, 'the database refused a write of a run, which ends as failed')
+      else parts.log.warn(fields, 'lost the right to write an interaction')
+      abort.abort(new Stop(cause === 'defect' ? 'defect' : 'lost'))
     },
   })
   const auditor = createAuditor(parts, claim.id)
@@ -231,7 +232,7 @@ function openWorkspace(
     epoch: claim.epoch,
     limits: spec.policy.sandbox,
     mounts: () => parts.skills.mounts(spec),
-    maxOutputBytes: parts.limits.outputFilesBytes,
+    outputLimits: parts.limits,
     remainingMs,
     signal,
     inherited: restored.sandbox,

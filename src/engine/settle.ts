@@ -8,7 +8,7 @@ import type { Usage } from '../domain/usage.ts'
 import type { Claim } from '../store/claims.ts'
 import { outputFilesStatement } from '../store/events.ts'
 import type { Meter } from './meter.ts'
-import { failure, type Outcome } from './outcome.ts'
+import { failure, internalFailure, type Outcome } from './outcome.ts'
 import type { Outputs } from './outputs.ts'
 import type { EngineParts } from './parts.ts'
 import type { Recorder } from './recorder.ts'
@@ -18,7 +18,63 @@ import type { Workspace } from './workspace.ts'
 const COLLECT_AFTER_FAILURE_MS = 1_000
 const COLLECT_MS = 120_000
 
+/** Ends the run as `outcome` says; as a failure of the server, behind what is stored, where a defect of ours keeps that from being written. */
 export async function settle(
+  parts: EngineParts,
+  claim: Claim,
+  spec: RunSpec,
+  recorder: Recorder,
+  meter: Meter,
+  workspace: Workspace,
+  outcome: Outcome,
+): Promise<void> {
+  const startedAt = performance.now()
+  const end = async (to: Recorder, how: Outcome) => {
+    await writeEnd(parts, claim, spec, to, meter, workspace, how)
+    parts.observe({ type: 'settled', run: claim, ms: performance.now() - startedAt })
+  }
+  let reopened = recorder.reopen()
+  if (!reopened) {
+    try {
+      return await end(recorder, await keepOutputs(parts, claim, recorder, workspace, outcome))
+    } catch (error) {
+      reopened = recorder.reopen()
+      if (!reopened) throw error
+    }
+  }
+  await end(reopened, internalFailure())
+}
+
+/** Stores the output files. Returns how the run ends: without files that it made, it has failed. */
+async function keepOutputs(
+  parts: EngineParts,
+  claim: Claim,
+  recorder: Recorder,
+  workspace: Workspace,
+  outcome: Outcome,
+): Promise<Outcome> {
+  if (!workspace.opened()) return outcome
+  recorder.append({ type: 'stage', stage: 'settling' })
+  const outputs = await collect(parts, claim, workspace, outcome)
+  if (outputs && outputs !== 'unstored') {
+    for (const problem of firstFew(outputs.problems)) {
+      recorder.append({
+        type: 'warning',
+        code: 'output_file_skipped',
+        message: `Not every output file could be kept: ${problem}.`,
+      })
+    }
+    recorder.attach(() => outputFilesStatement(parts.db, claim, outputs.files))
+  }
+  // The files are in the store before the sandbox goes: a crash in between loses nothing.
+  await recorder.flush()
+  parts.onPoint?.('files-stored')
+  return outputs === 'unstored'
+    ? failure('unavailable', 'The output files could not be stored. Try again later.')
+    : outcome
+}
+
+async function writeEnd(
   parts: EngineParts,
   claim: Claim,
   { webhook }: RunSpec,
@@ -27,44 +83,14 @@ export async function settle(
   workspace: Workspace,
   outcome: Outcome,
 ): Promise<void> {
-  const startedAt = performance.now()
-  if (workspace.opened()) {
-    recorder.append({ type: 'stage', stage: 'settling' })
-    const outputs = await collect(parts, claim, workspace, outcome)
-    if (outputs === 'unstored')
-      outcome = failure('unavailable', 'The output files could not be stored. Try again later.')
-    else if (outputs) {
-      for (const problem of firstFew(outputs.problems)) {
-        recorder.append({
-          type: 'warning',
-          code: 'output_file_skipped',
-          message: `Not every output file could be kept: ${problem}.`,
-        })
-      }
-      recorder.attach(() => outputFilesStatement(parts.db, claim, outputs.files))
-    }
-    // The files stand in the store before the sandbox goes: a crash in between loses nothing.
-    await recorder.flush()
-    parts.onPoint?.('files-stored')
-  }
-  // Also where none was opened here: the worker before may have made one that the log does not tell of.
+  // Also where none was opened here: the worker before may have made one that is not in the log.
   await workspace.destroy()
   parts.onPoint?.('sandbox-gone')
   const usage = meter.usage()
   await recorder.end({ ...outcome, usage, countedFor: claim, events: terminalEvents(claim.id, outcome, usage) })
   const { status, stopReason, error } = outcome
-  parts.observe({ type: 'settled', run: claim, ms: performance.now() - startedAt })
-  const code = error?.code
-  parts.observe({
-    type: 'ended',
-    interactionId: claim.id,
-    run: claim,
-    status,
-    stopReason,
-    code,
-    usage,
-    webhook: webhook ?? false,
-  })
+  const end = { status, stopReason, code: error?.code, usage, webhook: webhook ?? false }
+  parts.observe({ type: 'ended', interactionId: claim.id, run: claim, ...end })
 }
 
 const PROBLEMS_TOLD = 20

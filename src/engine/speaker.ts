@@ -7,10 +7,15 @@
  *   holding ──end of turn──▶ they become answer
  *   holding ──241st character──▶ releasing: they become answer, and the rest follows as it comes
  * Without tools nothing is held; with a response format everything is, until it was checked.
- * Turns of the answer are parted by a blank line, so that the fragments joined are exactly the output.
+ * A blank line separates the turns of the answer, so that the joined fragments are exactly the output.
+ * A turn that continues a broken one holds nothing and begins where that one ended.
  */
-import type { RunEvent } from '../domain/event.ts'
+import { fragmentsOf, type RunEvent } from '../domain/event.ts'
 import type { ModelDelta } from '../models/port.ts'
+import { createOverlapFilter } from './continuation.ts'
+
+/** Between two turns of the answer. */
+export const TURN_BREAK = '\n\n'
 
 const HELD_CHARACTERS = 240
 
@@ -22,6 +27,8 @@ export interface SpeakerOptions {
   readonly hold: 'nothing' | 'start' | 'everything'
   /** Answer text was shown in an earlier turn. */
   readonly answerStarted: boolean
+  /** Text that was already shown of the turn that this one continues; empty if it continues none. */
+  readonly continues: string
 }
 
 export interface Speaker {
@@ -33,8 +40,12 @@ export interface Speaker {
   providerTool(told: Omit<ProviderTool, 'type'>): void
   /** The turn ends with tool calls: what is still held was reasoning. */
   endBeforeTools(): void
-  /** The turn ends the answer (or breaks off): what is still held is answer. */
+  /** The turn ends the answer: the held text is answer. */
   endAsAnswer(): void
+  /** The turn broke off, and no other continues it: the held text is answer, except what may be a repetition. */
+  endBroken(): void
+  /** The answer text that this turn has shown. */
+  shown(): string
   /** What is held, and is thrown away with `drop`. */
   held(): string
   /** Makes what is held a reasoning step: an answer that was sent back to the model. */
@@ -43,24 +54,39 @@ export interface Speaker {
   answerStarted(): boolean
 }
 
-export function createSpeaker({ emit, nextStep, hold, ...start }: SpeakerOptions): Speaker {
+export function createSpeaker({ emit, nextStep, hold, continues, ...start }: SpeakerOptions): Speaker {
   let { answerStarted } = start
-  let turnReleased = false
+  const overlap = continues === '' ? undefined : createOverlapFilter(continues)
+  let turnReleased = continues !== ''
+  let shown = ''
   let reasoningStep: number | undefined
   let held = ''
-  let holding = hold !== 'nothing'
+  let holding = hold !== 'nothing' && !overlap
 
   function release(text: string): void {
     if (text === '') return
-    const parted = answerStarted && !turnReleased ? `\n\n${text}` : text
+    const separated = answerStarted && !turnReleased ? TURN_BREAK + text : text
     answerStarted = true
     turnReleased = true
-    emit({ type: 'partial_output', text: parted })
+    shown += text
+    for (const fragment of fragmentsOf(separated)) emit({ type: 'partial_output', text: fragment })
   }
 
   function tellAsReasoning(text: string): void {
     reasoningStep = undefined
-    if (text.trim() !== '') emit({ type: 'reasoning_started', step: nextStep(), content: text })
+    if (text.trim() === '') return
+    reason(text)
+    reasoningStep = undefined
+  }
+
+  function reason(text: string): void {
+    for (const fragment of fragmentsOf(text)) {
+      if (reasoningStep !== undefined) emit({ type: 'reasoning_delta', step: reasoningStep, text: fragment })
+      else {
+        reasoningStep = nextStep()
+        emit({ type: 'reasoning_started', step: reasoningStep, content: fragment })
+      }
+    }
   }
 
   function takeHeld(): string {
@@ -71,18 +97,12 @@ export function createSpeaker({ emit, nextStep, hold, ...start }: SpeakerOptions
   }
 
   return {
-    reasoning(text) {
-      if (text === '') return
-      if (reasoningStep === undefined) {
-        reasoningStep = nextStep()
-        emit({ type: 'reasoning_started', step: reasoningStep, content: text })
-      } else emit({ type: 'reasoning_delta', step: reasoningStep, text })
-    },
+    reasoning: reason,
     reasoningBlock() {
       reasoningStep = undefined
     },
     text(text) {
-      if (!holding) return release(text)
+      if (!holding) return release(overlap ? overlap.push(text) : text)
       held += text
       if (hold === 'start' && longerThan(held, HELD_CHARACTERS)) release(takeHeld())
     },
@@ -95,8 +115,10 @@ export function createSpeaker({ emit, nextStep, hold, ...start }: SpeakerOptions
       emit({ type: 'tool_call', step: nextStep(), name, args })
       emit({ type: 'tool_result', step: nextStep(), output, duration_ms: durationMs })
     },
-    endBeforeTools: () => tellAsReasoning(takeHeld()),
-    endAsAnswer: () => release(takeHeld()),
+    endBeforeTools: () => tellAsReasoning(takeHeld() || (overlap?.end() ?? '')),
+    endBroken: () => release(takeHeld()),
+    endAsAnswer: () => release(takeHeld() || (overlap?.end() ?? '')),
+    shown: () => shown,
     held: () => held,
     drop: () => tellAsReasoning(takeHeld()),
     answerStarted: () => answerStarted,

@@ -6,6 +6,7 @@ export type StopCause =
   | 'deadline' // maxTurnDuration is over: the run fails
   | 'cancelled' // the end is written already, by whoever cancelled
   | 'lost' // another worker may have it, or the database is gone: write nothing
+  | 'defect' // the database refused what this worker wrote: the run fails
   | 'shutdown' // this process goes: hand the run over
 
 export class Stop extends Error {

@@ -36,7 +36,8 @@ export async function submitRun(
   options = { ...options, idempotency: sealIdempotency(parts, options.idempotency) }
   const earlier =
     options.idempotency && (await findByIdempotencyKey(parts.db, projectId, options.idempotency, notBefore))
-  if (earlier !== undefined) return { interactionId: earlier, joined: true }
+  if (earlier && !earlier.released) return { interactionId: earlier.interactionId, joined: true }
+  const retryOf = earlier?.interactionId
 
   await parts.budgets.admit(projectId)
   refuseAddresses(parts, projectId, request.files)
@@ -46,10 +47,10 @@ export async function submitRun(
   const id = newId('int', parts.now())
   const skills = await parts.skills.lookUp(projectId, skillsAskedFor(request, agent))
   const resolution = resolveRequest(parts, request, agent, skills)
+  await parts.schemas.admit(projectId, request.responseFormat)
   await checkInjections(parts.credentials, projectId, resolution.spec.network)
   const { mcp, warnings: unmet } = await acceptServers(parts, projectId, id, resolution.mcp)
-  const warnings = [...resolution.warnings, ...unmet]
-  if (options.strict) refuseUnmet(warnings)
+  const warnings = decideUnmet([...resolution.warnings, ...unmet], options.strict)
 
   const files = await storeInputs(parts, id, request)
   const reservation = worker?.reserve()
@@ -60,6 +61,7 @@ export async function submitRun(
     mcp,
     ...(request.webhook && { webhook: true }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(retryOf !== undefined && { retryOf }),
   }
   try {
     const events: RunEvent[] = [
@@ -77,7 +79,7 @@ export async function submitRun(
         labels: request.labels,
         events: first,
         createdAt: parts.now(),
-        idempotency: options.idempotency && { ...options.idempotency, notBefore },
+        idempotency: options.idempotency && { ...options.idempotency, notBefore, releasedBy: retryOf },
         webhook: sealWebhook(parts, id, request.webhook),
         queuedPerProject: parts.limits.queuedPerProject,
         runningPerProject: parts.limits.runningPerProject,
@@ -126,7 +128,8 @@ async function notInserted(
 ): Promise<Submitted> {
   if (inserted.outcome === 'duplicate_key' && idempotency) {
     const other = await findByIdempotencyKey(parts.db, projectId, idempotency, notBefore)
-    if (other !== undefined) return { interactionId: other, joined: true }
+    // Also if it has failed by now: the requests were concurrent, so they share one run.
+    if (other) return { interactionId: other.interactionId, joined: true }
   }
   const { runningPerProject, queuedPerProject } = parts.limits
   throw new ErrandError(
@@ -207,13 +210,22 @@ const FILES_UNREADABLE: Warning = {
   message: 'Files were attached, but no tool that could read them is enabled; the model is told their names alone.',
 }
 
-/** What `Prefer: handling=strict` does not let pass. Unknown tools and fields never fail a call (contract.md "Errors"). */
-const STRICT = new Set(['unknown_skill', 'mcp_unavailable'])
+/** Codes of the warnings that `Prefer: handling=strict` makes errors. Unknown tools and fields never fail a call. */
+const UNMET = new Set(['unknown_skill', 'mcp_unavailable'])
 
-function refuseUnmet(warnings: readonly Warning[]): void {
-  const unmet = warnings.filter((warning) => STRICT.has(warning.code))
+/**
+ * The warnings, with what follows for the run in the message of each unmet one. Throws `invalid_request` if `strict` and one
+ * is unmet.
+ */
+function decideUnmet(warnings: readonly Warning[], strict: boolean): Warning[] {
+  const unmet = warnings.filter(({ code }) => UNMET.has(code))
   const [first] = unmet
-  if (first) throw new ErrandError('invalid_request', first.message, { param: first.param, details: unmet })
+  if (strict && first) {
+    const message = `${first.message} The request was refused because of \`Prefer: handling=strict\`.`
+    throw new ErrandError('invalid_request', message, { param: first.param, details: unmet })
+  }
+  const goesOn = (warning: Warning) => ({ ...warning, message: `${warning.message} The run goes on without it.` })
+  return warnings.map((warning) => (unmet.includes(warning) ? goesOn(warning) : warning))
 }
 
 type InputFiles = Required<Pick<RunSpec, 'inputFiles' | 'linkedFiles'>>

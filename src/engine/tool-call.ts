@@ -10,7 +10,7 @@ import type { Meter } from './meter.ts'
 import type { EngineParts } from './parts.ts'
 import type { Attachment } from './recorder.ts'
 import type { Redactor } from './redactor.ts'
-import type { OpenCall } from './restore.ts'
+import type { OpenCall, Refusal } from './restore.ts'
 import { stopCause } from './stop.ts'
 import type { Toolbox } from './toolbox.ts'
 
@@ -24,6 +24,7 @@ export interface ToolScope {
   readonly neverBegan: boolean
   /** Ends the process in the sandbox; the run's own signal only ends the waiting for it. */
   readonly kill: AbortSignal
+  /** Milliseconds that tools may still take: the last turn's are left out. */
   readonly remainingMs: () => number
   /** The longest that one call may take. */
   readonly maxToolMs: number
@@ -52,13 +53,14 @@ interface Acted extends ToolOutcome {
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 
 /**
- * Performs a call and returns what the model is told. `begun`: how far an earlier worker came with it. Its intent is in
- * the log already, and whether the act happened is what the sandbox may know.
+ * Performs a call, unless it is refused, and returns its result for the model. `begun`: how far an earlier worker came with
+ * it. Then its intent is in the log already, and only the sandbox may know whether the act happened.
  */
 export async function performCall(
   context: CallContext,
   call: ToolCallPart,
-  begun?: Omit<OpenCall, 'call'>,
+  refusal?: Refusal,
+  begun?: Pick<OpenCall, 'step' | 'approval' | 'outlived'>,
 ): Promise<ToolMessage> {
   const { recorder, meter, signal, redactor } = context
   const step = begun?.step ?? context.nextStep()
@@ -71,7 +73,10 @@ export async function performCall(
   const tell = (ending: ToolEnding, output?: string) => tellCall(context, call, ending, output, startedAt)
   let acted: Acted
   try {
-    acted = await approveAndAct(context, call, step, begun?.step === undefined ? undefined : begun)
+    const earlier = begun?.step === undefined ? undefined : begun
+    acted = refusal
+      ? { output: REFUSALS[refusal], ending: 'refused' }
+      : await approveAndAct(context, call, step, earlier)
     signal.throwIfAborted()
   } catch (error) {
     tell('stopped')
@@ -86,6 +91,12 @@ export async function performCall(
   recorder.append({ type: 'tool_result', step: resultStep, output, duration_ms })
   if (kept) recorder.attach(kept)
   return { role: 'tool', callId: call.callId, name: call.name, output, ...(media && { media }) }
+}
+
+const REFUSALS: Readonly<Record<Refusal, string>> = {
+  truncated:
+    'This call was not run: it was cut off at the output limit of one reply. Write it in smaller parts, a long file piece by piece.',
+  declined: 'This call was not run: the run has reached one of its limits. Answer now with what you have.',
 }
 
 function tellCall(
@@ -109,7 +120,7 @@ async function approveAndAct(
   context: CallContext,
   call: ToolCallPart,
   step: number,
-  begun: Omit<OpenCall, 'call'> | undefined,
+  begun: Pick<OpenCall, 'approval' | 'outlived'> | undefined,
 ): Promise<Acted> {
   const tools = context.toolbox.tools()
   const tool = tools.get(call.name)

@@ -7,6 +7,7 @@ import { SandboxError } from '../sandbox/port.ts'
 import type { Claim } from '../store/claims.ts'
 import { OUTAGE_MS, patiently } from '../store/patience.ts'
 import type { RunScope } from '../tools/port.ts'
+import { reservedMs } from './allowance.ts'
 import type { Auditor } from './auditor.ts'
 import { fetchLinkedFiles } from './linked-files.ts'
 import { runLoop } from './loop.ts'
@@ -14,9 +15,9 @@ import { keepMedia } from './media.ts'
 import type { Meter } from './meter.ts'
 import type { RunNetwork } from './network.ts'
 import { openingMessages, systemPrompt } from './opening.ts'
-import { failure, type Outcome, storeOutOfReach } from './outcome.ts'
+import { failure, internalFailure, type Outcome, storeOutOfReach } from './outcome.ts'
 import type { EngineParts } from './parts.ts'
-import { type Recorder, RecorderLost } from './recorder.ts'
+import { type Recorder, RecorderStopped } from './recorder.ts'
 import type { Redactor } from './redactor.ts'
 import type { Restored } from './restore.ts'
 import type { Place } from './slots.ts'
@@ -63,6 +64,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       run: claim,
       observe: parts.observe,
       spec,
+      faultOf: (answer) => parts.schemas.faultOf(claim.projectId, spec.responseFormat, answer, signal),
       models: [entry, ...fallbacksOf(parts.catalogue, entry)],
       toolbox,
       toolScope: {
@@ -70,7 +72,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
         forgetSandbox: workspace.forget,
         neverBegan: restored.neverReady,
         kill: killSignal(signal),
-        remainingMs,
+        remainingMs: () => Math.max(0, remainingMs() - reservedMs(spec)),
         vision: entry.vision,
         documents: entry.documents,
         maxToolMs: spec.policy.maxToolDuration * 1_000,
@@ -90,6 +92,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       nextStep: () => ++step,
       onPoint: parts.onPoint,
       keepMedia: (shownBy, media) => keepMedia(parts, claim.id, shownBy, media),
+      remainingMs,
       maxModelCalls: parts.limits.maxModelCalls,
       budget: {
         left: () => patiently(OUTAGE_MS, () => parts.budgets.left(claim.projectId, recorder.flush), signal),
@@ -144,7 +147,7 @@ function killSignal(signal: AbortSignal): AbortSignal {
   const kill = new AbortController()
   const onAbort = () => {
     const cause = stopCause(signal)
-    if (cause === 'deadline' || cause === 'cancelled') kill.abort(signal.reason)
+    if (cause === 'deadline' || cause === 'cancelled' || cause === 'defect') kill.abort(signal.reason)
   }
   if (signal.aborted) onAbort()
   else signal.addEventListener('abort', onAbort, { once: true })
@@ -169,16 +172,13 @@ function explain({ parts, claim, spec, signal }: Work, error: unknown): Outcome 
     case 'lost':
     case 'shutdown':
       return undefined
+    case 'defect':
+      return internalFailure()
     case undefined:
-      if (error instanceof RecorderLost) return undefined
+      if (error instanceof RecorderStopped) return undefined
       if (error instanceof ErrandError) return failure(error.code, error.message)
       parts.log.error({ err: error, interactionId: claim.id }, 'a run failed')
       if (error instanceof BlobsUnavailable) return storeOutOfReach()
-      return error instanceof SandboxError
-        ? failure('sandbox_unavailable', error.message)
-        : failure(
-            'internal',
-            'Something went wrong in the server; the log of the server has more under this interaction.',
-          )
+      return error instanceof SandboxError ? failure('sandbox_unavailable', error.message) : internalFailure()
   }
 }

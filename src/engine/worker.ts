@@ -91,7 +91,12 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     }
     if (closing) {
       slot.giveUp()
-      void handOver(claim).catch(() => {})
+      void handOver(claim, 'shutdown').catch((error) => {
+        parts.log.warn(
+          { err: error, interactionId: claim.id },
+          'a run could not be given back; its lease has to run out',
+        )
+      })
       return
     }
     const place: Place = {
@@ -108,25 +113,23 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       if (events.length === 0) void look()
     })
     if (claim.attempts === MAX_ATTEMPTS) watchSuspect(run, claim)
-    void run.finished
-      .catch((error) => parts.log.error({ err: error, interactionId: claim.id }, 'a run could not be left in order'))
-      .then(() => {
-        unsubscribe()
-        if (runs.get(claim.id)?.run === run) runs.delete(claim.id)
-        slot.giveUp()
-        if (someWaits) wake()
-      })
+    void run.finished.then(() => {
+      unsubscribe()
+      if (runs.get(claim.id)?.run === run) runs.delete(claim.id)
+      slot.giveUp()
+      if (someWaits) wake()
+    })
   }
 
   async function leave(claim: Claim, cause: LeavingCause): Promise<void> {
     if (cause === 'ended') return
-    // Lost may only mean late, and nobody else has it: then whoever still lives was not ended by the run.
-    if (cause === 'shutdown' || cause === 'lost') await handOver(claim)
+    if (cause === 'shutdown' || cause === 'lost') await handOver(claim, cause)
     await endLeftover(parts, owner, claim.id)
   }
 
-  async function handOver(claim: Claim): Promise<void> {
-    await releaseClaim(parts.db, claim, owner)
+  /** Lost may only mean late, and nobody else has the run. What made it late may come again, so that attempt counts. */
+  async function handOver(claim: Claim, cause: 'shutdown' | 'lost'): Promise<void> {
+    await releaseClaim(parts.db, claim, owner, { planned: cause === 'shutdown' })
     parts.hub.publish(WORK, [])
   }
 
@@ -144,7 +147,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     const timer = setTimeout(() => {
       parts.db.write([forgiveStatement(parts.db, claim)]).then(clear, clear)
     }, leaseMs)
-    void run.finished.then(clear, clear)
+    void run.finished.then(clear)
   }
 
   function wake(): void {

@@ -13,7 +13,7 @@ import {
   type SandboxSpec,
 } from '../sandbox/port.ts'
 import type { Companion } from '../tools/port.ts'
-import { aborted, collectOutputs, type Outputs } from './outputs.ts'
+import { aborted, collectOutputs, type Outputs, type OutputsOptions } from './outputs.ts'
 import type { Inheritance } from './restore.ts'
 
 /** A sandbox ends itself so long after its run's deadline, whoever forgot it. */
@@ -29,7 +29,7 @@ export interface WorkspaceOptions {
   readonly limits: SandboxLimits
   /** What the main sandbox shows of this machine. */
   readonly mounts: () => Promise<readonly Mount[]>
-  readonly maxOutputBytes: number
+  readonly outputLimits: OutputsOptions['limits']
   readonly remainingMs: () => number
   readonly signal: AbortSignal
   /** What an earlier worker left. */
@@ -129,7 +129,9 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
       if (!opening && options.outputsTaken) return undefined
       const sandbox = await Promise.race([opening ?? takeUp(), aborted(until)]).catch(() => undefined)
       if (!sandbox && state === 'ready') lost = true
-      const outputs = sandbox ? await collectOutputs(options, sandbox, until) : { files: [], problems: [] }
+      const outputs = sandbox
+        ? await collectOutputs({ ...options, limits: options.outputLimits }, sandbox, until)
+        : { files: [], problems: [] }
       return lost ? { ...outputs, problems: [LOST, ...outputs.problems] } : outputs
     },
     async destroy() {

@@ -48,7 +48,11 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
       checkModel(edge.catalogue, config.model)
       const agent = await agents.create(request.caller.projectId, { id, config: withModel(config, edge) })
       reply.header('Location', `${AGENTS}/${agent.id}`)
-      return sendAgent(request, reply, agent, [...warnings, ...(await unused(agent, request, edge))])
+      return sendAgent(request, reply, agent, [
+        ...request.ignored,
+        ...warnings,
+        ...(await unused(agent, request, edge)),
+      ])
     },
   )
 
@@ -124,7 +128,11 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
         checkIfMatch(request.headers['if-match'], current)
         return withModel(checkLabelCount(patchConfig(current.config, patch), edge), edge)
       })
-      return sendAgent(request, reply, agent, [...warnings, ...(await unused(agent, request, edge))])
+      return sendAgent(request, reply, agent, [
+        ...request.ignored,
+        ...warnings,
+        ...(await unused(agent, request, edge)),
+      ])
     },
   )
 

@@ -29,6 +29,11 @@ export const EVENTS: readonly EventDoc[] = [
   },
   { name: 'approval_decided', data: '{step, approve, reason?}', when: 'Somebody has decided; the run goes on.' },
   { name: 'partial_output', data: '{text}', when: 'A fragment of the answer; joined, they are exactly `output`.' },
+  {
+    name: 'model_retried',
+    data: '{attempt, reason}',
+    when: 'A model call broke off and is made again. The answer continues where it stopped; no text is sent twice.',
+  },
   { name: 'stage', data: '{stage}', when: 'queued, provisioning, working, requires_action, settling.' },
   { name: 'warning', data: '{code, param, message}', when: 'Something in the request was not used.' },
   {

@@ -3,7 +3,7 @@
  * decodes it by the revision's codec, asks one thing of the engine or the store, and encodes the answer. Every error
  * leaves by problems.ts.
  */
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import { logWith } from '../telemetry/log.ts'
@@ -27,17 +27,20 @@ import { eventLogRoutes } from './event-log.ts'
 import { fileRoutes } from './files.ts'
 import { createGate, giveBack } from './gate.ts'
 import { healthRoutes } from './health.ts'
+import { createInFlight, type Share } from './in-flight.ts'
 import { interactionRoutes } from './interactions.ts'
 import { declaredLength, holdBack, leaveUnread, readJson } from './json-body.ts'
 import { createAddresses } from './methods.ts'
 import { type Exposition, metricsRoutes } from './metrics.ts'
 import { registerOpenApi } from './openapi.ts'
 import { answerProblem } from './problems.ts'
+import { createReaders, inPieces, PIECE_BYTES } from './readers.ts'
 import { routeOf } from './route.ts'
 import { serverRoutes } from './server.ts'
 import { continueLate, serverOptions } from './server-options.ts'
 import { createSessions } from './session.ts'
 import { skillRoutes } from './skills.ts'
+import { warnOfUnknownParameters } from './unknown-parameters.ts'
 import { createRevision20260520 } from './wire/2026-05-20.ts'
 import type { Codec } from './wire/codec.ts'
 
@@ -79,11 +82,13 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   )
   const closing = new AbortController()
   const mcpServers = new Set(Object.keys(deps.config.mcp))
-  const edge: Edge = { ...deps, limits, mcpServers, documented: codecs.at(-1) as Codec, closing: closing.signal }
+  const [inFlight, readers] = [createInFlight(limits), createReaders()]
+  const documented = codecs.at(-1) as Codec
+  const edge: Edge = { ...deps, limits, mcpServers, documented, inFlight, readers, closing: closing.signal }
   const { desk } = deps
   const sessions = createSessions({ signIn: desk.signIn, members: desk.accounts.members }, () => deps.config.publicUrl)
   const addresses = createAddresses()
-  const gate = createGate({ ...deps, sessions, codecs, limits, addresses })
+  const gate = createGate({ ...deps, sessions, codecs, limits, addresses, inFlight })
 
   const app: FastifyInstance = Fastify(serverOptions(deps.config, deps.log, gate))
   continueLate(app.server)
@@ -97,23 +102,31 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   })
   observeCalls(app, deps)
   app.addHook('onRequest', gate)
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    warnOfUnknownParameters(request, reply)
+    done()
+  })
+  app.addHook('onSend', async (request, reply, payload) => {
     await giveBack(deps.rateLimits, request, reply)
+    const body = countBody(request.share, reply, payload)
     leaveUnread(request.raw, reply.raw)
+    readers.watch(reply.raw)
+    return body
   })
   app.addHook('preClose', async () => {
     closing.abort()
+    readers.close()
     // Node waits for connections that never sent a request, as browsers open them in advance: those have no claim on us.
     setTimeout(() => app.server.closeAllConnections(), CLOSE_GRACE_MS).unref()
   })
 
-  const { role, publicUrl, metrics } = deps.config
+  const { role, metrics } = deps.config
   if (role === 'worker') {
     healthRoutes(app, edge)
     metricsRoutes(app, deps.metrics, metrics.key)
     return app
   }
-  await registerOpenApi(app, publicUrl, edge.documented.schemas)
+  await registerOpenApi(app, edge.documented.schemas)
   addresses.learn(app)
   agentRoutes(app, edge)
   interactionRoutes(app, edge)
@@ -126,7 +139,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   fileRoutes(app, edge)
   serverRoutes(app, edge)
   healthRoutes(app, edge)
-  docsRoutes(app)
+  docsRoutes(app, deps.config, desk.publicUrl)
   consoleRoutes(app)
   sessionRoutes(app, desk)
   accountRoutes(app, desk)
@@ -140,9 +153,30 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
 
 /** Every field from the start, so that all requests keep one shape; the gate fills them in. */
 function decorateRequests(app: FastifyInstance): void {
-  for (const name of ['caller', 'visitor', 'codec', 'quota', 'interactionId', 'refusal', 'traceparent'])
+  for (const name of [
+    'caller',
+    'visitor',
+    'codec',
+    'quota',
+    'share',
+    'interactionId',
+    'refusal',
+    'traceparent',
+    'ignored',
+  ])
     app.decorateRequest(name)
   app.decorateRequest('counted', false)
+}
+
+/** Counts a body among its project's answers in flight, instead of what was counted while it was made. Errors are not counted. */
+function countBody(share: Share | undefined, reply: FastifyReply, payload: unknown): unknown {
+  share?.leave()
+  if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
+  const bytes = Buffer.byteLength(payload)
+  share?.set('responseBytes', reply.statusCode < 400 ? bytes : 0)
+  if (bytes <= PIECE_BYTES) return payload
+  reply.header('Content-Length', String(bytes))
+  return inPieces(typeof payload === 'string' ? Buffer.from(payload) : payload)
 }
 
 /** Fastify's own parsing is passed over: a body is read on the routes that take one, after everything before it. */
@@ -152,7 +186,7 @@ function readBodies(app: FastifyInstance, { limits }: Edge): void {
   app.addHook('preValidation', async (request, reply) => {
     const { json } = request.routeOptions.config
     if (!json || (json === 'optional' && declaredLength(request.raw) === 0)) return
-    request.body = await readJson(request.raw, reply.raw, limits)
+    request.body = await readJson(request.raw, reply.raw, limits, (bytes) => request.share?.take('uploadBytes', bytes))
   })
 }
 

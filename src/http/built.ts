@@ -1,4 +1,4 @@
-/** What a build left in a directory, read once and served from memory: the console and the documentation. */
+/** The files of a build, read once and served from memory: the console and the documentation. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -18,8 +18,41 @@ export interface BuiltFile {
   zipped?: Promise<Buffer>
 }
 
-/** Everything that was built, by its path; nothing where nothing was. */
-export function readBuilt(directory: string): ReadonlyMap<string, BuiltFile> {
+/**
+ * All files of a build by their paths. The function returns an empty map until the build exists: at the first start of a
+ * checkout, script/server builds in the background. A build appears whole, by a rename.
+ */
+export function openBuilt(directory: string): () => ReadonlyMap<string, BuiltFile> {
+  let files = readBuilt(directory)
+  return () => {
+    if (files.size === 0) files = readBuilt(directory)
+    return files
+  }
+}
+
+/** A page for people that reloads until the build of `what` exists. The address, with what follows #, stays the same. */
+export function sendNotBuilt(reply: FastifyReply, what: string) {
+  return reply
+    .code(503)
+    .headers({
+      'Cache-Control': 'no-store',
+      'Content-Security-Policy': "default-src 'none'",
+      'Referrer-Policy': 'no-referrer',
+      'Retry-After': '5',
+    })
+    .type('text/html; charset=utf-8')
+    .send(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="5">
+<title>${what} is not built yet</title>
+<p>${what} is not built yet. At its first start script/server builds it in the background, which takes a minute or two.
+<p>This page reloads until it is ready. If that takes longer, run <code>script/setup</code> in the checkout: it builds it, or says why it cannot.
+</html>
+`)
+}
+
+function readBuilt(directory: string): ReadonlyMap<string, BuiltFile> {
   const files = new Map<string, BuiltFile>()
   if (!existsSync(directory)) return files
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {

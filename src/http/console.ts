@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ErrandError } from '../domain/errors.ts'
-import { readBuilt, sendFile } from './built.ts'
+import { openBuilt, sendFile, sendNotBuilt } from './built.ts'
+import { CONSOLE_TAG } from './openapi.ts'
 import { open } from './route-docs.ts'
 
 const BUILT = join(import.meta.dirname, '../../console/dist')
@@ -33,11 +34,11 @@ function policy(nonce: string): string {
 }
 
 export function consoleRoutes(app: FastifyInstance): void {
-  const files = readBuilt(BUILT)
-  const page = files.get('index.html')?.bytes.toString()
+  const files = openBuilt(BUILT)
 
   const sendPage = async (_request: FastifyRequest, reply: FastifyReply) => {
-    if (page === undefined) throw new ErrandError('unavailable', 'The console is not built: run script/setup.')
+    const page = files().get('index.html')?.bytes.toString()
+    if (page === undefined) return sendNotBuilt(reply, 'The console')
     const nonce = randomBytes(16).toString('base64')
     return reply
       .headers({
@@ -51,12 +52,26 @@ export function consoleRoutes(app: FastifyInstance): void {
   }
 
   app.get(
+    '/',
+    {
+      config: { open: true },
+      schema: open({
+        id: 'root',
+        tag: CONSOLE_TAG,
+        summary: 'The first page',
+        description: 'Redirects to the console.',
+        other: ['text/html', z.string()],
+      }),
+    },
+    async (_request, reply) => reply.redirect('/console/', 302),
+  )
+  app.get(
     '/console',
     {
       config: { open: true },
       schema: open({
         id: 'console',
-        tag: 'Server',
+        tag: CONSOLE_TAG,
         summary: 'The console',
         description: 'The web console, as a page; so is every address below it.',
         other: ['text/html', z.string()],
@@ -69,7 +84,7 @@ export function consoleRoutes(app: FastifyInstance): void {
     { config: { open: true }, schema: { hide: true } },
     async (request, reply) => {
       const name = request.params['*']
-      const file = name === 'index.html' ? undefined : files.get(name)
+      const file = name === 'index.html' ? undefined : files().get(name)
       // What works as a worker lives by the policy of its own file: it asks nobody for anything.
       if (file) return sendFile(request, reply.header('Content-Security-Policy', "default-src 'none'"), name, file)
       // What a page asks for must not be answered with a page.

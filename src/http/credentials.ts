@@ -38,7 +38,7 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
       const { credential, warnings } = request.codec.decodeNewCredential(request.body)
       const stored = await credentials.create(request.caller.projectId, credential)
       reply.header('Location', `${CREDENTIALS}/${stored.id}`)
-      return request.codec.encodeCredential(stored, warnings)
+      return request.codec.encodeCredential(stored, [...request.ignored, ...warnings])
     },
   )
 
@@ -106,7 +106,7 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
     async (request) => {
       const { change, warnings } = request.codec.decodeCredentialPatch(request.body)
       const changed = await credentials.update(request.caller.projectId, request.params.id, change)
-      return request.codec.encodeCredential(changed, warnings)
+      return request.codec.encodeCredential(changed, [...request.ignored, ...warnings])
     },
   )
 

@@ -11,6 +11,11 @@ import type { Body, Form } from './wire/codec.ts'
 
 export const INTERACTIONS = '/v1beta/interactions'
 
+/** Events of a log that is read without waiting for a turn. */
+const SMALL_LOG = 50
+/** How often what was read of a log is in memory while the answer is made: as events, as the story, as JSON. */
+const COPIES = 3
+
 export interface Asked {
   readonly interactionId: string
   readonly form: Form
@@ -101,6 +106,8 @@ export async function streamRun(
       encode: (event) => request.codec.encodeEvent(event, form),
       closing: edge.closing,
       observe: edge.observe,
+      readers: edge.readers,
+      hold: (bytes) => request.share?.set('responseBytes', bytes),
     })
     if (!whole && asked.cancelOnLeave) await cancelFor(edge, request, interactionId)
   } catch (err) {
@@ -110,7 +117,14 @@ export async function streamRun(
 }
 
 async function read(edge: Edge, request: FastifyRequest, interactionId: string): Promise<InteractionView> {
-  const view = await edge.engine.get(request.caller.projectId, interactionId)
+  const { share } = request
+  const view = await edge.engine.get(request.caller.projectId, interactionId, {
+    async begin(events) {
+      if (events > SMALL_LOG) await share?.enter()
+      share?.take('responseBytes', 0)
+    },
+    read: (bytes) => share?.take('responseBytes', COPIES * bytes),
+  })
   if (!view) throw noInteraction(interactionId)
   return view
 }

@@ -1,12 +1,14 @@
 /**
- * The documentation: what `site/` was built into, served as it is, and the OpenAPI document at /openapi.json. None of it needs
- * a key or holds a secret.
+ * The documentation: what `site/` was built into, served as it is, and the OpenAPI documents. None of it needs a key or holds a
+ * secret.
  */
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { ErrandError } from '../domain/errors.ts'
-import { readBuilt, sendFile } from './built.ts'
+import type { Config } from '../config.ts'
+import { withoutEnd } from '../domain/trim.ts'
+import { openBuilt, sendFile, sendNotBuilt } from './built.ts'
+import { CONSOLE_TAG, type JsonObject, publicApiOf, servedFrom } from './openapi.ts'
 import { open } from './route-docs.ts'
 
 const BUILT = join(import.meta.dirname, '../../site/dist')
@@ -24,23 +26,10 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-export function docsRoutes(app: FastifyInstance): void {
-  const files = readBuilt(BUILT)
-
-  app.get(
-    '/openapi.json',
-    {
-      config: { open: true },
-      schema: open({
-        id: 'openapi',
-        tag: 'Server',
-        summary: 'This API as OpenAPI 3.1',
-        description: 'Made from the schemas that validate requests.',
-        answer: z.looseObject({ openapi: z.string() }),
-      }),
-    },
-    async (_request, reply) => reply.header('Cache-Control', 'public, max-age=300').send(app.swagger()),
-  )
+/** `publicUrl`: the configured address of this server, else the one that it listens on. */
+export function docsRoutes(app: FastifyInstance, config: Pick<Config, 'publicUrl'>, publicUrl: () => string): void {
+  openApiRoutes(app, config, publicUrl)
+  const files = openBuilt(BUILT)
 
   app.get(
     '/docs',
@@ -62,11 +51,68 @@ export function docsRoutes(app: FastifyInstance): void {
     { config: { open: true }, schema: { hide: true } },
     async (request, reply) => {
       const name = request.params['*'] || 'index.html'
-      const found = [name, `${name}.html`].find((each) => files.has(each))
-      const page = files.get(found ?? '404.html')
-      if (!page) throw new ErrandError('unavailable', 'The documentation is not built: run script/setup.')
+      const found = [name, `${name}.html`].find((each) => files().has(each))
+      const page = files().get(found ?? '404.html')
+      if (!page) return sendNotBuilt(reply, 'The documentation')
       reply.header('Content-Security-Policy', POLICY).header('Referrer-Policy', 'no-referrer')
       return sendFile(request, found === undefined ? reply.code(404) : reply, found ?? '404.html', page)
     },
+  )
+}
+
+/** Documents that are kept as text: a caller names the host. */
+const MAX_RENDERED = 8
+
+function openApiRoutes(app: FastifyInstance, config: Pick<Config, 'publicUrl'>, publicUrl: () => string): void {
+  const everything = () => app.swagger() as unknown as JsonObject
+  let api: JsonObject | undefined
+  /** The newest ones by their addresses: all answers share the bytes. */
+  const rendered = new Map<string, Buffer>()
+  const answer = z.looseObject({ openapi: z.string() })
+
+  /** The configured address, else the one that the request came to, else the one that the server listens on. */
+  function send(request: FastifyRequest, reply: FastifyReply, document: () => JsonObject) {
+    const asked = URL.parse(`${request.protocol}://${request.host}`)?.origin
+    const url = withoutEnd(config.publicUrl ?? asked ?? publicUrl(), '/')
+    const key = `${request.routeOptions.url} ${url}`
+    const bytes = rendered.get(key) ?? Buffer.from(JSON.stringify(servedFrom(document(), url)))
+    if (rendered.size === MAX_RENDERED) rendered.clear()
+    rendered.set(key, bytes)
+    return reply.header('Cache-Control', 'private, max-age=300').type('application/json; charset=utf-8').send(bytes)
+  }
+
+  app.get(
+    '/openapi.json',
+    {
+      config: { open: true },
+      schema: open({
+        id: 'openapi',
+        tag: 'Server',
+        summary: 'This API as OpenAPI 3.1',
+        description: 'Made from the schemas that validate requests.',
+        answer,
+      }),
+    },
+    async (request, reply) => {
+      return send(request, reply, () => {
+        api ??= publicApiOf(everything())
+        return api
+      })
+    },
+  )
+
+  app.get(
+    '/console/openapi.json',
+    {
+      config: { open: true },
+      schema: open({
+        id: 'consoleOpenapi',
+        tag: CONSOLE_TAG,
+        summary: 'What the console calls, as OpenAPI 3.1',
+        description: 'The public API and the console’s own calls. The latter may change with any release.',
+        answer,
+      }),
+    },
+    async (request, reply) => send(request, reply, everything),
   )
 }

@@ -8,7 +8,9 @@ import type { Catalogue } from '../models/port.ts'
 import type { Skills } from '../skills/port.ts'
 import type { AgentStore } from '../store/agents-port.ts'
 import type { Observe } from '../telemetry/moments.ts'
+import type { InFlight } from './in-flight.ts'
 import type { RateLimits } from './rate-limits.ts'
+import type { Readers } from './readers.ts'
 import type { Signer } from './signed-urls.ts'
 import type { Codec } from './wire/codec.ts'
 import type { ServerFacts } from './wire/server.ts'
@@ -22,6 +24,8 @@ export interface Edge {
   readonly catalogue: Catalogue
   readonly signer: Signer
   readonly rateLimits: RateLimits
+  readonly inFlight: InFlight
+  readonly readers: Readers
   readonly limits: Limits
   readonly facts: ServerFacts
   /** How many nodes work on interactions; undefined where there is but this one. */

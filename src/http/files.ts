@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { ErrandError } from '../domain/errors.ts'
 import type { StoredFile } from '../domain/interaction.ts'
 import type { Edge } from './edge.ts'
+import { openShare } from './gate.ts'
 import { open } from './route-docs.ts'
 import { FILE_PATHS, type FileKind } from './signed-urls.ts'
 
@@ -41,7 +42,12 @@ interface Words {
   readonly description: string
 }
 
-function fileRoute(app: FastifyInstance, { engine, blobs, signer }: Edge, kind: FileKind, words: Words): void {
+function fileRoute(
+  app: FastifyInstance,
+  { engine, blobs, signer, inFlight }: Edge,
+  kind: FileKind,
+  words: Words,
+): void {
   app.get<{ Params: z.infer<typeof params>; Querystring: z.infer<typeof query> }>(
     `${FILE_PATHS[kind]}/:projectId/:interactionId/*`,
     {
@@ -57,7 +63,7 @@ function fileRoute(app: FastifyInstance, { engine, blobs, signer }: Edge, kind: 
           'application/octet-stream',
           z.string().meta({ description: 'The file’s bytes, under its own media type.' }),
         ],
-        errors: ['not_found'],
+        errors: ['not_found', 'rate_limited'],
       }),
     },
     async (request, reply) => {
@@ -66,6 +72,8 @@ function fileRoute(app: FastifyInstance, { engine, blobs, signer }: Edge, kind: 
       const signed =
         !request.validationError && signer.verify({ kind, projectId, interactionId, name }, expires, signature)
       if (!signed) throw noFile()
+      openShare(inFlight, request, reply, projectId)
+      request.share?.take('streams', 1)
       const interaction = await engine.find(projectId, interactionId)
       const files = kind === 'input' ? interaction?.spec.inputFiles : interaction?.outputFiles
       const file = files?.find((candidate) => candidate.name === name)

@@ -1,6 +1,6 @@
 /**
- * The order of checks, each before the next, none of which needs the body: key (401), switch and scope (403), rate (429),
- * revision, address (404, 405), media type (415), declared size (413). JSON, fields and the rest come after.
+ * The order of checks, each before the next, none of which needs the body: key (401), switch and scope (403), rate and
+ * what is in flight (429), revision, address (404, 405), media type (415), declared size (413). JSON, fields and the rest come after.
  *
  * Instead of a key, who is signed in to the console may name a project of an account of theirs (session.ts).
  */
@@ -10,6 +10,7 @@ import type { Scope } from '../accounts/scopes.ts'
 import type { Visitor } from '../accounts/sign-in.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { Limits } from '../domain/limits.ts'
+import type { InFlight, Share } from './in-flight.ts'
 import { declaredLength, tooLarge } from './json-body.ts'
 import type { Addresses, Refusal } from './methods.ts'
 import { pathOf } from './path.ts'
@@ -43,6 +44,8 @@ declare module 'fastify' {
     visitor: Visitor
     codec: Codec
     quota: Quota | undefined
+    /** What it has in flight, of its project or its visitor; undefined where the route is open. */
+    share: Share | undefined
     /** That it made. */
     interactionId: string | undefined
     /** Where the address is one of ours and the method is not. */
@@ -62,6 +65,7 @@ export interface GateParts {
   readonly codecs: readonly Codec[]
   readonly limits: Pick<Limits, 'bodyBytes' | 'skillBytes'>
   readonly addresses: Pick<Addresses, 'refusal'>
+  readonly inFlight: InFlight
 }
 
 const KEY_HEADER = 'x-svc-api-key'
@@ -82,6 +86,7 @@ export function createGate(parts: GateParts): Gate {
       request.caller = await identify(parts, request)
       checkScope(request, access)
       await count(parts.rateLimits, request, reply, request.caller.projectId, access)
+      openShare(parts.inFlight, request, reply, request.caller.projectId)
       request.codec = chooseCodec(parts.codecs, request)
       reply.header('Api-Revision', request.codec.revision)
     }
@@ -113,6 +118,15 @@ async function admitToConsole(parts: GateParts, request: FastifyRequest, reply: 
   if (access.console === 'open') return
   request.visitor = await parts.sessions.visitor(request)
   await count(parts.rateLimits, request, reply, request.visitor.userId, access)
+  openShare(parts.inFlight, request, reply, request.visitor.userId)
+}
+
+/** Until its connection is done with the answer. Throws ErrandError `rate_limited` where too much is in flight already. */
+export function openShare(inFlight: InFlight, request: FastifyRequest, reply: FastifyReply, owner: string): void {
+  const share = inFlight.open(owner)
+  request.share = share
+  reply.raw.once('close', () => share.release())
+  share.take('responseBytes', 0)
 }
 
 async function count(

@@ -1,10 +1,10 @@
 /** The interactions API: runs are started, watched, listed, cancelled and removed here (contract.md "Interactions"). */
-import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { answerAtEnd, answerNow, formOf, INTERACTIONS, noInteraction, runHeaders, streamRun } from './delivery.ts'
 import type { Edge } from './edge.ts'
 import { wrongField } from './fields.ts'
+import { fingerprintOf } from './fingerprint.ts'
 import { giveBack } from './gate.ts'
 import { INTERACTION_TEXTS as TEXTS } from './interaction-texts.ts'
 import { checkModel } from './offered.ts'
@@ -89,10 +89,15 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   const { caller, codec, query } = request
   const preferences = parsePrefer(request.headers.prefer)
   const key = idempotencyKey(request.headers['idempotency-key'])
-  const { run, stream, background } = codec.decodeNewInteraction(request.body)
+  const { run: sent, stream, background } = codec.decodeNewInteraction(request.body)
+  const run = { ...sent, warnings: [...request.ignored, ...sent.warnings] }
   checkModel(edge.catalogue, run.settings.model)
+  const streams = streamPath || stream
+  const waitS = background ? 0 : preferences.waitS
+  // Before the run is accepted: a caller that may not wait for it must not have begun it.
+  if (streams || waitS !== 0) request.share?.take('streams', 1)
   const { interactionId, joined, begun } = await edge.engine.submit(caller.projectId, run, {
-    idempotency: key === undefined ? undefined : { key, fingerprint: fingerprint(request.body) },
+    idempotency: key === undefined ? undefined : { key, fingerprint: await fingerprintOf(request.body) },
     strict: preferences.strict,
     keyId: caller.keyId,
     traceparent: request.traceparent,
@@ -100,12 +105,14 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   if (joined) await giveBack(edge.rateLimits, request, reply)
   request.counted = true
   request.interactionId = interactionId
+  request.body = undefined // the caller may wait for hours, and nobody needs it any more
+  request.share?.release('uploadBytes')
   reply.headers(runHeaders(interactionId))
+  if (joined) reply.header('Idempotent-Replayed', 'true')
 
   const form = formOf(query.view, preferences)
   const asked = { interactionId, form, preferences, cancelOnLeave: run.onDisconnect === 'cancel' }
-  if (streamPath || stream) return streamRun(edge, request, reply, { ...asked, after: 0, known: begun })
-  const waitS = background ? 0 : preferences.waitS
+  if (streams) return streamRun(edge, request, reply, { ...asked, after: 0, known: begun })
   return waitS === 0
     ? answerNow(edge, request, reply, asked)
     : answerAtEnd(edge, request, reply, { ...asked, waitS, known: begun })
@@ -203,6 +210,7 @@ function streamRoute(app: FastifyInstance, edge: Edge, text: string, url: string
       const interactionId = request.params.id
       const preferences = parsePrefer(request.headers.prefer)
       const after = lastEventId(request)
+      request.share?.take('streams', 1)
       const found = await edge.engine.find(request.caller.projectId, interactionId)
       if (!found) throw noInteraction(interactionId)
       if (after > found.lastSeq) {
@@ -261,22 +269,4 @@ function idempotencyKey(header: string | string[] | undefined): string | undefin
   if (header === undefined) return undefined
   if (typeof header === 'string' && /^[\x21-\x7e]{1,255}$/.test(header)) return header
   throw wrongField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
-}
-
-/**
- * What the key stands for: the body without regard to the order of its fields, and without `stream` and `background`,
- * which say how to answer. So a caller whose stream broke can ask again in the background, and gets the same run.
- */
-function fingerprint(body: unknown): string {
-  const { stream: _stream, background: _background, ...rest } = body as Record<string, unknown>
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(rest)))
-    .digest('hex')
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(entries.map(([key, entry]) => [key, sorted(entry)]))
 }

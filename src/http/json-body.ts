@@ -5,10 +5,13 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { ErrandError } from '../domain/errors.ts'
 
 /** Objects, lists and their members in one body. The largest sensible request has some thousands. */
 const MAX_VALUES = 20_000
+/** Escaped characters in one body. Each costs the parser as much as several plain ones. */
+const MAX_ESCAPES = 2_000_000
 /** What of an unread body is read and thrown away to keep the connection; above it, the connection is closed. */
 const MAX_DRAINED_BYTES = 64 * 1024
 /** How long a refused caller that is still sending may take to read the answer. */
@@ -19,14 +22,19 @@ export interface BodyLimits {
   readonly jsonDepth: number
 }
 
-/** Throws ErrandError `payload_too_large`, `invalid_request`. */
+/** `onBytes` hears the size of each piece and may refuse it. Throws what it throws; ErrandError `payload_too_large`, `invalid_request`. */
 export async function readJson(
   request: IncomingMessage,
   response: ServerResponse,
   limits: BodyLimits,
+  onBytes: (bytes: number) => void,
 ): Promise<unknown> {
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-  return parseJson(await readBytes(request, limits.bodyBytes), limits.jsonDepth)
+  const onPiece = (bytes: number, total: number) => {
+    if (total > limits.bodyBytes) throw tooLarge(limits.bodyBytes)
+    onBytes(bytes)
+  }
+  return parseJson(await readBytes(request, onPiece), limits.jsonDepth)
 }
 
 export function tooLarge(limit: number): ErrandError {
@@ -65,18 +73,21 @@ export function leaveUnread(request: IncomingMessage, response: ServerResponse):
   }
 }
 
-function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, onPiece: (bytes: number, total: number) => void): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let total = 0
   const onData = (chunk: Buffer) => {
     total += chunk.length
-    chunks.push(chunk)
-    if (total <= limit) return
-    // Only paused: destroying the stream would destroy the socket, and with it the answer.
-    release()
-    request.pause()
-    reject(tooLarge(limit))
+    try {
+      onPiece(chunk.length, total)
+      chunks.push(chunk)
+    } catch (refusal) {
+      // Only paused: destroying the stream would destroy the socket, and with it the answer.
+      release()
+      request.pause()
+      reject(refusal)
+    }
   }
   const onEnd = () => {
     release()
@@ -95,16 +106,20 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
 }
 
 /** Throws ErrandError `invalid_request`. */
-export function parseJson(bytes: Buffer, maxDepth: number): unknown {
+export async function parseJson(bytes: Buffer, maxDepth: number): Promise<unknown> {
   if (bytes.length === 0) throw badJson('The body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badJson('The body is not valid UTF-8.')
-  boundJson(bytes, maxDepth)
+  await boundJson(bytes, maxDepth)
+  const text = bytes.toString('utf8')
+  const isLarge = bytes.length > SLICE_BYTES
+  if (isLarge) await yieldToOthers()
   let value: unknown
   try {
-    value = JSON.parse(bytes.toString('utf8'))
+    value = JSON.parse(text)
   } catch (error) {
     throw badJson(`The body is not valid JSON: ${(error as Error).message.slice(0, 200)}.`)
   }
+  if (isLarge) await yieldToOthers()
   refuseProto(value)
   return value
 }
@@ -112,33 +127,65 @@ export function parseJson(bytes: Buffer, maxDepth: number): unknown {
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
-const OPEN = new Set([0x5b, 0x7b])
-const CLOSE = new Set([0x5d, 0x7d])
+const OPEN_LIST = 0x5b
+const OPEN_OBJECT = 0x7b
+const CLOSE_LIST = 0x5d
+const CLOSE_OBJECT = 0x7d
+/** Looked through in one turn of the event loop, bytes: a few milliseconds. */
+const SLICE_BYTES = 1024 * 1024
+/** Behind so many plain bytes of a string, its rest is skipped by a native search. */
+const PLAIN_BYTES = 256
 
-/** Counts depth and values without parsing; a string, however long, is skipped in one native search. */
-function boundJson(bytes: Buffer, maxDepth: number): void {
-  let depth = 0
-  let values = 0
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i] as number
-    if (byte === QUOTE) i = endOfString(bytes, i)
-    else if (byte === COMMA) values++
-    else if (OPEN.has(byte)) {
-      values++
-      if (++depth > maxDepth) throw badJson(`The body is nested deeper than ${maxDepth} levels.`)
-    } else if (CLOSE.has(byte)) depth--
-    if (values > MAX_VALUES) throw badJson(`The body has more than ${MAX_VALUES} values.`)
+/** Counts depth and values without parsing. Lets others have the event loop in between. */
+async function boundJson(bytes: Buffer, maxDepth: number): Promise<void> {
+  const bounds = createBounds(maxDepth)
+  for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+    if (at > 0) await yieldToOthers()
+    bounds(bytes.subarray(at, at + SLICE_BYTES))
   }
 }
 
-/** The index of the quote that ends the string which begins at `start`; the end of the bytes where none does. */
-function endOfString(bytes: Buffer, start: number): number {
-  for (let at = bytes.indexOf(QUOTE, start + 1); at !== -1; at = bytes.indexOf(QUOTE, at + 1)) {
-    let backslashes = 0
-    while (bytes[at - 1 - backslashes] === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return at
+function createBounds(maxDepth: number): (piece: Buffer) => void {
+  let depth = 0
+  let values = 0
+  let escapes = 0
+  let inString = false
+  let escaped = false
+  return (piece) => {
+    const nextQuote = nextOf(piece, QUOTE)
+    const nextBackslash = nextOf(piece, BACKSLASH)
+    let plain = 0
+    for (let i = 0; i < piece.length; i++) {
+      const byte = piece[i]!
+      if (inString) {
+        plain++
+        if (escaped) escaped = false
+        else if (byte === BACKSLASH) [escaped, plain, escapes] = [true, 0, escapes + 1]
+        else if (byte === QUOTE) [inString, plain] = [false, 0]
+        else if (plain === PLAIN_BYTES) [i, plain] = [Math.min(nextQuote(i), nextBackslash(i)) - 1, 0]
+      } else if (byte === QUOTE) inString = true
+      else if (byte === COMMA) values++
+      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+        values++
+        if (++depth > maxDepth) throw badJson(`The body is nested deeper than ${maxDepth} levels.`)
+      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
+      if (escapes > MAX_ESCAPES)
+        throw badJson(`The body has more than ${MAX_ESCAPES} escaped characters; send such a file in base64.`)
+      if (values > MAX_VALUES) throw badJson(`The body has more than ${MAX_VALUES} values.`)
+    }
   }
-  return bytes.length
+}
+
+/** Where that byte is next, from a place that only grows; the end where it is not. Looks at no byte twice. */
+function nextOf(piece: Buffer, byte: number): (from: number) => number {
+  let known = -1
+  return (from) => {
+    if (known < from) {
+      const found = piece.indexOf(byte, from)
+      known = found < 0 ? piece.length : found
+    }
+    return known
+  }
 }
 
 /** `__proto__` as a name is never a field; what it is, is an attack on code that merges objects. */

@@ -1,21 +1,23 @@
 /**
- * The OpenAPI 3.1 document, made from the routes and the schemas that validate. What holds for many answers at once
- * (headers, shared schemas by reference) is put in here, over the finished document.
+ * The OpenAPI 3.1 documents, made from the routes and the schemas that validate: one of everything that is served, which is what
+ * the console calls, and the part of it that is the public API. What holds for many answers at once (headers, shared schemas
+ * by reference) is put in here, over the finished document.
  */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { EVENTS_TEXT, INTRODUCTION } from './api-texts.ts'
+import { WARNING_HEADER } from './unknown-parameters.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json | undefined }
 export type JsonObject = { [key: string]: Json | undefined }
 
-export async function registerOpenApi(
-  app: FastifyInstance,
-  publicUrl: string | undefined,
-  shared: SharedSchemas,
-): Promise<void> {
+/** The tag of calls that are the console's own. */
+export const CONSOLE_TAG = 'Console'
+
+/** `app.swagger()` is the document of everything that is served; see `publicApiOf` and `servedFrom`. */
+export async function registerOpenApi(app: FastifyInstance, shared: SharedSchemas): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -25,14 +27,13 @@ export async function registerOpenApi(
         description: `${INTRODUCTION}\n\n${EVENTS_TEXT}`,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      servers: [{ url: publicUrl ?? '/' }],
       tags: [
         { name: 'Interactions', description: 'Running agents.' },
         { name: 'Agents', description: 'Stored configurations.' },
         { name: 'Credentials', description: 'Secrets that runs sign in with; written, never read back.' },
         { name: 'Skills', description: 'Instructions, scripts and references that runs can be given by name.' },
         { name: 'Files', description: 'What agents produced.' },
-        { name: 'Console', description: 'What the console asks beside the API itself: sign-in, keys, members, usage.' },
+        { name: CONSOLE_TAG, description: 'Calls of the web console: sign-in, keys, members, usage.' },
         { name: 'Server', description: 'About this server.' },
       ],
       components: {
@@ -56,7 +57,48 @@ export async function registerOpenApi(
   })
 }
 
-/** Those that no route of its own shows. */
+/** The document without the console's own calls, their way to sign in, and the schemas that only they use. */
+export function publicApiOf(document: JsonObject): JsonObject {
+  const paths: JsonObject = {}
+  for (const [path, operations] of Object.entries(document.paths as Record<string, Record<string, JsonObject>>)) {
+    const kept = Object.entries(operations).filter(([, { tags }]) => !(tags as string[]).includes(CONSOLE_TAG))
+    if (kept.length > 0) paths[path] = Object.fromEntries(kept)
+  }
+  const { schemas = {}, securitySchemes, ...components } = document.components as Record<string, JsonObject>
+  const { session: _, ...schemes } = securitySchemes as JsonObject
+  const used = schemasIn([paths, document.webhooks], schemas)
+  return {
+    ...document,
+    tags: (document.tags as JsonObject[]).filter(({ name }) => name !== CONSOLE_TAG),
+    paths,
+    components: {
+      ...components,
+      securitySchemes: schemes,
+      schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name))),
+    },
+  }
+}
+
+/** The names of the shared schemas that `node` refers to, directly or through other schemas. */
+export function schemasIn(node: unknown, schemas: JsonObject): ReadonlySet<string> {
+  const found = new Set<string>()
+  const look = (part: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (found.has(name)) continue
+      found.add(name)
+      look(schemas[name])
+    }
+  }
+  look(node)
+  return found
+}
+
+/** The document with `url` as the address of its server. */
+export function servedFrom(document: JsonObject, url: string): JsonObject {
+  return { ...document, servers: [{ url }] }
+}
+
+/** Schemas that no route shows by itself. */
 export interface SharedSchemas {
   readonly webhookEvent: z.ZodType
   readonly streamEvent: z.ZodType
@@ -77,6 +119,8 @@ function webhookOperation(event: z.ZodType): JsonObject {
     tags: ['Interactions'],
     summary: 'An interaction is over',
     description: 'Sent to `webhook.url`, at least once, signed as Standard Webhooks has it: see docs/webhooks.md.',
+    // It carries a signature instead of a key.
+    security: [],
     parameters: [
       header('webhook-id', 'The interaction’s id: the same on every attempt.'),
       header('webhook-timestamp', 'Seconds since 1970.'),
@@ -104,7 +148,11 @@ function finish(document: JsonObject, { webhookEvent, streamEvent }: SharedSchem
   const schemas: JsonObject = {}
   document.paths = hoist(document.paths as Json, schemas)
   document.webhooks = hoist({ interactionEnded: { post: webhookOperation(webhookEvent) } }, schemas)
-  hoist(toJsonSchema(streamEvent), schemas)
+  const { $ref: event } = hoist(toJsonSchema(streamEvent), schemas) as JsonObject
+  Object.assign(schemas.EventStream as JsonObject, {
+    contentMediaType: 'text/event-stream',
+    contentSchema: { type: 'array', items: { $ref: event } },
+  })
   const components = document.components as JsonObject
   components.schemas = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
   components.headers = HEADERS
@@ -155,6 +203,9 @@ function nameWildcards(paths: Record<string, JsonObject>): void {
 const HEADERS: JsonObject = {
   'X-Request-Id': header('Names this request in the server’s log.'),
   'Api-Revision': header('The revision that was used.'),
+  [WARNING_HEADER]: header(
+    'The query parameters that this call does not have and that were ignored: `unknown_parameter;param="pagesize"`, several by comma, the names percent-encoded.',
+  ),
   RateLimit: header('What is left: `"calls";r=599;t=42` (r calls, t seconds to the window’s end).'),
   'RateLimit-Policy': header('The quotas of a project: `"calls";q=600;w=60` (q calls in w seconds).'),
   'X-RateLimit-Limit': header('Calls of this kind in a window.', 'integer'),
@@ -163,6 +214,9 @@ const HEADERS: JsonObject = {
   'Retry-After': header('Seconds to wait before trying again.', 'integer'),
   'X-Interaction-Id': header('The interaction’s id.'),
   Location: header('Where to read what was made.'),
+  'Idempotent-Replayed': header(
+    '`true` if the request joined the run of an earlier request with its `Idempotency-Key`.',
+  ),
   'Preference-Applied': header('Which preferences were followed.'),
   ETag: header('The agent’s `etag`.'),
 }
@@ -186,13 +240,16 @@ function addHeaders(operation: JsonObject): void {
     const names = ['X-Request-Id']
     if (keyed && status !== '401' && status !== '403') names.push(...KEYED_HEADERS)
     if (keyed && status === '200') names.push('Api-Revision', ...ownHeaders(id))
+    if (status === '200') names.push(WARNING_HEADER)
     if (['429', '500', '503'].includes(status)) names.push('Retry-After')
     answer.headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
   }
 }
 
 function ownHeaders(operationId: string): string[] {
-  if (/^createInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
+  if (/^createInteraction/.test(operationId)) {
+    return ['X-Interaction-Id', 'Location', 'Idempotent-Replayed', 'Preference-Applied']
+  }
   if (/^streamInteraction/.test(operationId)) return ['X-Interaction-Id', 'Location', 'Preference-Applied']
   if (/^(get|list|cancel|approve)Interaction/.test(operationId)) return ['Preference-Applied']
   if (operationId === 'createCredential' || operationId === 'uploadSkill') return ['Location']

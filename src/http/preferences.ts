@@ -23,13 +23,13 @@ export function parsePrefer(header: string | readonly string[] | undefined): Pre
   let waitS: number | undefined
   let async = false
   for (const part of [header].flat().join(',').split(',')) {
-    const preference =
-      part
-        .split(';')[0]
-        ?.trim()
-        .toLowerCase()
-        .replace(/\s*=\s*/, '=')
-        .replaceAll('"', '') ?? ''
+    const preference = part
+      .split(';')[0]!
+      .toLowerCase()
+      .split('=')
+      .map((side) => side.trim())
+      .join('=')
+      .replaceAll('"', '')
     const wait = /^wait=(\d{1,9})$/.exec(preference)
     // The first one counts where a preference is said twice (RFC 7240, 2).
     if (wait) waitS ??= Math.min(Number(wait[1]), MAX_WAIT_S)

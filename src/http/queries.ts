@@ -5,7 +5,10 @@ import { wrongField } from './fields.ts'
 
 const DEFAULT_PAGE_SIZE = 50
 const MAX_PAGE_SIZE = 100
-const LABEL_PREFIX = 'label.'
+/** The start of the names that `LABEL_FILTER` documents. */
+export const LABEL_PREFIX = 'label.'
+/** The documented name of all label filters. */
+export const LABEL_FILTER = 'label.<key>'
 
 /** A value to look up. Control characters are in no id and no label, and a NUL stops some databases. */
 export const filterText = z
@@ -34,7 +37,7 @@ export const page = {
 export const list = {
   ...page,
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'By creation time. Default `desc`, newest first.' }),
-  'label.<key>': filterText.optional().meta({
+  [LABEL_FILTER]: filterText.optional().meta({
     description: 'Only those whose label `<key>` has this value: `label.team=sales`. May be said for several keys.',
   }),
 }
@@ -91,7 +94,7 @@ export const headers = {
   idempotencyKey: {
     'Idempotency-Key': z.string().optional().meta({
       description:
-        '1 to 255 visible ASCII characters. For 24 hours, the same key with the same body answers with the interaction that the first request made, also while it runs; with another body it is 422. `stream` and `background` may differ: they say how to answer, not what to run.',
+        '1 to 255 visible ASCII characters. For 24 hours, the same key with the same body joins the interaction that the first request started, running or ended; the answer then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run instead, and `retryOf` names the failed one. Another body with the key is 422. `stream` and `background` may differ: they say how to answer, not what to run.',
     }),
   },
   ifMatch: {

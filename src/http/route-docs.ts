@@ -24,7 +24,8 @@ const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
   payload_too_large: 'The body or the files in it are too large.',
   unsupported_media_type: 'The body is not declared as `application/json`, or an upload as a zip or a form.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with another body.',
-  rate_limited: 'Too many calls; wait `Retry-After` seconds.',
+  rate_limited:
+    'Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.',
   internal: 'A fault of the server. Try again after `Retry-After` seconds.',
   model_error: 'The model’s provider failed.',
   sandbox_unavailable: 'No sandbox is to be had now. Back off, or split large tasks.',

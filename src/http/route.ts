@@ -5,5 +5,5 @@ import type { FastifyRequest } from 'fastify'
 export function routeOf(request: FastifyRequest): string {
   // Without the patterns of its parameters.
   const url = request.is404 ? request.refusal?.url : request.routeOptions.url
-  return (url ?? 'none').replace(/\([^)]*\)/g, '')
+  return (url ?? 'none').replace(/\([^()]*\)/g, '')
 }

@@ -2,7 +2,9 @@
  * Addresses of a run's files that need no key: whoever holds one may read that one file for an hour. The signature is an
  * HMAC over everything that the address names, under a key derived for this purpose alone from the server's secret.
  */
+
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { withoutEnd } from '../domain/trim.ts'
 
 const LIFETIME_S = 3600
 /** Where a run's files lie: those that it made, and those that it was given. */
@@ -46,7 +48,7 @@ export function createSigner(options: {
     sign(file) {
       const expires = String(nowS() + LIFETIME_S)
       const path = [file.projectId, file.interactionId, ...file.name.split('/')].map(encodeURIComponent).join('/')
-      const base = (options.publicUrl() ?? '').replace(/\/+$/, '')
+      const base = withoutEnd(options.publicUrl() ?? '', '/')
       return `${base}${FILE_PATHS[file.kind]}/${path}?expires=${expires}&signature=${signature(file, expires).toString('base64url')}`
     },
     verify(file, expires, given) {

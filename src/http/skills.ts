@@ -50,6 +50,7 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request, reply) => {
+      request.share?.take('streams', 1)
       const added = await skills.addZip(request.caller.projectId, uploadOf(request, reply, limits.skillBytes))
       reply.header('Location', `${SKILLS}/${added.skill.name}`)
       return request.codec.encodeAddedSkill(added)

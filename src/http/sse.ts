@@ -1,20 +1,18 @@
 /**
- * Server-Sent Events from an interaction's log: one write a batch, with backpressure. A reader that takes nothing for
- * 25 s is dropped; it can come back and go on after the last event it has.
+ * Server-Sent Events from an interaction's log: one write a batch, with backpressure. A reader that takes nothing is
+ * dropped (readers.ts); it can come back and go on after the last event it has.
  *
  * What is framed is JSON, which has no raw line breaks, so no text can forge an event.
  */
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { ErrandError } from '../domain/errors.ts'
 import type { StoredEvent } from '../domain/event.ts'
 import type { Observe } from '../telemetry/moments.ts'
+import type { Readers } from './readers.ts'
 import type { Frame } from './wire/codec.ts'
 
-const TICK_MS = 5_000
-/** A keep-alive every 15 s. */
-const KEEP_ALIVE_TICKS = 3
-/** Ticks without a drain after which a reader counts as gone: it took nothing for 20 to 25 s. */
-const STUCK_TICKS = 5
+const KEEP_ALIVE_MS = 15_000
 
 /** In lower case, as the headers that they replace: Node would send both spellings. */
 export const STREAM_HEADERS = {
@@ -31,6 +29,9 @@ export interface EventStream {
   /** Aborts when the server closes: the stream ends where it is. */
   readonly closing: AbortSignal
   readonly observe: Observe
+  readonly readers: Readers
+  /** Counts bytes that wait for the reader; 0: none wait. Throws if the project has too many. */
+  readonly hold: (bytes: number) => void
 }
 
 export function frame(seq: number, { type, data }: Frame): string {
@@ -45,13 +46,16 @@ export async function sendEvents({
   encode,
   closing,
   observe,
+  readers,
+  hold,
 }: EventStream): Promise<boolean> {
   observe({ type: 'stream_opened' })
-  const reader = watchReader(response, closing)
+  const reader = watchReader(response, readers, closing)
   const { signal } = reader
   response.writeHead(200, { ...headers, ...STREAM_HEADERS })
   // The headers go out with the first events, or by themselves where those take longer than this tick.
   const early = setImmediate(() => response.flushHeaders())
+  let refused = false
   try {
     for await (const batch of follow(signal)) {
       let text = ''
@@ -60,16 +64,21 @@ export async function sendEvents({
         if (encoded) text += frame(event.seq, encoded)
       }
       clearImmediate(early)
-      if (text !== '' && !response.write(text)) await once(response, 'drain', { signal })
+      if (text === '' || response.write(text)) continue
+      hold(text.length)
+      await once(response, 'drain', { signal })
+      hold(0)
     }
     response.end()
   } catch (error) {
     response.destroy()
-    if (!signal.aborted) throw error
+    // A reader that is too slow for what its project has in flight can resume later (`Last-Event-ID`).
+    refused = error instanceof ErrandError
+    if (!signal.aborted && !refused) throw error
   } finally {
     clearImmediate(early)
     reader.release()
-    observe({ type: 'stream_closed', cause: reader.isSlow() ? 'slow' : reader.isGone() ? 'gone' : 'whole' })
+    observe({ type: 'stream_closed', cause: refused || reader.isSlow() ? 'slow' : reader.isGone() ? 'gone' : 'whole' })
   }
   return !reader.isGone()
 }
@@ -83,36 +92,32 @@ interface Reader {
 }
 
 /** Keeps the connection alive, and notices when nobody reads any more. */
-function watchReader(response: ServerResponse, closing: AbortSignal): Reader {
+function watchReader(response: ServerResponse, readers: Readers, closing: AbortSignal): Reader {
   const stop = new AbortController()
   const onClosing = () => stop.abort()
   let gone = false
-  let ticks = 0
-  let stuck = 0
-  const onDrain = () => {
-    stuck = 0
-  }
+  let slow = false
   const onClose = () => {
     gone = true
     stop.abort()
   }
   const timer = setInterval(() => {
-    ticks++
-    if (response.writableNeedDrain) {
-      if (++stuck >= STUCK_TICKS) response.destroy()
-    } else if (ticks % KEEP_ALIVE_TICKS === 0) response.write(': keep-alive\n\n')
-  }, TICK_MS)
-  response.on('drain', onDrain).on('close', onClose)
+    if (!response.writableNeedDrain) response.write(': keep-alive\n\n')
+  }, KEEP_ALIVE_MS)
+  readers.watch(response, () => {
+    slow = true
+  })
+  response.on('close', onClose)
   closing.addEventListener('abort', onClosing)
   if (closing.aborted) onClosing()
   if (response.destroyed || response.socket?.destroyed) onClose()
   return {
     signal: stop.signal,
     isGone: () => gone,
-    isSlow: () => stuck >= STUCK_TICKS,
+    isSlow: () => slow,
     release() {
       clearInterval(timer)
-      response.off('drain', onDrain).off('close', onClose)
+      response.off('close', onClose)
       closing.removeEventListener('abort', onClosing)
     },
   }

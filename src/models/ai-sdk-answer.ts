@@ -6,7 +6,7 @@ import type {
   LanguageModelV4ToolResult,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider'
-import type { TokenCount } from '../domain/usage.ts'
+import { cacheWrite, type TokenCount } from '../domain/usage.ts'
 import { growAnswer } from './answer.ts'
 import { streamError, TRUNCATED, type Wording } from './failures.ts'
 import type { FinishReason, ModelDelta, ModelFailure, ModelOutcome } from './port.ts'
@@ -114,6 +114,7 @@ function readUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenCo
     input: inputTokens.total ?? 0,
     output: outputTokens.total ?? 0,
     cachedInput: inputTokens.cacheRead ?? 0,
+    ...cacheWrite(inputTokens.cacheWrite),
     reasoning: outputTokens.reasoning ?? 0,
   }
 }

@@ -9,6 +9,7 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantMessage, AssistantPart, MediaPart, Message, ToolMessage } from '../domain/message.ts'
 import type { AiSdkProvider } from './ai-sdk-providers.ts'
+import { isJsonObject } from './json.ts'
 import type { ModelRequest } from './port.ts'
 import { searchTool } from './provider-search.ts'
 
@@ -48,7 +49,11 @@ function encodePrompt(request: ModelRequest, provider: AiSdkProvider): LanguageM
       // The results of parallel calls belong into one message: some providers refuse a second.
       if (last?.role === 'tool') last.content.push(result)
       else prompt.push({ role: 'tool', content: [result] })
-    } else prompt.push(encodeMessage(message, provider))
+    } else {
+      const encoded = encodeMessage(message, provider)
+      // Providers refuse a message without content.
+      if (encoded.content.length > 0) prompt.push(encoded)
+    }
     if (message.role === 'assistant') {
       for (const part of message.content) if (part.type === 'tool_call') calls.set(part.callId, part)
     }
@@ -58,9 +63,7 @@ function encodePrompt(request: ModelRequest, provider: AiSdkProvider): LanguageM
 
 function encodeMessage(message: Exclude<Message, ToolMessage>, provider: AiSdkProvider): LanguageModelV4Message {
   if (message.role === 'assistant') {
-    // What another provider's tools brought means nothing to this one.
-    const parts = message.content.filter((part) => part.type !== 'provider_tool' || part.by === provider)
-    return { role: 'assistant', content: parts.map(encodeAssistantPart) }
+    return { role: 'assistant', content: acceptedParts(message, provider).map(encodeAssistantPart) }
   }
   return {
     role: 'user',
@@ -68,6 +71,25 @@ function encodeMessage(message: Exclude<Message, ToolMessage>, provider: AiSdkPr
       part.type === 'text' ? { type: 'text', text: part.text } : encodeMedia(part),
     ),
   }
+}
+
+/**
+ * The parts that this provider takes back. Text must not be blank, and reasoning needs what came after it: where a
+ * call without a result was taken out of the message, its reasoning goes, too. What another provider's tools brought,
+ * and reasoning without this provider's own signature, mean nothing to this one.
+ */
+function acceptedParts({ content }: AssistantMessage, provider: AiSdkProvider): readonly AssistantPart[] {
+  const accepted = content.filter((part) => {
+    if (part.type === 'provider_tool') return part.by === provider
+    if (part.type === 'reasoning') return isFrom(provider, part.provider)
+    return part.type === 'tool_call' || part.text.trim() !== '' || part.provider !== undefined
+  })
+  return accepted.slice(0, accepted.findLastIndex(({ type }) => type !== 'reasoning') + 1)
+}
+
+/** Gemini's thoughts need no signature of their own. */
+function isFrom(provider: AiSdkProvider, metadata: unknown): boolean {
+  return metadata === undefined ? provider === 'google' : isJsonObject(metadata) && provider in metadata
 }
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>

@@ -13,7 +13,6 @@ import {
   ABORTED,
   answeredWith,
   failed,
-  type ProviderError,
   parseErrorBody,
   quote,
   stalled,
@@ -26,7 +25,6 @@ import {
 import { isJsonObject } from './json.ts'
 import type { Model, ModelDelta, ModelFailure, ModelOutcome, ModelRequest } from './port.ts'
 import {
-  type AttemptOutcome,
   callWithRetries,
   DEFAULT_IDLE_TIMEOUT_MS,
   DEFAULT_MAX_TRIES,
@@ -35,7 +33,7 @@ import {
   readRetryAfter,
   type Timing,
 } from './retry.ts'
-import { createTokenLimit } from './token-limit.ts'
+import { createTokenLimit, type LimitedOutcome } from './token-limit.ts'
 
 export interface AiSdkOptions extends ProviderSettings {
   /** Where the key was read from, for messages. */
@@ -54,7 +52,7 @@ interface Settings {
   readonly idleTimeoutMs: number
 }
 
-type TryOutcome = AttemptOutcome & { readonly providerError?: ProviderError; readonly paused?: boolean }
+type TryOutcome = LimitedOutcome & { readonly paused?: boolean }
 
 export function createAiSdkModel(options: AiSdkOptions): Model {
   const { maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
@@ -69,14 +67,11 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     let paused = false
     const outcome = await callWithRetries(
       async (speak) => {
-        for (;;) {
-          const budget = clampLimit(options.provider, request.maxOutputTokens)
-          const sent = limit.fieldFor(budget)
-          const outcome = await attempt(settings, request, sent && budget, speak, signal)
-          paused = outcome.paused === true
-          if (outcome.ok || !outcome.providerError || outcome.failure.kind !== 'refused') return outcome
-          if (!limit.learn(outcome.providerError, sent, budget)) return outcome
-        }
+        const outcome = await limit.call(clampLimit(options.provider, request.maxOutputTokens), (sent) =>
+          attempt(settings, request, sent?.tokens, speak, signal),
+        )
+        paused = outcome.paused === true
+        return outcome
       },
       { maxTries, timing, onRetry },
       onDelta,

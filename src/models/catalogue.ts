@@ -177,7 +177,8 @@ function opener(name: string, config: ModelConfig, room: Room): Opener | string 
     const apiKey = apiKeyEnv && env[apiKeyEnv]?.trim()
     if (!baseUrl || !isHttpUrl(baseUrl)) return `The model ${name} needs a baseUrl (http://… or https://…).`
     if (apiKeyEnv && !apiKey) return keyMissing(name, apiKeyEnv)
-    return () => createOpenAiCompatible({ ...common, baseUrl, apiKey, apiKeyEnv })
+    const { sendReasoning } = config
+    return () => createOpenAiCompatible({ ...common, baseUrl, apiKey, apiKeyEnv, sendReasoning })
   }
   const apiKeyEnv = config.apiKeyEnv ?? defaultKeyEnv(provider, env)
   const apiKey = apiKeyEnv && env[apiKeyEnv]?.trim()

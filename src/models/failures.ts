@@ -4,6 +4,7 @@
  *
  * Messages go to callers: a provider's own words are quoted, cut, and cleared of the secrets they might repeat.
  */
+import { readOverflow } from './context-window.ts'
 import type { ModelFailure } from './port.ts'
 
 type FailureKind = ModelFailure['kind']
@@ -102,7 +103,7 @@ export function answeredWith(status: number, error: ProviderError, wording: Word
     )
   }
   const kind = worthRetrying(status) && !outOfCredit(error) ? 'overloaded' : 'refused'
-  return failed(kind, `The model provider answered with status ${status}${quoted}.`)
+  return refusedOr(kind, `The model provider answered with status ${status}${quoted}.`, error)
 }
 
 /** An error that came inside a stream that had begun well. Without a better word it is the provider's passing trouble. */
@@ -112,7 +113,12 @@ export function streamError(error: ProviderError, wording: Wording): ModelFailur
     error.code ?? '',
   )
   const kind = final || outOfCredit(error) ? 'refused' : 'overloaded'
-  return failed(kind, `The model provider reported an error${quote(error.message ?? error.code, wording)}.`)
+  return refusedOr(kind, `The model provider reported an error${quote(error.message ?? error.code, wording)}.`, error)
+}
+
+function refusedOr(kind: FailureKind, message: string, error: ProviderError): ModelFailure {
+  const tooLong = kind === 'refused' ? readOverflow(error) : undefined
+  return { ...failed(kind, message), ...(tooLong && { tooLong }) }
 }
 
 /** What came is not the protocol. `what` completes "The model provider's answer …". */
@@ -135,15 +141,4 @@ export function quote(message: string | undefined, wording: Wording): string {
   let text = message.replace(/[\s\u0000-\u001f]+/g, ' ').trim()
   for (const secret of wording.secrets) if (secret !== '') text = text.replaceAll(secret, '[secret]')
   return `: "${text.length > QUOTE_CHARS ? `${text.slice(0, QUOTE_CHARS)}…` : text}"`
-}
-
-/**
- * What a refusal says about the limit on output tokens: the provider knows it by its newer name only, or it is more than
- * the model can do. Undefined where the refusal is about something else.
- */
-export function refusedLimit(error: ProviderError): 'rename' | 'drop' | undefined {
-  const message = error.message ?? ''
-  if (/use\W+max_completion_tokens/i.test(message)) return 'rename'
-  if (/max_?(completion_?|output_?)?tokens|maximum context length/i.test(message)) return 'drop'
-  return undefined
 }

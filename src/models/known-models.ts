@@ -29,7 +29,7 @@ export const KNOWN_PROVIDERS: readonly KnownProvider[] = [
     keys: ['ANTHROPIC_API_KEY'],
     models: () => ({
       'svc-3.5-flash': { model: 'claude-haiku-5-5' },
-      'svc-3.1-pro': { model: 'claude-opus-5-5', price: { input: 4, output: 20 } },
+      'svc-3.1-pro': { model: 'claude-opus-5-5', price: { input: 4, output: 20, cachedInput: 0.4, cacheWrite: 5 } },
     }),
   },
   {

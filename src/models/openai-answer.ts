@@ -2,7 +2,7 @@
  * `chat.completion.chunk` objects → the answer. Takes the dialects there are: reasoning under three names, content as a
  * list of parts, tool calls whole or in pieces, without index or id, usage in a chunk of its own or in any other.
  */
-import type { TokenCount } from '../domain/usage.ts'
+import { cacheWrite, type TokenCount } from '../domain/usage.ts'
 import { type GrowingCall, growAnswer } from './answer.ts'
 import { failed, malformed, streamError, TRUNCATED, toProviderError, type Wording } from './failures.ts'
 import { countIn, isJsonObject, type JsonObject, objectIn, stringIn } from './json.ts'
@@ -105,15 +105,19 @@ function joinTexts(list: unknown): string {
     .join('')
 }
 
-/** Some providers leave reasoning out of `completion_tokens` and show it only in the total. */
+/**
+ * Some providers leave reasoning out of `completion_tokens` and show it only in the total. Cache writes are reported by
+ * gateways (OpenRouter, LiteLLM) to providers that bill them.
+ */
 function readUsage(usage: JsonObject): TokenCount | undefined {
   if (typeof usage.prompt_tokens !== 'number' && typeof usage.completion_tokens !== 'number') return undefined
   const input = countIn(usage, 'prompt_tokens')
+  const details = objectIn(usage, 'prompt_tokens_details')
   return {
     input,
     output: Math.max(countIn(usage, 'completion_tokens'), countIn(usage, 'total_tokens') - input),
-    cachedInput:
-      countIn(objectIn(usage, 'prompt_tokens_details'), 'cached_tokens') || countIn(usage, 'prompt_cache_hit_tokens'),
+    cachedInput: countIn(details, 'cached_tokens') || countIn(usage, 'prompt_cache_hit_tokens'),
+    ...cacheWrite(countIn(details, 'cache_write_tokens') || countIn(usage, 'cache_creation_input_tokens')),
     reasoning: countIn(objectIn(usage, 'completion_tokens_details'), 'reasoning_tokens'),
   }
 }

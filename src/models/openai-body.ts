@@ -3,21 +3,19 @@
  * a server that does not stream, and an error. Each is bounded.
  */
 import type { IncomingHttpHeaders } from 'undici/types/header.js'
-import { answeredWith, malformed, type ProviderError, parseErrorBody, TRUNCATED, type Wording } from './failures.ts'
+import { answeredWith, malformed, parseErrorBody, TRUNCATED, type Wording } from './failures.ts'
 import type { ChunkReader } from './openai-answer.ts'
 import type { ModelFailure } from './port.ts'
-import { type AttemptOutcome, readRetryAfter } from './retry.ts'
+import { readRetryAfter } from './retry.ts'
 import { createSseParser } from './sse.ts'
-
-/** An error answer keeps what the provider said, for telling a refused limit from a refused request. */
-export type ExchangeOutcome = AttemptOutcome & { readonly providerError?: ProviderError }
+import type { LimitedOutcome } from './token-limit.ts'
 
 export interface BodyReader {
   /** An outcome ends the call, though more may come. */
-  push(chunk: Buffer): ExchangeOutcome | undefined
-  end(): ExchangeOutcome
+  push(chunk: Buffer): LimitedOutcome | undefined
+  end(): LimitedOutcome
   /** The connection broke. `failure` is what to say where the answer was not whole yet. */
-  broken(failure: ModelFailure): ExchangeOutcome
+  broken(failure: ModelFailure): LimitedOutcome
 }
 
 const MAX_EVENT_BYTES = 8 * 1024 * 1024
@@ -42,9 +40,9 @@ export function chooseReader(
 }
 
 function readEvents(chunks: ChunkReader): BodyReader {
-  let outcome: ExchangeOutcome | undefined
+  let outcome: LimitedOutcome | undefined
   let ended = false
-  const fail = (failure: ModelFailure): ExchangeOutcome => ({ ok: false, failure, tokens: chunks.tokens() })
+  const fail = (failure: ModelFailure): LimitedOutcome => ({ ok: false, failure, tokens: chunks.tokens() })
   const parser = createSseParser((data) => {
     if (outcome) return
     if (data === '[DONE]') outcome = chunks.outcome(true)
@@ -99,7 +97,7 @@ function readWhole(chunks: ChunkReader): BodyReader {
 
 function readError(status: number, retryAfterMs: number | undefined, wording: Wording): BodyReader {
   const body = collect(MAX_ERROR_BYTES)
-  const outcome = (): ExchangeOutcome => {
+  const outcome = (): LimitedOutcome => {
     const providerError = parseErrorBody(body.text())
     const failure = answeredWith(status, providerError, wording)
     return { ok: false, failure, tokens: undefined, retryAfterMs, providerError }

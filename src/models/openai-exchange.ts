@@ -9,7 +9,8 @@
 import type { Dispatcher } from 'undici'
 import { ABORTED, malformed, stalled, unreachable, type Wording } from './failures.ts'
 import type { ChunkReader } from './openai-answer.ts'
-import { type BodyReader, chooseReader, type ExchangeOutcome } from './openai-body.ts'
+import { type BodyReader, chooseReader } from './openai-body.ts'
+import type { LimitedOutcome } from './token-limit.ts'
 
 export interface Target {
   readonly dispatcher: Dispatcher
@@ -31,14 +32,14 @@ export function exchange(
   body: Uint8Array,
   chunks: ChunkReader,
   signal: AbortSignal,
-): Promise<ExchangeOutcome> {
+): Promise<LimitedOutcome> {
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined
     let reader: BodyReader | undefined
     let settled = false
     let timer = setTimeout(onIdle, target.idleTimeoutMs)
 
-    function settle(outcome: ExchangeOutcome, connection: 'close' | 'drain' | 'closed'): void {
+    function settle(outcome: LimitedOutcome, connection: 'close' | 'drain' | 'closed'): void {
       if (settled) return
       settled = true
       clearTimeout(timer)
@@ -99,7 +100,7 @@ export function exchange(
   })
 }
 
-function brokenOff(reader: BodyReader | undefined, error: Error & { code?: string }): ExchangeOutcome {
+function brokenOff(reader: BodyReader | undefined, error: Error & { code?: string }): LimitedOutcome {
   const failure = unreachable(error.code)
   if (!reader) return { ok: false, failure, tokens: undefined }
   return reader.broken({ ...failure, kind: 'truncated', message: brokenMessage(error.code) })
@@ -109,6 +110,6 @@ function brokenMessage(code: string | undefined): string {
   return `The connection to the model provider broke off in the middle of its answer${code ? ` (${code})` : ''}.`
 }
 
-function noAnswer(): ExchangeOutcome {
+function noAnswer(): LimitedOutcome {
   return { ok: false, failure: malformed('is empty'), tokens: undefined }
 }

@@ -6,13 +6,13 @@
  */
 import type { AssistantMessage, MediaPart, Message, ToolMessage, UserMessage } from '../domain/message.ts'
 import type { ModelRequest } from './port.ts'
-import type { LimitField } from './token-limit.ts'
+import type { SentLimit } from './token-limit.ts'
 
 export interface RequestSettings {
   readonly model: string
-  /** The name under which the limit on output tokens goes; undefined: it is left out. */
-  readonly limitField: LimitField | undefined
-  /** Whether reasoning is given back as `reasoning_content`. Most servers refuse or ignore it; a few want it. */
+  /** The limit on output tokens; undefined: none is sent. */
+  readonly limit: SentLimit | undefined
+  /** Whether each assistant message brings its reasoning back as `reasoning_content`, empty if it has none. */
   readonly sendReasoning: boolean
 }
 
@@ -25,36 +25,56 @@ export function encodeRequest(request: ModelRequest, settings: RequestSettings):
     stream: true,
     stream_options: { include_usage: true },
   }
-  if (settings.limitField) body[settings.limitField] = request.maxOutputTokens
+  if (settings.limit) body[settings.limit.field] = settings.limit.tokens
   if (request.tools.length > 0) {
     body.tools = request.tools.map(({ name, description, parameters }) => ({
       type: 'function',
       function: { name, description, parameters },
     }))
   }
-  if (request.responseFormat) {
+  if (constrains(request)) {
     body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema: request.responseFormat } }
   }
   return JSON.stringify(body)
 }
 
+/**
+ * Whether the server is to constrain the answer to the response format. Beside tools some servers (vLLM) constrain the
+ * whole output, so that the model cannot call any: the prompt asks for the format then, and the engine checks the answer.
+ */
+function constrains({ responseFormat, tools }: ModelRequest): boolean {
+  return responseFormat !== undefined && tools.length === 0
+}
+
+function systemText(request: ModelRequest): string | undefined {
+  const { system, responseFormat } = request
+  if (!responseFormat || constrains(request)) return system
+  const format = [
+    'Your final answer must be one JSON value that is valid against the JSON Schema below. Write nothing before or',
+    `after it, and no code fence. Call tools as you need them until then.\n\n${JSON.stringify(responseFormat)}`,
+  ].join(' ')
+  return system ? `${system}\n\n${format}` : format
+}
+
 function encodeMessages(request: ModelRequest, settings: RequestSettings): Json[] {
   const messages: Json[] = []
-  if (request.system) messages.push({ role: 'system', content: request.system })
+  const system = systemText(request)
+  if (system) messages.push({ role: 'system', content: system })
   let shown: Json[] = []
   for (const message of request.messages) {
     if (message.role !== 'tool' && shown.length > 0) {
       messages.push({ role: 'user', content: shown })
       shown = []
     }
-    messages.push(encodeMessage(message, settings))
+    const encoded = encodeMessage(message, settings)
+    if (encoded) messages.push(encoded)
     if (message.role === 'tool') shown.push(...encodeToolMedia(message))
   }
   if (shown.length > 0) messages.push({ role: 'user', content: shown })
   return messages
 }
 
-function encodeMessage(message: Message, settings: RequestSettings): Json {
+function encodeMessage(message: Message, settings: RequestSettings): Json | undefined {
   switch (message.role) {
     case 'user':
       return { role: 'user', content: encodeUserContent(message) }
@@ -72,7 +92,8 @@ function encodeUserContent({ content }: UserMessage): string | Json[] {
   return content.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : encodeMedia(part)))
 }
 
-function encodeAssistant({ content }: AssistantMessage, settings: RequestSettings): Json {
+/** Undefined if there is neither text nor a call: some servers refuse such a message. */
+function encodeAssistant({ content }: AssistantMessage, settings: RequestSettings): Json | undefined {
   let text = ''
   let reasoning = ''
   const calls: Json[] = []
@@ -85,8 +106,9 @@ function encodeAssistant({ content }: AssistantMessage, settings: RequestSetting
       calls.push({ id: part.callId, type: 'function', function: { name: part.name, arguments: written } })
     }
   }
-  const message: Json = { role: 'assistant', content: text === '' && calls.length > 0 ? null : text }
-  if (settings.sendReasoning && reasoning !== '') message.reasoning_content = reasoning
+  if (text === '' && calls.length === 0) return undefined
+  const message: Json = { role: 'assistant', content: text === '' ? null : text }
+  if (settings.sendReasoning) message.reasoning_content = reasoning
   if (calls.length > 0) message.tool_calls = calls
   return message
 }

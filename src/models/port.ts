@@ -7,6 +7,7 @@
 import type { JsonSchema } from '../domain/interaction.ts'
 import type { AssistantMessage, FinishReason, Message } from '../domain/message.ts'
 import type { Price, TokenCount } from '../domain/usage.ts'
+import type { Overflow } from './context-window.ts'
 
 export interface ToolDefinition {
   readonly name: string
@@ -56,6 +57,8 @@ export interface ModelFailure {
     | 'truncated' // the stream ended before its end was said
     | 'malformed' // what came is not the protocol
     | 'aborted' // `signal` aborted
+  /** Set if the provider refused the prompt because it does not fit the model's context window. */
+  readonly tooLong?: Overflow
 }
 
 export type ModelOutcome =

@@ -27,8 +27,11 @@ export function writeFrame(stream: Writable, header: object, payload?: Uint8Arra
   stream.uncork()
 }
 
-/** Takes bytes as they come and hands on whole frames. Throws where the bytes are no frames. */
-export function createFrameReader<Header>(onFrame: (frame: Frame<Header>) => void): (bytes: Buffer) => void {
+/** Takes bytes as they come and hands on whole frames. Throws where the bytes are no frames, or one has more than `maxBytes`. */
+export function createFrameReader<Header>(
+  onFrame: (frame: Frame<Header>) => void,
+  maxBytes = MAX_FRAME_BYTES,
+): (bytes: Buffer) => void {
   let parts: Buffer[] = []
   let held = 0
   let wanted = 8
@@ -44,7 +47,7 @@ export function createFrameReader<Header>(onFrame: (frame: Frame<Header>) => voi
       if (rest.length < 8) break
       const headBytes = rest.readUInt32BE(0)
       wanted = 8 + headBytes + rest.readUInt32BE(4)
-      if (wanted > MAX_FRAME_BYTES) throw new Error(`A frame of ${wanted} bytes: the other side does not speak frames.`)
+      if (wanted > maxBytes) throw new Error(`A frame of ${wanted} bytes: the other side does not speak frames.`)
       if (rest.length < wanted) break
       const header = JSON.parse(rest.toString('utf8', 8, 8 + headBytes)) as Header
       const payload = rest.subarray(8 + headBytes, wanted)

@@ -30,7 +30,7 @@ export interface SandboxOptions extends Omit<DriverChoice, 'driver'> {
   readonly hangMs?: number
 }
 
-const CONNECT_WITHIN_MS = 20_000
+const CONNECT_WITHIN_MS = 60_000
 const RETRY_MS = 50
 const HELLO_WITHIN_MS = 10_000
 

@@ -101,6 +101,13 @@ export interface Entry {
   readonly problem?: string
 }
 
+export interface Listing {
+  /** Sorted by path. */
+  readonly entries: readonly Entry[]
+  /** There are more than were listed: `maxEntries`, or 4 MiB of entries, were reached. */
+  readonly more: boolean
+}
+
 export interface SpawnRequest {
   /** Looked up in the sandbox's PATH. */
   readonly argv: readonly string[]
@@ -136,8 +143,11 @@ export interface Sandbox {
   readFile(path: string, maxBytes: number): Promise<Uint8Array>
   /** As `readFile`, in pieces, as fast as they are taken. Begins when the first is asked for. */
   openFile(path: string, maxBytes: number): AsyncIterable<Uint8Array>
-  /** Regular files and directories below `path`, sorted, at most `maxEntries`; symlinks are listed as `other`, never followed. */
-  list(path: string, options: { readonly recursive: boolean; readonly maxEntries: number }): Promise<Entry[]>
+  /**
+   * What is below `path`, at most `maxEntries` entries and 4 MiB; symlinks are listed as `other`, never followed. Throws
+   * SandboxError.
+   */
+  list(path: string, options: { readonly recursive: boolean; readonly maxEntries: number }): Promise<Listing>
   /** Variables on top of the sandbox's own environment, for sessions and programs that start from now on. */
   setEnvironment(variables: Readonly<Record<string, string>>): Promise<void>
   /** Starts a program. A failure to start shows as its exit: 127 where there is no such program. `onStderr` hears its first 256 KiB. */

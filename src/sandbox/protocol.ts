@@ -3,7 +3,7 @@
  * to a runner; answers come back by the request's id. An id names one request on one connection.
  *
  *     exec   → out…, live… → done    kill ends it            write → chunk (each acked) → commit | abort → done
- *     list   → done                 lease → (nothing)        read  → chunk (each acked) → done;  abort → done
+ *     list   → entries… → done      lease → (nothing)        read  → chunk (each acked) → done;  abort → done
  *     env    → done
  *     spawn  → its stream, err… → done     kill ends it      listen → listening → accept… with a stream each;  abort → done
  *
@@ -12,16 +12,7 @@
  *
  * Any of them may be answered by `error` instead, which ends it.
  */
-import type {
-  Entry,
-  ExecEnd,
-  Language,
-  LimitHit,
-  SandboxErrorCode,
-  SandboxFacts,
-  SandboxLimits,
-  SandboxSpec,
-} from './port.ts'
+import type { ExecEnd, Language, LimitHit, SandboxErrorCode, SandboxFacts, SandboxLimits, SandboxSpec } from './port.ts'
 
 export type SandboxRequest =
   | { op: 'exec'; id: number; key: string; language: Language; timeoutMs: number; outputBytes: number }
@@ -62,12 +53,15 @@ export type Reply =
   | { op: 'live'; id: number }
   | { op: 'chunk' | 'ack' | 'fin' | 'accept'; id: number; conn?: number }
   | { op: 'err' | 'listening'; id: number }
+  /** The payload is entries of a listing as JSON, with commas between them: `[` + payload + `]` parses. */
+  | { op: 'entries'; id: number }
   | ({ op: 'done'; id: number } & Done)
   | { op: 'error'; id: number; code: SandboxErrorCode; message: string }
 
 /** What the end of a request carries, by the request. */
 export type Done = Partial<ExecDone> & {
-  entries?: Entry[]
+  /** Of `list`: there are more entries than were sent. */
+  more?: boolean
   /** Of `open`: whether the sandbox was made now. */
   fresh?: boolean
   living?: string[]
@@ -107,5 +101,11 @@ export const CHUNK_BYTES = 256 * 1024
 export const CHUNK_WINDOW = 4
 /** Of a stream, of which one sandbox may have hundreds: with the window, what a side that does not read costs each hop. */
 export const STREAM_CHUNK_BYTES = 64 * 1024
+/** Entries of one listing, as JSON; runner.py has the same number. */
+export const MAX_LIST_BYTES = 4 * 1024 * 1024
+/** Of a spawned process's stderr; runner.py has the same number. */
+export const STDERR_BYTES = 256 * 1024
+/** Connections that may be open at once on one listener; runner.py has the same number. */
+export const MAX_CONNECTIONS = 256
 /** Code of one step, bytes; the runner keeps it in a small tmpfs while it runs. */
 export const MAX_CODE_BYTES = 4 * 1024 * 1024

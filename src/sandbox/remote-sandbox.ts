@@ -1,6 +1,6 @@
 /** A sandbox as the engine sees it: the port's verbs, spoken to the host over one connection. */
 import type { Connection } from './connection.ts'
-import { type ExecResult, type Sandbox, SandboxError } from './port.ts'
+import { type Entry, type ExecResult, type Listing, type Sandbox, SandboxError } from './port.ts'
 import { type Address, CHUNK_BYTES, CHUNK_WINDOW, MAX_CODE_BYTES } from './protocol.ts'
 import { listen, spawn } from './remote-streams.ts'
 
@@ -11,10 +11,7 @@ export function createRemoteSandbox(connection: Connection, address: Address, fr
     writeFile: (path, bytes, mode) => writeFile(connection, address, path, bytes, mode),
     readFile: (path, maxBytes) => readFile(connection, address, path, maxBytes),
     openFile: (path, maxBytes) => openFile(connection, address, path, maxBytes),
-    async list(path, { recursive, maxEntries }) {
-      const { entries = [] } = await connection.start({ op: 'list', ...address, path, recursive, maxEntries }).done
-      return entries
-    },
+    list: (path, options) => list(connection, address, path, options),
     async setEnvironment(variables) {
       await connection.start({ op: 'env', ...address, variables }).done
     },
@@ -132,6 +129,35 @@ async function readFile(connection: Connection, address: Address, path: string, 
   const parts: Uint8Array[] = []
   for await (const part of openFile(connection, address, path, maxBytes)) parts.push(part)
   return Buffer.concat(parts)
+}
+
+async function list(
+  connection: Connection,
+  address: Address,
+  path: string,
+  { recursive, maxEntries }: Parameters<Sandbox['list']>[1],
+): Promise<Listing> {
+  const pieces: Buffer[] = []
+  const request = { op: 'list', ...address, path, recursive, maxEntries } as const
+  const { more = false } = await connection.start(request, undefined, (reply, payload) => {
+    if (reply.op === 'entries') pieces.push(payload)
+  }).done
+  return { entries: pieces.flatMap(toEntries), more }
+}
+
+/** The runner, which wrote them, shares its sandbox with the run's code: they are checked. Throws SandboxError `lost`. */
+function toEntries(piece: Buffer): Entry[] {
+  try {
+    const entries: unknown[] = JSON.parse(`[${piece}]`)
+    if (entries.every(isEntry)) return entries
+  } catch {}
+  throw new SandboxError('lost', 'The sandbox answered with what is no list of files.')
+}
+
+function isEntry(value: unknown): value is Entry {
+  const { path, type, size, problem = '' } = (value ?? {}) as Partial<Record<keyof Entry, unknown>>
+  const named = typeof path === 'string' && path.isWellFormed() && typeof problem === 'string'
+  return named && (type === 'file' || type === 'directory' || type === 'other') && Number.isSafeInteger(size)
 }
 
 /** A chunk is acknowledged when it is taken, so that no more than the window waits here. */

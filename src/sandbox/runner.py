@@ -38,6 +38,9 @@ SPARE_AFTER = 0.02  # seconds in which nobody asks anything: from then on the sa
 LATE_BYTES = 64 * 1024  # what background processes may print between two steps
 MARK_BYTES = 64  # room for the mark where output was cut
 LIST_DEPTH = 100
+LIST_BYTES = 4 * 1024 * 1024  # of one listing, as JSON; protocol.ts has the same number
+PATH_BYTES = 4000  # the longest path that a request may name
+MESSAGE_CHARS = 8192  # of an error
 STDERR_BYTES = 256 * 1024  # of a spawned process, kept for whoever reads it
 CONNECTIONS = 256  # under way at once on one listener
 DEFAULT_IN_CHILDREN = (_signal.SIGCHLD, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGPIPE, _signal.SIGXFSZ)
@@ -479,20 +482,32 @@ class Output:
         begun, self.open, row.told = self.open, '', text.rstrip('\n')
         self.live_left -= len(text)
         text = text[len(begun) :] if text.startswith(begun) else '\n' + text
-        if text:
-            loop.send({'id': self.id, 'op': 'live'}, text.encode('utf-8', 'replace'))
+        for at in range(0, len(text), CHUNK // 4):  # a character has at most four bytes
+            piece = text[at : at + CHUNK // 4].encode('utf-8', 'replace')
+            loop.send({'id': self.id, 'op': 'live'}, piece)
 
     def settle(self, rows):
+        fresh = []  # lines that nobody has seen go in one piece: a frame for each would keep the host busy
         for row in rows:
-            data = row.text.encode('utf-8', 'replace')
-            head = self.take_head(data)
-            quiet = row.told is not None or self.open != ''
-            if head and quiet and (row.told != row.text.rstrip('\n') or self.open == row.told):
+            if row.told is None and self.open == '':
+                fresh.append(row.text)
+                continue
+            self.emit(self.take(''.join(fresh)))
+            fresh.clear()
+            head = self.take(row.text)
+            if head and (row.told != row.text.rstrip('\n') or self.open == row.told):
                 self.show(row, head.decode())
-            self.emit(head, quiet)
-            self.tail += data[len(head) :]
+            self.emit(head, True)
+        self.emit(self.take(''.join(fresh)))
         if len(self.tail) > 2 * self.tail_cap + CHUNK:
             self.shorten(self.tail_cap)
+
+    def take(self, text):
+        """What of it is kept as it comes; the rest goes to the tail."""
+        data = text.encode('utf-8', 'replace')
+        head = self.take_head(data)
+        self.tail += data[len(head) :]
+        return head
 
     def take_head(self, data):
         size = self.head_left
@@ -502,8 +517,8 @@ class Output:
         return data[:size]
 
     def emit(self, data, quiet=False):
-        if data:
-            loop.send({'id': self.id, 'op': 'out', **({'quiet': True} if quiet else {})}, data)
+        for at in range(0, len(data), CHUNK):
+            loop.send({'id': self.id, 'op': 'out', **({'quiet': True} if quiet else {})}, data[at : at + CHUNK])
 
     def shorten(self, room):
         over = len(self.tail) - room
@@ -681,6 +696,29 @@ def python_session(requests, news):
             return spec
 
     sys.meta_path.insert(0, AfterImport())
+    user_site = os.path.expanduser('~/.local/lib/python%d.%d/site-packages' % sys.version_info[:2])
+
+    def find_installed():
+        """Takes in what pip has installed meanwhile. It goes before the system's own packages, as at Python's start."""
+        if user_site in sys.path or not os.path.isdir(user_site):
+            return False
+        import site
+
+        known = len(sys.path)
+        site.addsitedir(user_site)
+        added = sys.path[known:]
+        del sys.path[known:]
+        at = next((i for i, path in enumerate(sys.path) if path.endswith(('site-packages', 'dist-packages'))), known)
+        sys.path[at:at] = added
+        return True
+
+    class Installed:
+        """Asked last: a package that the running step has just installed."""
+
+        def find_spec(self, name, path=None, target=None):
+            return importlib.util.find_spec(name) if path is None and find_installed() else None
+
+    sys.meta_path.append(Installed())
 
     def begin():
         """Before the first step: what was loaded before the fork (template.py) is as if the code would load it now."""
@@ -751,6 +789,7 @@ def python_session(requests, news):
             with open(line.rstrip('\n'), encoding='utf-8', errors='replace') as file:
                 source = file.read()
             spare = os.open('/dev/null', os.O_RDONLY)
+            find_installed()
             code = guarded(lambda: execute(source, '<step %d>' % count))
             code = guarded(save_figures) or code
             for stream in (sys.stdout, sys.stderr):
@@ -769,8 +808,11 @@ def become_child():
     score = os.open('/proc/self/oom_score_adj', os.O_WRONLY)
     os.write(score, b'1000')  # the runner is the last to go
     os.close(score)
-    for limit, value in settings.get('rlimits', {}).items():
-        resource.setrlimit(getattr(resource, limit), (value, value))
+    for name, value in settings.get('rlimits', {}).items():
+        limit = getattr(resource, name)
+        hard = resource.getrlimit(limit)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)  # a small machine's own may be lower
+        resource.setrlimit(limit, (value, value))
     os.nice(10)  # the runner must get its turn among a hundred busy processes
     os.setsid()
     os.chdir(WORKSPACE)
@@ -802,15 +844,23 @@ def become_session(language, node, requests, news, output):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         python_session(request_fd, news_fd)
     elif language == 'bash':
-        os.execv('/bin/bash', ['bash', '--noprofile', '--norc', session_file('session.sh', BASH_SESSION)])
+        script = private_file('session.sh', BASH_SESSION.encode())
+        os.execv('/bin/bash', ['bash', '--noprofile', '--norc', script])
     else:
-        os.execv(node, ['node', '--no-warnings', session_file('session.cjs', NODE_SESSION)])
+        os.execv(node, ['node', '--no-warnings', private_file('session.cjs', NODE_SESSION.encode())])
 
 
-def session_file(name, source):
+def private_file(name, data):
+    """Writes a new file in PRIVATE and returns its path. Code inside can write there too: whatever it put under the name
+    is removed, and the file is created, never opened, so a FIFO or a link there neither blocks nor redirects the write.
+    Raises OSError."""
     path = PRIVATE + '/' + name
-    with open(path, 'w') as file:
-        file.write(source)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o600), 'wb') as file:
+        file.write(data)
     return path
 
 
@@ -939,7 +989,7 @@ class Step:
         self.timeout = header['timeoutMs'] / 1000
         self.code = code
         self.output = Output(self.id, header['outputBytes'])
-        self.path = '%s/step-%d' % (PRIVATE, self.id)
+        self.path = None  # of its code, while it runs
         self.started = 0
         self.restarted = False
         self.full = None
@@ -951,7 +1001,7 @@ class Step:
                    'durationMs': duration, 'sessionRestarted': self.restarted,
                    'full': limits_reached() if self.full is None else self.full})
         try:
-            os.unlink(self.path)
+            os.unlink(self.path or '')
         except OSError:
             pass
 
@@ -987,8 +1037,7 @@ class Lane:
             step.output.feed(('%s is not available in this sandbox.\n' % NAMES[self.language]).encode())
             return step.finish({'kind': 'exit', 'code': 127})
         try:
-            with open(step.path, 'wb') as file:
-                file.write(step.code)
+            step.path = private_file('step-%d' % step.id, step.code)
             if not self.session:
                 self.session = Session(self, node)
                 step.restarted = self.had_session
@@ -1387,8 +1436,8 @@ class Path:
         parts = [part for part in raw.split(b'/') if part not in (b'', b'.')]
         if not raw or b'\0' in raw or b'..' in parts:
             raise Failure('invalid_path', '%r is not a path: it must not be empty or hold ".." or NUL.' % text)
-        if len(raw) > 4000 or any(len(part) > 255 for part in parts):
-            raise Failure('invalid_path', 'The path is too long: 4000 bytes in all, 255 a component.')
+        if len(raw) > PATH_BYTES or any(len(part) > 255 for part in parts):
+            raise Failure('invalid_path', 'The path is too long: %d bytes in all, 255 a component.' % PATH_BYTES)
         if not raw.startswith(b'/'):
             parts.insert(0, b'workspace')
         self.parts = parts
@@ -1488,7 +1537,10 @@ class Write:
         if self.append:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_FOLLOW
             self.file = os.open(self.name, flags, 0o644, dir_fd=self.folder)
-            self.before = os.fstat(self.file).st_size
+            found = os.fstat(self.file)
+            if not stat.S_ISREG(found.st_mode):  # swapped since
+                raise Failure('not_a_file', '%s: not a regular file.' % self.path.text)
+            self.before = found.st_size
         else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
             self.file = os.open(self.temporary, flags, 0o644, dir_fd=self.folder)
@@ -1568,48 +1620,70 @@ class Read:
 
 
 def list_entries(header):
+    """Sends the entries in pieces, sorted, and with `done` whether there are more than `maxEntries` or LIST_BYTES allow."""
     path = Path(header['path'], writing=False)
-    entries = []
-    left = header['maxEntries']
+    found = []  # (path, the entry as JSON)
+    left, room, more = header['maxEntries'], LIST_BYTES, False
+
+    def take(entry):
+        nonlocal left, room, more
+        data = json.dumps(entry, ensure_ascii=False).encode()
+        left -= 1
+        room -= len(data) + 1
+        more = left < 0 or room < 0
+        if not more:
+            found.append((entry['path'], data))
+
+    def enter(fd, name, entry, depth):
+        """A descriptor of the directory; None, and why in the entry, where it can not be listed."""
+        if depth >= LIST_DEPTH:
+            entry['problem'] = 'it lies more than %d directories deep' % LIST_DEPTH
+        elif len(entry['path'].encode()) > PATH_BYTES:
+            entry['problem'] = 'its path is longer than %d bytes' % PATH_BYTES
+        else:
+            try:
+                return os.open(name, os.O_RDONLY | os.O_DIRECTORY | NO_FOLLOW, dir_fd=fd)
+            except FileNotFoundError:
+                pass
+            except OSError as error:  # swapped for a link, or closed to us
+                entry['problem'] = 'it can not be opened (%s)' % error.strerror.lower()
 
     def visit(fd, prefix, depth):
-        nonlocal left
         try:
-            with os.scandir(fd) as found:
-                names = sorted(entry.name for entry in found)
+            with os.scandir(fd) as entries:
+                names = sorted(entry.name for entry in entries)
             for name in names:
-                if left <= 0:
+                if more:
                     return
                 try:
                     info = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                left -= 1
                 clean = name.encode('utf-8', 'replace').decode()
                 kind = 'directory' if stat.S_ISDIR(info.st_mode) else 'file' if stat.S_ISREG(info.st_mode) else 'other'
                 entry = {'path': prefix + clean, 'type': kind, 'size': info.st_size if kind == 'file' else 0}
-                entries.append(entry)
+                below = None
                 if clean != name:
                     entry.update(type='other', problem='its name is not UTF-8, so it can not be asked for')
                 elif kind == 'directory' and header['recursive']:
-                    if depth >= LIST_DEPTH:
-                        entry['problem'] = 'it lies more than %d directories deep' % LIST_DEPTH
-                        continue
-                    try:
-                        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | NO_FOLLOW, dir_fd=fd)
-                    except FileNotFoundError:
-                        continue
-                    except OSError as error:  # swapped for a link, or closed to us
-                        entry['problem'] = 'it can not be opened (%s)' % error.strerror.lower()
-                        continue
+                    below = enter(fd, name, entry, depth)
+                take(entry)
+                if below is not None:
                     visit(below, prefix + clean + '/', depth + 1)
         finally:
             os.close(fd)
 
     fd = path.directory(path.parts)
     path.checked(lambda: visit(fd, '', 0))
-    entries.sort(key=lambda entry: entry['path'])
-    loop.send({'id': header['id'], 'op': 'done', 'entries': entries})
+    piece = bytearray()
+    for _, data in sorted(found):
+        if len(piece) + len(data) >= CHUNK:
+            loop.send({'id': header['id'], 'op': 'entries'}, piece[1:])
+            piece.clear()
+        piece += b',' + data
+    if piece:
+        loop.send({'id': header['id'], 'op': 'entries'}, piece[1:])
+    loop.send({'id': header['id'], 'op': 'done', 'more': more})
 
 
 # ---------------------------------------------------------------- requests
@@ -1625,7 +1699,8 @@ def on_frame(header, payload):
         transfer = transfers.pop(header['id'], None)
         if transfer:
             transfer.abort()
-        loop.send({'id': header['id'], 'op': 'error', 'code': failure.code, 'message': str(failure)})
+        message = str(failure)[:MESSAGE_CHARS]  # it may quote what was asked for, of any length
+        loop.send({'id': header['id'], 'op': 'error', 'code': failure.code, 'message': message})
 
 
 def handle(header, payload):

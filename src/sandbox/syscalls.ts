@@ -1,10 +1,10 @@
 /**
- * What code in a sandbox may ask of the kernel: one table for every driver's filter, by number (bubblewrap) and by name
+ * System calls that code in a sandbox may make: one table for every driver's filter, by number (bubblewrap) and by name
  * (Docker).
  *
- * Denied: what makes namespaces, mounts, keys, traces, kernel objects or clocks; odd socket families. What is newer than
- * the table (and clone3, whose flags lie in memory where a filter cannot look) is told to be absent, for which libc has
- * older ways. Any other call is allowed.
+ * DENIED calls fail with EPERM: those that make namespaces, mounts, keys, traces, kernel objects or clocks, and those that
+ * work on the whole machine. ABSENT calls, and calls newer than the table, fail with ENOSYS, for which programs have a
+ * fallback. EXAMINED calls depend on their arguments. Any other call is allowed.
  */
 
 /** Number on x86_64 and on aarch64; undefined where the architecture has no such call. */
@@ -72,6 +72,8 @@ export const DENIED: Readonly<Record<string, Numbers>> = {
   settimeofday: [164, 170],
   swapoff: [168, 225],
   swapon: [167, 224],
+  sync: [162, 81], // writes every file system of the machine to disk
+  syncfs: [306, 267],
   _sysctl: [156, undefined],
   sysfs: [139, undefined],
   syslog: [103, 116],
@@ -83,14 +85,29 @@ export const DENIED: Readonly<Record<string, Numbers>> = {
   vmsplice: [278, 75],
 }
 
-/** Looked at more closely, or told to be absent. */
+/**
+ * Asynchronous I/O takes its contexts from one number for the whole machine (fs.aio-max-nr). clone3 has its flags in
+ * memory, which a filter cannot read.
+ */
+export const ABSENT: Readonly<Record<string, Numbers>> = {
+  clone3: [435, 435],
+  io_cancel: [210, 3],
+  io_destroy: [207, 1],
+  io_getevents: [208, 4],
+  io_pgetevents: [333, 292],
+  io_setup: [206, 0],
+  io_submit: [209, 2],
+}
+
 export const EXAMINED = {
   clone: [56, 220],
-  clone3: [435, 435],
   unshare: [272, 97],
   socket: [41, 198],
   socketpair: [53, 199],
+  setsockopt: [54, 208],
   ioctl: [16, 29],
+  preadv2: [327, 286],
+  fadvise64: [221, 223],
 } as const satisfies Record<string, Numbers>
 
 /** The newest call of the table, the same number on both architectures: `set_mempolicy_home_node`, Linux 5.17. */
@@ -101,26 +118,25 @@ export const ALLOWED: readonly string[] = `
   accept accept4 access adjtimex afs_syscall alarm arch_prctl bind brk capget capset chdir chmod chown clock_getres
   clock_gettime clock_nanosleep close close_range connect copy_file_range creat dup dup2 dup3 epoll_create
   epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait epoll_wait_old eventfd eventfd2 execve
-  execveat exit exit_group faccessat faccessat2 fadvise64 fallocate fchdir fchmod fchmodat fchown fchownat fcntl
+  execveat exit exit_group faccessat faccessat2 fallocate fchdir fchmod fchmodat fchown fchownat fcntl
   fdatasync fgetxattr flistxattr flock fork fremovexattr fsetxattr fstat fstatfs fsync ftruncate futex futex_waitv
   futimesat get_robust_list get_thread_area getcpu getcwd getdents getdents64 getegid geteuid getgid getgroups
   getitimer getpeername getpgid getpgrp getpid getpmsg getppid getpriority getrandom getresgid getresuid getrlimit
   getrusage getsid getsockname getsockopt gettid gettimeofday getuid getxattr inotify_add_watch inotify_init
-  inotify_init1 inotify_rm_watch io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit ioprio_get
+  inotify_init1 inotify_rm_watch ioprio_get
   ioprio_set kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lchown lgetxattr link linkat listen
   listxattr llistxattr lremovexattr lseek lsetxattr lstat madvise membarrier memfd_create mincore mkdir mkdirat mknod
   mknodat mlock mlock2 mlockall mmap mprotect mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
   mremap msgctl msgget msgrcv msgsnd msync munlock munlockall munmap nanosleep newfstatat open openat openat2 pause
-  pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc pkey_free pkey_mprotect poll ppoll prctl pread64 preadv preadv2
-  prlimit64 process_mrelease pselect6 putpmsg pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv
+  pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc pkey_free pkey_mprotect poll ppoll prctl pread64 preadv   prlimit64 process_mrelease pselect6 putpmsg pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv
   recvfrom recvmmsg recvmsg remap_file_pages removexattr rename renameat renameat2 restart_syscall rmdir rseq
   rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
   rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam
   sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setattr sched_setparam sched_setscheduler
   sched_yield seccomp security select semctl semget semop semtimedop sendfile sendmmsg sendmsg sendto set_robust_list
   set_thread_area set_tid_address setfsgid setfsuid setgid setgroups setitimer setpgid setpriority setregid setresgid
-  setresuid setreuid setrlimit setsid setsockopt setuid setxattr shmat shmctl shmdt shmget shutdown sigaltstack
-  signalfd signalfd4 splice stat statfs statx symlink symlinkat sync sync_file_range syncfs sysinfo tee tgkill time
+  setresuid setreuid setrlimit setsid setuid setxattr shmat shmctl shmdt shmget shutdown sigaltstack
+  signalfd signalfd4 splice stat statfs statx symlink symlinkat sync_file_range sysinfo tee tgkill time
   timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
   timerfd_settime times tkill truncate tuxcall umask uname unlink unlinkat utime utimensat utimes vfork vserver wait4
   waitid write writev`
@@ -130,8 +146,32 @@ export const ALLOWED: readonly string[] = `
 export const AF_UNIX = 1
 export const AF_INET = 2
 export const AF_INET6 = 10
-/** Its protocol 0 alone, the routing table: libc asks it for addresses. */
+/**
+ * ENOSYS, which Node's os.networkInterfaces() takes for "none": no control group counts what its sockets hold, up to
+ * 9 MB each where rmem_max is 4 MiB.
+ */
 export const AF_NETLINK = 16
+
+/** The low bits of a socket's type; the others are SOCK_NONBLOCK and SOCK_CLOEXEC. */
+export const SOCKET_TYPE = 0xf
+/** Type and protocol of internet sockets: TCP and UDP, whose memory control groups count. */
+export const INTERNET_SOCKETS: readonly (readonly [type: number, protocol: number])[] = [
+  [1, 0],
+  [1, 6],
+  [2, 0],
+  [2, 17],
+]
+
+/**
+ * Socket options that are refused, by level: SO_SNDBUFFORCE and SO_RCVBUFFORCE (buffers beyond the machine's limit), and
+ * filters (SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF), which take from the machine's bpf_jit_limit.
+ */
+export const REFUSED_OPTIONS: Readonly<Record<number, readonly number[]>> = { 1: [26, 32, 33, 50, 51, 52] }
+
+/** RWF_NOWAIT of preadv2 shows whether a page of a shared file is in memory, and so whether somebody has used it. */
+export const RWF_NOWAIT = 8
+/** POSIX_FADV_DONTNEED takes a shared file out of memory for everybody. The call succeeds and does nothing. */
+export const FADV_DONTNEED = 4
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 export const NEW_NAMESPACES = 0x7e02_0000
@@ -150,7 +190,6 @@ export const BROWSER = {
   clone: 0x7000_0000,
   unshare: 0x1000_0000,
   allowed: ['chroot'],
-  setsockopt: [54, 208],
-  /** Refused of setsockopt: IPT_SO_SET_REPLACE and IPT_SO_SET_ADD_COUNTERS on IPPROTO_IP and IPPROTO_IPV6. */
-  refusedOptions: { levels: [0, 41], names: [64, 65] },
+  /** Refused beside REFUSED_OPTIONS: IPT_SO_SET_REPLACE and IPT_SO_SET_ADD_COUNTERS on IPPROTO_IP and IPPROTO_IPV6. */
+  refusedOptions: { 0: [64, 65], 41: [64, 65] } as Readonly<Record<number, readonly number[]>>,
 } as const

@@ -36,12 +36,26 @@ export function createSearch(
   if (provider === 'none') return { byModel: false, description: 'none: `search.provider` names one' }
   if (provider === 'model') return { byModel: true, description: "the models' own, where their provider has one" }
   if (provider === 'searxng') return chosen(createSearxng(egress, baseUrl!))
+  const unavailable = missingSearchKey({ provider, apiKeyEnv }, env)
+  if (unavailable !== undefined) return { byModel: false, description: `none: ${unavailable}`, unavailable }
   const service = HOSTED[provider]
-  const keyEnv = apiKeyEnv ?? service.keyEnv
-  const apiKey = env[keyEnv]?.trim()
-  if (apiKey) return chosen(service.create(egress, baseUrl ?? service.baseUrl, apiKey))
-  const unavailable = `search.provider is ${provider}, and the environment variable ${keyEnv}, which has to hold its key, is not set`
-  return { byModel: false, description: `none: ${unavailable}`, unavailable }
+  const apiKey = env[apiKeyEnv ?? service.keyEnv]!.trim()
+  return chosen(service.create(egress, baseUrl ?? service.baseUrl, apiKey))
+}
+
+/** Which variable must be set for this service, if it is not; without a full stop. */
+export function missingSearchKey(
+  { provider, apiKeyEnv }: Pick<Config['search'], 'provider' | 'apiKeyEnv'>,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  if (!isHosted(provider)) return undefined
+  const keyEnv = apiKeyEnv ?? HOSTED[provider].keyEnv
+  if (env[keyEnv]?.trim()) return undefined
+  return `search.provider is ${provider}, and the environment variable ${keyEnv}, which has to hold its key, is not set`
+}
+
+function isHosted(provider: Config['search']['provider']): provider is keyof typeof HOSTED {
+  return provider in HOSTED
 }
 
 function chosen(service: Search): SearchChoice {

@@ -11,7 +11,7 @@ import { isMcpEntry, toolsFor } from '../domain/allowed-tools.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { madeAt, newId } from '../domain/ids.ts'
 import { parseSkillRef, type SkillMeta, type SkillOffer } from '../domain/skill.ts'
-import type { Database } from '../store/port.ts'
+import { type Database, wasMade } from '../store/port.ts'
 import { contentOf, digestFolder, type Folder } from './folder.ts'
 import type { AddedSkill, Skills } from './port.ts'
 import {
@@ -83,7 +83,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       const hidden = before?.newest === 0 ? await findVersion(db, owner, name, before.lastVersion) : undefined
       if (before && hidden?.digest === digest) {
         const shown = nameStatement(db, owner, name, before, { ...before, newest: before.lastVersion })
-        if ((await db.write([shown])).ok) return { skill: hidden, isNew: false, warnings }
+        if (wasMade(await db.write([shown]), 'fence')) return { skill: hidden, isNew: false, warnings }
         continue
       }
       await checkRoom(owner)
@@ -99,8 +99,9 @@ export function createRegistry(options: RegistryOptions): Registry {
         nameStatement(db, owner, name, before, { newest: version, lastVersion: version, createdAt }),
         insertVersion(db, { owner, name, version, digest, at }),
       ])
-      if (!written.ok && !known) await blobs.removeAll(blob)
-      const skill = written.ok ? await findVersion(db, owner, name, version) : undefined
+      const isOurs = wasMade(written, 'fence', 'unique')
+      if (!isOurs && !known) await blobs.removeAll(blob)
+      const skill = isOurs ? await findVersion(db, owner, name, version) : undefined
       if (skill) return { skill, isNew: true, warnings }
       // Somebody else registered or removed something of it meanwhile: once more, from what there is now.
     }
@@ -140,7 +141,7 @@ export function createRegistry(options: RegistryOptions): Registry {
         deleteVersions(db, owner, name, version, gone.length),
         nameStatement(db, owner, name, before, { ...before, newest }),
       ])
-      if (written.ok) return true
+      if (wasMade(written, 'fence', 'rows')) return true
     }
   }
 
@@ -185,7 +186,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     serverNames: () => findNames(db, SERVER),
     async hideServer(name) {
       const before = await findName(db, SERVER, name)
-      if (before) await db.write([nameStatement(db, SERVER, name, before, { ...before, newest: 0 })])
+      if (before) wasMade(await db.write([nameStatement(db, SERVER, name, before, { ...before, newest: 0 })]), 'fence')
     },
     async sweep(graceMs) {
       await releaseContents(db, now())

@@ -1,7 +1,7 @@
 /** The registry's SQL: names, their versions, and the contents that versions share. One operation a function. */
 import type { Skill, SkillFile, SkillMeta } from '../domain/skill.ts'
 import { fixedQuery } from '../store/fixed-query.ts'
-import type { Database, Statement } from '../store/port.ts'
+import { type Database, fenced, type Statement, wasMade } from '../store/port.ts'
 import type { SkillContentsTable } from '../store/tables.ts'
 import type { SkillPage } from './port.ts'
 
@@ -63,7 +63,7 @@ export function nameStatement(
         .insertInto('skills')
         .values({ project_id: owner, name, ...values })
         .compile()
-  return { query, rows: 1 }
+  return fenced(query)
 }
 
 export async function countVersions(db: Database, owner: string): Promise<number> {
@@ -250,7 +250,7 @@ export function insertContent(db: Database, digest: string, { blob, meta, files 
 /** Keeps a content that is there; touches no row where it was removed meanwhile. */
 export function holdContent(db: Database, digest: string): Statement {
   const query = db.query.updateTable('skill_contents').set({ released_at: null }).where('digest', '=', digest).compile()
-  return { query, rows: 1 }
+  return fenced(query)
 }
 
 /** Notes when contents were last wanted: those that no version names any more. */
@@ -281,7 +281,7 @@ export async function deleteContent(db: Database, digest: string): Promise<boole
     .where('released_at', 'is not', null)
     .where('digest', 'not in', (eb) => eb.selectFrom('skill_versions').select('digest'))
     .compile()
-  return (await db.write([{ query, rows: 1 }])).ok
+  return wasMade(await db.write([fenced(query)]), 'fence')
 }
 
 export async function isKnownBlob(db: Database, blob: string): Promise<boolean> {

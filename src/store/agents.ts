@@ -4,7 +4,7 @@ import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
 import type { AgentPage, AgentQuery, AgentStore } from './agents-port.ts'
 import { labelled } from './interactions.ts'
-import type { Database, ProjectDatabases, Statement } from './port.ts'
+import { type Database, fenced, type ProjectDatabases, type Statement, wasMade } from './port.ts'
 
 export interface AgentStoreOptions {
   readonly db: ProjectDatabases
@@ -23,7 +23,7 @@ export function createAgentStore({ db: databases, defaultModel, now = Date.now }
         { query: db.query.insertInto('agents').values(toRow(projectId, agent)).compile() },
         ...versionStatements(db, projectId, agent),
       ])
-      if (result.ok) return agent
+      if (wasMade(result, 'unique')) return agent
       throw new ErrandError('conflict', `There is an agent with the id ${JSON.stringify(id)} already.`, { param: 'id' })
     },
     get: (projectId, id) => findAgent(databases.forProject(projectId), projectId, id),
@@ -40,20 +40,14 @@ export function createAgentStore({ db: databases, defaultModel, now = Date.now }
           updateStatement(db, projectId, current, next),
           ...versionStatements(db, projectId, next),
         ])
-        if (result.ok) return next
-        // Only another writer that came first is worth another look.
-        if (result.reason !== 'rows' || result.failedAt !== 0) {
-          throw new Error(`updating agent ${id}: statement ${result.failedAt} failed (${result.reason})`)
-        }
+        // Another writer came first: look again.
+        if (wasMade(result, 'fence')) return next
       }
     },
     async remove(projectId, id) {
       const db = databases.forProject(projectId)
       const result = await db.write([
-        {
-          query: db.query.deleteFrom('agents').where('project_id', '=', projectId).where('id', '=', id).compile(),
-          rows: 1,
-        },
+        fenced(db.query.deleteFrom('agents').where('project_id', '=', projectId).where('id', '=', id).compile()),
         {
           query: db.query
             .deleteFrom('agent_versions')
@@ -63,7 +57,7 @@ export function createAgentStore({ db: databases, defaultModel, now = Date.now }
         },
         deleteLabels(db, projectId, id),
       ])
-      return result.ok
+      return wasMade(result, 'fence')
     },
     versions: (projectId, id, page) => listVersions(databases.forProject(projectId), projectId, id, page),
     version: (projectId, id, version) => agentConfigAt(databases.forProject(projectId), projectId, id, version),
@@ -183,7 +177,7 @@ function updateStatement(db: Database, projectId: string, current: Agent, next: 
     .where('version', '=', current.version)
     .where('created_at', '=', current.createdAt)
     .compile()
-  return { query, rows: 1 }
+  return fenced(query)
 }
 
 /** The version's own row, and the labels that the list's filters look at. */

@@ -1,6 +1,6 @@
 /** The audit of a run: each host outside that was turned to on its behalf, written before it was dialled. */
 import type { ContactKind } from '../domain/contact.ts'
-import type { Database } from './port.ts'
+import { type Database, wasMade } from './port.ts'
 
 export interface AuditEntry {
   readonly id: string
@@ -32,7 +32,8 @@ export async function insertAudit(
     .insertInto('audit')
     .values({ interaction_id: interactionId, ...entry, count: 1 })
     .compile()
-  await db.write([{ query }])
+  // Taken: it was written before, and the answer to that got lost.
+  wasMade(await db.write([{ query }]), 'unique')
 }
 
 export async function recountAudit(db: Database, interactionId: string, id: string, count: number): Promise<void> {

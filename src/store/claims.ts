@@ -10,7 +10,7 @@ import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
 import { patiently } from './patience.ts'
-import type { Database, Statement } from './port.ts'
+import { assertMade, type Database, fenced, type Statement } from './port.ts'
 import type { Tables } from './tables.ts'
 import type { CountedFor } from './usage.ts'
 
@@ -253,7 +253,8 @@ export async function claimOldest(db: Database, claimant: Claimant): Promise<Cla
     if (projectId === undefined) return undefined
     const query = claimFirst(db, { ...claimArguments(claimant, projectId), ...choiceOf(claimant) })
     const result = await db.write([...projectLock(db, projectId), { query }])
-    const row = result.ok ? result.rows.at(-1)?.[0] : undefined
+    assertMade(result)
+    const row = result.rows.at(-1)![0]
     if (row) return toClaim(row)
   }
   return undefined
@@ -321,7 +322,7 @@ export async function renewLeases(
     .returning(['id', 'epoch'])
     .compile()
   const result = await patiently(leaseMs / 4, () => db.write([{ query }]))
-  if (!result.ok) return new Map()
+  assertMade(result)
   return new Map(result.rows[0]!.map((row) => [String(row.id), Number(row.epoch)]))
 }
 
@@ -391,10 +392,15 @@ export async function readEpochs(db: Database, ids: readonly string[]): Promise<
 }
 
 /**
- * Gives an interaction back to the queue, unharmed: a hand-over at shutdown is no failed attempt. Whoever starts at its
- * owner's place goes first.
+ * Gives an interaction back to the queue; does nothing where the claim is lost. Processes of its owner's place may claim it
+ * first. `planned`: the attempt is not counted, as at a shutdown; any other counts towards MAX_ATTEMPTS.
  */
-export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoch'>, owner: string): Promise<void> {
+export async function releaseClaim(
+  db: Database,
+  claim: Pick<Claim, 'id' | 'epoch'>,
+  owner: string,
+  { planned }: { readonly planned: boolean },
+): Promise<void> {
   await db.write([
     {
       query: db.query
@@ -403,7 +409,7 @@ export async function releaseClaim(db: Database, claim: Pick<Claim, 'id' | 'epoc
           // No process has this name: a renewal that is on its way finds nothing.
           lease_owner: homeOf(owner),
           lease_until: databaseNow(db.dialect),
-          attempts: eb('attempts', '-', 1),
+          ...(planned && { attempts: eb('attempts', '-', 1) }),
         }))
         .where('id', '=', claim.id)
         .where('epoch', '=', claim.epoch)
@@ -420,7 +426,7 @@ export function forgiveStatement(db: Database, { id, epoch }: Pick<Claim, 'id' |
     .set({ attempts: 1 })
     .where('id', '=', id)
     .where('epoch', '=', epoch)
-  return { query: query.compile(), rows: 1 }
+  return fenced(query.compile())
 }
 
 /** Interactions that no worker has taken for `waitMs` since they were accepted. */

@@ -1,5 +1,5 @@
 /** Removing much, a little at a time: one statement for all of it would hold every other write up. */
-import type { Database, Query } from './port.ts'
+import { assertMade, type Database, type Query } from './port.ts'
 
 export const DELETED_AT_ONCE = 1_000
 
@@ -7,6 +7,7 @@ export const DELETED_AT_ONCE = 1_000
 export async function deleteInBatches(db: Database, query: Query): Promise<void> {
   for (;;) {
     const result = await db.write([{ query }])
-    if (!result.ok || result.rows[0]!.length < DELETED_AT_ONCE) return
+    assertMade(result)
+    if (result.rows[0]!.length < DELETED_AT_ONCE) return
   }
 }

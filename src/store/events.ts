@@ -12,7 +12,7 @@ import type { StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { databaseNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
-import type { Database, Statement } from './port.ts'
+import { type Database, fenced, type Statement } from './port.ts'
 import type { EventsTable } from './tables.ts'
 import { type CountedFor, usageStatement } from './usage.ts'
 
@@ -73,7 +73,7 @@ export function appendStatements(
   at: number,
 ): Statement[] {
   const to = { lastSeq: lastSeq + events.length, stage, id, epoch, from: lastSeq }
-  return [{ query: advance(db, to), rows: 1 }, ...insertEvents(db, id, events, at)]
+  return [fenced(advance(db, to)), ...insertEvents(db, id, events, at)]
 }
 
 /** How an interaction ends. */
@@ -113,7 +113,7 @@ const endRow = fixedQuery((db, to: EndColumns & { id: string; epoch: number; fro
 export function endStatements(db: Database, fence: Fence, events: readonly StoredEvent[], ending: Ending): Statement[] {
   const { id, epoch, lastSeq: from } = fence
   const end = endRow(db, { ...endColumns(ending), id, epoch, from, lastSeq: from + events.length })
-  return [{ query: end, rows: 1 }, ...insertEvents(db, id, events, ending.at), usageStatement(db, id, ending)]
+  return [fenced(end), ...insertEvents(db, id, events, ending.at), usageStatement(db, id, ending)]
 }
 
 /**
@@ -134,7 +134,7 @@ export function endFromOutside(db: Database, id: string, ending: Ending, epoch?:
     .where('status', '=', 'running')
   if (epoch !== undefined) end = end.where('epoch', '=', epoch)
   return [
-    { query: end.returning('last_seq').compile(), rows: 1 },
+    fenced(end.returning('last_seq').compile()),
     ...ending.events.map((event, i) => ({
       query: db.query
         .insertInto('events')
@@ -173,15 +173,12 @@ export function outputFilesStatement(
   fence: Pick<Fence, 'id' | 'epoch'>,
   files: readonly StoredFile[],
 ): Statement {
-  return {
-    query: db.query
-      .updateTable('interactions')
-      .set({ output_files: JSON.stringify(files) })
-      .where('id', '=', fence.id)
-      .where('epoch', '=', fence.epoch)
-      .compile(),
-    rows: 1,
-  }
+  const query = db.query
+    .updateTable('interactions')
+    .set({ output_files: JSON.stringify(files) })
+    .where('id', '=', fence.id)
+    .where('epoch', '=', fence.epoch)
+  return fenced(query.compile())
 }
 
 /** Whether its output files were set. */

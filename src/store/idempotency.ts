@@ -1,21 +1,31 @@
-/** Idempotency keys: which interaction a caller's key stands for. */
-import { ErrandError } from '../domain/errors.ts'
+/** Idempotency keys: which interaction each of a caller's keys identifies. */
+import { ErrandError, type RunError } from '../domain/errors.ts'
 import { DELETED_AT_ONCE, deleteInBatches } from './delete-in-batches.ts'
 import type { Database } from './port.ts'
 
-/** The interaction that an idempotency key stands for. Throws `idempotency_mismatch` where the request is another. */
+export interface KeyHolder {
+  readonly interactionId: string
+  /** Whether the run failed with a retryable error: the next request with the key and the same body starts a new run. */
+  readonly released: boolean
+}
+
+/**
+ * Returns the interaction that holds an idempotency key, or undefined if the key is free. Throws `idempotency_mismatch` if
+ * the key was used with another body.
+ */
 export async function findByIdempotencyKey(
   db: Database,
   projectId: string,
   idempotency: { readonly key: string; readonly fingerprint: string },
   notBefore: number,
-): Promise<string | undefined> {
+): Promise<KeyHolder | undefined> {
   const row = await db.query
-    .selectFrom('idempotency')
-    .select(['fingerprint', 'interaction_id'])
-    .where('project_id', '=', projectId)
-    .where('key', '=', idempotency.key)
-    .where('created_at', '>=', notBefore)
+    .selectFrom('idempotency as k')
+    .leftJoin('interactions as i', 'i.id', 'k.interaction_id')
+    .select(['k.fingerprint', 'k.interaction_id', 'i.error'])
+    .where('k.project_id', '=', projectId)
+    .where('k.key', '=', idempotency.key)
+    .where('k.created_at', '>=', notBefore)
     .executeTakeFirst()
   if (!row) return undefined
   if (row.fingerprint !== idempotency.fingerprint) {
@@ -24,10 +34,11 @@ export async function findByIdempotencyKey(
       'This Idempotency-Key was used before with another request body. Send the same body again, or use a new key.',
     )
   }
-  return row.interaction_id
+  const error: RunError | undefined = row.error === null ? undefined : JSON.parse(row.error)
+  return { interactionId: row.interaction_id, released: error?.retryable === true }
 }
 
-/** Forgets idempotency keys that are older than their time. */
+/** Deletes idempotency keys that were stored before `before`, in milliseconds since the Unix epoch. */
 export async function deleteIdempotencyKeys(db: Database, before: number): Promise<void> {
   const query = db.query
     .deleteFrom('idempotency')

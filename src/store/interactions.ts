@@ -2,7 +2,7 @@
 import { type AliasedExpression, expressionBuilder, type RawBuilder, sql } from 'kysely'
 import type { Stage, Status, StopReason, StoredEvent } from '../domain/event.ts'
 import { firstIdAt } from '../domain/ids.ts'
-import type { Interaction, RunSpec, StoredFile } from '../domain/interaction.ts'
+import type { Interaction, InteractionSummary, RunSpec, StoredFile } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { type Claim, type Claimant, claimNewStatements, findClaim, toClaim } from './claims.ts'
 import { databaseNow, fromNow } from './clock.ts'
@@ -10,7 +10,7 @@ import { insertFirstEvents } from './events.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
 import { patiently } from './patience.ts'
-import type { Database, Statement, WriteResult } from './port.ts'
+import { type Database, fenced, type Statement, unexpectedFailure, type WriteResult, wasMade } from './port.ts'
 import { type Removal, removalStatement } from './removals.ts'
 import type { InteractionsTable, SpecsTable } from './tables.ts'
 import { insertWebhook } from './webhooks.ts'
@@ -30,8 +30,13 @@ export interface NewInteraction {
    * long it has waited must not hang on whose clock goes wrong.
    */
   readonly createdAt: number
-  /** `notBefore`: an older row under this key is forgotten. Milliseconds since 1970. */
-  readonly idempotency?: { readonly key: string; readonly fingerprint: string; readonly notBefore: number }
+  /** A row of the same key is replaced if it is older than `notBefore` (milliseconds since 1970), or held by the interaction `releasedBy`. */
+  readonly idempotency?: {
+    readonly key: string
+    readonly fingerprint: string
+    readonly notBefore: number
+    readonly releasedBy?: string | undefined
+  }
   readonly webhook?: { readonly sealedUrl: string; readonly revision: string }
   /** Refuse where the project has this many waiting already. */
   readonly queuedPerProject: number
@@ -54,12 +59,19 @@ export async function insertInteraction(
 ): Promise<InsertOutcome> {
   const statements: Statement[] = projectLock(db, interaction.projectId)
   if (interaction.idempotency) {
+    const { key, notBefore, releasedBy } = interaction.idempotency
     statements.push({
       query: db.query
         .deleteFrom('idempotency')
         .where('project_id', '=', interaction.projectId)
-        .where('key', '=', interaction.idempotency.key)
-        .where('created_at', '<', interaction.idempotency.notBefore)
+        .where('key', '=', key)
+        // Of concurrent requests, the first one replaces the row; the others then violate its primary key, and join.
+        .where((eb) =>
+          eb.or([
+            eb('created_at', '<', notBefore),
+            ...(releasedBy === undefined ? [] : [eb('interaction_id', '=', releasedBy)]),
+          ]),
+        )
         .compile(),
     })
     statements.push({
@@ -67,7 +79,7 @@ export async function insertInteraction(
         .insertInto('idempotency')
         .values({
           project_id: interaction.projectId,
-          key: interaction.idempotency.key,
+          key,
           fingerprint: interaction.idempotency.fingerprint,
           interaction_id: interaction.id,
           created_at: interaction.createdAt,
@@ -93,7 +105,7 @@ export async function insertInteraction(
   if (!result.ok) {
     if (result.failedAt === rowAt && result.reason === 'rows') return { outcome: 'queue_full' }
     if (result.reason === 'unique' && result.failedAt < rowAt) return { outcome: 'duplicate_key' }
-    throw new Error(`inserting ${interaction.id}: statement ${result.failedAt} failed (${result.reason})`)
+    throw unexpectedFailure(result)
   }
   const claimed = claimant ? result.rows[claimAt]?.[0] : undefined
   return { outcome: 'accepted', claim: claimed ? toClaim(claimed) : undefined }
@@ -236,15 +248,20 @@ const OWN_COLUMNS = [
   'i.stop_reason',
   'i.error',
   'i.usage',
-  'i.output_files',
 ] as const
-const COLUMNS = [...OWN_COLUMNS, 's.spec', 's.labels'] as const
+const SUMMARY_COLUMNS = [...OWN_COLUMNS, 's.spec', 's.labels'] as const
+const COLUMNS = [...SUMMARY_COLUMNS, 'i.output_files'] as const
 
 type WithoutTable<Column> = Column extends `i.${infer Name}` ? Name : never
 type OwnColumn = WithoutTable<(typeof OWN_COLUMNS)[number]>
 type InteractionRow = Awaited<ReturnType<ReturnType<typeof interactionQuery>['executeTakeFirstOrThrow']>>
 
 function toInteraction(row: InteractionRow): Interaction {
+  const outputFiles = row.output_files === null ? [] : (JSON.parse(row.output_files) as StoredFile[])
+  return { ...toSummary(row), outputFiles }
+}
+
+function toSummary(row: Omit<InteractionRow, 'output_files'>): InteractionSummary {
   return {
     id: row.id,
     projectId: row.project_id,
@@ -259,7 +276,6 @@ function toInteraction(row: InteractionRow): Interaction {
     error: row.error === null ? undefined : JSON.parse(row.error),
     usage: row.usage === null ? undefined : (JSON.parse(row.usage) as Usage),
     lastSeq: Number(row.last_seq),
-    outputFiles: row.output_files === null ? [] : (JSON.parse(row.output_files) as StoredFile[]),
   }
 }
 
@@ -279,16 +295,27 @@ export interface InteractionFilter {
 /** From an interaction's id to its commit: its files are stored in between. */
 const ACCEPTING_MS = 60_000
 
+/** Specs of one page, bytes: what follows is on the next page. One of 100 specs at their limits would take 50 MB. */
+const PAGE_SPEC_BYTES = 2 * 1024 * 1024
+
+export interface InteractionPage {
+  readonly interactions: InteractionSummary[]
+  /** There are more behind the last one. */
+  readonly more: boolean
+}
+
 /**
- * One page, by age: ids begin with their time, so the id is the page's key. With a label, the label's rows are walked in
- * the order of their ids and looked up one by one: a label on 98,000 interactions costs no more than one on ten.
+ * One page, by age: ids begin with their time, so the id is the page's key. It has at least one interaction and at most
+ * `pageSize`; fewer where their specs have more than PAGE_SPEC_BYTES. With a label, the label's rows are walked in the
+ * order of their ids and looked up one by one: a label on 98,000 interactions costs no more than one on ten.
  */
 export async function listInteractions(
   db: Database,
   projectId: string,
   filter: InteractionFilter,
-  limit: number,
-): Promise<Interaction[]> {
+  pageSize: number,
+): Promise<InteractionPage> {
+  const limit = pageSize + 1
   const { createdAfter, createdBefore, after, order } = filter
   // Ids begin with their time: a time is a place among them. The row's own time is that of its commit, a little later.
   const from = createdAfter === undefined ? undefined : firstIdAt('int', Math.max(0, createdAfter - ACCEPTING_MS))
@@ -299,7 +326,7 @@ export async function listInteractions(
     if (from !== undefined) page = page.where('i.id', '>=', from)
     if (to !== undefined) page = page.where('i.id', '<', to)
     if (after !== undefined) page = page.where('i.id', order === 'asc' ? '>' : '<', after)
-    return withSpecs(db, page.select(OWN_COLUMNS).orderBy('i.id', order).limit(limit).as('i'), order)
+    return pageWithSpecs(db, page.select(OWN_COLUMNS).orderBy('i.id', order).limit(limit).as('i'), order, pageSize)
   }
   let page = labelled(db, projectId, 'interaction', ...first)
     .clearSelect()
@@ -312,7 +339,8 @@ export async function listInteractions(
     if (after !== undefined) page = page.where(id, order === 'asc' ? '>' : '<', after)
   }
   for (const other of others) page = page.where('i.id', 'in', labelled(db, projectId, 'interaction', ...other))
-  return withSpecs(db, page.select(OWN_COLUMNS).orderBy('labels.object_id', order).limit(limit).as('i'), order)
+  const rows = page.select(OWN_COLUMNS).orderBy('labels.object_id', order).limit(limit)
+  return pageWithSpecs(db, rows.as('i'), order, pageSize)
 }
 
 /** What the filter says of an interaction's own row, apart from its place among the ids. */
@@ -333,18 +361,32 @@ function saysOfRow({ agentId, model, status, keyId, createdAfter, createdBefore 
  * The page first, then what belongs to it. Joined in one, Postgres walked the specs from the newest one to where the page
  * begins, and asked of each whether its project may see it: a second a page from the middle of 10⁵.
  */
-async function withSpecs(
+async function pageWithSpecs(
   db: Database,
   page: AliasedExpression<Pick<InteractionRow, OwnColumn>, 'i'>,
   order: 'asc' | 'desc',
-): Promise<Interaction[]> {
-  const rows = await db.query
+  pageSize: number,
+): Promise<InteractionPage> {
+  const sized = db.query
     .selectFrom(page)
     .innerJoin('specs as s', 's.interaction_id', 'i.id')
-    .select(COLUMNS)
+    .select(OWN_COLUMNS)
+    // A text's length in bytes is known without reading the text.
+    .select(
+      sql<number>`coalesce(sum(octet_length(s.spec)) over (order by i.id ${sql.raw(order)} rows between unbounded preceding and 1 preceding), 0)`.as(
+        'bytes_before',
+      ),
+    )
+    .select(sql<number>`count(*) over ()`.as('found'))
+  const rows = await db.query
+    .selectFrom(sized.as('i'))
+    .innerJoin('specs as s', 's.interaction_id', 'i.id')
+    .select([...SUMMARY_COLUMNS, 'i.found'])
+    .where('i.bytes_before', '<', PAGE_SPEC_BYTES)
     .orderBy('i.id', order)
     .execute()
-  return rows.map(toInteraction)
+  const shown = rows.slice(0, pageSize)
+  return { interactions: shown.map(toSummary), more: shown.length < Number(rows[0]?.found ?? 0) }
 }
 
 /** The ids of a project's agents or interactions that carry a label. */
@@ -382,16 +424,15 @@ export async function deleteInteraction(db: Database, removal: Removal): Promise
       query: db.query.deleteFrom(table).where('interaction_id', '=', id).compile(),
     })),
     { query: db.query.deleteFrom('labels').where('object_id', '=', id).where('kind', '=', 'interaction').compile() },
-    {
-      query: db.query
+    fenced(
+      db.query
         .deleteFrom('interactions')
         .where('id', '=', id)
         .where('project_id', '=', projectId)
         .where('status', '<>', 'running')
         .compile(),
-      rows: 1,
-    },
+    ),
     removalStatement(db, removal),
   ])
-  return result.ok
+  return wasMade(result, 'fence')
 }

@@ -44,6 +44,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0017-budgets', statements: budgets },
   { name: '0018-walls-for-the-planner', statements: wallsForThePlanner },
   { name: '0019-statistics-of-labels', statements: statisticsOfLabels },
+  { name: '0020-asked-turns', statements: askedTurns },
 ]
 
 /** Why a database with these migrations can't be used by this version; undefined where it can. */
@@ -534,4 +535,9 @@ function statisticsOfLabels(db: Kysely<Tables>, dialect: Dialect): Query[] {
     sql`create statistics labels_together (mcv) on project_id, kind, key, value from labels`.compile(db),
     sql`analyze labels`.compile(db),
   ]
+}
+
+/** What Errand said to the model before a turn, so that a resumed run sends the same conversation. */
+function askedTurns({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  return [schema.alterTable('turns').addColumn('asked', columnTypes(dialect).text).compile()]
 }

@@ -11,24 +11,73 @@ export interface Query {
   readonly parameters: readonly unknown[]
 }
 
-/** One statement of a write. `rows`: how many rows it must touch; any other count undoes the whole write. */
+/** One statement of a write. */
 export interface Statement {
   readonly query: Query
+  /** How many rows it must touch; any other count undoes the whole write. */
   readonly rows?: number
+  /** The write depends on a condition of this statement: where it touches no row, the writer came too late. See `fenced`. */
+  readonly fence?: true
 }
 
-export type WriteResult =
-  | {
-      readonly ok: true
-      /** What each statement returned (`RETURNING`), in order. */
-      readonly rows: readonly (readonly Readonly<Record<string, unknown>>[])[]
-    }
-  | {
-      readonly ok: false
-      /** Which statement touched another number of rows than it had to, or broke a unique key. */
-      readonly failedAt: number
-      readonly reason: 'rows' | 'unique'
-    }
+/** A statement that must find its one row: the writer's right to write, or the version that it read. */
+export function fenced(query: Query): Statement {
+  return { query, rows: 1, fence: true }
+}
+
+export interface WriteDone {
+  readonly ok: true
+  /** What each statement returned (`RETURNING`), in order. */
+  readonly rows: readonly (readonly Readonly<Record<string, unknown>>[])[]
+}
+
+/** Nothing of the write was made. */
+export interface WriteFailure {
+  readonly ok: false
+  /** The first statement that failed, from 0. */
+  readonly failedAt: number
+  /**
+   * `fence`: a statement that holds the fence touched no row, so somebody else wrote first. `unique`: a unique key is taken.
+   * `rows`: another statement touched a wrong number of rows.
+   */
+  readonly reason: 'fence' | 'unique' | 'rows'
+  /** Text of that statement, without its parameters. */
+  readonly sql: string
+}
+
+export type WriteResult = WriteDone | WriteFailure
+
+/** `unmet`: what the database saw of the statement at that index. */
+export function describeFailure(
+  statements: readonly Statement[],
+  failedAt: number,
+  unmet: 'rows' | 'unique',
+): WriteFailure {
+  const { query, fence } = statements[failedAt]!
+  return { ok: false, failedAt, reason: unmet === 'rows' && fence ? 'fence' : unmet, sql: query.sql }
+}
+
+/** Throws where the write was undone: for one that nothing but a defect can undo. */
+export function assertMade(result: WriteResult): asserts result is WriteDone {
+  if (!result.ok) throw unexpectedFailure(result)
+}
+
+/** True where the write was made, false where it was undone for an expected reason. Throws where it was for another one: a defect. */
+export function wasMade(result: WriteResult, ...expected: readonly WriteFailure['reason'][]): result is WriteDone {
+  if (result.ok) return true
+  if (expected.includes(result.reason)) return false
+  throw unexpectedFailure(result)
+}
+
+/** An error that names the statement; it has no parameters, which may be secret. */
+export function unexpectedFailure({ failedAt, reason, sql }: WriteFailure): Error {
+  const why = {
+    fence: 'touched no row, though it holds the fence',
+    rows: 'touched another number of rows than it had to',
+    unique: 'broke a unique key',
+  }[reason]
+  return new Error(`A write was undone: its statement ${failedAt} ${why}: ${sql}`)
+}
 
 /** Statements, or a function that gives them at the last moment before they are sent. */
 export type Write = readonly Statement[] | (() => readonly Statement[])
@@ -53,6 +102,11 @@ export interface Database {
   forProject(projectId: string): Database
   /** Of the pool, where there is one: all, those that nobody uses, and who waits for one. */
   connections?(): { readonly open: number; readonly idle: number; readonly waiting: number }
+  /**
+   * Removes some of what deleted rows left in the database's files, and gives that space back. Resolves with whether more is left.
+   * Absent if the database does that by itself. Rejects with DatabaseUnavailable.
+   */
+  reclaim?(): Promise<boolean>
   close(): Promise<void>
 }
 

@@ -7,7 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, QueryResult } from 'pg'
-import type { Statement, Write, WriteResult } from './port.ts'
+import { describeFailure, type Statement, type Write, type WriteFailure, type WriteResult } from './port.ts'
 import { begin, type Scope, send } from './postgres-transaction.ts'
 
 const UNIQUE_VIOLATION = '23505'
@@ -60,14 +60,16 @@ async function runOnce(client: ClientBase, scope: Scope, statements: readonly St
 function firstFailure(
   statements: readonly Statement[],
   outcomes: readonly PromiseSettledResult<QueryResult>[],
-): Extract<WriteResult, { ok: false }> | { readonly error: unknown } | undefined {
+): WriteFailure | { readonly error: unknown } | undefined {
   for (const [failedAt, outcome] of outcomes.entries()) {
     if (outcome.status === 'rejected') {
       if (codeOf(outcome.reason) !== UNIQUE_VIOLATION) return { error: outcome.reason }
-      return { ok: false, failedAt, reason: 'unique' }
+      return describeFailure(statements, failedAt, 'unique')
     }
     const expected = statements[failedAt]!.rows
-    if (expected !== undefined && outcome.value.rowCount !== expected) return { ok: false, failedAt, reason: 'rows' }
+    if (expected !== undefined && outcome.value.rowCount !== expected) {
+      return describeFailure(statements, failedAt, 'rows')
+    }
   }
   return undefined
 }

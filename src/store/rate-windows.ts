@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import { databaseNow } from './clock.ts'
-import type { Database } from './port.ts'
+import { assertMade, type Database } from './port.ts'
 
 export interface WindowKey {
   readonly projectId: string
@@ -43,7 +43,7 @@ export async function countCalls(
       granted = case when ${isOver} then excluded.granted else ${room} end
     returning granted, used, ends_at, ends_at - ${now} as ends_in`.compile(db.query)
   const result = await db.write([{ query }])
-  if (!result.ok) throw new Error(`counting calls of ${key.projectId}: ${result.reason}`)
+  assertMade(result)
   const row = result.rows[0]![0]!
   return {
     granted: Number(row.granted),

@@ -5,12 +5,14 @@
  * along.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { WriteResult } from './port.ts'
+import type { WriteDone } from './port.ts'
 
 /** Writes, each a list of [sql, parameters, rows that must be touched]. */
 export type BatchRequest = (readonly [sql: string, parameters: readonly unknown[], rows: number | undefined])[][]
+/** What of a write stood, or which of its statements did not do what it had to. */
+type BatchResult = WriteDone | { readonly ok: false; readonly failedAt: number; readonly unmet: 'rows' | 'unique' }
 /** A string: why that write could not be made. */
-export type BatchReply = readonly (WriteResult | string)[]
+export type BatchReply = readonly (BatchResult | string)[]
 
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_CONSTRAINT_UNIQUE = 2067
@@ -32,7 +34,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
   }
 
   /** In one transaction; a string: why it could not be. What `run` gives nothing for is undone. */
-  function commit<R extends WriteResult[] | undefined>(
+  function commit<R extends BatchResult[] | undefined>(
     batch: BatchRequest,
     run: (batch: BatchRequest) => R,
   ): R | string {
@@ -48,8 +50,8 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
     }
   }
 
-  function runUnlessOneFalls(batch: BatchRequest): WriteResult[] | undefined {
-    const results: WriteResult[] = []
+  function runUnlessOneFalls(batch: BatchRequest): BatchResult[] | undefined {
+    const results: BatchResult[] = []
     for (const write of batch) {
       const result = runWrite(write)
       if (!result.ok) return undefined
@@ -58,7 +60,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
     return results
   }
 
-  function runEach(batch: BatchRequest): WriteResult[] {
+  function runEach(batch: BatchRequest): BatchResult[] {
     return batch.map((write) => {
       save.run()
       const result = runWrite(write)
@@ -69,7 +71,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
   }
 
   /** Up to the statement that can't be; what it wrote before that stands until it is undone. */
-  function runWrite(write: BatchRequest[number]): WriteResult {
+  function runWrite(write: BatchRequest[number]): BatchResult {
     const rows: Record<string, unknown>[][] = []
     for (const [i, [sql, parameters, expected]] of write.entries()) {
       let touched: number
@@ -85,9 +87,9 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
         }
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
-        return { ok: false, failedAt: i, reason: 'unique' }
+        return { ok: false, failedAt: i, unmet: 'unique' }
       }
-      if (expected !== undefined && touched !== expected) return { ok: false, failedAt: i, reason: 'rows' }
+      if (expected !== undefined && touched !== expected) return { ok: false, failedAt: i, unmet: 'rows' }
     }
     return { ok: true, rows }
   }

@@ -4,7 +4,7 @@
  *
  *   values: [statements of the 1st write, (text, rows, parameters …) of its 1st statement, …, statements of the 2nd write, …]
  */
-import type { Statement, WriteResult } from './port.ts'
+import { describeFailure, type Statement, type WriteDone, type WriteResult } from './port.ts'
 import type { BatchReply, BatchRequest } from './sqlite-batch.ts'
 
 export interface Packet {
@@ -71,12 +71,14 @@ export function packReply(reply: BatchReply): PackedReply {
   return reply.map((result) => (isBare(result) ? true : result))
 }
 
-/** `statements`: how many the write has. */
-export function unpackResult(result: PackedReply[number], statements: number): BatchReply[number] {
-  return result === true ? { ok: true, rows: new Array(statements).fill(NO_ROWS) } : result
+/** The result of the write that has these statements; a string: why it could not be made. */
+export function unpackResult(result: PackedReply[number], statements: readonly Statement[]): WriteResult | string {
+  if (result === true) return { ok: true, rows: new Array(statements.length).fill(NO_ROWS) }
+  if (typeof result === 'string' || result.ok) return result
+  return describeFailure(statements, result.failedAt, result.unmet)
 }
 
-const NO_ROWS: Extract<WriteResult, { ok: true }>['rows'][number] = []
+const NO_ROWS: WriteDone['rows'][number] = []
 
 function isBare(result: BatchReply[number]): boolean {
   return typeof result !== 'string' && result.ok && result.rows.every((rows) => rows.length === 0)

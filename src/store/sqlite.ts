@@ -14,6 +14,7 @@ import type { Observe } from '../telemetry/moments.ts'
 import { MIGRATIONS, newerSchema } from './migrations.ts'
 import { type Database, DatabaseUnavailable, type Statement, type Write, type WriteResult } from './port.ts'
 import { createPacker, type PackedReply, unpackResult } from './sqlite-packet.ts'
+import type { ReclaimReply } from './sqlite-reclaim.ts'
 import type { Tables } from './tables.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
@@ -35,6 +36,7 @@ export async function openSqlite(file: string, observe?: Observe): Promise<Datab
     query,
     read: async ({ sql, parameters }) => prepared.prepare(sql).all(parameters) as never[],
     write: writer.write,
+    reclaim: writer.reclaim,
     forProject: () => database,
     async close() {
       await writer.close()
@@ -44,11 +46,12 @@ export async function openSqlite(file: string, observe?: Observe): Promise<Datab
   return database
 }
 
-/** Makes the file, sets WAL and brings the schema up to date. */
+/** Makes the file, sets WAL and brings the schema up to date. `auto_vacuum` has no effect on a file that has tables. */
 function prepareFile(file: string): void {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     chmodSync(file, 0o600)
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL; PRAGMA secure_delete = ON')
     turnToWal(db)
     migrate(db, file)
   } finally {
@@ -126,7 +129,7 @@ interface Pending {
 }
 
 interface Sent extends Pick<Pending, 'resolve' | 'reject'> {
-  readonly statements: number
+  readonly statements: readonly Statement[]
 }
 
 function openWriter(file: string, observe?: Observe) {
@@ -140,8 +143,13 @@ function openWriter(file: string, observe?: Observe) {
   let scheduled = false
   let broken: Error | undefined
   const idle: (() => void)[] = []
+  let reclaiming: { resolve: (reply: ReclaimReply) => void; reject: (error: Error) => void } | undefined
 
-  worker.on('message', (reply: PackedReply) => {
+  worker.on('message', (reply: PackedReply | ReclaimReply) => {
+    if (!Array.isArray(reply)) {
+      reclaiming?.resolve(reply as ReclaimReply)
+      return
+    }
     const batch = inFlight ?? []
     inFlight = undefined
     for (const [i, pending] of batch.entries()) {
@@ -157,6 +165,7 @@ function openWriter(file: string, observe?: Observe) {
   function fail(error: Error): void {
     broken ??= error
     for (const pending of [...(inFlight ?? []), ...waiting]) pending.reject(broken)
+    reclaiming?.reject(broken)
     inFlight = undefined
     waiting = []
     schedule()
@@ -181,7 +190,7 @@ function openWriter(file: string, observe?: Observe) {
       try {
         const statements = typeof write === 'function' ? write() : write
         writes.push(statements)
-        batch.push({ statements: statements.length, resolve, reject })
+        batch.push({ statements, resolve, reject })
       } catch (error) {
         reject(error as Error)
       }
@@ -201,6 +210,15 @@ function openWriter(file: string, observe?: Observe) {
         waiting.push({ write, resolve, reject })
         schedule()
       })
+    },
+    async reclaim(): Promise<boolean> {
+      if (broken) throw broken
+      const reply = await new Promise<ReclaimReply>((resolve, reject) => {
+        reclaiming = { resolve, reject }
+        worker.postMessage('reclaim')
+      })
+      if (typeof reply === 'object') throw new DatabaseUnavailable(`The database refused to shrink: ${reply.problem}`)
+      return reply
     },
     async close(): Promise<void> {
       if (inFlight || scheduled || waiting.length > 0) await new Promise<void>((resolve) => idle.push(resolve))

@@ -119,6 +119,8 @@ export interface TurnsTable {
   model: string | null
   /** Billionths of a US dollar. */
   cost_nanos: number | null
+  /** JSON list of user messages, or null: what Errand said to the model before the turn. */
+  asked: string | null
 }
 
 export interface IdempotencyTable {

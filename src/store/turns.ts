@@ -1,41 +1,54 @@
-/** The turns of a run: what the model said, in full, so that the conversation can be rebuilt. */
-import type { AssistantMessage, FinishReason } from '../domain/message.ts'
+/** The model calls of a run: what the model said, in full, so that the conversation can be rebuilt, and what each call used. */
+import { sql } from 'kysely'
+import type { AssistantMessage, FinishReason, UserMessage } from '../domain/message.ts'
 import type { TokenCount } from '../domain/usage.ts'
 import { fixedQuery } from './fixed-query.ts'
 import type { Database, Statement } from './port.ts'
 import type { TurnsTable } from './tables.ts'
 
+/**
+ * How a model call ended. `failed`: it failed and was billed all the same; its message is empty and no part of the
+ * conversation. `broken`: it broke off after part of the answer was shown; its message is exactly that part, and the next
+ * turn continues it.
+ */
+export type TurnFinish = FinishReason | 'failed' | 'broken'
+
 export interface Turn {
-  /** From 1. */
-  readonly turn: number
+  /** What Errand itself said to the model before this turn: a correction, a request to continue, a notice. */
+  readonly asked: readonly UserMessage[]
   readonly message: AssistantMessage
-  readonly finish: FinishReason
+  readonly finish: TurnFinish
   readonly tokens: TokenCount
-  /** The fallback that said it; undefined: the interaction's own model. */
+  /** The fallback that was called; undefined: the interaction's own model. */
   readonly model?: string
-  /** The number of the log's last event when the turn was written: its tool calls stand behind it. */
+  /** Number of the log's last event when the turn was written: the events of its tool calls come after it. */
   readonly atSeq: number
 }
 
-const insertTurn = fixedQuery((db, row: TurnsTable) =>
-  db.query.insertInto('turns').values({
+/** The database numbers the turns: a count in a worker's memory misses what another worker stored, or counts what was not. */
+const insertTurn = fixedQuery((db, row: Omit<TurnsTable, 'turn'>) =>
+  db.query.insertInto('turns').values((eb) => ({
     interaction_id: row.interaction_id,
-    turn: row.turn,
+    turn: eb
+      .selectFrom('turns')
+      .select((s) => s(s.fn.coalesce(s.fn.max('turn'), sql.lit(0)), '+', sql.lit(1)).as('next'))
+      .where('interaction_id', '=', row.interaction_id),
+    asked: row.asked,
     message: row.message,
     finish: row.finish,
     tokens: row.tokens,
     at_seq: row.at_seq,
     model: row.model,
     cost_nanos: row.cost_nanos,
-  }),
+  })),
 )
 
-/** Goes with the append that tells the turn's events. `cost`: US dollars. */
+/** Adds the run's next turn. Goes behind a statement that holds the fence, with the turn's events. `cost`: US dollars. */
 export function insertTurnStatement(db: Database, interactionId: string, turn: Turn, cost = 0): Statement {
   return {
     query: insertTurn(db, {
       interaction_id: interactionId,
-      turn: turn.turn,
+      asked: turn.asked.length > 0 ? JSON.stringify(turn.asked) : null,
       message: JSON.stringify(turn.message),
       finish: turn.finish,
       tokens: JSON.stringify(turn.tokens),
@@ -43,9 +56,25 @@ export function insertTurnStatement(db: Database, interactionId: string, turn: T
       model: turn.model ?? null,
       cost_nanos: Math.round(cost * 1e9),
     }),
+    rows: 1,
   }
 }
 
+/** What each call used, without what was said in it. */
+export async function readTurnTokens(db: Database, interactionId: string): Promise<Pick<Turn, 'tokens' | 'model'>[]> {
+  const rows = await db.query
+    .selectFrom('turns')
+    .select(['tokens', 'model'])
+    .where('interaction_id', '=', interactionId)
+    .orderBy('turn')
+    .execute()
+  return rows.map(({ tokens, model }) => ({
+    tokens: JSON.parse(tokens) as TokenCount,
+    ...(model !== null && { model }),
+  }))
+}
+
+/** In the order of the calls. */
 export async function readTurns(db: Database, interactionId: string): Promise<Turn[]> {
   const rows = await db.query
     .selectFrom('turns')
@@ -54,9 +83,9 @@ export async function readTurns(db: Database, interactionId: string): Promise<Tu
     .orderBy('turn')
     .execute()
   return rows.map((row) => ({
-    turn: row.turn,
+    asked: row.asked === null ? [] : (JSON.parse(row.asked) as UserMessage[]),
     message: JSON.parse(row.message) as AssistantMessage,
-    finish: row.finish as FinishReason,
+    finish: row.finish as TurnFinish,
     tokens: JSON.parse(row.tokens) as TokenCount,
     atSeq: row.at_seq,
     ...(row.model !== null && { model: row.model }),

@@ -15,7 +15,7 @@ import { sql } from 'kysely'
 import type { Usage } from '../domain/usage.ts'
 import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
-import type { Database, Statement } from './port.ts'
+import { type Database, type Statement, wasMade } from './port.ts'
 import type { UsageEndsTable } from './tables.ts'
 
 const BUCKET_GROWTH = 1.2
@@ -115,7 +115,7 @@ export async function addUsageTogether(db: Database, limit: number): Promise<num
   const remove = db.query.deleteFrom('usage_ends').where('interaction_id', 'in', ids).compile()
   // Who does the same at the same time finds none left to remove, and all that it added is undone.
   const result = await db.write([{ query: add }, { query: remove, rows: rows.length }])
-  return result.ok ? rows.length : 0
+  return wasMade(result, 'rows') ? rows.length : 0
 }
 
 function sumOf(name: (typeof FIGURES)[number]) {

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Delivery, WebhookLog, WebhookState, WebhookSummary } from '../domain/webhook.ts'
 import { databaseNow, fromNow } from './clock.ts'
 import { textsOf } from './lists.ts'
-import type { Database, Statement } from './port.ts'
+import { type Database, fenced, type Statement, wasMade } from './port.ts'
 
 /** A webhook that was claimed: to be told now. */
 export interface DueWebhook {
@@ -70,7 +70,7 @@ export async function claimDueWebhook(
     .where('attempts', '=', attempts)
     .where('next_at', '<=', databaseNow(db.dialect))
     .compile()
-  if (!(await db.write([{ query: claim, rows: 1 }])).ok) return undefined
+  if (!wasMade(await db.write([fenced(claim)]), 'fence')) return undefined
   return {
     interactionId: row.interaction_id,
     projectId: row.project_id,
@@ -88,16 +88,15 @@ export async function recordDelivery(
   next: { readonly state: WebhookState; readonly inMs: number },
 ): Promise<void> {
   const { at, durationMs, status = null, error = null } = delivery
-  await db.write([
-    {
-      query: db.query
+  const result = await db.write([
+    fenced(
+      db.query
         .updateTable('webhooks')
         .set({ state: next.state, next_at: fromNow(db.dialect, next.inMs) })
         .where('interaction_id', '=', interactionId)
         .where('attempts', '=', attempt)
         .compile(),
-      rows: 1,
-    },
+    ),
     {
       query: db.query
         .insertInto('webhook_deliveries')
@@ -105,6 +104,8 @@ export async function recordDelivery(
         .compile(),
     },
   ])
+  // Taken: it was written before, and the answer to that got lost.
+  wasMade(result, 'fence', 'unique')
 }
 
 /** Undefined where the interaction has no webhook. */

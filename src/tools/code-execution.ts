@@ -2,8 +2,10 @@
  * `code_execution`: runs code in the interaction's session of a language. How the step ended is told in words, because
  * the model has to act on it; only a sandbox that can't be had is thrown.
  */
+
 import { z } from 'zod'
 import { describeNetwork, type Network } from '../domain/network.ts'
+import { withoutEnd } from '../domain/trim.ts'
 import type { ExecResult, Language, LimitHit } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
 import { cutMiddle } from './cut.ts'
@@ -15,9 +17,11 @@ const MAX_CODE = 1_000_000
 /** Between the call's beginning and its step's. */
 const CLOCK_MS = 1000
 
-/** An import of what cells can have loaded, or of what rests on it. */
-const IMPORTS_PRELOADED =
-  /(?:^|;)[ \t]*(?:import|from)[ \t][^;#\n]*\b(?:numpy|pandas|matplotlib|pylab|scipy|seaborn|sklearn|statsmodels)\b/m
+/** What cells can have loaded, and what depends on it. */
+const PRELOADED = /\b(?:numpy|pandas|matplotlib|pylab|scipy|seaborn|sklearn|statsmodels)\b/
+
+/** Time limit of a call that names none, seconds. A command that hangs must not use up the run. */
+const DEFAULT_TIMEOUT_S = 120
 
 const LANGUAGES = ['python', 'javascript', 'bash'] as const satisfies readonly Language[]
 
@@ -33,6 +37,11 @@ const ARGUMENTS = toolArguments(
       .enum(LANGUAGES, `must be one of ${LANGUAGES.map((name) => `"${name}"`).join(', ')}`)
       .optional()
       .describe('Default: python.'),
+    timeoutSeconds: z
+      .number('must be a number')
+      .positive('must be greater than 0')
+      .optional()
+      .describe(`Stops the call after so many seconds. Default: ${DEFAULT_TIMEOUT_S}.`),
   }),
 )
 
@@ -44,32 +53,49 @@ The working directory holds the input files. Files saved under outputs/ are retu
 const WITHOUT_NETWORK =
   "There is no network: packages can't be installed; use what is there, above all the standard library."
 
+const WITH_NETWORK = 'pip can install packages where an index can be reached.'
+
+/** Last words of pip when no index has a package. */
+const NOT_FOUND_BY_PIP = 'ERROR: No matching distribution found for'
+
 /** `network`: what programs inside can reach. */
 export function createCodeExecution(network: Network = 'disabled'): Tool {
-  const description = DESCRIPTION + (network === 'disabled' ? WITHOUT_NETWORK : describeNetwork(network))
+  const offline = network === 'disabled'
+  const description = DESCRIPTION + (offline ? WITHOUT_NETWORK : `${describeNetwork(network)} ${WITH_NETWORK}`)
   return {
     definition: { name: 'code_execution', description, parameters: ARGUMENTS.parameters },
     keyed: true,
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }
-      const { code, language = 'python' } = checked.value
-      const sandbox = await context.sandbox(language === 'python' && IMPORTS_PRELOADED.test(code))
+      const { code, language = 'python', timeoutSeconds = DEFAULT_TIMEOUT_S } = checked.value
+      const limitMs = Math.min(timeoutSeconds * 1_000, context.maxToolMs)
+      const sandbox = await context.sandbox(language === 'python' && importsPreloaded(code))
       const result = await sandbox.exec(
-        { key: context.key, language, code, timeoutMs: Math.max(1, context.remainingMs()) },
+        { key: context.key, language, code, timeoutMs: Math.max(1, Math.min(limitMs, context.remainingMs())) },
         context.onOutput,
         context.signal,
       )
-      const output = describeResult(result, language, context)
+      const output = describeResult(result, language, context, { limitMs, offline })
       const { end } = result
       return { output, sandboxLost: end.kind === 'lost' || (end.kind === 'memory_limit' && end.lost === true) }
     },
   }
 }
 
+function importsPreloaded(code: string): boolean {
+  const isImport = (statement: string) => /^[ \t]*(?:import|from)[ \t]/.test(statement)
+  return code.split(/[;\n]/).some((statement) => isImport(statement) && PRELOADED.test(statement.split('#')[0]!))
+}
+
 /** What was printed, then a bracketed line for everything else the model should know. */
-function describeResult(result: ExecResult, language: Language, context: ToolContext): string {
-  const { text, cut } = cutMiddle(result.output.replace(/\n+$/, ''), context.outputBytes)
+function describeResult(
+  result: ExecResult,
+  language: Language,
+  context: ToolContext,
+  { limitMs, offline }: { readonly limitMs: number; readonly offline: boolean },
+): string {
+  const { text, cut } = cutMiddle(withoutEnd(result.output, '\n'), context.outputBytes)
   const notes: string[] = []
   if (text === '' && result.end.kind !== 'lost') notes.push('It printed nothing.')
   if (cut || result.truncated) {
@@ -77,7 +103,12 @@ function describeResult(result: ExecResult, language: Language, context: ToolCon
       `The output was longer than ${context.outputBytes.toLocaleString('en')} bytes, what is kept of one call, and its middle was left out: print less, or save it to a file and read parts.`,
     )
   }
-  const end = describeEnd(result, context.maxToolMs)
+  if (offline && result.output.includes(NOT_FOUND_BY_PIP)) {
+    notes.push(
+      'pip found no package because this run has no network. Use what is installed (`pip list` shows it); retrying will not help.',
+    )
+  }
+  const end = describeEnd(result, limitMs, context.maxToolMs)
   notes.push(...(result.hits ?? []).map(describeHit))
   if (end) notes.push(end)
   if (result.sessionRestarted) {
@@ -88,17 +119,19 @@ function describeResult(result: ExecResult, language: Language, context: ToolCon
   return [text, ...notes.map((note) => `[${note}]`)].filter((line) => line !== '').join('\n')
 }
 
-/** Undefined where it ended as it should. */
-function describeEnd({ end, durationMs }: ExecResult, maxToolMs: number): string | undefined {
+/** Undefined if it ended as it should. `limitMs`: the call's own limit; `maxToolMs`: the most that it could have asked for. */
+function describeEnd({ end, durationMs }: ExecResult, limitMs: number, maxToolMs: number): string | undefined {
   switch (end.kind) {
     case 'exit':
       return end.code === 0 ? undefined : `It ended with exit code ${end.code} after ${seconds(durationMs)}.`
     case 'signal':
       return `It was ended by ${end.signal} after ${seconds(durationMs)}.`
     case 'timeout':
-      return end.afterMs + CLOCK_MS < maxToolMs
-        ? `It was stopped after ${seconds(end.afterMs)}: the whole run's time was over. What it had not finished is not done.`
-        : `It was stopped after ${seconds(maxToolMs)}, the time limit of one tool call. What it had not finished is not done: do it in smaller parts.`
+      if (end.afterMs + CLOCK_MS < limitMs)
+        return `It was stopped after ${seconds(end.afterMs)}: the run's time is nearly over. What it had not finished is not done.`
+      return limitMs < maxToolMs
+        ? `It was stopped after ${seconds(limitMs)}, its time limit. What it had not finished is not done: do it in smaller parts, or set timeoutSeconds, at most ${maxToolMs / 1_000}.`
+        : `It was stopped after ${seconds(limitMs)}, the time limit of one tool call. What it had not finished is not done: do it in smaller parts.`
     case 'memory_limit':
       return end.lost
         ? `The sandbox's ${end.limitMiB} MiB of memory were used up, by files too, and the sandbox went with it. The next call gets a fresh one with the input files alone: keep fewer and smaller files.`

@@ -1,4 +1,5 @@
 /** A file operation's failure in words for the model; what it can't act on is thrown on. */
+import { withoutEnd } from '../domain/trim.ts'
 import { SandboxError } from '../sandbox/port.ts'
 
 /** `path` as the model wrote it. Throws `error` again where it is lost infrastructure, a lost lease or a bug. */
@@ -28,5 +29,5 @@ export function fileFailure(error: unknown, path: string): string {
 
 /** The sandbox's messages end with a full stop, or not. */
 function sentence(error: SandboxError): string {
-  return `${error.message.replace(/\.+$/, '')}.`
+  return `${withoutEnd(error.message, '.')}.`
 }

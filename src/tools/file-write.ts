@@ -2,6 +2,7 @@
  * `file_write`: writes, appends to, or changes one place of a file of the sandbox. A change is exact: the text to
  * replace must stand there once, or nothing is written.
  */
+import { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { Sandbox } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
@@ -13,8 +14,10 @@ import { replaceOnce } from './replace.ts'
 const MIB = 1024 * 1024
 /** Characters in one call. */
 const MAX_CONTENT = 8 * MIB
-/** Above it a change is for code. */
+/** A larger file, or a larger change, is for code. */
 const MAX_REPLACE_BYTES = 16 * MIB
+const MAX_REPLACE_CONTENT = MIB
+const MAX_FIND = 64 * 1024
 
 const MODES = ['write', 'append', 'replace'] as const
 
@@ -37,7 +40,7 @@ const ARGUMENTS = toolArguments(
     find: z
       .string('must be a string')
       .min(1, 'must not be empty')
-      .max(MAX_CONTENT, `must be at most ${MAX_CONTENT} characters`)
+      .max(MAX_FIND, `must be at most ${MAX_FIND} characters; a part of the place is enough, if it stands there once`)
       .optional()
       .describe('Only with mode replace: the exact text to replace, which must stand in the file exactly once.'),
   }),
@@ -67,7 +70,9 @@ export function createFileWrite(): Tool {
   }
 }
 
-function contradiction({ mode = 'write', find }: Arguments): string | undefined {
+function contradiction({ mode = 'write', find, content }: Arguments): string | undefined {
+  if (mode === 'replace' && content.length > MAX_REPLACE_CONTENT)
+    return `\`content\` must be at most ${MAX_REPLACE_CONTENT} characters with mode "replace". Make a larger change with code_execution.`
   if (mode === 'replace' && find === undefined) return 'mode "replace" needs `find`, the exact text to replace.'
   // Taking `find` for a slip would overwrite a file that the model meant to change in one place.
   if (mode !== 'replace' && find !== undefined) return `\`find\` goes with mode "replace" alone, and mode is "${mode}".`
@@ -85,11 +90,12 @@ async function write(sandbox: Sandbox, args: Arguments): Promise<string> {
 
 async function replace(sandbox: Sandbox, path: string, find: string, content: string): Promise<string> {
   const before = await sandbox.readFile(path, MAX_REPLACE_BYTES)
-  const replaced = replaceOnce(Buffer.from(before), find, content)
+  const replaced = await replaceOnce(Buffer.from(before.buffer, before.byteOffset, before.length), find, content)
   if (!replaced.ok) return `Nothing was replaced in \`${path}\`: ${replaced.why}`
-  const { bytes, line, note } = replaced
-  await sandbox.writeFile(path, bytes, 'write')
-  return `Replaced one place at line ${line} of \`${path}\`, which now has ${bytes.length} bytes.${note}${returned(path)}`
+  const { parts, line, note } = replaced
+  await sandbox.writeFile(path, Readable.from(parts), 'write')
+  const size = parts.reduce((sum, { length }) => sum + length, 0)
+  return `Replaced one place at line ${line} of \`${path}\`, which now has ${size} bytes.${note}${returned(path)}`
 }
 
 function returned(path: string): string {

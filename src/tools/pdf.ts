@@ -24,7 +24,7 @@ export interface PageRange {
 
 /** `3`, `2-5`, `7-`; undefined where it is none of these. */
 export function parsePages(text: string): PageRange | undefined {
-  const found = /^\s*(\d{1,6})\s*(-\s*(\d{1,6})?)?\s*$/.exec(text)
+  const found = /^(\d{1,6}) ?(- ?(\d{1,6})?)?$/.exec(text.trim())
   if (!found) return undefined
   const first = Number(found[1])
   const last = found[2] === undefined ? first : found[3] === undefined ? undefined : Number(found[3])

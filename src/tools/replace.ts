@@ -4,20 +4,32 @@
  */
 
 import { isUtf8 } from 'node:buffer'
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import { createSearch } from '../domain/search.ts'
 
 export type Replacement =
-  | { readonly ok: true; readonly bytes: Buffer; readonly line: number; readonly note: string }
+  | {
+      readonly ok: true
+      /** The new file, in parts. */
+      readonly parts: readonly Buffer[]
+      /** Of the place, from 1. */
+      readonly line: number
+      readonly note: string
+    }
   /** `why`: for the model, what is there and what to do. */
   | { readonly ok: false; readonly why: string }
 
-export function replaceOnce(file: Buffer, find: string, content: string): Replacement {
+/** Searched in one turn of the event loop, bytes: about a millisecond. */
+const SLICE_BYTES = 256 * 1024
+
+export async function replaceOnce(file: Buffer, find: string, content: string): Promise<Replacement> {
   const { name, width, encode } = encodingOf(file)
-  const asWritten = place(file, find, content, encode, width)
+  const asWritten = await place(file, find, content, encode, width)
   // Models write \n whatever the file has. A text with \r\n in it means what it says.
   const windows = (text: string) => text.replaceAll('\n', '\r\n')
   const crlf =
     asWritten.times === 0 && find.includes('\n') && !find.includes('\r')
-      ? place(file, windows(find), windows(content), encode, width)
+      ? await place(file, windows(find), windows(content), encode, width)
       : asWritten
   const { times, at, old, fresh } = crlf.times > 0 ? crlf : asWritten
   if (!old || !fresh) return { ok: false, why: `the file is ${name}, which can't write every character given.` }
@@ -26,9 +38,10 @@ export function replaceOnce(file: Buffer, find: string, content: string): Replac
       ok: false,
       why: `\`find\` stands ${times} times in it, it must stand there exactly once. ${advice(times)}`,
     }
-  const bytes = Buffer.concat([file.subarray(0, at), fresh, file.subarray(at + old.length)])
+  const before = file.subarray(0, at)
   const note = crlf.times === 1 && crlf !== asWritten ? ' The file has Windows line ends; they were kept.' : ''
-  return { ok: true, bytes, line: 1 + count(file.subarray(0, at), encode('\n')!, width).times, note }
+  const line = 1 + (await count(before, encode('\n')!, width)).times
+  return { ok: true, parts: [before, fresh, file.subarray(at + old.length)], line, note }
 }
 
 function advice(times: number): string {
@@ -67,22 +80,24 @@ function encodeWindows1252(text: string): Buffer | undefined {
   return bytes.every((byte) => byte !== undefined) ? Buffer.from(bytes) : undefined
 }
 
-function place(file: Buffer, find: string, content: string, encode: Encoding['encode'], width: 1 | 2) {
+async function place(file: Buffer, find: string, content: string, encode: Encoding['encode'], width: 1 | 2) {
   const [old, fresh] = [encode(find), encode(content)]
-  return { old, fresh, ...(old ? count(file, old, width) : { times: 0, at: -1 }) }
+  return { old, fresh, ...(old ? await count(file, old, width) : { times: 0, at: -1 }) }
 }
 
-/** Places that don't overlap, and where the first is. */
-function count(file: Buffer, what: Buffer, width: 1 | 2): { times: number; at: number } {
+/** Places that don't overlap, and where the first is. Lets others have the event loop in between. */
+async function count(file: Buffer, what: Buffer, width: 1 | 2): Promise<{ times: number; at: number }> {
   let times = 0
   let first = -1
-  for (let from = 0; ; ) {
-    const at = file.indexOf(what, from)
-    if (at < 0) return { times, at: first }
-    if (at % width !== 0) from = at + 1
-    else {
-      if (times++ === 0) first = at
-      from = at + what.length
-    }
+  let from = 0
+  const search = createSearch([what]).start((start, end) => {
+    if (start < from || start % width !== 0) return
+    if (times++ === 0) first = start
+    from = end
+  })
+  for (let at = 0; at < file.length; at += SLICE_BYTES) {
+    search(file.subarray(at, at + SLICE_BYTES))
+    await yieldToOthers()
   }
+  return { times, at: first }
 }

@@ -1,6 +1,6 @@
 /** The command line as a person or a script uses it: the real program in a process of its own, beside a real server. */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -54,8 +54,21 @@ describe('usage', () => {
       ['keys', 'create'],
       ['run', 'x', '--max-seconds', '0'],
       ['run', 'x', '--nope'],
+      ['nonsense', '--help'],
+      ['help', 'nonsense'],
+      ['keys', 'nonsense', '--help'],
+      ['keys', 'nonsense', '-h'],
     ]) {
       expect(await alone(args), args.join(' ')).toMatchObject({ code: 2, stdout: '' })
+    }
+    expect((await alone(['nonsense', '--help'])).stderr).toContain("unknown command 'nonsense'")
+    for (const args of [
+      ['help', 'run'],
+      ['keys', 'create', '--help'],
+      ['keys', '--help'],
+      ['run', 'nonsense', '--help'],
+    ]) {
+      expect(await alone(args), args.join(' ')).toMatchObject({ code: 0, stderr: '' })
     }
   })
 
@@ -90,6 +103,34 @@ describe('what keeps a server from starting is a sentence', () => {
     )
     expect((await alone(['config', 'check'], { ERRAND_PORT: 'x' })).code).toBe(1)
     expect((await alone(['config', 'check'])).code).toBe(0)
+  })
+
+  test('`config check` reports each variable that the configuration names and that is not set', async () => {
+    const file = join(scratch, 'keys.yaml')
+    writeFileSync(
+      file,
+      `models:
+  svc-3.5-flash: {provider: openai, model: m, apiKeyEnv: TEAM_KEY}
+  other: {provider: anthropic, model: m}
+search: {provider: brave}
+mcp:
+  tracker: {url: 'https://mcp.example.com', authentication: {type: bearer, tokenEnv: TRACKER_TOKEN}}
+  desk: {url: 'https://desk.example.com', authentication: {type: headers, headersEnv: {X-Key: DESK_KEY}}}
+`,
+    )
+    const check = (env: Record<string, string>) => alone(['config', 'check', '--config', file], env)
+    const { code, stdout, stderr } = await check({})
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toBe(
+      'The configuration has 5 problems:\n' +
+        '  - The environment variable TEAM_KEY is not set; it has to hold the key for the model svc-3.5-flash.\n' +
+        '  - The environment variable ANTHROPIC_API_KEY is not set; it has to hold the key for the model other.\n' +
+        '  - search.provider is brave, and the environment variable BRAVE_API_KEY, which has to hold its key, is not set.\n' +
+        '  - mcp.tracker.authentication.tokenEnv names the environment variable TRACKER_TOKEN, which is not set.\n' +
+        '  - mcp.desk.authentication.headersEnv.X-Key names the environment variable DESK_KEY, which is not set.\n',
+    )
+    const keys = { TEAM_KEY: 'k', ANTHROPIC_API_KEY: 'k', BRAVE_API_KEY: 'k', TRACKER_TOKEN: 'k', DESK_KEY: 'k' }
+    expect(await check(keys)).toMatchObject({ code: 0, stderr: '' })
   })
 
   test('what this version does not have', async () => {
@@ -250,7 +291,9 @@ describe('run', () => {
     const input = join(scratch, 'in.txt')
     writeFileSync(input, 'six times seven')
     const { code, stdout, stderr } = await remote('run', '[files]', 'go', '--file', input, '--out', scratch)
-    expect(stderr).toBe('')
+    expect(stderr).toBe(
+      `The server at ${server.url} answers with svc-3.5-flash (openai-compatible, from errand.yaml).\n`,
+    )
     expect(stdout).not.toContain('\x1b')
     expect(stdout).toContain('  Let me look.\n')
     expect(stdout).toContain('● code_execution python\n  │ import os\n')
@@ -262,17 +305,72 @@ describe('run', () => {
     expect(readFileSync(saved, 'utf8')).toBe('42')
   })
 
-  test('does the same in process, with no server', async () => {
+  test('does the same in process, if no server is running on the data directory', async () => {
     provider.when(
       '[alone]',
       { toolCalls: [{ name: 'code_execution', args: { code: 'print(6 * 7)' } }] },
       { text: 'It is 42.' },
     )
-    const { code, stdout, stderr } = await server.errand(['run', '[alone]'])
-    expect(stderr).toBe('')
+    const home = mkdtempSync(join(scratch, 'alone-'))
+    const { code, stdout, stderr } = await alone(['run', '[alone]'], { ERRAND_HOME: home, ...otherModel(provider) })
+    expect(stderr).toBe(
+      `This process, as no server is running on ${home}/data, answers with svc-3.5-flash (openai-compatible, from errand.yaml).\n`,
+    )
     expect(stdout).toContain('    42\n')
     expect(stdout).toContain('\nIt is 42.\n')
     expect(code).toBe(0)
+  })
+
+  /** Settings of a shell whose own models are others than the server's. */
+  function otherModel({ url }: FakeProvider): Record<string, string> {
+    const model = { provider: 'openai-compatible', baseUrl: url, model: 'other' }
+    return { ERRAND_MODELS: JSON.stringify({ 'svc-3.5-flash': model }) }
+  }
+
+  describe('beside a running server', () => {
+    let other: FakeProvider
+    beforeAll(async () => {
+      other = await openFakeProvider()
+      other.when('[whose]', { text: "From the shell's own model." })
+      provider.when('[whose]', { text: "From the server's model." })
+    })
+    afterAll(() => other.close())
+
+    test('the server on the data directory answers, with its own model and without a key', async () => {
+      const shell = { ERRAND_DATA_DIR: server.dataDir, ...otherModel(other) }
+      const { code, stdout, stderr } = await alone(['run', '[whose]'], shell)
+      expect(stdout).toContain("From the server's model.\n")
+      expect(stderr).toBe(
+        `The server at ${server.url}, which is running on ${server.dataDir}, answers with svc-3.5-flash (openai-compatible, from errand.yaml).\n`,
+      )
+      expect(code).toBe(0)
+      const listed = await alone(['agents', 'list'], { ...shell, ERRAND_API_KEY: 'errand_sk_no' })
+      expect(listed.stderr).toContain('The server refused (401)')
+    })
+
+    test('the server that ERRAND_BASE_URL names answers, and needs a key', async () => {
+      const shell = { ERRAND_BASE_URL: server.url, ...otherModel(other) }
+      const { code, stdout, stderr } = await alone(['run', '[whose]'], { ...shell, ERRAND_API_KEY: server.key })
+      expect(stdout).toContain("From the server's model.\n")
+      expect(stderr).toContain(`The server at ${server.url} (ERRAND_BASE_URL) answers with svc-3.5-flash`)
+      expect(code).toBe(0)
+      const keyless = await alone(['run', '[whose]'], shell)
+      expect(keyless.stderr).toContain('give --key KEY or set ERRAND_API_KEY')
+      expect(keyless.stderr).toContain('keys create --name NAME')
+      expectSentence(keyless.stderr)
+      expect(keyless.code).toBe(2)
+    })
+
+    test('after the server was killed, this process answers', async () => {
+      const killed = await startServer({ provider })
+      await killed.stop('SIGKILL')
+      const shell = { ERRAND_DATA_DIR: killed.dataDir, ...otherModel(other) }
+      const { code, stdout, stderr } = await alone(['run', '[whose]'], shell)
+      expect(stderr).toContain(`This process, as no server is running on ${killed.dataDir}, answers with`)
+      expect(stdout).toContain("From the shell's own model.\n")
+      expect(code).toBe(0)
+      rmSync(killed.dataDir, { recursive: true })
+    })
   })
 
   test('reads the instruction from stdin, and --json prints the interaction and nothing else', async () => {
@@ -289,7 +387,7 @@ describe('run', () => {
       labels: { a: 'b' },
       resolved: { systemInstruction: 'Be kind.', policy: { maxTurnDuration: 9 } },
     })
-    expect(stderr).toBe('')
+    expect(stderr).toContain('answers with svc-3.5-flash')
     expect(code).toBe(0)
   })
 
@@ -376,7 +474,7 @@ describe('serve', () => {
     expect(JSON.parse(answer)).toMatchObject({ status: 'completed', output: '391' })
   })
 
-  test('shows its first key once', async () => {
+  test('shows its first key once; its address file is private, and goes when it stops', async () => {
     const first = await startServer({ provider })
     await first.stop('SIGINT')
     const second = await startServer({ dataDir: first.dataDir, key: first.key })
@@ -384,7 +482,9 @@ describe('serve', () => {
     while (!second.output().includes('x-svc-api-key: $ERRAND_API_KEY')) await sleep(20)
     expect(second.output()).not.toContain(first.key)
     expect((await second.get('/v1beta/agents')).status).toBe(200)
+    expect(statSync(join(first.dataDir, 'server.json')).mode & 0o777).toBe(0o600)
     expect(await second.stop()).toBe(0)
+    expect(existsSync(join(first.dataDir, 'server.json'))).toBe(false)
     rmSync(first.dataDir, { recursive: true })
   })
 
@@ -399,6 +499,20 @@ describe('serve', () => {
     const second = await serveUntil(home, 'curl ')
     expect(second.stdout).not.toContain('An example')
     expect(second.code).toBe(0)
+  })
+
+  test('a log line never continues a line of the example, where both go to one place', async () => {
+    const home = mkdtempSync(join(scratch, 'one-place-'))
+    const env = { PATH: process.env.PATH, ERRAND_HOME: home, ERRAND_PORT: '0' }
+    const child = spawn('sh', ['-c', `exec ${process.execPath} ${MAIN} serve --example 2>&1`], { env })
+    let said = ''
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      said += chunk
+      if (said.includes('from another terminal')) child.kill('SIGTERM')
+    }
+    const logged = said.split('\n').filter((line) => line.includes('{"level":'))
+    expect(logged.length).toBeGreaterThan(2)
+    for (const line of logged) expect(() => JSON.parse(line), line).not.toThrow()
   })
 
   async function serveUntil(home: string, words: string): Promise<{ stdout: string; code: number | null }> {

@@ -10,7 +10,7 @@ import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { skillText, zip } from '../support/zip.ts'
 import { onRuntimes } from './runtimes.ts'
-import { SCENARIOS } from './scenarios.ts'
+import { HOSTILE_NAMES, SCENARIOS } from './scenarios.ts'
 import { openUnreliableProxy, type UnreliableProxy } from './unreliable-proxy.ts'
 
 const ROOT = new URL('../../clients/', import.meta.url).pathname
@@ -58,10 +58,15 @@ beforeEach(async () => {
     { text: 'Awake.' },
   )
   provider.when('[fails]', { fault: 'status:400' })
+  let tries = 0
+  // The first run fails: the server tries a call three times.
+  provider.when('[flaky]', () => (++tries > 3 ? { text: ['Hello, ', 'world.'] } : { fault: 'status:503' }))
   provider.when('[silent]', { fault: 'stall' })
   const copy = 'import shutil\nshutil.copy("in.bin", "outputs/out.bin")\nshutil.copy("in.txt", "outputs/out.txt")'
   provider.when('[copies]', code(copy), { text: 'Done.' })
   provider.when('[writes]', code('open("outputs/a.txt", "w").write("written")'), { text: 'Done.' })
+  const save = 'import os\nos.makedirs("outputs/b/c")\nopen("outputs/a.txt", "w").write("flat")'
+  provider.when('[saves]', code(`${save}\nopen("outputs/b/c/d.txt", "w").write("deep")`), { text: 'Done.' })
   for (const { id } of (await server.get('/v1beta/agents?pageSize=100')).body.agents) {
     if (id !== 'analyst') await server.request('DELETE', `/v1beta/agents/${id}`)
   }
@@ -88,6 +93,7 @@ async function play([program, ...args]: readonly string[], name: string): Promis
       ERRAND_BASE_URL: proxy.url,
       ERRAND_API_KEY: server.key,
       SKILL_ZIP: zip([{ name: 'SKILL.md', data: skillText('greeting', 'Greets.') }]).toString('base64'),
+      HOSTILE_NAMES: JSON.stringify(HOSTILE_NAMES),
       WEBHOOK: JSON.stringify({ payload, headers, secret }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -109,6 +115,7 @@ function fitted(expected: unknown, value: unknown): unknown {
   if ('holds' in rule) return (rule.holds as string[]).every((name) => list.includes(name)) ? value : rule.holds
   if ('gapless' in rule) return list.length > 0 ? list.map((_, i) => i + 1) : 'a list'
   if ('from' in rule) return list.length > 0 ? list.map((_, i) => rule.from + i) : 'a list'
+  if ('matches' in rule) return rule.matches.test(value) ? value : String(rule.matches)
   if ('above' in rule) return typeof value === 'number' && value > rule.above ? value : `above ${rule.above}`
   if ('in' in rule) return (rule.in as unknown[]).includes(value) ? value : rule.in
   const parts = value as Record<string, unknown> | undefined
@@ -117,7 +124,7 @@ function fitted(expected: unknown, value: unknown): unknown {
 
 /** What runtimes do each in their own way: streams, bodies, aborts, time-outs, cryptography. */
 const TOUCHES_RUNTIME =
-  /^(stream|stream-cut|create-cut|answer-cut|retry-429|time-out|abort-goes-on|abort-cancels|leave-loop|files|file-corrupt|skills|webhook)$/
+  /^(stream|stream-cut|create-cut|answer-cut|retry-429|time-out|abort-goes-on|abort-cancels|leave-loop|files|save|file-corrupt|skills|webhook)$/
 const RUNTIMES = Object.fromEntries(
   Object.entries(await onRuntimes(SCENARIO)).map(([name, command]) => [`TypeScript, on ${name}`, command]),
 )

@@ -2,6 +2,7 @@
  * What every client does, whatever its language: each scenario is played by each client's own program against a real server,
  * over a way that does what is planned for it, and has to come to the same.
  */
+import { expect } from 'vitest'
 import { ERRORS } from '../../src/domain/errors.ts'
 import type { Plan } from './unreliable-proxy.ts'
 
@@ -11,12 +12,20 @@ export interface Scenario {
   /** What the client's program prints. */
   readonly result: unknown
   /** The requests that it made, by `METHOD path`, where that is what counts. */
-  readonly requests?: readonly string[]
+  readonly requests?: readonly unknown[]
   /** How many interactions there are afterwards, of those with that text in their instruction. */
   readonly interactions?: readonly [instruction: string, count: number]
 }
 
+/** Names of output files that must not be saved. The directory has `a.txt`, `b/c/d.txt`, and two symbolic links out of it. */
+export const HOSTILE_NAMES = [
+  ...['', '.', '..', '../outside/x', 'b/../../../outside/x', './x', 'b/', 'b//x', '/tmp/errand-outside', '//x'],
+  ...['..\\outside\\x', 'b\\x', 'C:x', 'c:\\x', 'C:/x', 'x\0', 'x\0/../y'],
+  ...['link/x', 'link', 'link.txt', 'b', 'b/c', 'a.txt/x', 'a.txt'],
+]
+
 const STREAM = 'POST /v1beta/interactions:stream'
+const GET_INTERACTION = /^GET \/v1beta\/interactions\/int_\w+$/
 const ANALYST = 'GET /v1beta/agents/analyst'
 /** The answer of the run with a tool. */
 const TOOL_RUN = 'It is 42.'
@@ -134,6 +143,12 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
 
   // The run ends in another way.
   'run-fails': { result: modelError },
+  // The client never starts a failed run again by itself; the caller's next call with the same key starts one new run.
+  'run-fails-retryably': {
+    result: { first: { ...modelError, retryable: true }, second: { output: 'Hello, world.', replaces: true } },
+    requests: [STREAM, expect.stringMatching(GET_INTERACTION), STREAM, expect.stringMatching(GET_INTERACTION)],
+    interactions: ['[flaky]', 2],
+  },
   'stream-fails': { result: { error: true, last: 'completed', final: modelError } },
   'run-deadline': {
     result: { error: 'DeadlineExceededError', code: 'deadline_exceeded', status: 504, failed: true, retryable: false },
@@ -160,10 +175,39 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     result: { version: 2, labels: { a: '1' }, cleared: true, versions: [2, 1], first: 'One.', gone: notFound },
   },
   files: { result: { names: ['out.bin', 'out.txt'], same: true, text: 'Grüße 🙂' } },
+  save: {
+    result: {
+      saved: ['a.txt', 'b/c/d.txt'],
+      text: 'deep',
+      again: 2,
+      refused: Object.fromEntries(HOSTILE_NAMES.map((name) => [name, { error: 'ErrandError' }])),
+      left: ['in', 'in/side', 'in/side/a.txt', 'in/side/b', 'in/side/b/c', 'in/side/b/c/d.txt']
+        .concat(['in/side/link', 'in/side/link.txt', 'outside'])
+        .sort(),
+    },
+  },
   'file-corrupt': { plans: ['pass', 'pass', 'corrupt'], result: { error: 'ErrandError' } },
   skills: { result: { name: 'greeting', again: true, text: true, names: ['greeting'], gone: notFound } },
   credentials: { result: { id: 'tracker', secret: false, gone: notFound } },
   list: { result: { found: 1, gone: notFound } },
+  // No call is sent: without its id, it would be another one.
+  'missing-ids': {
+    result: {
+      accepted: [],
+      methods: expectAll(
+        'interactions.retrieve',
+        'interactions.cancel',
+        'agents.versions',
+        'skills.file',
+        'files.download',
+      ),
+      retrieve: {
+        matches:
+          /^interactions\.retrieve: (id|interaction_id) is missing; pass the interaction's id, for example int_\w+\.$/,
+      },
+    },
+    requests: [],
+  },
   server: { result: true },
   webhook: {
     result: {

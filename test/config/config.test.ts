@@ -266,6 +266,12 @@ describe('problems', () => {
       'egress: {allowPrivate: [10.0.0.0/99]}',
       ['egress.allowPrivate is ["10.0.0.0/99"]'],
     ],
+    [
+      'a field of another provider',
+      {},
+      'models: {a: {provider: openai, model: x, sendReasoning: true}}',
+      ['models.a.sendReasoning is for the provider openai-compatible'],
+    ],
     ['a model without provider', {}, 'models: {a: {model: x}}', ['models.a.provider must be one of']],
     [
       'a model without address',

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EVERYTHING } from '../support/openapi.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { becomeOwner, openBrowser, visit } from './browser.ts'
 
@@ -43,6 +44,15 @@ test('a first visit to the overview loads less than 200 kB', async () => {
   expect(loaded).toBeLessThan(FIRST_LOAD_BYTES)
 })
 
+test('the address of the server leads to the console', async () => {
+  const answer = await fetch(server.url, { redirect: 'manual' })
+  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/console/'])
+  const page = await fetch(server.url)
+  expect([page.status, page.url]).toEqual([200, `${server.url}/console/`])
+  const posted = await server.post('/', {})
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
+
 test('the page runs its own scripts alone and is never kept; each has a nonce of its own', async () => {
   const policies: string[] = []
   for (const path of ['/console', '/console/agents/some-agent']) {
@@ -76,7 +86,7 @@ test('assets may be kept for ever, and what is no asset is no page in its place'
 test('the client is what the server’s OpenAPI document makes of it', async () => {
   const at = await mkdtemp(join(tmpdir(), 'errand-client-'))
   try {
-    await writeFile(join(at, 'openapi.json'), (await server.get('/openapi.json')).text)
+    await writeFile(join(at, 'openapi.json'), (await server.get(EVERYTHING)).text)
     const env = { ...process.env, ERRAND_OPENAPI: join(at, 'openapi.json'), ERRAND_CLIENT: join(at, 'api') }
     await promisify(execFile)(process.execPath, [join(CONSOLE, 'node_modules/.bin/openapi-ts')], { cwd: CONSOLE, env })
     expect(await contents(join(CONSOLE, 'src/api')), 'run: script/clients').toEqual(await contents(join(at, 'api')))

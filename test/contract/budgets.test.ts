@@ -109,6 +109,7 @@ describe('when it is spent', () => {
     expect((await owner.get(`${project}/budget`)).body.state).toBe('alert')
     await run()
     const error = errorOf(await refused())
+    await until(async () => (await told())[0].action === 'budget.exceeded')
     expect(error).toMatchObject({ status: 403, code: 'budget_exceeded', retryable: false })
     expect(error.message).toContain('An owner of its account can raise it')
     expect((await owner.get(`${project}/budget`)).body).toMatchObject({ state: 'exceeded', spent: { amount: '3.1' } })
@@ -125,6 +126,7 @@ describe('when it is spent', () => {
     expect((await server.get(`${PATH}/${first.body.id}`, headers)).status).toBe(200)
     await set({ monthlyCost: '100', alertAt: [3], hardStop: true })
     expect((await run()).status).toBe(200)
+    await until(async () => (await told())[0].details.percent === '3')
     expect(
       (await told()).filter(({ details }) => details.percent !== undefined).map(({ details }) => details.percent),
     ).toEqual(['3', '100', '90', '50'])

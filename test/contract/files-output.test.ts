@@ -108,6 +108,26 @@ describe('the output files', () => {
     expect(body.files).toEqual([])
   })
 
+  it('are those whose names fit; what is left out is named in a warning, and the answer stays small', async () => {
+    const { id, files, warnings } = await outputsOf(
+      `import json
+os.makedirs('outputs/' + 'd' * 200)
+for i in range(1000): open('outputs/' + 'd' * 200 + '/f%04d' % i + 'x' * 100, 'w').close()
+os.chdir('outputs')
+for _ in range(6): os.mkdir('a' * 200); os.chdir('a' * 200)
+open('deep', 'w').close()`,
+    )
+    const names = 128 * 1024
+    const each = 200 + '/f0000'.length + 100
+    expect(files).toHaveLength(Math.floor(names / each))
+    const messages = warnings.map(({ message }) => message)
+    expect(messages.join('\n')).toContain(`/f${String(files.length).padStart(4, '0')}x`)
+    expect(messages.join('\n')).toContain('131072 bytes of names is the most')
+    expect(messages.join('\n')).toContain(`has a name of ${6 * 201 + 'deep'.length} bytes, and 1024 is the most`)
+    expect((await server.get(`/v1beta/interactions/${id}`)).text.length).toBeLessThan(MIB)
+    await expectDownload(files.at(-1)!, '')
+  })
+
   it('come from file_write and from every language alike', async () => {
     const { body } = await run([
       writeFile('outputs/written.txt', 'written'),

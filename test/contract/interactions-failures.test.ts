@@ -2,10 +2,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
-import { checkEnded, ended, outputOf, ROOMY } from './invariants.ts'
+import { checkEnded, createGate, ended, outputOf, ROOMY, traceOf, until } from './invariants.ts'
 
 const PATH = '/v1beta/interactions'
 const CALL = { name: 'code_execution', args: { code: 'print(6 * 7)' } }
+
+/** One pixel, red. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
 let provider: FakeProvider
 let server: Server
@@ -18,6 +21,7 @@ beforeAll(async () => {
     priced: { ...model, price: { input: 0.3, output: 2.5 } },
     discounted: { ...model, price: { input: 1, output: 1, cachedInput: 0.1 } },
     dear: { ...model, price: { input: 1_000_000, output: 1_000_000 } },
+    seeing: { ...model, vision: true },
     patient: { ...model, idleTimeoutS: 1 },
   }
   server = await startServer({ provider, config: { models, limits: ROOMY } })
@@ -37,6 +41,26 @@ async function run(instruction: string, fields: object = {}) {
   await checkEnded(server, answer.body.interactionId)
   return answer.body
 }
+
+it('a write that a defect of the server undoes ends the run as internal, and the log names the statement', async () => {
+  const gate = createGate()
+  const read = { toolCalls: [{ name: 'file_read', args: { path: 'dot.png' } }] }
+  provider.when('[defect]', { ...read, hold: gate.opened }, { text: 'Done.' })
+  const files = [{ name: 'dot.png', content: PNG, encoding: 'base64' }]
+  const fields = { model: 'seeing', tools: ['file_read'], files, background: true, policy: { maxTurnDuration: 20 } }
+  const { interactionId: id } = (await server.post(PATH, { instruction: '[defect]', ...fields })).body
+  await until(() => calls('[defect]') === 1)
+  // As a defect would: what the result of step 1 shows is stored already.
+  await server.stored.query("insert into result_media (interaction_id, step, media) values (?, 2, '[]')", id)
+  gate.open()
+  await ended(server, id)
+  const { interaction, events } = await checkEnded(server, id)
+  expect(interaction).toMatchObject({ status: 'failed', error: { code: 'internal' } })
+  expect(traceOf(events)).toMatchObject([{ type: 'tool_call' }])
+  // The next call may begin before the result is refused.
+  expect(calls('[defect]')).toBeLessThanOrEqual(2)
+  expect(server.output()).toMatch(/broke a unique key: insert into \\?"result_media/)
+})
 
 describe('a model that fails', () => {
   const FAULTS: [string, Reply, string][] = [
@@ -116,12 +140,51 @@ describe('a model that fails', () => {
     expect(calls(marker)).toBe(2)
   })
 
-  it('after its first fragment is not asked again', async () => {
-    provider.when('[no second]', [{ text: ['Half ', 'done'], fault: 'reset-after:1' }, { text: 'Second try.' }])
-    const answer = await server.post(PATH, { instruction: '[no second]' })
-    const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
-    expect(interaction.output).toBe('Half ')
-    expect(calls('[no second]')).toBe(1)
+  it.each<[string, Reply['fault']]>([
+    ['ends too early', 'truncate-after:2'],
+    ['is reset', 'reset-after:2'],
+    ['reports an error', 'error-event-after:2'],
+    ['falls silent', 'stall-after:2'],
+  ])('and %s after part of the answer continues there: no text is shown twice', async (name, fault) => {
+    const marker = `[continued after it ${name}]`
+    const text = [
+      'The first part of the answer, ',
+      'and then ',
+      'the second part, which is a little longer, ',
+      'and the end.',
+    ]
+    provider.when(
+      marker,
+      { text, fault },
+      { text: text.slice(2), fault: 'truncate-after:1' },
+      // It repeats the end of what it gets back.
+      { text: 'which is a little longer, and the end.' },
+    )
+    const body = await run(marker, { model: 'patient' })
+    expect(body).toMatchObject({ status: 'completed', output: text.join(''), usage: { model_calls: 3 } })
+    const { events } = await checkEnded(server, body.interactionId)
+    expect(events.flatMap(({ event, data }) => (event === 'model_retried' ? [data.attempt] : []))).toEqual([1, 2])
+    const { messages } = provider.requests.at(-1)!.body
+    const asked = expect.stringContaining('Continue exactly there')
+    expect(messages.slice(-4).map(({ role, content }) => [role, content])).toEqual([
+      ['assistant', 'The first part of the answer, and then '],
+      ['user', asked],
+      ['assistant', 'the second part, which is a little longer, '],
+      ['user', asked],
+    ])
+  })
+
+  it('after reasoning alone is called again', async () => {
+    const reply: Reply = { reasoning: 'Hm.', text: 'Half', fault: 'truncate-after:1', usage: { input: 7, output: 3 } }
+    provider.when('[only reasoning]', [reply, { text: 'Whole.' }])
+    const body = await run('[only reasoning]')
+    expect(body).toMatchObject({ status: 'completed', output: 'Whole.' })
+    expect(calls('[only reasoning]')).toBe(2)
+  })
+
+  it('whose continuation has nothing to add has answered', async () => {
+    provider.when('[was complete]', { text: ['All of it.'], fault: 'truncate-after:1' }, { text: '[end of answer]' })
+    expect(await run('[was complete]')).toMatchObject({ status: 'completed', output: 'All of it.' })
   })
 })
 
@@ -168,6 +231,18 @@ describe('the cap on output tokens', () => {
     expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: 'As far as I' })
     const { body: sent } = provider.requests.find(({ body: any }) => JSON.stringify(any).includes('[length]'))!
     expect(sent.max_tokens ?? sent.max_completion_tokens).toBe(20)
+  })
+
+  it('is sent as before after another run had a prompt beyond the context window', async () => {
+    const errorMessage = "This model's maximum context length is 9 tokens. However, you requested 4096 tokens."
+    provider.when('[too long]', { fault: 'status:400', errorMessage })
+    provider.when('[short]', { text: 'Yes.' })
+    const before = await run('[short] 1')
+    expect(errorOf(await server.post(PATH, { instruction: '[too long]' })).code).toBe('model_error')
+    const after = await run('[short] 2')
+    expect([before.output, after.output]).toEqual(['Yes.', 'Yes.'])
+    const sent = provider.requests.filter(({ body: any }) => JSON.stringify(any).includes('[short]'))
+    expect(sent.map(({ body: { max_tokens } }) => max_tokens)).toEqual([expect.any(Number), sent[0]!.body.max_tokens])
   })
 
   it('is told at the end of a stream', async () => {

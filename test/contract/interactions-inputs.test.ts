@@ -301,6 +301,28 @@ describe('an Idempotency-Key', () => {
     expect((await server.post(PATH, { instruction: 'good now' }, headers)).status).toBe(200)
   })
 
+  it('of a run that failed with a retryable error starts one new run', async () => {
+    let isDown = true
+    provider.when('[down]', () => (isDown ? { fault: 'status:503' } : { text: 'Up again.' }))
+    const [path, headers] = [`${PATH}?view=full`, { 'idempotency-key': 'order-8' }]
+    const first = await server.post(path, { instruction: '[down]' }, headers)
+    const failed = errorOf(first)
+    expect(failed).toMatchObject({ code: 'model_error', retryable: true })
+    isDown = false
+    const other = await server.post(path, { instruction: 'Something else.' }, headers)
+    expect(errorOf(other)).toMatchObject({ status: 422, code: 'idempotency_mismatch' })
+
+    const second = await server.post(path, { instruction: '[down]' }, headers)
+    expect(second.body).toMatchObject({ status: 'completed', output: 'Up again.', retryOf: failed.interactionId })
+    expect(second.headers.get('idempotent-replayed')).toBeNull()
+    const third = await server.post(path, { instruction: '[down]' }, headers)
+    expect(third.body).toEqual({ ...second.body, files: third.body.files })
+    expect(third.headers.get('idempotent-replayed')).toBe('true')
+    const { interaction } = await checkEnded(server, failed.interactionId!)
+    expect(interaction).toMatchObject({ status: 'failed', error: { code: 'model_error', retryable: true } })
+    expect(interaction.retryOf).toBeUndefined()
+  })
+
   it('replays a failure as the same failure', async () => {
     provider.when('[fails once]', { fault: 'status:400' })
     const headers = { 'idempotency-key': 'order-7' }

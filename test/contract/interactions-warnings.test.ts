@@ -87,12 +87,17 @@ describe('what is unknown', () => {
     expect(warningsOf(await server.post(PATH, { instruction: 'x', ...fields }))).toEqual([])
   })
 
-  it('with Prefer: handling=strict is 400 for a skill, and for tools and fields never', async () => {
+  it('with Prefer: handling=strict is 400 for a skill or an MCP server, and for tools and fields never', async () => {
     const strict = { prefer: 'handling=strict' }
     const skill = await server.post(PATH, { instruction: 'x', skills: ['knitting'] }, strict)
     expect(skill.status).toBe(400)
     expect(errorOf(skill).param).toMatch(/^skills/)
-    expect(errorOf(skill).message).toContain('knitting')
+    expect(errorOf(skill).message).toBe(
+      'No skill "knitting" is registered. The request was refused because of `Prefer: handling=strict`.',
+    )
+    const mcp = await server.post(PATH, { instruction: 'x', mcp: [{ name: 'loom' }] }, strict)
+    expect(errorOf(mcp)).toMatchObject({ status: 400, param: 'mcp[0]' })
+    expect(skill.text + mcp.text).not.toMatch(/ignored|goes on/)
     const rest = await server.post(PATH, { instruction: 'x', tools: ['time_machine'], colour: 'red' }, strict)
     expect(warningsOf(rest)).toHaveLength(2)
   })

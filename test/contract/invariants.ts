@@ -16,6 +16,7 @@ import type { WireEvent } from '../support/sse.ts'
 const EVENT_NAMES = [
   ...['reasoning_started', 'tool_call', 'tool_result', 'partial_output', 'completed'],
   ...['reasoning_delta', 'tool_output', 'stage', 'warning', 'error', 'approval_required', 'approval_decided'],
+  'model_retried',
 ]
 const STAGES = ['queued', 'provisioning', 'working', 'requires_action', 'settling']
 const RFC3339_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/

@@ -1,8 +1,11 @@
 /** Models behind a model: asked where it fails before it has said anything, told in a warning, paid at their own price. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
-import { checkEnded, ended, ROOMY } from './invariants.ts'
+import { checkEnded, ended, ROOMY, until } from './invariants.ts'
 
 const PATH = '/v1beta/interactions'
 /** One pixel, red. */
@@ -10,10 +13,28 @@ const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwA
 
 let first: FakeProvider
 let second: FakeProvider
+let dataDir: string
 let server: Server
 beforeAll(async () => {
   first = await openFakeProvider()
   second = await openFakeProvider()
+  dataDir = await mkdtemp(join(tmpdir(), 'errand-fallback-'))
+  server = await start()
+})
+afterAll(async () => {
+  await server?.stop()
+  await first?.close()
+  await second?.close()
+  await rm(dataDir, { recursive: true, force: true })
+})
+beforeEach(() => {
+  first.reset()
+  second.reset()
+  // An answer begins the breaker's count anew.
+  first.when('[well]', { text: 'Well.' })
+})
+
+function start(key?: string): Promise<Server> {
   const model = { provider: 'openai-compatible', model: 'fake', maxTries: 1, idleTimeoutS: 30 }
   const price = { input: 1, output: 1 }
   const models = {
@@ -22,19 +43,9 @@ beforeAll(async () => {
     spare: { ...model, baseUrl: second.url, price: { input: 10, output: 100 } },
     alone: { ...model, baseUrl: first.url },
   }
-  server = await startServer({ config: { models, limits: ROOMY }, env: { ERRAND_LEASE_S: '1' } })
-})
-afterAll(async () => {
-  await server?.stop()
-  await first?.close()
-  await second?.close()
-})
-beforeEach(() => {
-  first.reset()
-  second.reset()
-  // An answer begins the breaker's count anew.
-  first.when('[well]', { text: 'Well.' })
-})
+  const options = { config: { models, limits: ROOMY }, env: { ERRAND_LEASE_S: '1' } }
+  return startServer({ ...options, dataDir, ...(key !== undefined && { key }) })
+}
 
 function usage(input: number, output: number): Reply['usage'] {
   return { input, output }
@@ -68,13 +79,11 @@ it.each<[string, Reply]>([
   await run('[well]')
 })
 
-it('an answer that has begun is not begun again', async () => {
-  first.when('[begun]', { text: ['Half ', 'done'], fault: 'reset-after:1' })
-  const answer = await server.post(PATH, { instruction: '[begun]', model: 'main' })
-  const { code, interactionId } = errorOf(answer)
-  expect(code).toBe('model_error')
-  expect((await ended(server, interactionId!)).output).toBe('Half ')
-  expect(second.requests).toHaveLength(0)
+it('a fallback continues an answer that has begun', async () => {
+  first.when('[begun]', { text: ['Half ', 'done'], fault: 'reset-after:1' }, { fault: 'status:503' })
+  second.when('[begun]', { text: 'never' }, { text: 'done' })
+  expect(await run('[begun]')).toMatchObject({ status: 'completed', output: 'Half done' })
+  await run('[well]')
 })
 
 it('each turn begins with the model that was asked for, and each is paid at its own price', async () => {
@@ -96,7 +105,7 @@ it('a fallback that can’t see is told that something was shown', async () => {
   await run('[sees]', { tools: ['file_read'], files: [{ name: 'dot.png', content: PNG, encoding: 'base64' }] })
   const messages = JSON.stringify(second.requests[0]!.body.messages)
   expect(messages).not.toContain(PNG)
-  expect(messages).toContain('Something was shown here that you can’t be shown')
+  expect(messages).toContain('This model cannot be shown what was here')
 })
 
 it('where all fail, the last failure is told', async () => {
@@ -105,6 +114,28 @@ it('where all fail, the last failure is told', async () => {
   const { code, message } = errorOf(await server.post(PATH, { instruction: '[all]', model: 'main' }))
   expect({ code, told: message.includes('502') }).toEqual({ code: 'model_error', told: true })
   await run('[well]')
+})
+
+it('counts a billed call that failed once, also when kill -9 ends the server and the next one goes on', async () => {
+  const billed: Reply = { finish: 'error', text: [], usage: usage(1_000_000, 0) }
+  first.when('[billed]', billed, [{ fault: 'stall' }, { text: 'Done.', usage: usage(2_000_000, 0) }])
+  second.when('[billed]', {
+    toolCalls: [{ name: 'file_read', args: { path: 'none.txt' } }],
+    usage: usage(100_000, 0),
+  })
+  // The deadline ends a run that asks again and again.
+  const fields = { background: true, tools: ['file_read'], policy: { maxTurnDuration: 30 } }
+  const { body } = await server.post(PATH, { instruction: '[billed]', model: 'main', ...fields })
+  const id: string = body.interactionId
+  await until(() => first.requests.length === 2)
+  await server.stop('SIGKILL')
+  server = await start(server.key)
+  await ended(server, id)
+  expect([first.requests.length, second.requests.length]).toEqual([3, 1])
+  const { interaction } = await checkEnded(server, id)
+  expect(interaction).toMatchObject({ status: 'completed', output: 'Done.' })
+  // 1 and 2 dollars at the first one's price, 1 at the spare's.
+  expect(interaction.usage).toMatchObject({ model_calls: 3, input_tokens: 3_100_000, cost: { amount: '4' } })
 })
 
 it('a provider that failed five times in a row is not asked, and the server says so of its models', async () => {

@@ -376,7 +376,7 @@ describe('another project', () => {
       { instruction: scripted(provider, []), skills: ['private'] },
       asStranger,
     )
-    expect(ran.body.warnings[0].message).toBe('No skill "private" is registered; it was ignored.')
+    expect(ran.body.warnings[0].message).toBe('No skill "private" is registered. The run goes on without it.')
     expect((await server.get(`${SKILLS}/private`)).status).toBe(200)
   })
 })

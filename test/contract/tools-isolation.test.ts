@@ -123,7 +123,7 @@ told('abstract', abstract)
 
   it('has no interface but loopback, no route, and no names', async () => {
     const [interfaces, routes, names] = await outputs(
-      python('import socket\n[name for _, name in socket.if_nameindex()]'),
+      python("[line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line]"),
       bash('tail -n +2 /proc/net/route; grep -v " lo$" /proc/net/ipv6_route; echo end'),
       python(`
 import socket

@@ -163,13 +163,14 @@ Image.new("RGB", (100, 3000), "blue").save("high.jpg", exif=b"Exif\\0\\0MM\\0*\\
     expect(shown).toEqual([])
   })
 
-  it('gives way to newer ones where there are more than a provider takes, and its result says so', async () => {
-    const { outputs, shown } = await look('seeing', Array(23).fill(readFile(DOT.name)), [DOT])
-    expect(shown).toHaveLength(20)
-    const told = provider.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
-    expect(told.map(({ content }) => /It is not shown here any more/.test(String(content)))).toEqual([
-      ...Array(3).fill(true),
-      ...Array(20).fill(false),
+  it('leaves the request, ten at once, when newer ones exceed what a provider takes, and its result says so', async () => {
+    const { outputs, shown } = await look('seeing', Array(25).fill(readFile(DOT.name)), [DOT])
+    // The 21st clears the oldest eleven.
+    expect(shown).toHaveLength(14)
+    const results = provider.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
+    expect(results.map(({ content }) => /It is no longer shown here/.test(String(content)))).toEqual([
+      ...Array(11).fill(true),
+      ...Array(14).fill(false),
     ])
     // The trace is what the tool said.
     for (const output of outputs) expect(output).toMatch(/it is shown here\.$/)
@@ -191,7 +192,7 @@ test('what a provider refuses to show does not end the run: the model is told, a
   expect(again.body.error.message).toContain('Could not process image')
 })
 
-test('what an interaction showed is shown to the one that goes on from it, and only told to the next', async () => {
+test('what an interaction showed is shown to those that continue the conversation', async () => {
   const { body: first } = await run([readFile(DOT.name)], { model: 'seeing', files: [DOT] })
   const { body: blind } = await run([], { model: 'blind', previousInteractionId: first.interactionId })
   expect(blind.status).toBe('completed')
@@ -200,9 +201,7 @@ test('what an interaction showed is shown to the one that goes on from it, and o
   expect(shownIn(provider.requests.at(-1)!).map(({ mimeType }) => mimeType)).toEqual(['image/png'])
   await run([], { model: 'seeing', previousInteractionId: second.interactionId })
   const request = provider.requests.at(-1)!
-  expect(shownIn(request)).toEqual([])
-  const result = request.body.messages.find(({ role }) => role === 'tool')!
-  expect(result.content).toMatch(/It is not shown here any more/)
+  expect(shownIn(request).map(({ mimeType }) => mimeType)).toEqual(['image/png'])
 })
 
 test('an image is shown again to the model after its server died, and goes with the interaction', async () => {

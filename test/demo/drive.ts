@@ -104,7 +104,7 @@ function fileList(files: Readonly<Record<string, string>>): string {
 async function outputsOf(sandbox: Sandbox): Promise<Map<string, string>> {
   const outputs = new Map<string, string>()
   try {
-    for (const { path } of await sandbox.list('outputs', { recursive: true, maxEntries: 100 })) {
+    for (const { path } of (await sandbox.list('outputs', { recursive: true, maxEntries: 100 })).entries) {
       outputs.set(path, Buffer.from(await sandbox.readFile(`outputs/${path}`, OUTPUT_BYTES)).toString('utf8'))
     }
   } catch (error) {

@@ -1,6 +1,7 @@
 /** The commands of the documentation that no test runs, with the reason that stands beside each. Another one is added here, or the suite fails. */
 export const NOT_RUN: readonly (readonly [page: string, reason: string])[] = [
   ['docs/configuration.md', 'its key file is looked for'],
+  ['docs/event-loop.md', 'takes minutes; the suite runs the short form'],
   ['docs/install.md', 'installs packages as root, and serves until it is stopped; test/package does the same'],
   ['docs/install.md', 'makes a Debian of some hundred MB; test/sandbox/rootfs.test.ts does'],
   ['docs/install.md', 'builds an image and runs it; test/deploy/docker does, on a Docker of its own'],
@@ -15,6 +16,10 @@ export const NOT_RUN: readonly (readonly [page: string, reason: string])[] = [
   [
     'docs/operating.md',
     'needs the service that was installed above; test/deploy/operating.test.ts runs these lines on a server of its own',
+  ],
+  [
+    'docs/operating.md',
+    'needs the service that was installed above; test/store/deleted-content.test.ts runs this line on a server of its own',
   ],
   ['docs/postgres.md', 'needs a superuser of a Postgres; test/store runs on one with the same rights'],
   ['docs/postgres.md', 'as above'],

@@ -11,6 +11,7 @@ import mime from 'mime'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectAccessible, LAPTOP, openBrowser } from '../console/browser.ts'
+import { EVERYTHING } from '../support/openapi.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -53,7 +54,7 @@ describe('what is served', () => {
     expect(PAGES).toEqual(
       expect.arrayContaining([...named, 'typescript.html', 'python.html', 'examples.html', 'security.html']),
     )
-    const { body: api } = await server.get('/openapi.json')
+    const { body: api } = await server.get(EVERYTHING)
     const text = (
       await Promise.all(['reference', 'objects', 'console-api'].map((name) => server.get(`/docs/${name}.html`)))
     )

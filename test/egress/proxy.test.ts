@@ -145,10 +145,39 @@ it('says what is allowed where something is not', async () => {
   expect(body).toBe('Refused by the egress guard: other.com:80 is not allowed for this run; what is: example.com.\n')
 })
 
+it('counts header fields, informational answers and trailers against the bytes of the run', async () => {
+  const long = 'x'.repeat(15_000)
+  const site = await serve((asked, answer) => {
+    if (asked.url === '/hints') for (let i = 0; i < 10; i++) answer.writeEarlyHints({ link: `</${i}>`, 'x-long': long })
+    if (asked.url === '/fields') answer.setHeader('x-long', long)
+    if (asked.url === '/trailers') {
+      answer.writeHead(200, { trailer: 'x-long' })
+      answer.write('.')
+      answer.addTrailers({ 'x-long': long })
+    }
+    answer.end()
+  })
+  const network = { allow: [`example.com:${site.port}`] }
+  const spent = { status: 403, body: expect.stringContaining('this run has used its bytes of network') }
+  for (const [path, headers] of [
+    ['fields', {}],
+    ['hints', {}],
+    ['trailers', {}],
+    ['', { 'x-long': long }],
+  ] as const) {
+    const world = await openProxy(network, [site.port], 30_000)
+    const address = `http://example.com:${site.port}/${path}`
+    for (let i = 0; i < 2; i++) await ask(world, address, headers).catch(() => {})
+    expect(await ask(world, address), path).toEqual(spent)
+  }
+})
+
 it('ends what goes over the bytes of the run, in whatever direction', async () => {
   const site = await serve((_, answer) => answer.end(Buffer.alloc(100_000)))
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port], 50_000)
-  await expect(ask(world, `http://example.com:${site.port}/`)).rejects.toThrow()
+  const first = await ask(world, `http://example.com:${site.port}/`).catch(() => undefined)
+  // Cut off in the middle, or refused where nothing of the answer had been passed on.
+  expect(first?.status ?? 403).toBe(403)
   expect((await ask(world, `http://example.com:${site.port}/`)).body).toContain('has used its bytes')
 })
 
@@ -243,7 +272,7 @@ it('a credential goes with plain http too, where the run has it, and is masked w
     confidential: ['k3y-of-mine'],
   }))
   const { body } = await ask(signed, `http://${host}/`, { 'X-Key': 'theirs', cookie: 'a=k3y-of-mine; b=k3y-of' })
-  expect(body).toBe(`${'*'.repeat(11)} a=${'*'.repeat(11)}; b=k3y-of`)
+  expect(body).toBe('[secret] a=[secret]; b=k3y-of')
 })
 
 const SECRET = 'k3y-of-mine'
@@ -260,7 +289,27 @@ it.each([
   )
   const host = `example.com:${site.port}`
   const world = await openProxy(signed(host), [site.port], 1e6, undefined, signIn)
-  expect((await ask(world, `http://${host}/`)).body).toBe(`sent: ${'*'.repeat(SECRET.length)}`)
+  expect((await ask(world, `http://${host}/`)).body).toBe('sent: [secret]')
+})
+
+it.each(['GET', 'HEAD'])('the answer to %s does not show how long the credential is', async (method) => {
+  const answers: string[] = []
+  for (const secret of [SECRET, `${SECRET}-and-${SECRET}`]) {
+    const site = await serve((asked, answer) => {
+      const text = `<${asked.headers['x-key']}>`
+      answer.setHeader('content-length', text.length).setHeader('x-seen', text)
+      // In two pieces: what may begin a secret is held back.
+      answer.write(text.slice(0, 6))
+      answer.end(text.slice(6))
+    })
+    const host = `example.com:${site.port}`
+    const own: SignIn = async () => ({ headers: { 'x-key': secret }, confidential: [secret] })
+    const world = await openProxy(signed(host), [site.port], 1e6, undefined, own)
+    const said = await say(world, `${method} http://${host}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(said).toContain('x-seen: <[secret]>')
+    answers.push(said.replace(/^date: .*\r\n/im, ''))
+  }
+  expect(answers[0]).toBe(answers[1])
 })
 
 it('a credential does not come back in what can’t be looked into, nor in the reason of a status', async () => {
@@ -271,11 +320,33 @@ it('a credential does not come back in what can’t be looked into, nor in the r
   const host = `example.com:${site.port}`
   const world = await openProxy(signed(host), [site.port], 1e6, undefined, signIn)
   const said = await say(world, `GET http://${host}/reason HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-  expect(said).toMatch(/^HTTP\/1\.1 200 For \*{11}\r\n/)
+  expect(said).toMatch(/^HTTP\/1\.1 200 For \[secret\]\r\n/)
   expect(await ask(world, `http://${host}/`)).toMatchObject({
     status: 502,
     body: expect.stringContaining('compressed in a way'),
   })
+})
+
+it('a credential does not come back in parts: parts are not asked for, whatever the program asks for', async () => {
+  const asked: unknown[] = []
+  const site = await serve((request, answer) => {
+    const { range, 'if-range': ifRange } = request.headers
+    asked.push([range, ifRange])
+    const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '') ?? []
+    const whole = `sent: ${request.headers['x-key']}`
+    if (from === undefined) answer.end(whole)
+    else answer.writeHead(206, { 'content-range': `bytes ${from}-${to}/*` }).end(whole.slice(+from, +to! + 1))
+  })
+  const host = `example.com:${site.port}`
+  const world = await openProxy(signed(host), [site.port], 1e6, undefined, signIn)
+  const fields = { range: 'bytes=6-10', 'if-range': '"tag"' }
+  expect(await ask(world, `http://${host}/`, fields)).toEqual({ status: 200, body: 'sent: [secret]' })
+  const plain = await openProxy({ allow: [host] }, [site.port])
+  expect(await ask(plain, `http://${host}/`, { range: 'bytes=0-3' })).toEqual({ status: 206, body: 'sent' })
+  expect(asked).toEqual([
+    [undefined, undefined],
+    ['bytes=0-3', undefined],
+  ])
 })
 
 it('a credential is not sent unencrypted where the port of plain http is not named', async () => {

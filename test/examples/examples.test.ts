@@ -75,8 +75,8 @@ describe('with the demo model', () => {
   test('files in and out', async () => {
     const text = await printed(demo, 'files.ts')
     const saved = /saved (\S+\.svg)/.exec(text)![1]!
-    expect(await readFile(join(scratch, saved), 'utf8')).toMatch(/^<svg/)
-    await rm(join(scratch, saved))
+    expect(saved).toMatch(new RegExp(`^${scratch}/results/int_\\w+/`))
+    expect(await readFile(saved, 'utf8')).toMatch(/^<svg/)
   })
 
   test('a background run, and the webhook that tells its end', async () => {
@@ -98,7 +98,7 @@ describe('with the demo model', () => {
     const text = await printed(demo, 'notebook.py')
     expect(text).toContain('26.11')
     expect(text).toMatch(/int_\S+ completed/)
-    expect((await readdir(scratch)).filter((name) => name.endsWith('.svg'))).toHaveLength(1)
+    expect((await readdir(join(scratch, 'results'))).filter((name) => name.endsWith('.svg'))).toHaveLength(1)
   })
 
   test('Express passes a stream on', async () => {

@@ -348,7 +348,6 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     observe: () => {},
     config: {
       limits,
-      publicUrl: 'https://errand.example',
       trustedProxies: [],
       tls: undefined,
       metrics: {},

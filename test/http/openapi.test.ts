@@ -2,10 +2,14 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { DEFAULT_LIMITS } from '../../src/domain/limits.ts'
+import { EVERYTHING } from '../support/openapi.ts'
 import { type Edge, openEdge } from './edge.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely; an assertion says what must be there.
 let document: any
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+let api: any
 let edge: Edge
 
 interface Operation {
@@ -19,13 +23,53 @@ interface Operation {
 type Operations = Readonly<Record<string, Operation>>
 beforeAll(async () => {
   edge = await openEdge()
-  document = (await edge.call('GET', '/openapi.json')).body
+  document = (await edge.call('GET', EVERYTHING)).body
+  api = (await edge.call('GET', '/openapi.json')).body
 })
 afterAll(() => edge.close())
 
 test('every address that is served is documented, and no other', () => {
   const hidden = ['/console*', '/console/auth/callback/oidc', '/docs*']
   expect([...Object.keys(document.paths), ...hidden].sort()).toEqual(servedPaths().sort())
+})
+
+test('the public document is the whole one without the console’s calls, their sign-in, and what only they use', () => {
+  for (const [path, operations] of Object.entries<Operations>(document.paths)) {
+    const isPublic = /^\/(v1beta\/|healthz$|readyz$|openapi\.json$|docs$)/.test(path)
+    expect(api.paths[path], path).toEqual(isPublic ? operations : undefined)
+    for (const { security } of Object.values(operations))
+      if (isPublic) expect(security).not.toContainEqual({ session: [] })
+  }
+  expect(Object.keys(api.components.securitySchemes)).toEqual(['apiKey'])
+  expect(api.webhooks).toEqual(document.webhooks)
+  const text = JSON.stringify(api)
+  for (const name of Object.keys(api.components.schemas)) expect(text).toContain(`"#/components/schemas/${name}"`)
+  expect(Object.keys(document.components.schemas).length).toBeGreaterThan(Object.keys(api.components.schemas).length)
+  expect(text).not.toContain('/console/api')
+})
+
+test('its server is the configured address, else the one that the request came to, else the one that it listens on', async () => {
+  const config = {
+    publicUrl: 'https://agents.example/base/',
+    limits: DEFAULT_LIMITS,
+    trustedProxies: [],
+    metrics: {},
+    mcp: {},
+  }
+  const named = await openEdge({ deps: { config: config as never } })
+  for (const [asked, host, url] of [
+    [named, 'other.example', 'https://agents.example/base'],
+    [edge, 'agents.example:8443', 'http://agents.example:8443'],
+    [edge, '[::1]:8080', 'http://[::1]:8080'],
+    [edge, 'no host', 'https://errand.example'],
+  ] as const) {
+    for (const path of ['/openapi.json', EVERYTHING]) {
+      const { body, headers } = await asked.call('GET', path, undefined, { host })
+      expect(body.servers, host).toEqual([{ url }])
+      expect(headers['cache-control']).toMatch(/^private,/)
+    }
+  }
+  await named.close()
 })
 
 test('every method that an address serves is documented, and no other', async () => {
@@ -46,7 +90,7 @@ function servedPaths(): string[] {
     const depth = indent.length / 4 - 1
     above.splice(depth, above.length, part)
     const path = above.join('')
-    if (path === '*')
+    if (path === '/*')
       return ['files', 'input-files'].map((kind) => `/v1beta/${kind}/{projectId}/{interactionId}/{name}`)
     return path
       .replace(/:(\w+)\(\^[^)]*\)/g, '{$1}')
@@ -86,6 +130,8 @@ test('every reference leads somewhere', () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)]
   expect(refs.length).toBeGreaterThan(50)
   for (const [, kind, name] of refs) expect(document.components[kind!]).toHaveProperty([name!])
+  const ofApi = [...JSON.stringify(api).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)]
+  for (const [, kind, name] of ofApi) expect(api.components[kind!]).toHaveProperty([name!])
 })
 
 test('answers are what the document says, and have nothing it does not name', async () => {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { StoredEvent } from '../../src/domain/event.ts'
+import { createReaders } from '../../src/http/readers.ts'
 import { sendEvents } from '../../src/http/sse.ts'
 import type { Moment } from '../../src/telemetry/moments.ts'
 import { readSse } from '../support/sse.ts'
@@ -116,6 +117,8 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
       encode: (event) => event,
       closing: new AbortController().signal,
       observe: (moment) => told.push(moment),
+      hold: () => {},
+      readers: createReaders(),
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -125,7 +128,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
   vi.advanceTimersByTime(15_000)
   await new Promise((resolve) => setImmediate(resolve))
   expect(sent).toBe(1)
-  vi.advanceTimersByTime(15_000)
+  vi.advanceTimersByTime(10_000)
   expect(await dropped).toBe(false)
   expect(told).toEqual([{ type: 'stream_opened' }, { type: 'stream_closed', cause: 'slow' }])
   // Nothing more was asked of the log while nobody read.

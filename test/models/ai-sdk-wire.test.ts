@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Message, userText } from '../../src/domain/message.ts'
+import { type AssistantMessage, type Message, userText } from '../../src/domain/message.ts'
 import { type AiSdkOptions, createAiSdkModel } from '../../src/models/ai-sdk.ts'
 import type { Model, ModelRequest } from '../../src/models/port.ts'
 import { ask, call, DICE_TOOL, failureOf, messageOf, openDispatcher, recordedTiming } from './calling.ts'
@@ -130,7 +130,7 @@ describe('what a provider wants back it gets back, through the store', () => {
     )
     const model = claude()
     const { outcome } = await call(model, await afterToolCall(model, ask('Roll', { tools: [DICE_TOOL] })))
-    expect(outcome).toMatchObject({ ok: true, tokens: { input: 27, output: 42, cachedInput: 20 } })
+    expect(outcome).toMatchObject({ ok: true, tokens: { input: 27, output: 42, cachedInput: 20, cacheWrite: 2 } })
     expect(received[0]!.body.thinking).toEqual({ type: 'adaptive', display: 'summarized' })
     expect(received[1]!.body.messages.slice(1)).toMatchObject([
       {
@@ -319,6 +319,67 @@ describe('what a provider wants back it gets back, through the store', () => {
     expect(received.map(({ headers }) => headers.authorization)).toEqual([
       expect.stringMatching(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d+\/eu-west-1\/bedrock\//),
       'Bearer key',
+    ])
+  })
+})
+
+describe('what no provider takes is left out', () => {
+  const refuse: Answer = (response) => response.writeHead(400).end('{}')
+  const aws = { region: 'eu-west-1' }
+  const sentFor = async (provider: AiSdkOptions['provider'], model: string, earlier: AssistantMessage) => {
+    answers.push(refuse)
+    const messages: Message[] = [userText('Roll'), earlier, userText('Go on')]
+    await call(modelOf(provider, model, { aws }), ask('', { messages, tools: [DICE_TOOL] }))
+    return received[0]!.body
+  }
+  const [thought, said, called] = [
+    { type: 'reasoning', text: 'Hm.' },
+    { type: 'text', text: 'Well.' },
+    { type: 'tool_call', callId: 'a', name: 'roll_dice', argsText: '{}', args: {} },
+  ] as const
+
+  // An interaction that ended before a call was over goes on without that call.
+  test("OpenAI's reasoning whose call was taken out", async () => {
+    const provider = (itemId: string) => ({ openai: { itemId, reasoningEncryptedContent: `SEALED ${itemId}` } })
+    const content = [{ ...thought, provider: provider('rs_1') }, said, { ...thought, provider: provider('rs_2') }]
+    const { input } = await sentFor('openai', 'gpt-6-sol', { role: 'assistant', content })
+    expect(input).toEqual([
+      { role: 'user', content: [{ type: 'input_text', text: 'Roll' }] },
+      expect.objectContaining({ type: 'reasoning', encrypted_content: 'SEALED rs_1' }),
+      { role: 'assistant', content: 'Well.' },
+      { role: 'user', content: [{ type: 'input_text', text: 'Go on' }] },
+    ])
+  })
+
+  test("Anthropic's thinking at the end of a message", async () => {
+    const content = [said, { ...thought, provider: { anthropic: { signature: 'SIGNED' } } }]
+    const { messages } = await sentFor('anthropic', 'claude-opus-5-5', { role: 'assistant', content })
+    expect(messages[1]).toEqual({ role: 'assistant', content: [{ type: 'text', text: 'Well.' }] })
+  })
+
+  test.each([
+    ['openai', 'gpt-6-sol', 'input'],
+    ['anthropic', 'claude-opus-5-5', 'messages'],
+    ['google', 'gemini-3.8-flash', 'contents'],
+    ['bedrock', 'eu.anthropic.claude-opus-5-5', 'messages'],
+  ] as const)('a message in which nothing is left for %s', async (provider, model, field) => {
+    const foreign = { ...thought, provider: { another: { signature: 'SIGNED' } } }
+    const body = await sentFor(provider, model, { role: 'assistant', content: [foreign, { type: 'text', text: ' ' }] })
+    const sent = JSON.stringify(body[field])
+    expect(sent).toMatch(/Roll.*Go on/s)
+    expect(sent).not.toMatch(/assistant|"model"|Hm/)
+  })
+
+  test('nothing of a message that is whole', async () => {
+    const content = [{ ...thought, provider: { google: { thoughtSignature: 'SIGNED' } } }, thought, called]
+    answers.push(refuse)
+    const result = { role: 'tool', callId: 'a', name: 'roll_dice', output: 'six' } as const
+    const messages: Message[] = [userText('Roll'), { role: 'assistant', content }, result]
+    await call(modelOf('google', 'gemini-3.8-flash'), ask('', { messages, tools: [DICE_TOOL] }))
+    expect(received[0]!.body.contents[1].parts).toMatchObject([
+      { text: 'Hm.', thought: true, thoughtSignature: 'SIGNED' },
+      { text: 'Hm.', thought: true },
+      { functionCall: { name: 'roll_dice' } },
     ])
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Message } from '../../src/domain/message.ts'
+import { type Message, toolCalls, userText } from '../../src/domain/message.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { ask, call, DICE_TOOL, failureOf, KEY, messageOf, modelAt, openDispatcher } from './calling.ts'
 
@@ -16,6 +16,13 @@ afterAll(async () => {
 })
 
 const model = () => modelAt(provider.url, dispatcher).model
+const rolled = (callId: string, name: string) => ({ role: 'tool', callId, name, output: 'six' }) as const
+
+/** Refuses calls whose reasoning is missing. */
+async function openStrict() {
+  const strict = await openFakeProvider({ wantsReasoning: true, pairsCalls: true })
+  return { ...strict, [Symbol.asyncDispose]: strict.close }
+}
 
 describe('an answer', () => {
   test('comes as it is written, fragment by fragment, with its usage', async () => {
@@ -35,6 +42,18 @@ describe('an answer', () => {
       finish: 'stop',
       tokens: { input: 100, output: 7, cachedInput: 60, reasoning: 3 },
     })
+  })
+
+  test.each([
+    { prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 20 } },
+    { prompt_cache_hit_tokens: 60, cache_creation_input_tokens: 20 },
+  ])('reports what was read from and written to the prompt cache: %j', async (fields) => {
+    const usage = { prompt_tokens: 100, completion_tokens: 7, ...fields }
+    provider.script({
+      raw: `data: ${JSON.stringify({ choices: [{ finish_reason: 'stop' }], usage })}\n\ndata: [DONE]\n\n`,
+    })
+    const { outcome } = await call(model(), ask('Hi'))
+    expect(outcome.tokens).toEqual({ input: 100, output: 7, cachedInput: 60, cacheWrite: 20, reasoning: 0 })
   })
 
   test('shows reasoning before it, and marks where a second block begins', async () => {
@@ -232,7 +251,7 @@ describe('a request', () => {
     })
   })
 
-  test('carries tools, the response format, and a whole conversation', async () => {
+  test('carries tools and a whole conversation', async () => {
     const image = { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' } as const
     const report = { type: 'document', mimeType: 'application/pdf', base64: 'JVBERi0=', name: 'report.pdf' } as const
     const messages: Message[] = [
@@ -252,12 +271,10 @@ describe('a request', () => {
       { role: 'tool', callId: 'b', name: 'roll_dice', output: 'The arguments are no JSON object.' },
     ]
     provider.script({ text: '{}' })
-    const schema = { type: 'object', properties: {} }
-    await call(model(), ask('', { messages, tools: [DICE_TOOL], responseFormat: schema }))
+    await call(model(), ask('', { messages, tools: [DICE_TOOL] }))
     const body = provider.requests[0]!.body
     const url = `data:image/png;base64,${image.base64}`
     expect(body.tools).toEqual([{ type: 'function', function: DICE_TOOL }])
-    expect(body.response_format).toEqual({ type: 'json_schema', json_schema: { name: 'answer', schema } })
     expect(body.messages).toEqual([
       {
         role: 'user',
@@ -288,23 +305,70 @@ describe('a request', () => {
     expect(JSON.stringify(body)).not.toContain('Secret thought')
   })
 
-  test('gives reasoning back where that is asked for', async () => {
+  test('has the response format as a field where there are no tools, and in its prompt where there are', async () => {
+    provider.script({ text: '{}' }, { text: '{}' })
+    const schema = { type: 'object', properties: { a: { type: 'number' } } }
+    await call(model(), ask('Hi', { system: 'Be kind.', responseFormat: schema }))
+    await call(model(), ask('Hi', { system: 'Be kind.', responseFormat: schema, tools: [DICE_TOOL] }))
+    const [plain, withTools] = provider.requests.map(({ body }) => body)
+    expect(plain!.response_format).toEqual({ type: 'json_schema', json_schema: { name: 'answer', schema } })
+    expect(plain!.messages[0]).toEqual({ role: 'system', content: 'Be kind.' })
+    expect(withTools).not.toHaveProperty('response_format')
+    expect(withTools!.messages[0]!.content).toMatch(/^Be kind\.\n\nYour final answer must be one JSON value/)
+    expect(withTools!.messages[0]!.content).toContain(JSON.stringify(schema))
+  })
+
+  test('leaves out an assistant message without text and calls', async () => {
     provider.script({ text: 'ok' })
-    const messages: Message[] = [
-      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
-      {
-        role: 'assistant',
-        content: [
-          { type: 'reasoning', text: 'Hm.' },
-          { type: 'text', text: 'Hello' },
-        ],
-      },
-    ]
-    await call(modelAt(provider.url, dispatcher, { sendReasoning: true }).model, ask('', { messages }))
-    expect(provider.requests[0]!.body.messages[1]).toEqual({
-      role: 'assistant',
-      content: 'Hello',
-      reasoning_content: 'Hm.',
+    const empty: Message = { role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.' }] }
+    await call(model(), ask('', { messages: [userText('Hi'), empty, userText('Well?')] }))
+    expect(provider.requests[0]!.body.messages.map(({ role }) => role)).toEqual(['user', 'user'])
+  })
+
+  test.each([
+    ['deepseek-v4-pro', undefined],
+    ['moonshotai/kimi-k2.5', undefined],
+    ['some-model', true],
+  ])('gives the reasoning of %s back with its calls, empty where there was none', async (name, sendReasoning) => {
+    await using strict = await openStrict()
+    const thinking = modelAt(strict.url, dispatcher, { model: name, sendReasoning }).model
+    strict.when(
+      'Roll',
+      { reasoning: ['I ', 'roll.'], toolCalls: [{ name: 'roll_dice', args: { sides: 6 } }] },
+      { toolCalls: [{ name: 'roll_dice', args: { sides: 20 } }] },
+      { reasoning: 'Done.', text: 'Six.' },
+    )
+    const messages: Message[] = [userText('Roll')]
+    for (let turn = 0; turn < 2; turn++) {
+      const message = messageOf((await call(thinking, ask('', { messages, tools: [DICE_TOOL] }))).outcome)
+      messages.push(message, ...toolCalls(message).map(({ callId, name }) => rolled(callId, name)))
+    }
+    expect((await call(thinking, ask('', { messages, tools: [DICE_TOOL] }))).text).toBe('Six.')
+    expect(strict.requests.at(-1)!.body).toEqual({
+      model: name,
+      messages: [
+        { role: 'user', content: 'Roll' },
+        {
+          role: 'assistant',
+          content: null,
+          reasoning_content: 'I roll.',
+          tool_calls: [{ id: 'call_0_0', type: 'function', function: { name: 'roll_dice', arguments: '{"sides":6}' } }],
+        },
+        { role: 'tool', tool_call_id: 'call_0_0', content: 'six' },
+        {
+          role: 'assistant',
+          content: null,
+          reasoning_content: '',
+          tool_calls: [
+            { id: 'call_1_0', type: 'function', function: { name: 'roll_dice', arguments: '{"sides":20}' } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'call_1_0', content: 'six' },
+      ],
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 1000,
+      tools: [{ type: 'function', function: DICE_TOOL }],
     })
   })
 
@@ -332,13 +396,112 @@ describe('a request', () => {
   })
 
   test('whose limit is more than the model can do goes without; a smaller limit is still sent', async () => {
-    const errorMessage = "This model's maximum context length is 900 tokens. However, you requested 1000."
+    const errorMessage = 'Invalid max_tokens value.'
     provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' }, { text: 'three' })
     const only = model()
     await call(only, ask('Hi'))
     await call(only, ask('Hi'))
     expect((await call(only, ask('Hi', { maxOutputTokens: 50 }))).text).toBe('three')
     expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, undefined, undefined, 50])
+  })
+
+  test('whose limit is more than the model can do is sent with the most that the refusal names', async () => {
+    const errorMessage = 'max_tokens is too large: 1000. This model supports at most 900 completion tokens.'
+    provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
+    const only = model()
+    await call(only, ask('Hi'))
+    await call(only, ask('Hi'))
+    expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 900, 900])
+  })
+
+  test('teaches nothing where it is refused the other way, too', async () => {
+    const fault = 'status:400'
+    provider.script(
+      { fault, errorMessage: "Unsupported parameter: use 'max_completion_tokens' instead." },
+      { fault, errorMessage: 'No such model.' },
+      { text: 'two' },
+    )
+    const only = model()
+    expect(failureOf((await call(only, ask('Hi'))).outcome).message).toContain('No such model')
+    await call(only, ask('Hi'))
+    expect(provider.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens])).toEqual([
+      [1000, undefined],
+      [undefined, 1000],
+      [1000, undefined],
+    ])
+  })
+})
+
+describe('a context window', () => {
+  test('that leaves less than the limit: the call is sent again with what is left, and it alone', async () => {
+    const errorMessage =
+      "This model's maximum context length is 8192 tokens. However, you requested 8500 tokens (7500 in the messages, 1000 in the completion)."
+    provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
+    const only = model()
+    expect((await call(only, ask('Hi'))).text).toBe('one')
+    expect((await call(only, ask('Hi'))).text).toBe('two')
+    expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 692, 1000])
+  })
+
+  test('whose refusal does not say how long the prompt is: the call is sent again without a limit, and it alone', async () => {
+    const errorMessage = "This model's maximum context length is 900 tokens. However, you requested 1000."
+    provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
+    const only = model()
+    await call(only, ask('Hi'))
+    await call(only, ask('Hi'))
+    expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, undefined, 1000])
+  })
+
+  test.each([
+    ['prompt is too long: 208310 tokens > 200000 maximum', 208_310, 200_000],
+    [
+      'input length and `max_tokens` exceed context limit: 199990 + 20000 > 200000, decrease input length or `max_tokens` and try again',
+      199_990,
+      200_000,
+    ],
+    [
+      "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.",
+      112_946,
+      16_384,
+    ],
+    [
+      "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens and your prompt contains at least 262145 input tokens, for a total of at least 262145 tokens.",
+      262_145,
+      262_144,
+    ],
+    [
+      "This model's maximum context length is 2048 tokens. However, your request has 2100 input tokens plus 2045 'max_tokens'. Please reduce one or the other.",
+      2100,
+      2048,
+    ],
+    ['request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it', 5000, 4096],
+    ['The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).', 1_200_000, 1_048_576],
+    ["This model's maximum prompt length is 131072 but the request contains 140000 tokens.", 140_000, 131_072],
+    ["Input length (265330) exceeds model's maximum context length (262144).", 265_330, 262_144],
+    [
+      'Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length',
+      40_000,
+      32_768,
+    ],
+    [
+      'Your input exceeds the context window of this model. Please adjust your input and try again.',
+      undefined,
+      undefined,
+    ],
+    ['Input is too long for requested model.', undefined, undefined],
+  ])('is recognized in a refusal: %s', async (errorMessage, prompt, window) => {
+    provider.script({ fault: 'status:400', errorMessage })
+    const failure = failureOf((await call(model(), ask('Hi'))).outcome)
+    expect(failure).toMatchObject({ kind: 'refused', tooLong: { ...(prompt && { prompt, window }) } })
+    expect(provider.requests).toHaveLength(1)
+  })
+
+  test('is not seen in a refusal of a limit alone', async () => {
+    const errorMessage =
+      '`max_tokens` must be less than or equal to `800`, the maximum value for `max_tokens` is less than the `context_window` for this model'
+    provider.script({ fault: 'status:400', errorMessage }, { text: 'one' })
+    await call(model(), ask('Hi'))
+    expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 800])
   })
 })
 

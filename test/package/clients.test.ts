@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Server, startServer } from '../support/server.ts'
-import { npmInstall, npmPack, ROOT, userEnv } from './install.ts'
+import { npmInstall, npmPack, packagerEnv, ROOT, userEnv } from './install.ts'
 
 const run = promisify(execFile)
 const PYTHON = '/usr/bin/python3'
@@ -42,7 +42,7 @@ async function sourceOfClient(): Promise<string> {
 const TYPED = `
 import { Errand, type Interaction } from 'errand-client'
 import { inputFile } from 'errand-client'
-import { saveFile } from 'errand-client/node'
+import { saveFiles } from 'errand-client/node'
 
 const errand = new Errand()
 const stream = errand.interactions.stream({
@@ -53,7 +53,7 @@ const stream = errand.interactions.stream({
 const names = new Set<string>()
 for await (const event of stream) names.add(event.event)
 const interaction: Interaction = await stream.final()
-for (const file of interaction.files ?? []) await saveFile(errand, file, file.name)
+await saveFiles(errand, interaction.files ?? [], '.')
 console.log(JSON.stringify([interaction.status, interaction.output?.includes('42'), names.has('tool_result')]))
 `
 
@@ -99,7 +99,7 @@ test.for([
   const [packed] = (await readdir(packing)).filter((name) => name.endsWith(ending!))
   // httpx is Debian's, as it is for the other tests of the client; from PyPI it would come by itself.
   const alone = ['--no-index', '--no-deps', '--no-build-isolation', '--no-warn-script-location', '--target', home]
-  await run(PYTHON, ['-m', 'pip', 'install', ...alone, join(packing, packed!)], { env: userEnv() })
+  await run(PYTHON, ['-m', 'pip', 'install', ...alone, join(packing, packed!)], { env: packagerEnv() })
   await writeFile(join(home, 'use.py'), SCRIPT)
   const { stdout } = await run(PYTHON, ['use.py'], { cwd: home, env: userEnv(address()) })
   expect(JSON.parse(stdout)).toEqual(['completed', true, true, true, join(home, 'errand/__init__.py')])

@@ -14,13 +14,25 @@ export function userEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   return { HOME, LANG, TMPDIR, PATH: `${node}:${PATH}`, NO_COLOR: '1', npm_config_loglevel: 'error', ...extra }
 }
 
+/** Variables that vitest sets, and settings of servers: neither belongs to the machine. */
+const OF_THE_TESTS = /^(NODE_ENV|VITEST.*|TEST|DEV|PROD|SSR|MODE|BASE_URL|ERRAND_.*)$/
+
+/**
+ * The environment for package managers and builds: all that the machine sets (proxies, certificates, registries, caches), and
+ * this Node. Without it they fail on machines that reach their registries with settings of their own.
+ */
+export function packagerEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const ofTheMachine = Object.entries(process.env).filter(([name]) => !OF_THE_TESTS.test(name))
+  return { ...Object.fromEntries(ofTheMachine), ...userEnv(extra) }
+}
+
 /** Held while dist/ of the checkout is built and packed: another test may want the same. */
 export const PACK_LOCK = join(ROOT, 'node_modules/.errand-pack')
 
 /** `npm pack` in that directory. Resolves with the packed file. */
 export async function npmPack(directory: string, destination: string): Promise<string> {
   const command = [PACK_LOCK, 'npm', 'pack', '--pack-destination', destination]
-  await run('flock', command, { cwd: directory, env: userEnv() })
+  await run('flock', command, { cwd: directory, env: packagerEnv() })
   const packed = (await readdir(destination)).filter((name) => name.endsWith('.tgz'))
   if (packed.length !== 1) throw new Error(`npm pack made ${packed.join(', ') || 'nothing'}.`)
   return join(destination, packed[0]!)
@@ -29,5 +41,5 @@ export async function npmPack(directory: string, destination: string): Promise<s
 /** `npm install FILE` in an empty directory. What it depends on comes from npm's cache where it was fetched before. */
 export async function npmInstall(directory: string, packed: string): Promise<void> {
   const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
-  await run('npm', ['install', ...flags, packed], { cwd: directory, env: userEnv() })
+  await run('npm', ['install', ...flags, packed], { cwd: directory, env: packagerEnv() })
 }

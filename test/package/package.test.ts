@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findRuntimes } from '../clients/runtimes.ts'
 import { npmInstall, npmPack, ROOT, userEnv } from './install.ts'
 
 const run = promisify(execFile)
@@ -28,7 +29,7 @@ test('it holds the program as JavaScript, the console and what they read, and no
   for (const name of [
     'dist/main.js',
     'dist/store/sqlite-writer.js',
-    'dist/engine/answer-thread.js',
+    'dist/engine/schema-thread.js',
     'dist/sandbox/host/host-main.js',
     'dist/sandbox/runner.py',
     'dist/sandbox/host/probe.py',
@@ -59,6 +60,19 @@ test('`npx errand` says its version, and doctor what the machine gives', async (
   expect(doctor.stdout).toContain('The server can serve here.')
   expect(doctor.stdout).toContain('attacks on itself were refused')
 })
+
+test('on an older Node it names the version that it needs, in one line', async () => {
+  const { node } = await findRuntimes()
+  const program = join(home, 'node_modules/errand/dist/main.js')
+  for (const args of [['--version'], ['serve'], ['run', 'hello']]) {
+    const { code, stdout, stderr } = await run(node, [program, ...args], { cwd: home, env: userEnv() }).then(
+      () => ({ code: 0, stdout: '', stderr: '' }),
+      (error) => error,
+    )
+    expect(stderr).toMatch(/^Errand needs Node 24 or newer; this is 20\.\d+\.\d+\. .*\n$/)
+    expect([code, stdout]).toEqual([1, ''])
+  }
+}, 120_000)
 
 test('`npx errand serve` runs code in a sandbox, serves the console and ends by Ctrl-C with nothing lost', async () => {
   const first = await serve('--example')

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROOT, userEnv } from './install.ts'
+import { packagerEnv, ROOT } from './install.ts'
 
 const run = promisify(execFile)
 const VERSION = '7.8.9-rc.1'
@@ -38,7 +38,7 @@ const commit = async () => {
 }
 
 function release(...args: string[]): Promise<{ code: number; said: string }> {
-  return run(join(copy, 'script/release'), args, { cwd: copy, env: userEnv(), maxBuffer: 16 * 1024 * 1024 }).then(
+  return run(join(copy, 'script/release'), args, { cwd: copy, env: packagerEnv(), maxBuffer: 16 * 1024 * 1024 }).then(
     ({ stdout, stderr }) => ({ code: 0, said: stdout + stderr }),
     (error) => ({ code: error.code, said: error.stdout + error.stderr }),
   )

@@ -1,7 +1,7 @@
 /**
  * R8: restart after restart by SIGTERM, under twenty streams: runs that end while the server drains, runs whose model has not
- * spoken yet, and runs whose tool is at work longer than the server waits. None fails, and whoever reads a stream comes back
- * to it at the event where it was cut off. On Postgres two nodes go in turn.
+ * answered yet, and runs whose tool or whose answer takes longer than the server waits. None fails, and each reader resumes
+ * its stream at the event where it was cut off. On Postgres two nodes restart in turn.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, createGate, ROOMY } from '../contract/invariants.ts'
-import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type FakeProvider, openFakeProvider, restOf } from '../fake-provider.ts'
 import { figure, rounds, seeded } from '../support/prove.ts'
 import { type Server, startServer } from '../support/server.ts'
 import type { WireEvent } from '../support/sse.ts'
@@ -22,7 +22,9 @@ const DRAIN_S = 2
 /** Longer than the server waits, from its start or later. */
 const TOOL_S = DRAIN_S + 3
 const EXIT_MS = 30_000
-const KINDS = ['[quick]', '[silent]', '[working]']
+/** Written over a longer time than the server waits. */
+const LONG_ANSWER = Array.from({ length: 80 }, (_, i) => `Line ${i} of a long answer. `)
+const KINDS = ['[quick]', '[silent]', '[working]', '[answering]']
 const random = seeded('R8')
 
 onEveryStore((createDatabase) => {
@@ -37,6 +39,10 @@ onEveryStore((createDatabase) => {
     const text = ['Done, ', 'and ', 'well.']
     provider.when('[quick]', { reasoning: 'Hm.', text })
     provider.when('[silent]', call('print(1)'), () => ({ text, hold: gate.opened }))
+    provider.when('[answering]', (request) => ({
+      text: restOf(LONG_ANSWER.join(''), request).match(/.{1,30}/g)!,
+      delayMs: (TOOL_S * 1_000) / LONG_ANSWER.length,
+    }))
     provider.when('[working]', call(`import time; print(1, flush=True); time.sleep(${TOOL_S}); print(2)`), { text })
     database = await createDatabase()
     const count = database === undefined ? 1 : 2
@@ -94,7 +100,8 @@ onEveryStore((createDatabase) => {
       gate.open()
       for (const [i, id] of ids.entries()) {
         const { interaction } = await checkEnded(nodes[0]!, id, await reading[i])
-        expect(interaction, kinds[i]).toMatchObject({ status: 'completed', output: 'Done, and well.' })
+        const output = kinds[i] === '[answering]' ? LONG_ANSWER.join('') : 'Done, and well.'
+        expect(interaction, kinds[i]).toMatchObject({ status: 'completed', output })
       }
       tally.runs += ids.length
     }

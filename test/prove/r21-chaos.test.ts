@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ROOMY } from '../contract/invariants.ts'
-import { type FakeProvider, openFakeProvider, type RecordedRequest, type Reply } from '../fake-provider.ts'
+import { type FakeProvider, openFakeProvider, type RecordedRequest, type Reply, restOf } from '../fake-provider.ts'
 import { cgroupsOf, hostPid, scratchOf } from '../sandbox/fixture.ts'
 import { processesWith, stubbornTree } from '../support/processes.ts'
 import { figure, rounds, seeded } from '../support/prove.ts'
@@ -42,10 +42,16 @@ interface Run {
 
 const call = (code: string) => ({ toolCalls: [{ name: 'code_execution', args: { code } }] })
 
+/** The answer, or its rest when a killed worker's successor asks the model to continue it. */
+function answer(request: RecordedRequest): Reply {
+  const rest = restOf(ANSWER.join(''), request)
+  return { reasoning: 'Hm.', text: rest.match(/.{1,80}/g)!, delayMs: 20 }
+}
+
 /** Two calls, each with a result that no other call can have, then the answer. */
-function work({ body }: RecordedRequest): Reply {
-  const turn = body.messages.filter(({ role }) => role === 'assistant').length
-  return turn === 2 ? { text: ANSWER, delayMs: 10 } : call('import uuid, time; time.sleep(0.1); print(uuid.uuid4())')
+function work(request: RecordedRequest): Reply {
+  const turn = request.body.messages.filter(({ role }) => role === 'assistant').length
+  return turn >= 2 ? answer(request) : call('import uuid, time; time.sleep(0.1); print(uuid.uuid4())')
 }
 
 onEveryStore((createDatabase) => {
@@ -60,9 +66,9 @@ onEveryStore((createDatabase) => {
   beforeAll(async () => {
     provider = await openFakeProvider({ record: false })
     provider.when(/\[works\]/, work)
-    provider.when(/\[talks\]/, { reasoning: 'Hm.', text: ANSWER, delayMs: 20 })
-    provider.when(/\[stubborn\]/, ({ body }) =>
-      body.messages.some(({ role }) => role === 'assistant') ? { text: ANSWER } : call(stubbornTree(mark)),
+    provider.when(/\[talks\]/, answer)
+    provider.when(/\[stubborn\]/, (request) =>
+      request.body.messages.some(({ role }) => role === 'assistant') ? answer(request) : call(stubbornTree(mark)),
     )
     database = await createDatabase()
     blobs = await mkdtemp(join(tmpdir(), 'errand-r21-'))
@@ -225,13 +231,16 @@ onEveryStore((createDatabase) => {
     return error.code
   }
 
-  /** Of the project: what a repeated request made twice would be one too many. */
+  /**
+   * How many runs the project has, without those that a repeated request started after the first one had failed: a request
+   * that was accepted twice would make one too many.
+   */
   async function countAll(): Promise<number> {
     let count = 0
     let pageToken: string | undefined
     do {
       const { body } = await nodes[0]!.get(`${PATH}?pageSize=100${pageToken ? `&pageToken=${pageToken}` : ''}`)
-      count += body.interactions.length
+      count += body.interactions.filter(({ retryOf }: { retryOf?: string }) => retryOf === undefined).length
       pageToken = body.nextPageToken
     } while (pageToken)
     return count

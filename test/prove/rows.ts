@@ -24,7 +24,10 @@ export const ROWS: readonly Row[] = [
   {
     id: 'R1',
     fault: 'kill -9 of the worker at a random or a named point',
-    pass: 'nothing lost or stuck; each run ends right within lease + 15 s; no finished tool call runs twice',
+    pass:
+      'nothing lost, failed or stuck, answers exact; each run ends within lease + 15 s; no finished tool call runs twice; ' +
+      'billed calls that failed are counted, and a takeover makes no endless calls',
+    tests: ['test/contract/model-fallback.test.ts'],
   },
   {
     id: 'R2',
@@ -39,7 +42,8 @@ export const ROWS: readonly Row[] = [
   {
     id: 'R4',
     fault: 'Postgres killed again and again under load',
-    pass: 'nothing lost or doubled; 503 with Retry-After meanwhile; recovered within 5 s',
+    pass: 'nothing lost or doubled; 503 with Retry-After meanwhile; recovered within 5 s; a node stopped meanwhile exits with 0',
+    tests: ['test/nodes/database-away.test.ts'],
   },
   {
     id: 'R5',
@@ -60,7 +64,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: 'R8',
-    fault: 'restart after restart by SIGTERM, under 20 streams',
+    fault: 'restart after restart by SIGTERM, under 20 streams, with answers that outlast the drain',
     pass: 'no run fails; streams go on exactly where they were; each exit within 30 s',
   },
   {
@@ -75,8 +79,10 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: 'R11',
-    fault: 'maxTurnDuration against a tree of processes that ignores SIGTERM',
-    pass: 'ends within the limit + 2 s; no process left',
+    fault:
+      'maxTurnDuration against a tree of processes that ignores SIGTERM; other limits that a run reaches while it works',
+    pass: 'ends within the limit + 2 s, no process left; a run that worked ends with an answer',
+    tests: ['test/contract/agent-loop.test.ts'],
   },
   {
     id: 'R12',
@@ -92,7 +98,8 @@ export const ROWS: readonly Row[] = [
   {
     id: 'R14',
     fault: 'the model’s stream dies after fragments were sent',
-    pass: 'what was sent stays the beginning of the output, or the run fails; the answer never starts over',
+    pass: 'the answer continues where it stopped and is whole; no text is shown twice',
+    tests: ['test/contract/interactions-failures.test.ts'],
   },
   {
     id: 'R15',
@@ -101,8 +108,8 @@ export const ROWS: readonly Row[] = [
   },
   {
     id: 'R16',
-    fault: '50 clients that never read, 24 MB for each',
-    pass: 'memory grows by at most 64 MB; they are dropped within 30 s; runs unaffected',
+    fault: '50 clients that never read, 24 MB for each; then clients that never read on every route',
+    pass: 'memory grows by at most 64 MB, on every route by at most 192 MB; they are dropped within 30 s; runs and other projects unaffected',
   },
   {
     id: 'R17',
@@ -112,7 +119,7 @@ export const ROWS: readonly Row[] = [
   {
     id: 'R18',
     fault: '100 POSTs at once with one Idempotency-Key',
-    pass: 'one interaction; another body is 422; survives kill -9',
+    pass: 'one interaction; another body is 422; survives kill -9; after a retryable failure, one new run',
   },
   {
     id: 'R19',
@@ -249,6 +256,25 @@ export const ROWS: readonly Row[] = [
     fault: 'a hostile MCP server: without end, 100 MB, redirects to another origin, 10,000 tools',
     pass: 'bounded; the token goes to no other origin',
     tests: ['test/mcp/hostile.test.ts'],
+  },
+  {
+    id: 'S18',
+    fault: 'texts and schemas that make careless code slow: in every field, tool argument, result and wire, by seed',
+    pass: 'no turn of the server’s event loop, and nothing of the sandbox host, takes over 50 ms of processor time',
+    tests: ['test/event-loops', 'test/engine/search.test.ts', 'test/engine/schema-checks.test.ts'],
+    gap: 'texts have at most 200,000 characters; what larger inputs take is listed in docs/event-loop.md; uploads, pages of the browser and files by URL are not attacked',
+  },
+  {
+    id: 'S19',
+    fault:
+      'a hijacked sandbox takes every kernel resource: sockets, aio, terminals, inotify, locks, signals, timers, pipes, epoll, memory files, System V, keys, names, page cache',
+    pass: 'nothing that counts for the whole machine moves by more than its share; the neighbor and the host have theirs; no event, lock or counter of a neighbor is seen',
+    tests: [
+      'test/sandbox/shared-kernel.test.ts',
+      'test/sandbox/bubblewrap/seccomp.test.ts',
+      'test/sandbox/docker/seccomp.test.ts',
+    ],
+    gap: 'on Docker’s usual runtime sandboxes share the quotas of one user (inotify instances, queued signals); record locks and timing remain on any shared kernel; Kubernetes has no driver yet',
   },
 ]
 

@@ -1,23 +1,11 @@
 /** S7: every documented route, asked with another tenant's key, a revoked, an expired, no key, or another account's session. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addressIn, documentedRoutes, ownThings, type Route, type Things } from '../support/every-route.ts'
 import { figure } from '../support/prove.ts'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
 import { comeIn, firstOwner, type Member, tokenOf } from '../support/visitor.ts'
-import { zip } from '../support/zip.ts'
 
 type Headers = Readonly<Record<string, string>>
-
-interface Route {
-  readonly method: string
-  readonly path: string
-  readonly scheme: 'apiKey' | 'session'
-  readonly type: string | undefined
-  /** What the address can't be without. */
-  readonly query: string
-}
-
-/** For parameters that a route requires. */
-const QUERY: Readonly<Record<string, string>> = { path: 'SKILL.md' }
 
 let server: Server
 let owner: Member
@@ -25,7 +13,7 @@ let owner: Member
 let stranger: Member
 let routes: Route[]
 /** What the owner has, by the path's beginning. */
-let things: Readonly<Record<string, Readonly<Record<string, string>>>>
+let things: Things
 let strangersKey: string
 
 beforeAll(async () => {
@@ -36,72 +24,17 @@ beforeAll(async () => {
   stranger = await comeIn(server, tokenOf(link), 'stranger@example.org')
   await stranger.call('PATCH', `${stranger.account}/settings`, { experimental: { managedAgents: true } })
   strangersKey = (await server.errand(['keys', 'create', '--name', 'theirs', '--account', 'elsewhere'])).stdout.trim()
-  things = await ownThings()
-  routes = await documented()
+  things = await ownThings(server, owner)
+  routes = (await documentedRoutes(server)).filter(({ scheme }) => scheme !== undefined)
 })
 afterAll(() => server?.stop())
-
-async function ownThings() {
-  const agent = (await server.post('/v1beta/agents', {})).body.id
-  const run = (await server.post('/v1beta/interactions', { instruction: 'What is 2 + 3?' })).body.interactionId
-  const secret = { name: 'secret', type: 'bearer', token: 'hush', allowedHosts: ['example.org'] }
-  const credential = (await server.post('/v1beta/credentials', secret)).body.id
-  const skill = '---\nname: mine\ndescription: of the owner\n---\nhi'
-  const upload = await fetch(`${server.url}/v1beta/skills`, {
-    method: 'POST',
-    headers: { 'x-svc-api-key': server.key, 'content-type': 'application/zip' },
-    body: new Uint8Array(zip([{ name: 'SKILL.md', data: skill }])),
-  })
-  expect(upload.status).toBe(200)
-  const invite = (await owner.post(`${owner.account}/invites`, { role: 'viewer' })).body.invite.id
-  const key = (await owner.post(`${owner.project}/keys`, { name: 'mine' })).body.info.id
-  const accountId = owner.account.split('/').at(-1)!
-  const session = (await owner.get('/console/api/sessions')).body.sessions[0].id
-  return {
-    '/v1beta/agents': { id: agent, version: '1' },
-    '/v1beta/interactions': { id: run },
-    '/v1beta/credentials': { id: credential },
-    '/v1beta/skills': { name: 'mine', version: '1' },
-    '/console/api/accounts': { accountId, userId: owner.userId, inviteId: invite },
-    '/console/api/projects': { projectId: owner.projectId, keyId: key },
-    '/console/api/sessions': { sessionId: session },
-  }
-}
-
-async function documented(): Promise<Route[]> {
-  const { paths } = (await server.get('/openapi.json')).body
-  return Object.entries<object>(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { security, requestBody, parameters }]) => {
-      const scheme = Object.keys(security[0] ?? {})[0] as Route['scheme'] | undefined
-      const [type] = Object.keys(requestBody?.content ?? {})
-      return scheme
-        ? [{ method: method.toUpperCase(), path, scheme, type, query: queryOf(path, parameters ?? []) }]
-        : []
-    }),
-  )
-}
-
-function queryOf(path: string, parameters: readonly { in: string; name: string; required?: boolean }[]): string {
-  const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required)
-  const values = required.map(({ name }) => {
-    expect(QUERY[name], `${path}: give this test a value for ?${name}`).toBeDefined()
-    return `${name}=${QUERY[name]}`
-  })
-  return values.length > 0 ? `?${values.join('&')}` : ''
-}
 
 /** The address of the owner's own thing, and of one that nobody has. Undefined where it names none. */
 function addressesOf({ path }: Route): { readonly theirs: string; readonly nobodys: string } | undefined {
   if (!path.includes('{')) return undefined
-  const [, values] = Object.entries(things).find(([start]) => path.startsWith(`${start}/{`)) ?? []
-  const fill = (value: (name: string) => string) => path.replace(/\{(\w+)\}/g, (_, name: string) => value(name))
-  return {
-    theirs: fill((name) => {
-      expect(values?.[name], `${path}: give this test one of the owner's for {${name}}`).toBeDefined()
-      return values![name]!
-    }),
-    nobodys: fill((name) => (name === 'version' ? '1' : (values![name]!.slice(0, 4) + '0'.repeat(22)).slice(0, 26))),
-  }
+  const nobodys = (name: string, own: string) =>
+    name === 'version' ? '1' : (own.slice(0, 4) + '0'.repeat(22)).slice(0, 26)
+  return { theirs: addressIn(path, things), nobodys: addressIn(path, things, nobodys) }
 }
 
 async function ask({ method, type, query }: Route, path: string, headers: Headers): Promise<Answer> {

@@ -6,7 +6,15 @@ import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROOMY } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
-import { type OpenApi, type Operation, openApiOf, type Parameter, resolveIn, unnamed } from '../support/openapi.ts'
+import {
+  EVERYTHING,
+  type OpenApi,
+  type Operation,
+  openApiOf,
+  type Parameter,
+  resolveIn,
+  unnamed,
+} from '../support/openapi.ts'
 import { figure, rounds, seeded } from '../support/prove.ts'
 import { type Server, startServer } from '../support/server.ts'
 
@@ -84,7 +92,7 @@ beforeAll(async () => {
     provider,
     config: { limits: { ...ROOMY, runningPerProject: 10_000, queuedPerProject: 10_000 } },
   })
-  api = await openApiOf(server.url)
+  api = await openApiOf(server.url, EVERYTHING)
 })
 afterAll(async () => {
   await server?.stop()

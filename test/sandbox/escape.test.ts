@@ -152,7 +152,7 @@ test('code that speaks for its session ends its own step at most', async () => {
   await run(own, 'python', flood)
   await run(own, 'bash', 'printf "done 0\\ndead 9\\n%.0s" {1..500} >&1001; printf "x%.0s" {1..9999} >&1000', 3000)
   expect((await run(own, 'javascript', '1 + 1')).output).toBe('2\n')
-  expect(await own.list('.', { recursive: false, maxEntries: 9 })).toEqual([
+  expect((await own.list('.', { recursive: false, maxEntries: 9 })).entries).toEqual([
     { path: 'outputs', type: 'directory', size: 0 },
   ])
   await own.destroy()

@@ -1,7 +1,8 @@
 /** Files in and out: through the runner alone, whole or not at all, and never over a link. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/port.ts'
-import { LIMITS, openWorld, run, type World } from './fixture.ts'
+import { hostPid, LIMITS, openWorld, run, type World } from './fixture.ts'
 
 let world: World
 let sandbox: Sandbox
@@ -16,6 +17,14 @@ mkfifo fifo; python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.bin
   )
 })
 afterAll(() => world.close())
+
+const MIB = 1024 * 1024
+
+/** `VmRSS`, what it has now; `VmHWM`, the most it had. */
+function residentKiB(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)![1])
+}
 
 const text = async (path: string) => Buffer.from(await sandbox.readFile(path, 1000)).toString()
 
@@ -111,7 +120,8 @@ describe('what cannot be written', () => {
 })
 
 test('a list is sorted, follows no link, and says what is neither file nor directory', async () => {
-  const entries = await sandbox.list('.', { recursive: true, maxEntries: 1000 })
+  const { entries, more } = await sandbox.list('.', { recursive: true, maxEntries: 1000 })
+  expect(more).toBe(false)
   const paths = entries.map(({ path }) => path)
   expect(paths).toEqual([...paths].sort())
   const types = Object.fromEntries(entries.map(({ path, type }) => [path, type]))
@@ -128,13 +138,37 @@ test('a list is sorted, follows no link, and says what is neither file nor direc
   })
   expect(paths.filter((path) => path.startsWith('dirlink/'))).toEqual([])
   expect(entries.find(({ path }) => path === 'd/plain')!.size).toBe(6)
-  expect(await sandbox.list('d', { recursive: false, maxEntries: 10 })).toEqual([
-    { path: 'e', type: 'directory', size: 0 },
-    { path: 'plain', type: 'file', size: 6 },
-  ])
-  expect(await sandbox.list('.', { recursive: true, maxEntries: 3 })).toHaveLength(3)
+  expect(await sandbox.list('d', { recursive: false, maxEntries: 2 })).toEqual({
+    entries: [
+      { path: 'e', type: 'directory', size: 0 },
+      { path: 'plain', type: 'file', size: 6 },
+    ],
+    more: false,
+  })
+  const first = await sandbox.list('.', { recursive: true, maxEntries: 3 })
+  expect(first).toEqual({ entries: expect.objectContaining({ length: 3 }), more: true })
   await expect(sandbox.list('dirlink', { recursive: true, maxEntries: 3 })).rejects.toMatchObject({ code: 'denied' })
   await expect(sandbox.list('nothing', { recursive: true, maxEntries: 3 })).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a listing is cut at 4 MiB, however long the paths are, and costs the host little', async () => {
+  const crowded = await world.sandbox('crowded', { ...LIMITS, files: 20_500 })
+  const make = `
+import os
+os.chdir('outputs')
+for _ in range(15): os.mkdir('d' * 250); os.chdir('d' * 250)
+for i in range(20000): open('f%06d' % i + 'x' * 240, 'w').close()
+`
+  expect((await run(crowded, 'python', make, 50_000)).end).toEqual({ kind: 'exit', code: 0 })
+  const host = hostPid(world.dataDir)
+  writeFileSync(`/proc/${host}/clear_refs`, '5') // the peak begins here
+  const before = residentKiB(host, 'VmRSS')
+  const { entries, more } = await crowded.list('outputs', { recursive: true, maxEntries: 20_000 })
+  expect(more).toBe(true)
+  expect(entries.length).toBeGreaterThan(1_000)
+  expect(Buffer.byteLength(JSON.stringify(entries))).toBeLessThan(4 * MIB)
+  expect(residentKiB(host, 'VmHWM') - before).toBeLessThan(48 * 1024)
+  await crowded.destroy()
 })
 
 test('100 MiB go in and out, while steps go on', async () => {
@@ -159,8 +193,6 @@ test('100 MiB go in and out, while steps go on', async () => {
 })
 
 describe('a file taken piece by piece', () => {
-  const MIB = 1024 * 1024
-
   test('waits for whoever takes it, and is whole', async () => {
     await run(sandbox, 'python', `open('long.bin', 'wb').write(bytes(range(256)) * ${16 * 4096})`)
     let size = 0

@@ -51,7 +51,7 @@ test('a sandbox is fresh for each interaction', async () => {
   await a.writeFile('secret', Buffer.from('a'), 'write')
   await run(a, 'bash', 'echo a > /tmp/x; echo a > /dev/shm/x')
   expect((await run(b, 'bash', 'ls -A . /tmp /dev/shm; ps -e | wc -l')).output).not.toContain('x')
-  expect(await b.list('.', { recursive: true, maxEntries: 10 })).toEqual([
+  expect((await b.list('.', { recursive: true, maxEntries: 10 })).entries).toEqual([
     { path: 'outputs', type: 'directory', size: 0 },
   ])
   await Promise.all([a.destroy(), b.destroy()])
@@ -145,6 +145,29 @@ test('a warm one, whose Python may have begun already, is as a new one: environm
   } finally {
     await warm.close()
   }
+})
+
+test('where an opening fails, one of those that wait for it makes the sandbox, and the others get the same one', async () => {
+  const narrow = await openWorld({ maxOpen: 3, waitMs: 60_000 })
+  const occupants = await Promise.all([1, 2, 3].map((i) => narrow.sandbox(`occupant-${i}`)))
+  const before = cgroupsOf(narrow.dataDir)
+  const gone = new AbortController()
+  // Requests of one client arrive in order: the first waits for a place, the others for the first.
+  const failing = narrow.sandboxes.open(spec('waited-for', 1), gone.signal)
+  const waiting = [1, 2, 3].map(() => narrow.sandboxes.open(spec('waited-for', 1), never))
+  // Answered behind them, so all of them have arrived.
+  await narrow.sandboxes.living()
+  gone.abort()
+  await expect(failing).rejects.toMatchObject({ code: 'unavailable' })
+  await Promise.all(occupants.map((occupant) => occupant.destroy()))
+  const opened = await Promise.all(waiting)
+  expect(opened.filter(({ fresh }) => fresh)).toHaveLength(1)
+  const left = cgroupsOf(narrow.dataDir)
+  if (before && left) expect(left).toHaveLength(before.length / 3)
+  await narrow.sandboxes.destroy('waited-for')
+  expect(await narrow.sandboxes.living()).toEqual([])
+  expect(cgroupsOf(narrow.dataDir) ?? []).toEqual([])
+  await narrow.close()
 })
 
 const SMALL = { ...DRIVER, limits: LIMITS, pool: 0, maxOpen: 2, log: quiet }

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDiskBlobs } from '../../src/blobs/disk.ts'
+import { DEFAULT_LIMITS } from '../../src/domain/limits.ts'
 import { collectOutputs } from '../../src/engine/outputs.ts'
 import { type Sandbox, SandboxError } from '../../src/sandbox/port.ts'
 import { createTools } from '../../src/tools/tools.ts'
@@ -243,7 +244,7 @@ test('output files among traps are the plain ones alone, while they are being sw
   const blobs = await openDiskBlobs(directory)
   for (let i = 0; i < 5; i++) {
     const { files, problems } = await collectOutputs(
-      { blobs, interactionId: `int_${i}`, maxOutputBytes: 10_000_000 },
+      { blobs, interactionId: `int_${i}`, limits: DEFAULT_LIMITS },
       sandbox,
       never,
     )

@@ -78,7 +78,7 @@ def add_route():
 attempt('a route added', add_route)
 attempt('broadcast', lambda: talk(socket.AF_INET, socket.SOCK_DGRAM, 0, ('255.255.255.255', targets['port'])))
 attempt('multicast', lambda: talk(socket.AF_INET, socket.SOCK_DGRAM, 0, ('224.0.0.1', targets['port'])))
-print('interfaces:', [name for _, name in socket.if_nameindex()])
+print('interfaces:', [line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line])
 print('over')`
 
 const IN_JAVASCRIPT = `

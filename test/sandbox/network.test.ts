@@ -50,7 +50,7 @@ test('no network: nothing comes through, and nothing arrives', async () => {
     ]
     const sandbox = await world.sandbox()
     expect(await attackNetwork(sandbox, { ...canaries, addresses })).toEqual([])
-    expect((await run(sandbox, 'python', 'socket.if_nameindex()')).output).toBe("[(1, 'lo')]\n")
+    expect((await run(sandbox, 'bash', "grep -o '[a-z0-9]*:' /proc/net/dev")).output).toBe('lo:\n')
     expect(canaries.hits()).toBe(0)
   } finally {
     canaries.close()

@@ -164,7 +164,9 @@ test('a step cancelled before it began never runs, and the one before it goes on
   expect((await second).end).toEqual({ kind: 'cancelled' })
   await sandbox.writeFile('over', Buffer.from(''), 'write')
   expect((await first).output).toBe('done\n')
-  expect((await sandbox.list('.', { recursive: false, maxEntries: 100 })).map(({ path }) => path)).not.toContain('ran')
+  expect(
+    (await sandbox.list('.', { recursive: false, maxEntries: 100 })).entries.map(({ path }) => path),
+  ).not.toContain('ran')
 })
 
 test('a daemon that holds the output neither hangs its step nor dies with it', async () => {
@@ -243,6 +245,33 @@ test('a sandbox ends at its lifetime with a step that is lost', async () => {
   )
   expect((await run(short, 'bash', 'sleep 60')).end).toEqual({ kind: 'lost' })
   await until(async () => !(await world.sandboxes.living()).includes('short'))
+})
+
+test('FIFOs, links and files that code put where the runner writes neither hold it up nor lead it away', async () => {
+  const planted = await world.sandbox('planted')
+  const plant = `
+import os, socket
+names = ['session.sh', 'session.cjs'] + ['step-%d' % number for number in range(2, 100)]
+for i, name in enumerate(names):
+    path = '/run/errand/' + name
+    if os.path.lexists(path): os.unlink(path)
+    if i % 3 == 0: os.mkfifo(path)
+    elif i % 3 == 1: os.symlink('/workspace/led-away', path)
+    else: open(path, 'w').write('print("planted")')
+`
+  expect(await run(planted, 'python', plant)).toMatchObject({ output: '', end: { kind: 'exit', code: 0 } })
+  for (const [language, code] of [
+    ['python', 'print("mine")'],
+    ['bash', 'echo mine'],
+    ['javascript', 'console.log("mine")'],
+    ['bash', 'echo mine'],
+  ] as const) {
+    expect(await run(planted, language, code)).toMatchObject({ output: 'mine\n', end: { kind: 'exit', code: 0 } })
+  }
+  expect((await planted.list('.', { recursive: false, maxEntries: 9 })).entries.map(({ path }) => path)).toEqual([
+    'outputs',
+  ])
+  await planted.destroy()
 })
 
 test('no signal from inside ends the runner', async () => {

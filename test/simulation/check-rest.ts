@@ -1,5 +1,7 @@
 /** What must hold in a world at rest: I1-I6 of every interaction, as the API tells it; and nodes that close leave nothing. */
 import type { Story } from '../../src/domain/fold.ts'
+import type { Interaction } from '../../src/domain/interaction.ts'
+import { addTokens, NO_TOKENS, type TokenCount } from '../../src/domain/usage.ts'
 import type { Machine } from './fate.ts'
 import type { Journal, Recorded } from './journal.ts'
 import type { World } from './nodes.ts'
@@ -26,6 +28,7 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
       }
       if (view.interaction.status === 'running') journal.violation(id, 'I6: it has not ended')
       checkStory(journal, id, known, view.story)
+      checkCalls(world, id, view.interaction)
       for (const { blob } of view.interaction.outputFiles) {
         if (!files.has(blob)) journal.violation(id, `the output file ${blob} is not in the store`)
       }
@@ -57,6 +60,17 @@ function checkUsage({ database, journal }: World): void {
   const expected = [ended, count('failed'), count('cancelled')].join(', ')
   if (said !== expected)
     journal.violation('the world', `usage: runs, failed, cancelled are ${said}, and ${expected} ended`)
+}
+
+/** What a run that came to its own end used is what its stored calls did, those that failed among them. */
+function checkCalls({ database, journal }: World, id: string, { status, usage, error }: Interaction): void {
+  const isOwnEnd = status === 'completed' || error?.code === 'model_error'
+  if (!isOwnEnd || !usage) return
+  const rows = database.look('select tokens from turns where interaction_id = ? order by turn', id)
+  const stored = rows.map(({ tokens }) => JSON.parse(String(tokens)) as TokenCount).reduce(addTokens, NO_TOKENS)
+  const expected = `${rows.length} calls, ${stored.input} tokens in, ${stored.output} out`
+  const used = `${usage.model_calls} calls, ${usage.input_tokens} tokens in, ${usage.output_tokens} out`
+  if (used !== expected) journal.violation(id, `usage: it says ${used}, and ${expected} are stored`)
 }
 
 interface Told {

@@ -26,6 +26,7 @@ import {
 } from '../../src/store/port.ts'
 import { migrate } from '../../src/store/sqlite.ts'
 import { type BatchRequest, createBatchRunner } from '../../src/store/sqlite-batch.ts'
+import { unpackResult } from '../../src/store/sqlite-packet.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
@@ -49,6 +50,7 @@ export interface RowState {
   readonly status: string
   readonly stage: string
   readonly epoch: number
+  readonly attempts: number
   readonly owner: string | null
   readonly leaseUntil: number
   readonly lastSeq: number
@@ -73,7 +75,7 @@ export interface WorldDatabaseOptions {
   readonly tamper?: Tamper
 }
 
-const ROW = ['id', 'project_id', 'status', 'stage', 'epoch', 'lease_owner', 'lease_until', 'last_seq']
+const ROW = ['id', 'project_id', 'status', 'stage', 'epoch', 'attempts', 'lease_owner', 'lease_until', 'last_seq']
 
 /** What Postgres is told in other words than SQLite; its locks are nothing where there is one writer. */
 const IN_SQLITE: readonly (readonly [postgres: string, sqlite: string])[] = [
@@ -117,8 +119,8 @@ function openFile() {
   return { db, clock, seen, runBatch: createBatchRunner(db), tables: tables.map(({ name }) => String(name)) }
 }
 
-function toRow([id, projectId, status, stage, epoch, owner, leaseUntil, lastSeq]: unknown[]): RowState {
-  return { id, projectId, status, stage, epoch, owner, leaseUntil, lastSeq } as RowState
+function toRow([id, projectId, status, stage, epoch, attempts, owner, leaseUntil, lastSeq]: unknown[]): RowState {
+  return { id, projectId, status, stage, epoch, attempts, owner, leaseUntil, lastSeq } as RowState
 }
 
 /** Empties what the world before left. */
@@ -150,7 +152,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
       return [sql, parameters, rows]
     })
     seen.length = 0
-    const result = runBatch([write])[0]!
+    const result = unpackResult(runBatch([write])[0]!, statements)
     if (typeof result === 'string') throw new Error(`the database refused a write: ${result}`)
     if (result.ok && seen.length > 0) onCommit(by, [...seen])
     return result

@@ -59,7 +59,8 @@ export interface JournalOptions {
 export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives }: JournalOptions): Journal {
   const violations: string[] = []
   const interactions = new Map<string, Recorded>()
-  const idempotent = new Map<string, string>()
+  /** The interactions that were acknowledged for each idempotency key. */
+  const acknowledged = new Map<string, Set<string>>()
   const steps = new Set<string>()
   const actors = new Map<string, string>()
   const cancelledAt = new Set<string>()
@@ -68,6 +69,11 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
   function violation(id: string, what: string): void {
     violations.push(`${what} (${id})`)
     scheduler.note('VIOLATION', `${what} (${id})`)
+  }
+
+  /** Whether it failed with a retryable error. */
+  function mayBeRetried({ events }: Recorded): boolean {
+    return events.some(({ type, data }) => type === 'error' && JSON.parse(data).retryable)
   }
 
   /** Those that wait for a person take no room, and may go on when there is none. */
@@ -117,7 +123,10 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
       known.holder = undefined
       own.add(id)
     } else if (raised) sawClaim(by, known, before)
-    else if (
+    else if (row.owner !== before.owner && row.attempts < before.attempts && !by.closing) {
+      // Else a run that its worker loses again and again is worked on forever, and paid for.
+      violation(id, `${by.name} gave it back without counting the attempt, and goes on`)
+    } else if (
       row.leaseUntil < before.leaseUntil &&
       row.owner === before.owner &&
       row.owner !== by.name &&
@@ -223,10 +232,14 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     acknowledged(id, idempotencyKey) {
       if (!interactions.has(id)) violation(id, 'I6: acknowledged, and not stored')
       if (idempotencyKey === undefined) return
-      const first = idempotent.get(idempotencyKey) ?? id
-      const forgotten = interactions.get(first)?.removed === true
-      idempotent.set(idempotencyKey, forgotten ? id : first)
-      if (first !== id && !forgotten) violation(id, `the idempotency key ${idempotencyKey} stands for ${first} already`)
+      const earlier = acknowledged.get(idempotencyKey) ?? new Set()
+      acknowledged.set(idempotencyKey, earlier.add(id))
+      // A key is free again if its interaction was removed, or failed with a retryable error.
+      const holders = [...earlier].filter((each) => {
+        const known = interactions.get(each)
+        return known && !known.removed && !mayBeRetried(known)
+      })
+      if (holders.length > 1) violation(id, `the idempotency key ${idempotencyKey} stands for ${holders.join(', ')}`)
     },
     cancelled(id, by) {
       cancelledAt.add(id)

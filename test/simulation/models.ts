@@ -1,6 +1,7 @@
 /**
- * The model of a simulated world, behind the port. What it says can be told apart for ever: the n-th call says `n.0 `,
- * `n.1 `, `n.2 `, …, so that whoever reads an answer sees what is missing in it, and what was said twice.
+ * The models of a simulated world, behind the port. What they say can be told apart forever: the n-th call says `n.0 `,
+ * `n.1 `, `n.2 `, …, so that a reader of an answer sees what is missing in it, and what was said twice. A call that fails
+ * may be billed all the same, and in some worlds another model is asked then.
  */
 import type { AssistantPart } from '../../src/domain/message.ts'
 import type { TokenCount } from '../../src/domain/usage.ts'
@@ -17,27 +18,33 @@ type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>
 export interface ModelWorld {
   readonly scheduler: Scheduler
   readonly odds: Odds
+  /** Whether a second model is asked where the first one fails. */
+  readonly hasFallback: boolean
   /** Counts the calls of all models. */
   readonly nextCall: () => number
 }
 
 export function createCatalogue(node: Process, world: ModelWorld): Catalogue {
-  const entry: CatalogueEntry = {
-    name: 'simulated',
+  const entry = (name: string, more: Partial<CatalogueEntry>): CatalogueEntry => ({
+    name,
     provider: 'simulation',
-    model: 'simulated',
+    model: name,
     source: 'this test',
-    price: { input: 1, output: 2 },
     vision: false,
     documents: false,
     demo: false,
     open: () => createModel(node, world),
-  }
+    ...more,
+  })
+  const entries = [
+    entry('simulated', { price: { input: 1, output: 2 }, ...(world.hasFallback && { fallbacks: ['fallback'] }) }),
+    entry('fallback', { price: { input: 3, output: 5 } }),
+  ]
   return {
-    get: (name) => (name === entry.name ? entry : undefined),
-    names: () => [entry.name],
-    defaultName: entry.name,
-    describe: () => [entry],
+    get: (name) => entries.find((each) => each.name === name),
+    names: () => entries.map(({ name }) => name),
+    defaultName: 'simulated',
+    describe: () => entries,
     async close() {},
   }
 }

@@ -7,6 +7,7 @@ import type { Engine } from '../../src/engine/engine.ts'
 import { createHub } from '../../src/engine/hub.ts'
 import { type EngineOptions, openEngine } from '../../src/engine/open-engine.ts'
 import type { EngineParts } from '../../src/engine/parts.ts'
+import { createSchemaChecks } from '../../src/engine/schema-checks.ts'
 import { openWebhooks, type Webhooks } from '../../src/engine/webhooks.ts'
 import type { ToolContext, ToolProvider } from '../../src/tools/port.ts'
 import { createSandboxTools } from '../../src/tools/tools.ts'
@@ -31,6 +32,7 @@ export interface World {
   readonly limits: Limits
   readonly leaseMs: number
   readonly slots: number
+  readonly hasFallback: boolean
   readonly nextCall: () => number
   /** Every life of every node, by its name. */
   readonly processes: Map<string, Process>
@@ -130,8 +132,11 @@ export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost,
     kill,
     async shutDown(client: Process, graceMs: number) {
       node.leaving = true
+      process.closing = true
       await ask(client, 'SIGTERM', async (running) => {
-        await running.close(graceMs)
+        await running
+          .close(graceMs)
+          .catch((error) => world.journal.violation('the world', `${name} could not close: ${error.stack}`))
         await webhooks?.close()
         await budgets?.close()
       }).catch(() => {})
@@ -167,6 +172,7 @@ function partsOf(
       info() {},
       warn() {},
       error(fields, message) {
+        if (message === 'could not renew leases') process.lateAt = scheduler.now
         const { err, interactionId = '' } = fields as { err?: Error; interactionId?: string }
         errors.push(`${process.name}: ${message} ${interactionId} ${err?.stack ?? ''}`)
       },
@@ -176,6 +182,7 @@ function partsOf(
   return {
     ...told,
     budgets: createBudgets(told),
+    schemas: createSchemaChecks(),
     hub: createHub(world.hints.connect(process)),
     blobs: files.connect(process),
     buckets: { faultOf: () => 'must be none', sign: () => Promise.reject(new Error('not simulated')) },

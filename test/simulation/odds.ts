@@ -9,7 +9,7 @@ const WORST = {
   databaseLostThere: 0.08,
   databaseLostBack: 0.08,
   hintsLost: 1,
-  modelFails: 0.2,
+  modelFails: 0.3,
   modelCut: 0.15,
   modelHangs: 0.08,
   sandboxRefused: 0.15,

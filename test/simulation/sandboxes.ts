@@ -186,7 +186,12 @@ export function createSandboxHost(
             const found = [...cell.files].filter(([file]) => path === '.' || file.startsWith(`${path}/`))
             if (found.length === 0) throw new SandboxError('not_found', 'There is no such directory.')
             const relative = (file: string) => (path === '.' ? file : file.slice(path.length + 1))
-            return found.map(([file, { length: size }]) => ({ path: relative(file), type: 'file' as const, size }))
+            const entries = found.map(([file, { length: size }]) => ({
+              path: relative(file),
+              type: 'file' as const,
+              size,
+            }))
+            return { entries, more: false }
           }),
         async setEnvironment() {},
         spawn: () => {

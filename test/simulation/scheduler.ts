@@ -14,6 +14,10 @@ export interface Process {
   state: 'running' | 'paused' | 'dead'
   /** What its wall clock is ahead of true time, milliseconds. */
   skewMs: number
+  /** When it last could not renew its leases in time: then it stops what it has, as others may take that. */
+  lateAt?: number
+  /** A shutdown of it was planned and has begun. */
+  closing?: boolean
 }
 
 export interface Pending {

@@ -77,12 +77,12 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
         .filter(({ host }) => host.living().includes(id))
         .map(({ host }) => host.name),
   })
-  /** Nothing befell it for so long that all others take it to be there, and the database answers it. */
+  /** Nothing befell it for so long that all others take it to be there, and the database answers it in time. */
   const isSound = ({ node, troubledAt }: Machine) =>
     node.process.state === 'running' &&
     !node.leaving &&
     odds.databaseLostThere + odds.databaseLostBack === 0 &&
-    scheduler.now - troubledAt > 2 * world.leaseMs
+    scheduler.now - Math.max(troubledAt, node.process.lateAt ?? troubledAt) > 2 * world.leaseMs
   let calls = 0
   const world: World = {
     scheduler,
@@ -99,6 +99,7 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     limits,
     leaseMs: random.whole(3, 30) * 1_000,
     slots: random.whole(1, 8),
+    hasFallback: scheduler.chance(0.6),
     nextCall: () => ++calls,
     processes,
     errors: [],

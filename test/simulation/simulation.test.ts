@@ -53,6 +53,23 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
     tamper: replacing('cast(sum("runs") as bigint)', '0'),
     foundBy: /^usage: /,
   },
+  'a call that failed does not count in the number of the next turn': {
+    tamper: replacing(
+      'coalesce(max("turn"), 0) + 1 as "next" from "turns" where',
+      `count(*) + 1 as "next" from "turns" where "finish" <> 'failed' and`,
+    ),
+    foundBy: /^Something went wrong in the server/,
+  },
+  'a claim that is given back never counts as an attempt': {
+    tamper: (sql, parameters) => ({
+      sql: sql.replace(
+        /^(update "interactions" set "lease_owner" = \?, "lease_until" = \S+ \* 1000 as integer\))( where "id" = \? and "epoch")/,
+        '$1, "attempts" = "attempts" - 1$2',
+      ),
+      parameters,
+    }),
+    foundBy: /without counting the attempt/,
+  },
   'who takes a run up does not see what was begun': { tamper: unseen('tool_call'), foundBy: /steps are not|twice/ },
 }
 
@@ -89,7 +106,7 @@ function unseen(type: string): Tamper {
 }
 
 for (const [name, { tamper, foundBy }] of Object.entries(PLANTED)) {
-  test(`planted, and found: ${name}`, async () => {
+  test(`planted, and found: ${name}`, { timeout: 600_000 }, async () => {
     for (let seed = 1; seed <= MOST_SEEDS; seed++) {
       const { violations } = await simulate(seed, { tamper })
       if (violations.length === 0) continue

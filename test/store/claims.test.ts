@@ -125,20 +125,23 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await append(db, again, said('mine'))).toMatchObject({ ok: true })
   })
 
-  it('what is released waits again, and no attempt is counted', async () => {
+  it('what is released waits again, and no attempt is counted where that was planned', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
-    await releaseClaim(db, { id: fence.id, epoch: 7 }, claimant.owner)
+    await releaseClaim(db, { id: fence.id, epoch: 7 }, claimant.owner, { planned: true })
     expect(await claimOldest(db, claimant)).toBeUndefined()
-    await releaseClaim(db, fence, claimant.owner)
-    expect(await claimOldest(db, claimant)).toMatchObject({ id: fence.id, epoch: 2, attempts: 1 })
+    await releaseClaim(db, fence, claimant.owner, { planned: true })
+    const again = (await claimOldest(db, claimant))!
+    expect(again).toMatchObject({ id: fence.id, epoch: 2, attempts: 1 })
+    await releaseClaim(db, again, claimant.owner, { planned: false })
+    expect(await claimOldest(db, claimant)).toMatchObject({ id: fence.id, epoch: 3, attempts: 2 })
   })
 
   it('what was worked on at another place is left to whoever starts there again, for a while', async () => {
     const db = await open()
     const elsewhere = { ...claimant, owner: 'away.worker' }
     const released = await insertClaimed(db)
-    await releaseClaim(db, released, claimant.owner)
+    await releaseClaim(db, released, claimant.owner, { planned: true })
     expect(await claimOldest(db, elsewhere)).toBeUndefined()
     expect(await claimOldest(db, { ...claimant, owner: 'home.next' })).toMatchObject({ id: released.id, epoch: 2 })
     const AT_HOME_MS = 5_000

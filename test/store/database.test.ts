@@ -1,24 +1,23 @@
 /** The port itself: what a write promises, whatever the statements are, on every backend. */
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import type { Database, Statement } from '../../src/store/port.ts'
+import { type Database, fenced, type Statement } from '../../src/store/port.ts'
 import { onEveryBackend } from './backends.ts'
 import { times } from './rows.ts'
 
 onEveryBackend(({ open, openAt, createPlace }) => {
-  it('statements happen together or not at all, and the first that failed is told', async () => {
+  it('statements happen together or not at all, and the first that failed is reported, with the reason', async () => {
     const db = await open()
     const [a, b] = [account(db, 'a'), account(db, 'b')]
-    expect(await db.write([a, { ...touch(db, 'b'), rows: 1 }, b])).toEqual({ ok: false, failedAt: 1, reason: 'rows' })
-    expect(await db.write([b, b, { ...touch(db, 'none'), rows: 1 }])).toEqual({
-      ok: false,
-      failedAt: 1,
-      reason: 'unique',
-    })
-    expect(await db.write([{ ...touch(db, 'a'), rows: 1 }])).toEqual({ ok: false, failedAt: 0, reason: 'rows' })
+    const touching = touch(db, 'b').query
+    const failure = { ok: false, failedAt: 1, sql: touching.sql }
+    expect(await db.write([a, { query: touching, rows: 1 }, b])).toEqual({ ...failure, reason: 'rows' })
+    expect(await db.write([a, fenced(touching), b])).toEqual({ ...failure, reason: 'fence' })
+    const inserting = { ...failure, sql: b.query.sql, reason: 'unique' }
+    expect(await db.write([b, b, { ...touch(db, 'none'), rows: 1 }])).toEqual(inserting)
     expect(await names(db)).toEqual([])
     expect(await db.write([a])).toMatchObject({ ok: true })
-    expect(await db.write([a])).toEqual({ ok: false, failedAt: 0, reason: 'unique' })
+    expect(await db.write([a])).toMatchObject({ ok: false, failedAt: 0, reason: 'unique' })
     expect(await db.write([{ ...touch(db, 'a'), rows: 2 }])).toMatchObject({ ok: false })
     expect(await db.query.selectFrom('accounts').selectAll().execute()).toEqual([{ id: 'a', name: 'a', created_at: 1 }])
     expect(await db.write([])).toEqual({ ok: true, rows: [] })

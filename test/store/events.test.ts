@@ -4,6 +4,7 @@ import {
   appendStatements,
   endFromOutside,
   endStatements,
+  insertFirstEvents,
   numberEvents,
   outputFilesStatement,
   readEvents,
@@ -37,7 +38,7 @@ onEveryBackend(({ open }) => {
     const db = await open()
     const fence = await insertClaimed(db)
     const attempt = await append(db, { ...fence, ...wrong }, said('never'), 'settling')
-    expect(attempt).toEqual({ ok: false, failedAt: 0, reason: 'rows' })
+    expect(attempt).toMatchObject({ ok: false, failedAt: 0, reason: 'fence' })
     expect(await typesOf(db, fence.id)).toEqual(['1 stage'])
     expect(await findInteraction(db, fence.id)).toMatchObject({ lastSeq: 1, stage: 'working' })
   })
@@ -54,7 +55,7 @@ onEveryBackend(({ open }) => {
     const db = await open()
     const fence = await insertClaimed(db)
     const turn: Turn = {
-      turn: 1,
+      asked: [],
       message: { role: 'assistant', content: [{ type: 'text', text: 'hm \0' }] },
       finish: 'stop',
       tokens: { input: 1, output: 2, cachedInput: 0, reasoning: 0 },
@@ -67,14 +68,15 @@ onEveryBackend(({ open }) => {
       outputFilesStatement(db, fence, [file]),
     ]
     expect(await db.write(() => withTurn(1, turn))).toMatchObject({ ok: true })
-    // The second one's turn is there already, so nothing of it is written.
-    expect(await db.write(withTurn(2, turn))).toEqual({ ok: false, failedAt: 2, reason: 'unique' })
-    const next = { ...turn, turn: 2, atSeq: 3 }
+    // Event 1 is there already, so nothing is written.
+    const twice = insertFirstEvents(db, fence.id, numberEvents(said('x'), 0))
+    expect(await db.write([...withTurn(2, turn), ...twice])).toMatchObject({ ok: false, failedAt: 4, reason: 'unique' })
+    const next: Turn = { ...turn, finish: 'failed', atSeq: 3 }
     expect(await db.write(withTurn(2, next))).toMatchObject({ ok: true })
     expect(await readTurns(db, fence.id)).toEqual([turn, next])
     expect(await typesOf(db, fence.id)).toEqual(['1 stage', '2 partial_output', '3 partial_output'])
     expect((await findInteraction(db, fence.id))!.outputFiles).toEqual([file])
-    expect(await db.write([outputFilesStatement(db, { ...fence, epoch: 7 }, [])])).toMatchObject({ reason: 'rows' })
+    expect(await db.write([outputFilesStatement(db, { ...fence, epoch: 7 }, [])])).toMatchObject({ reason: 'fence' })
   })
 
   it('the worker’s end writes its last events, the terminal one and the status, and nothing comes after', async () => {

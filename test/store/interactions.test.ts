@@ -64,12 +64,12 @@ onEveryBackend(({ open }) => {
     const submit = (projectId: string) => insertInteraction(db, newInteraction({ ...limits, projectId }), undefined)
     const both = await Promise.all(['prj_a', 'prj_b'].flatMap((id) => times(30, () => submit(id))))
     expect(countOutcomes(both)).toEqual({ accepted: 14, queue_full: 46 })
-    const [first] = await listInteractions(db, 'prj_a', NEWEST, 1)
+    const [first] = (await listInteractions(db, 'prj_a', NEWEST, 1)).interactions
     await db.write(endFromOutside(db, first!.id, ending(first!.id)))
     expect(countOutcomes(await Promise.all(times(10, () => submit('prj_a'))))).toEqual({ accepted: 1, queue_full: 9 })
     for (const id of ['prj_a', 'prj_b']) {
       const open = await listInteractions(db, id, { ...NEWEST, status: 'running' }, 100)
-      expect(open).toHaveLength(7)
+      expect(open.interactions).toHaveLength(7)
     }
   })
 
@@ -80,12 +80,38 @@ onEveryBackend(({ open }) => {
     const outcomes = await Promise.all(interactions.map((each) => insertInteraction(db, each, claimant)))
     expect(countOutcomes(outcomes)).toEqual({ accepted: 1, duplicate_key: 24 })
     const winner = interactions[outcomes.findIndex(({ outcome }) => outcome === 'accepted')]!
-    expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toBe(winner.id)
-    expect((await listInteractions(db, PROJECT, NEWEST, 100)).map(({ id }) => id)).toEqual([winner.id])
-    expect(await listInteractions(db, PROJECT, { ...NEWEST, labels: { a: 'b' } }, 100)).toHaveLength(1)
+    expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toEqual(heldBy(winner.id))
+    expect((await listInteractions(db, PROJECT, NEWEST, 100)).interactions.map(({ id }) => id)).toEqual([winner.id])
+    const labelled = await listInteractions(db, PROJECT, { ...NEWEST, labels: { a: 'b' } }, 100)
+    expect(labelled.interactions).toHaveLength(1)
     expect(
       await insertInteraction(db, newInteraction({ idempotency, projectId: 'prj_other' }), undefined),
     ).toMatchObject({ outcome: 'accepted' })
+  })
+
+  it('a run that failed with a retryable error gives its key to one of many', async () => {
+    const db = await open()
+    const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
+    const find = () => findByIdempotencyKey(db, PROJECT, idempotency, 0)
+    const failWith = (id: string, retryable: boolean) => {
+      const error = { code: 'model_error' as const, message: 'Down.', status: 500, retryable }
+      return db.write(endFromOutside(db, id, { ...ending(id), status: 'failed', error }))
+    }
+    const failed = await insert(db, { idempotency })
+    await failWith(failed, true)
+    expect(await find()).toEqual({ interactionId: failed, released: true })
+    await expect(findByIdempotencyKey(db, PROJECT, { ...idempotency, fingerprint: 'g' }, 0)).rejects.toMatchObject({
+      code: 'idempotency_mismatch',
+    })
+
+    const retries = times(25, () => newInteraction({ idempotency: { ...idempotency, releasedBy: failed } }))
+    const outcomes = await Promise.all(retries.map((each) => insertInteraction(db, each, claimant)))
+    expect(countOutcomes(outcomes)).toEqual({ accepted: 1, duplicate_key: 24 })
+    const winner = retries[outcomes.findIndex(({ outcome }) => outcome === 'accepted')]!
+    expect(await find()).toEqual(heldBy(winner.id))
+    await failWith(winner.id, false)
+    expect(await find()).toEqual(heldBy(winner.id))
+    expect(await findInteraction(db, failed, PROJECT)).toMatchObject({ status: 'failed' })
   })
 
   it('an idempotency key with another request is refused, and one that is past its time is forgotten', async () => {
@@ -98,9 +124,9 @@ onEveryBackend(({ open }) => {
     expect(await findByIdempotencyKey(db, PROJECT, other, old + 1)).toBeUndefined()
     const next = newInteraction({ idempotency: { ...other, notBefore: old + 1 }, createdAt: now })
     expect(await insertInteraction(db, next, undefined)).toMatchObject({ outcome: 'accepted' })
-    expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toBe(next.id)
+    expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toEqual(heldBy(next.id))
     await deleteIdempotencyKeys(db, now)
-    expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toBe(next.id)
+    expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toEqual(heldBy(next.id))
     await deleteIdempotencyKeys(db, now + 1)
     expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toBeUndefined()
   })
@@ -113,6 +139,35 @@ onEveryBackend(({ open }) => {
       outcome: 'queue_full',
     })
     expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toBeUndefined()
+  })
+
+  it('a list reads no output files', async () => {
+    const db = await open()
+    const id = await insert(db)
+    const output_files = 'no JSON: reading it throws'
+    await db.write([{ query: db.query.updateTable('interactions').set({ output_files }).compile() }])
+    expect((await listInteractions(db, PROJECT, NEWEST, 1)).interactions).toMatchObject([{ id }])
+    await expect(findInteraction(db, id)).rejects.toThrow('JSON')
+  })
+
+  it('a page ends where its specs have 2 MiB, and the next one goes on there', async () => {
+    const db = await open()
+    const large = { ...SPEC, instruction: 'ü'.repeat(450_000) }
+    const ids: string[] = []
+    for (let i = 0; i < 7; i++) ids.push(await insert(db, { spec: large, labels: { size: 'large' } }))
+    for (const labels of [{}, { size: 'large' }] as Record<string, string>[]) {
+      for (const order of ['asc', 'desc'] as const) {
+        const pages: string[][] = []
+        for (let after: string | undefined; ; after = pages.at(-1)!.at(-1)!) {
+          const filter = { labels, order, ...(after !== undefined && { after }) }
+          const page = await listInteractions(db, PROJECT, filter, 5)
+          pages.push(page.interactions.map(({ id }) => id))
+          if (!page.more) break
+        }
+        expect(pages.map((page) => page.length)).toEqual([3, 3, 1])
+        expect(pages.flat()).toEqual(order === 'asc' ? ids : ids.toReversed())
+      }
+    }
   })
 
   it('lists are in the order of age, by every filter, page by page', async () => {
@@ -132,7 +187,7 @@ onEveryBackend(({ open }) => {
     for (const id of ids.slice(2, 5)) await db.write(endFromOutside(db, id, ending(id)))
 
     const list = async (filter: Partial<Parameters<typeof listInteractions>[2]>, limit = 100) =>
-      (await listInteractions(db, PROJECT, { ...NEWEST, ...filter }, limit)).map(({ id }) => id)
+      (await listInteractions(db, PROJECT, { ...NEWEST, ...filter }, limit)).interactions.map(({ id }) => id)
     const sorted = [...ids].sort((a, b) => (a < b ? -1 : 1))
     expect(await list({ order: 'asc' })).toEqual(sorted)
     expect(await list({})).toEqual(sorted.toReversed())
@@ -175,7 +230,7 @@ onEveryBackend(({ open }) => {
     const [id, kept] = [await insert(db, { idempotency, labels: { a: 'b' } }), await insert(db, { labels: { a: 'b' } })]
     const message = { role: 'assistant', content: [] } as const
     const tokens = { input: 0, output: 0, cachedInput: 0, reasoning: 0 }
-    const turn = { turn: 1, message, finish: 'stop', tokens, atSeq: 1 } as const
+    const turn = { asked: [], message, finish: 'stop', tokens, atSeq: 1 } as const
     await db.write([id, kept].map((each) => insertTurnStatement(db, each, turn)))
     expect(await deleteInteraction(db, removal(id))).toBe(false)
     await db.write(endFromOutside(db, id, ending(id)))
@@ -242,4 +297,8 @@ async function rowsOf(db: Database, id: string): Promise<number> {
   const labels = await db.query.selectFrom('labels').select('key').where('object_id', '=', id).execute()
   const specs = await db.query.selectFrom('specs').select('spec').where('interaction_id', '=', id).execute()
   return (interaction ? 1 : 0) + events.length + turns.length + labels.length + specs.length
+}
+
+function heldBy(interactionId: string) {
+  return { interactionId, released: false }
 }

@@ -223,7 +223,7 @@ onPostgres('plans', (cluster) => {
     ['prolonging leases', () => renewLeases(db, claimant.owner, 60_000, [OVER])],
     ['finding who else holds leases', () => readHoldersAtHome(db, claimant.owner)],
     ['ending the leases of the dead', () => endLeases(db, 'home.dead')],
-    ['releasing', () => releaseClaim(db, { id: OVER, epoch: 1 }, 'home.process')],
+    ['releasing', () => releaseClaim(db, { id: OVER, epoch: 1 }, 'home.process', { planned: true })],
     ['appending', () => append(db, { id: OVER, epoch: 1, lastSeq: 5 }, said('x'))],
     ['cancelling', () => mine.write(endFromOutside(mine, OVER, ending(OVER)))],
     ['finding those that wait too long', () => findStarved(db, 1_000)],
@@ -232,7 +232,7 @@ onPostgres('plans', (cluster) => {
     ['finding what is past its time', () => findExpired(db, 1_000, 100)],
     ['telling known from unknown', () => knownInteractions(db, [OVER, 'int_none'])],
     ['forgetting idempotency keys', () => deleteIdempotencyKeys(db, 10)],
-    ['removing', () => deleteInteraction(mine, removal(OVER))],
+    ['removing', () => deleteInteraction(mine, removal('int_none'))],
     ['forgetting what was removed', () => deleteRemovals(db, 10)],
   ])('%s goes by an index', (_name, operation) => checkPlans(operation))
 

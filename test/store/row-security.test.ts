@@ -83,7 +83,7 @@ onPostgres('row-level security', (cluster) => {
         for (const text of [`delete from ${table}`, `update ${table} set ${column} = ${column}`]) {
           // The second statement undoes the write; that it was the one to fail says that the first touched one row.
           const result = await mine.write([{ query: { sql: text, parameters: [] }, rows: 1 }, never])
-          expect(result, text).toEqual({ ok: false, failedAt: 1, reason: 'rows' })
+          expect(result, text).toMatchObject({ ok: false, failedAt: 1, reason: 'rows' })
         }
       }
     })

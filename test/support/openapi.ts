@@ -1,4 +1,4 @@
-/** A server's own OpenAPI document, and what it has against an answer. */
+/** A server's own OpenAPI documents, and how an answer differs from its schema. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
@@ -18,6 +18,9 @@ export interface Parameter {
   readonly required?: boolean
   readonly schema?: object
 }
+
+/** The path of the document of everything that is served. */
+export const EVERYTHING = '/console/openapi.json'
 
 export interface OpenApiDocument {
   readonly openapi: string
@@ -55,8 +58,9 @@ export function resolveIn(document: OpenApiDocument, place: string): unknown {
   return names.reduce<any>((value, name) => value?.[name], document)
 }
 
-export async function openApiOf(url: string): Promise<OpenApi> {
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApiDocument
+/** The document at `path`: the public API, unless another is named. */
+export async function openApiOf(url: string, path = '/openapi.json'): Promise<OpenApi> {
+  const document = (await (await fetch(url + path)).json()) as OpenApiDocument
   // A document may say more than a schema: `example`, `discriminator` and the like are no mistake in 3.1.
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)

@@ -13,8 +13,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import type { FakeProvider } from '../fake-provider.ts'
 import { createDatabaseIn } from './cluster.ts'
+import type { ModelProvider } from './model-provider/serve.ts'
 import { readSse, type WireEvent } from './sse.ts'
 import { lookInto, type Stored } from './stored.ts'
 
@@ -24,7 +24,7 @@ const FLAGS = / node (.*)/.exec(readFileSync(MAIN, 'utf8'))![1]!.split(' ')
 const START_TIMEOUT_MS = 60_000
 
 export interface ServerOptions {
-  readonly provider?: FakeProvider
+  readonly provider?: Pick<ModelProvider<never>, 'model' | 'env'>
   /** Goes into errand.yaml, over what the harness sets. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly env?: Readonly<Record<string, string>>
@@ -106,6 +106,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     ERRAND_DATA_DIR: dataDir,
     ERRAND_PORT: '0',
     ...nodeEnv(database),
+    ...options.provider?.env,
     ...options.env,
   })
   const child = spawn(process.execPath, [...FLAGS, MAIN, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -223,8 +224,7 @@ function auth(key: string): HeaderMap {
 }
 
 function configuration({ provider, config }: ServerOptions): object {
-  const model = { provider: 'openai-compatible', baseUrl: provider?.url, model: 'fake' }
-  const models = provider && { 'svc-3.5-flash': model, 'svc-3.1-pro': model }
+  const models = provider && { 'svc-3.5-flash': provider.model, 'svc-3.1-pro': provider.model }
   return { ...(models && { models }), sandbox: { pool: 0 }, ...config }
 }
 

@@ -56,7 +56,7 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
         const [first = '', ...rest] = name.slice(prefix.length).split('/')
         entries.set(first, { path: first, type: rest.length > 0 ? 'directory' : 'file', size: bytes.length })
       }
-      return [...entries.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
+      return { entries: [...entries.values()].sort((a, b) => (a.path < b.path ? -1 : 1)), more: false }
     },
     // There is no program here.
     spawn: () => ({

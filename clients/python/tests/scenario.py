@@ -12,8 +12,9 @@ import json
 import os
 import re
 import sys
+import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,21 @@ async def error_cancel() -> Any:
     return await caught(lambda: interactions.cancel(found.interaction_id))
 
 
+async def run_fails_retryably() -> Any:
+    key, failed = f"key-{time.time()}", []
+
+    async def create() -> Any:
+        try:
+            return await got(interactions.create("[flaky]", idempotency_key=key))
+        except lib.ApiError as error:
+            failed.append(error.interaction_id)
+            raise
+
+    first = await caught(create)
+    second = await create()
+    return {"first": first, "second": {"output": second.output, "replaces": [second.retry_of] == failed}}
+
+
 async def stream_fails() -> Any:
     stream = interactions.stream("[fails]")
     read = await read_all(stream)
@@ -235,6 +251,64 @@ async def file_story() -> Any:
         "same": await got(files.download(made["out.bin"])) == content,
         "text": await got(files.text(made["out.txt"])),
     }
+
+
+async def save_story() -> Any:
+    made = (await got(interactions.create("[saves]", tools=TOOLS))).files
+    with tempfile.TemporaryDirectory() as home:
+        directory, outside = Path(home) / "in/side", Path(home) / "outside"
+        outside.mkdir()
+        paths = await got(files.save(made, directory))
+        (directory / "link").symlink_to(outside)
+        (directory / "link.txt").symlink_to(outside / "file")
+        refused = {}
+        for name in json.loads(os.environ["HOSTILE_NAMES"]):
+            file = lib.shapes.OutputFile({**made[0].raw, "name": name})
+            overwrite = not name.startswith("a.txt")
+            refused[name] = await caught(lambda: files.save([file], directory, overwrite=overwrite))
+        return {
+            "saved": sorted(str(path.relative_to(directory)) for path in paths),
+            "text": (directory / "b/c/d.txt").read_text(),
+            "again": len(await got(files.save(made, directory, overwrite=True))),
+            "refused": refused,
+            "left": sorted(str(path.relative_to(home)) for path in Path(home).rglob("*")),
+        }
+
+
+#: The methods that take neither an id nor a file. All others are called, so that a new one can't be forgotten.
+WITHOUT_ID = re.compile(r"interactions\.(create|start|stream)|skills\.upload|(agents|credentials)\.create|files\.save|\w+\.list")
+
+
+def methods_with_ids() -> Iterator[tuple[str, Callable[..., Any]]]:
+    resources = {"interactions": interactions, "agents": agents, "skills": skills, "credentials": credentials, "files": files}
+    for name, resource in resources.items():
+        for method, function in vars(type(resource)).items():
+            full = f"{name}.{method}"
+            if not method.startswith("_") and callable(function) and not WITHOUT_ID.fullmatch(full):
+                yield full, getattr(resource, method)
+
+
+async def refusal_of(method: Callable[..., Any], bad: Any) -> str | None:
+    """The message of the ErrandError that it raises; ``None`` if it raises nothing."""
+    others = [p for p in inspect.signature(method).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+    try:
+        await got(method(bad, *["x" for _ in others[1:]]))
+    except lib.ErrandError as error:
+        return str(error)
+    except Exception as error:
+        return f"not an ErrandError: {error!r}"
+    return None
+
+
+async def missing_ids() -> Any:
+    accepted, messages = [], {}
+    for name, method in methods_with_ids():
+        for bad in [None, "", " ", ".", "..", 7, {}, []]:
+            error = await refusal_of(method, bad)
+            if not (error or "").startswith(f"{name}: "):
+                accepted.append(f"{name}({bad!r}): {error}")
+        messages[name] = await refusal_of(method, None)
+    return {"accepted": accepted, "methods": sorted(messages), "retrieve": messages["interactions.retrieve"]}
 
 
 async def file_corrupt() -> Any:
@@ -321,6 +395,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[Any]]] = {
     "error-strict": lambda: caught(lambda: interactions.create("[speaks]", skills=["none"], strict=True)),
     "error-cancel": error_cancel,
     "run-fails": lambda: caught(lambda: interactions.create("[fails]")),
+    "run-fails-retryably": run_fails_retryably,
     "stream-fails": stream_fails,
     "run-deadline": lambda: caught(lambda: interactions.create("[silent]", policy={"max_turn_duration": 1})),
     "cancel": cancel,
@@ -331,7 +406,9 @@ SCENARIOS: dict[str, Callable[[], Awaitable[Any]]] = {
     "paging": paging,
     "agents": agent_story,
     "files": file_story,
+    "save": save_story,
     "file-corrupt": file_corrupt,
+    "missing-ids": missing_ids,
     "skills": skill_story,
     "credentials": credential_story,
     "list": list_story,

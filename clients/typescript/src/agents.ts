@@ -1,7 +1,8 @@
 /** Stored agents. */
+import { listCall, objectCall } from './calls.ts'
 import type { Agent, AgentList, AgentPatch, AgentVersions, NewAgent } from './generated/types.ts'
 import { byLabel, List } from './paging.ts'
-import type { Call, RequestOptions, Transport } from './transport.ts'
+import type { RequestOptions, Transport } from './transport.ts'
 
 export interface AgentQuery {
   readonly model?: string
@@ -10,6 +11,8 @@ export interface AgentQuery {
   readonly pageSize?: number
   readonly pageToken?: string
 }
+
+const LIST = listCall('agents')
 
 export class Agents {
   readonly #transport: Transport
@@ -21,16 +24,16 @@ export class Agents {
 
   /** Throws ConflictError where `id` is taken. */
   create(agent: NewAgent, options?: RequestOptions): Promise<Agent> {
-    return this.#transport.json({ ...to(), method: 'POST', body: agent, repeatable: false }, options)
+    return this.#transport.json({ ...LIST, method: 'POST', body: agent, repeatable: false }, options)
   }
 
-  retrieve(id: string, options?: RequestOptions): Promise<Agent> {
-    return this.#transport.json(to(id), options)
+  async retrieve(id: string, options?: RequestOptions): Promise<Agent> {
+    return this.#transport.json(objectCall('agents.retrieve', id), options)
   }
 
   list({ labels = {}, pageToken, ...query }: AgentQuery = {}, options?: RequestOptions): List<Agent> {
     return new List(pageToken, async (token) => {
-      const call = { ...to(), query: { ...query, ...byLabel(labels), pageToken: token } }
+      const call = { ...LIST, query: { ...query, ...byLabel(labels), pageToken: token } }
       const { agents, nextPageToken } = await this.#transport.json<AgentList>(call, options)
       return { items: agents, nextPageToken }
     })
@@ -40,33 +43,35 @@ export class Agents {
    * Changes what `patch` names: `null` clears a field, lists are replaced, `policy` and `labels` merge key by key. With
    * `etag`, only the agent as it was read: else PreconditionFailedError.
    */
-  update(id: string, patch: AgentPatch, { etag, ...options }: RequestOptions & { etag?: string } = {}): Promise<Agent> {
+  async update(
+    id: string,
+    patch: AgentPatch,
+    { etag, ...options }: RequestOptions & { etag?: string } = {},
+  ): Promise<Agent> {
     const headers = etag === undefined ? undefined : { 'If-Match': etag }
     return this.#transport.json(
-      { ...to(id), method: 'PATCH', body: patch, headers, repeatable: etag === undefined },
+      { ...objectCall('agents.update', id), method: 'PATCH', body: patch, headers, repeatable: etag === undefined },
       options,
     )
   }
 
   async delete(id: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.send({ ...to(id), method: 'DELETE', repeatable: false }, options)
+    await this.#transport.send({ ...objectCall('agents.delete', id), method: 'DELETE', repeatable: false }, options)
   }
 
   /** Newest first. */
   versions(id: string, { pageToken, ...query }: { pageSize?: number; pageToken?: string } = {}): List<Agent> {
+    const call = objectCall('agents.versions', id, '/versions')
     return new List(pageToken, async (token) => {
-      const call = { ...to(id, '/versions'), query: { ...query, pageToken: token } }
-      const { versions, nextPageToken } = await this.#transport.json<AgentVersions>(call)
+      const { versions, nextPageToken } = await this.#transport.json<AgentVersions>({
+        ...call,
+        query: { ...query, pageToken: token },
+      })
       return { items: versions, nextPageToken }
     })
   }
 
-  version(id: string, version: number, options?: RequestOptions): Promise<Agent> {
-    return this.#transport.json(to(id, `/versions/${version}`), options)
+  async version(id: string, version: number, options?: RequestOptions): Promise<Agent> {
+    return this.#transport.json(objectCall('agents.version', id, `/versions/${version}`), options)
   }
-}
-
-function to(id?: string, rest = ''): Call {
-  const path = id === undefined ? '/v1beta/agents' : `/v1beta/agents/${encodeURIComponent(id)}${rest}`
-  return { method: 'GET', path, repeatable: true }
 }

@@ -1,7 +1,10 @@
 /** Secrets that runs sign in with: written, never read back. */
+import { listCall, objectCall } from './calls.ts'
 import type { Credential, CredentialList, CredentialPatch, NewCredential } from './generated/types.ts'
 import { List } from './paging.ts'
-import type { Call, RequestOptions, Transport } from './transport.ts'
+import type { RequestOptions, Transport } from './transport.ts'
+
+const LIST = listCall('credentials')
 
 export class Credentials {
   readonly #transport: Transport
@@ -12,11 +15,11 @@ export class Credentials {
   }
 
   create(credential: NewCredential, options?: RequestOptions): Promise<Credential> {
-    return this.#transport.json({ ...to(), method: 'POST', body: credential, repeatable: false }, options)
+    return this.#transport.json({ ...LIST, method: 'POST', body: credential, repeatable: false }, options)
   }
 
-  retrieve(id: string, options?: RequestOptions): Promise<Credential> {
-    return this.#transport.json(to(id), options)
+  async retrieve(id: string, options?: RequestOptions): Promise<Credential> {
+    return this.#transport.json(objectCall('credentials.retrieve', id), options)
   }
 
   list(
@@ -25,7 +28,7 @@ export class Credentials {
   ): List<Credential> {
     return new List(pageToken, async (token) => {
       const { credentials, nextPageToken } = await this.#transport.json<CredentialList>(
-        { ...to(), query: { ...query, pageToken: token } },
+        { ...LIST, query: { ...query, pageToken: token } },
         options,
       )
       return { items: credentials, nextPageToken }
@@ -33,16 +36,14 @@ export class Credentials {
   }
 
   /** Another secret takes the place of the one before, as does another kind of sign-in. */
-  update(id: string, patch: CredentialPatch, options?: RequestOptions): Promise<Credential> {
-    return this.#transport.json({ ...to(id), method: 'PATCH', body: patch }, options)
+  async update(id: string, patch: CredentialPatch, options?: RequestOptions): Promise<Credential> {
+    return this.#transport.json({ ...objectCall('credentials.update', id), method: 'PATCH', body: patch }, options)
   }
 
   async delete(id: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.send({ ...to(id), method: 'DELETE', repeatable: false }, options)
+    await this.#transport.send(
+      { ...objectCall('credentials.delete', id), method: 'DELETE', repeatable: false },
+      options,
+    )
   }
-}
-
-function to(id?: string): Call {
-  const path = id === undefined ? '/v1beta/credentials' : `/v1beta/credentials/${encodeURIComponent(id)}`
-  return { method: 'GET', path, repeatable: true }
 }

@@ -9,7 +9,7 @@ export interface ErrorDetails {
   readonly param?: string
   /** All that was found wrong. */
   readonly details?: unknown
-  /** Whether the same request may succeed later. */
+  /** Whether the same request may succeed later; of a failed run, with its idempotency key, as a new run. */
   readonly retryable: boolean
   /** Of the run that failed. */
   readonly interactionId?: string

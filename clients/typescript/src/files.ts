@@ -1,4 +1,5 @@
 /** Files into a run, and out of it. */
+import { fileCall } from './calls.ts'
 import { ConnectionError, ErrandError } from './errors.ts'
 import type { InputFile, OutputFile } from './generated/types.ts'
 import type { RequestOptions, Transport } from './transport.ts'
@@ -31,23 +32,28 @@ export class Files {
 
   /** The whole file, checked against its `sha256`. */
   async download(file: OutputFile, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#read('download', file, options)
+  }
+
+  async text(file: OutputFile, options?: RequestOptions): Promise<string> {
+    return new TextDecoder().decode(await this.#read('text', file, options))
+  }
+
+  /** The response itself, for reading the body as it arrives; its `sha256` is not checked. */
+  async open(file: OutputFile, options?: RequestOptions): Promise<Response> {
+    return this.#transport.send(fileCall('open', file), options)
+  }
+
+  async #read(method: string, file: OutputFile, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    const call = fileCall(method, file)
     for (let tries = 1; ; tries++) {
-      const response = await this.open(file, options)
+      const response = await this.#transport.send(call, options)
       const bytes = await response.arrayBuffer().catch(() => undefined)
       if (bytes && (await sha256(bytes)) === file.sha256) return new Uint8Array(bytes)
       if (bytes) throw new ErrandError(`What came for ${file.name} is not what the agent made: its sha256 is another.`)
       if (tries > this.#transport.maxRetries) throw new ConnectionError(`The download of ${file.name} broke off.`)
       await this.#transport.pause(tries, 0, options?.signal)
     }
-  }
-
-  async text(file: OutputFile, options?: RequestOptions): Promise<string> {
-    return new TextDecoder().decode(await this.download(file, options))
-  }
-
-  /** The answer itself, to be read as it comes. */
-  open(file: OutputFile, options?: RequestOptions): Promise<Response> {
-    return this.#transport.send({ method: 'GET', path: file.url, repeatable: true }, options)
   }
 }
 

@@ -1,5 +1,6 @@
 /** Running agents. */
 import { apiError } from './api-error.ts'
+import { listCall, objectCall } from './calls.ts'
 import type {
   Approval,
   AuditEntry,
@@ -17,7 +18,10 @@ import type { Call, RequestOptions, Transport } from './transport.ts'
 export type InteractionRequest = Omit<NewInteraction, 'stream' | 'background'>
 
 export interface RunOptions extends RequestOptions {
-  /** Default: one made for the call, so that its own tries make one run. Your own makes one run of several calls, for 24 hours. */
+  /**
+   * Calls with the same key and request share one run, for 24 hours. If that run failed with a retryable error, the next call
+   * starts one new run. Default: a new key for each call, which its own retries share.
+   */
   readonly idempotencyKey?: string
   /** Where `signal` aborts, the run is cancelled on the server too; else it goes on. */
   readonly cancelOnAbort?: boolean
@@ -36,7 +40,7 @@ export interface InteractionQuery {
   readonly pageToken?: string
 }
 
-const PATH = '/v1beta/interactions'
+const LIST = listCall('interactions')
 
 export class Interactions {
   readonly #transport: Transport
@@ -48,7 +52,7 @@ export class Interactions {
     this.#source = {
       resume: (id, after, options) => {
         const headers = { Accept: 'text/event-stream', ...(after > 0 && { 'Last-Event-ID': String(after) }) }
-        return transport.send({ ...this.#read(id, ':stream'), headers }, options)
+        return transport.send({ ...objectCall('interactions.events', id, ':stream'), headers }, options)
       },
       retrieve: (id, options) => this.retrieve(id, options),
       cancel: (id) => this.cancel(id),
@@ -57,9 +61,9 @@ export class Interactions {
   }
 
   /**
-   * Runs an agent and waits for its end, however long it takes and whatever becomes of the connection meanwhile. Throws
-   * ApiError (one class a code; with `interactionId` where the run failed), ConnectionError, AbortedError. A run that
-   * somebody cancels resolves, with `status: "cancelled"`.
+   * Runs an agent and waits for its end; resumes if the connection breaks. Throws ApiError (a class for each code; with
+   * `interactionId` if the run failed), ConnectionError, AbortedError. Never starts a failed run again: see `retryable`.
+   * Resolves with `status: "cancelled"` if the run is cancelled.
    */
   create(request: InteractionRequest, options?: RunOptions): Promise<Interaction> {
     return this.stream(request, options).final()
@@ -68,12 +72,12 @@ export class Interactions {
   /** Starts a run and resolves as soon as it is accepted: `retrieve`, `events`, `wait` and `cancel` take its id. */
   async start(request: InteractionRequest, options: RunOptions = {}): Promise<Interaction> {
     const body = { ...request, background: true }
-    return this.#transport.json<Interaction>(creation(PATH, body, options), options)
+    return this.#transport.json<Interaction>(creation(LIST.path, body, options), options)
   }
 
   /** Runs an agent; its events as they come. Nothing is sent before the first one is asked for. */
   stream(request: InteractionRequest, options: RunOptions = {}): InteractionStream {
-    const call = creation(`${PATH}:stream`, request, options)
+    const call = creation(`${LIST.path}:stream`, request, options)
     const start = async (each: RequestOptions) => {
       const response = await this.#transport.send(
         { ...call, headers: { ...call.headers, Accept: 'text/event-stream' } },
@@ -87,16 +91,18 @@ export class Interactions {
 
   /** The events of an interaction behind number `after` (default: all), live until its end. */
   events(id: string, options: RequestOptions & { readonly after?: number } = {}): InteractionStream {
+    objectCall('interactions.events', id)
     return new InteractionStream(this.#transport, this.#source, { id, after: options.after }, options)
   }
 
   /** Waits for the end of a run that was started. Throws as `create` does. */
-  wait(id: string, options: RequestOptions = {}): Promise<Interaction> {
+  async wait(id: string, options: RequestOptions = {}): Promise<Interaction> {
+    objectCall('interactions.wait', id)
     return this.events(id, options).final()
   }
 
-  retrieve(id: string, options?: RequestOptions): Promise<Interaction> {
-    return this.#transport.json(this.#read(id), options)
+  async retrieve(id: string, options?: RequestOptions): Promise<Interaction> {
+    return this.#transport.json(objectCall('interactions.retrieve', id), options)
   }
 
   /** Newest first unless asked otherwise. */
@@ -105,46 +111,45 @@ export class Interactions {
     options?: RequestOptions,
   ): List<InteractionSummary> {
     return new List(pageToken, async (token) => {
-      const call = { ...this.#read(), query: { ...query, ...byLabel(labels), pageToken: token } }
+      const call = { ...LIST, query: { ...query, ...byLabel(labels), pageToken: token } }
       const { interactions, nextPageToken } = await this.#transport.json<InteractionList>(call, options)
       return { items: interactions, nextPageToken }
     })
   }
 
   /** Ends a run; resolves when no process of it is left. Throws ConflictError where it has ended otherwise. */
-  cancel(id: string, options?: RequestOptions): Promise<Interaction> {
-    return this.#transport.json({ ...this.#read(id, ':cancel'), method: 'POST' }, options)
+  async cancel(id: string, options?: RequestOptions): Promise<Interaction> {
+    return this.#transport.json({ ...objectCall('interactions.cancel', id, ':cancel'), method: 'POST' }, options)
   }
 
   /** Decides on tool calls that wait for a person: on those of `decisions`, or the same on all that wait. */
-  approve(id: string, verdict: Approval, options?: RequestOptions): Promise<Interaction> {
-    return this.#transport.json({ ...this.#read(id, ':approve'), method: 'POST', body: verdict }, options)
+  async approve(id: string, verdict: Approval, options?: RequestOptions): Promise<Interaction> {
+    return this.#transport.json(
+      { ...objectCall('interactions.approve', id, ':approve'), method: 'POST', body: verdict },
+      options,
+    )
   }
 
   /** Removes an ended interaction with its events and files. */
   async delete(id: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.send({ ...this.#read(id), method: 'DELETE' }, options)
+    await this.#transport.send({ ...objectCall('interactions.delete', id), method: 'DELETE' }, options)
   }
 
   /** The hosts outside that were turned to on its behalf. */
   audit(id: string, { pageSize, pageToken }: { pageSize?: number; pageToken?: string } = {}): List<AuditEntry> {
+    const call = objectCall('interactions.audit', id, '/audit')
     return new List(pageToken, async (token) => {
-      const call = { ...this.#read(id, '/audit'), query: { pageSize, pageToken: token } }
-      const { entries, nextPageToken } = await this.#transport.json<{ entries: AuditEntry[]; nextPageToken?: string }>(
-        call,
-      )
+      const { entries, nextPageToken } = await this.#transport.json<{ entries: AuditEntry[]; nextPageToken?: string }>({
+        ...call,
+        query: { pageSize, pageToken: token },
+      })
       return { items: entries, nextPageToken }
     })
   }
 
   /** What became of its webhook. */
-  deliveries(id: string, options?: RequestOptions): Promise<DeliveryList> {
-    return this.#transport.json(this.#read(id, '/deliveries'), options)
-  }
-
-  #read(id?: string, rest = ''): Call {
-    const path = id === undefined ? PATH : `${PATH}/${encodeURIComponent(id)}${rest}`
-    return { method: 'GET', path, repeatable: true }
+  async deliveries(id: string, options?: RequestOptions): Promise<DeliveryList> {
+    return this.#transport.json(objectCall('interactions.deliveries', id, '/deliveries'), options)
   }
 
   #cancelWith(signal: AbortSignal | undefined, id: string | null): void {

@@ -169,7 +169,7 @@ async function refusal({ repeatable }: Call, response: Response): Promise<Troubl
     retryAfterS,
   })
   const undone = status === 429 || status === 503
-  // A run that failed has ended: the same request again would be told the same.
+  // A failed run has cost something, and its tools may have had effects: only the caller starts another one.
   const again = error.interactionId === undefined && error.retryable && (undone || (repeatable && status >= 500))
   return new Trouble(error, again, (retryAfterS ?? 0) * 1000)
 }

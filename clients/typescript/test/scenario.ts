@@ -2,7 +2,11 @@
  * One scenario of the clients' table (test/clients/scenarios.ts), played by this client against the server that
  * ERRAND_BASE_URL names: `node scenario.ts NAME` prints what came of it, as JSON.
  */
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
 import * as lib from '../src/index.ts'
+import { saveFiles } from '../src/node.ts'
 
 const errand = new lib.Errand({ timeoutMs: 20_000 })
 const { interactions, agents, skills, credentials, files } = errand
@@ -30,6 +34,29 @@ async function readAll(stream: lib.InteractionStream) {
     names: [...new Set(events.map(({ event }) => event as string))],
     text: events.map((event) => (event.event === 'partial_output' ? event.data.text : '')).join(''),
     last: events.at(-1)?.event,
+  }
+}
+
+/** The methods that take neither an id nor a file. All others are called, so that a new one can't be forgotten. */
+const WITHOUT_ID = /^(interactions\.(create|start|stream)|skills\.upload|(agents|credentials)\.create|\w+\.list)$/
+
+function* methodsWithIds(): Generator<[string, (id: unknown) => unknown]> {
+  for (const [name, resource] of Object.entries({ interactions, agents, skills, credentials, files })) {
+    for (const method of Object.getOwnPropertyNames(Object.getPrototypeOf(resource))) {
+      const full = `${name}.${method}`
+      if (method === 'constructor' || WITHOUT_ID.test(full)) continue
+      yield [full, (id) => (resource as unknown as Record<string, (id: unknown) => unknown>)[method]!(id)]
+    }
+  }
+}
+
+/** The message of the ErrandError that it throws or rejects with; undefined if it does neither. */
+async function refusalOf(action: () => unknown): Promise<string | undefined> {
+  try {
+    await action()
+    return undefined
+  } catch (error) {
+    return error instanceof lib.ErrandError ? error.message : `not an ErrandError: ${error}`
   }
 }
 
@@ -104,6 +131,18 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
   'error-cancel': () =>
     caught(async () => interactions.cancel((await interactions.create({ instruction: '[speaks]' })).interactionId)),
   'run-fails': () => caught(() => interactions.create({ instruction: '[fails]' })),
+  async 'run-fails-retryably'() {
+    const options = { idempotencyKey: `key-${Date.now()}` }
+    let failed: unknown
+    const first = await caught(() =>
+      interactions.create({ instruction: '[flaky]' }, options).catch((error) => {
+        failed = error.interactionId
+        throw error
+      }),
+    )
+    const { output, retryOf } = await interactions.create({ instruction: '[flaky]' }, options)
+    return { first, second: { output, replaces: retryOf === failed } }
+  },
   async 'stream-fails'() {
     const stream = interactions.stream({ instruction: '[fails]' })
     const { names, last } = await readAll(stream)
@@ -178,6 +217,32 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
       text: await files.text(text!),
     }
   },
+  async save() {
+    const { files: made } = await interactions.create({ instruction: '[saves]', tools: ['code_execution'] })
+    const home = await mkdtemp(join(tmpdir(), 'errand-save-'))
+    try {
+      const [directory, outside] = [join(home, 'in/side'), join(home, 'outside')]
+      await mkdir(outside)
+      const paths = await saveFiles(errand, made, directory)
+      await symlink(outside, join(directory, 'link'))
+      await symlink(join(outside, 'file'), join(directory, 'link.txt'))
+      const refused: Record<string, unknown> = {}
+      for (const name of JSON.parse(process.env.HOSTILE_NAMES!)) {
+        refused[name] = await caught(() =>
+          saveFiles(errand, [{ ...made[0]!, name }], directory, { overwrite: !name.startsWith('a.txt') }),
+        )
+      }
+      return {
+        saved: paths.map((path) => relative(directory, path)).sort(),
+        text: await readFile(join(directory, 'b/c/d.txt'), 'utf8'),
+        again: (await saveFiles(errand, made, directory, { overwrite: true })).length,
+        refused,
+        left: (await readdir(home, { recursive: true })).sort(),
+      }
+    } finally {
+      await rm(home, { recursive: true })
+    }
+  },
   async 'file-corrupt'() {
     const { files: made } = await interactions.create({ instruction: '[writes]', tools: ['code_execution'] })
     const [file] = made
@@ -221,6 +286,18 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
     const { items } = await interactions.list({ labels: { set: 'list' }, status: 'completed' })
     await interactions.delete(interactionId)
     return { found: items.length, gone: await caught(() => interactions.retrieve(interactionId)) }
+  },
+  async 'missing-ids'() {
+    const accepted: string[] = []
+    const messages: Record<string, string> = {}
+    for (const [method, call] of methodsWithIds()) {
+      for (const id of [undefined, null, '', ' ', '.', '..', 7, {}, []]) {
+        const error = await refusalOf(() => call(id))
+        if (!error?.startsWith(`${method}: `)) accepted.push(`${method}(${JSON.stringify(id)}): ${error}`)
+      }
+      messages[method] = (await refusalOf(() => call(undefined)))!
+    }
+    return { accepted, methods: Object.keys(messages).sort(), retrieve: messages['interactions.retrieve'] }
   },
   server: async () => (await errand.server()).tools.available.includes('code_execution'),
   async webhook() {

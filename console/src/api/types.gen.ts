@@ -292,9 +292,9 @@ export type CompletedEvent = {
         status: 'completed' | 'failed' | 'cancelled';
         usage: Usage;
         /**
-         * Why a completed run ended.
+         * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
          */
-        stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
+        stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     };
 };
 
@@ -592,15 +592,19 @@ export type Interaction = {
     model: string;
     instruction: string;
     previousInteractionId?: string;
+    /**
+     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This one is a new run.
+     */
+    retryOf?: string;
     labels: {
         [key: string]: string;
     };
     createTime: string;
     endTime?: string;
     /**
-     * Why a completed run ended.
+     * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     error?: RunError;
     usage: Usage;
     /**
@@ -683,15 +687,19 @@ export type InteractionInWebhook = {
     agentVersion?: number;
     model: string;
     previousInteractionId?: string;
+    /**
+     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This one is a new run.
+     */
+    retryOf?: string;
     labels: {
         [key: string]: string;
     };
     createTime: string;
     endTime?: string;
     /**
-     * Why a completed run ended.
+     * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     error?: RunError;
     usage: {
         input_tokens: number;
@@ -734,15 +742,19 @@ export type InteractionSummary = {
     model: string;
     instruction: string;
     previousInteractionId?: string;
+    /**
+     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This one is a new run.
+     */
+    retryOf?: string;
     labels: {
         [key: string]: string;
     };
     createTime: string;
     endTime?: string;
     /**
-     * Why a completed run ended.
+     * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
      */
-    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'content_filter';
+    stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     error?: RunError;
     usage: Usage;
 };
@@ -983,6 +995,21 @@ export type Member = {
      * RFC 3339, UTC.
      */
     joinTime: string;
+};
+
+/**
+ * ModelRetriedEvent
+ */
+export type ModelRetriedEvent = {
+    /**
+     * Its number in the interaction’s log.
+     */
+    id: number;
+    event: 'model_retried';
+    data: {
+        attempt: number;
+        reason: string;
+    };
 };
 
 /**
@@ -1383,6 +1410,15 @@ export type ReasoningStartedEvent = {
         step: number;
         content: string;
     };
+};
+
+/**
+ * ReasoningStep
+ */
+export type ReasoningStep = {
+    step: number;
+    type: 'reasoning';
+    content: string;
 };
 
 /**
@@ -1852,7 +1888,7 @@ export type StoredInputFile = {
  *
  * One of the events of a stream, its lines as fields. Ignore those with names that you don’t know.
  */
-export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
+export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | ModelRetriedEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
 
 /**
  * TimedEvent
@@ -1896,6 +1932,21 @@ export type ToolCallEvent = {
 };
 
 /**
+ * ToolCallStep
+ */
+export type ToolCallStep = {
+    step: number;
+    type: 'tool_call';
+    name: string;
+    /**
+     * An object; in the short form, the same as JSON text.
+     */
+    args: {
+        [key: string]: unknown;
+    } | string;
+};
+
+/**
  * ToolOutputEvent
  */
 export type ToolOutputEvent = {
@@ -1927,30 +1978,21 @@ export type ToolResultEvent = {
 };
 
 /**
- * TraceStep
- *
- * One step of the work. A call and its result each have their own `step`.
+ * ToolResultStep
  */
-export type TraceStep = {
-    step: number;
-    type: 'reasoning';
-    content: string;
-} | {
-    step: number;
-    type: 'tool_call';
-    name: string;
-    /**
-     * An object; in the short form, the same as JSON text.
-     */
-    args: {
-        [key: string]: unknown;
-    } | string;
-} | {
+export type ToolResultStep = {
     step: number;
     type: 'tool_result';
     output: string;
     duration_ms?: number;
 };
+
+/**
+ * TraceStep
+ *
+ * One step of the work. A call and its result each have their own `step`.
+ */
+export type TraceStep = ReasoningStep | ToolCallStep | ToolResultStep;
 
 /**
  * Usage
@@ -1991,7 +2033,7 @@ export type Usage = {
 /**
  * Warning
  *
- * Something in the request that was not used: `unknown_field`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …
+ * Something in the request that was not used: `unknown_field`, `unknown_parameter`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …
  */
 export type Warning = {
     code: string;
@@ -2124,7 +2166,7 @@ export type ListAgentsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2190,7 +2232,7 @@ export type CreateAgentErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2254,7 +2296,7 @@ export type DeleteAgentErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2320,7 +2362,7 @@ export type GetAgentErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2399,7 +2441,7 @@ export type UpdateAgentErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2472,7 +2514,7 @@ export type ListAgentVersionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2540,7 +2582,7 @@ export type GetAgentVersionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2644,7 +2686,7 @@ export type ListInteractionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2683,7 +2725,7 @@ export type CreateInteractionData = {
          */
         Prefer?: string;
         /**
-         * 1 to 255 visible ASCII characters. For 24 hours, the same key with the same body answers with the interaction that the first request made, also while it runs; with another body it is 422. `stream` and `background` may differ: they say how to answer, not what to run.
+         * 1 to 255 visible ASCII characters. For 24 hours, the same key with the same body joins the interaction that the first request started, running or ended; the answer then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run instead, and `retryOf` names the failed one. Another body with the key is 422. `stream` and `background` may differ: they say how to answer, not what to run.
          */
         'Idempotency-Key'?: string;
     };
@@ -2731,7 +2773,7 @@ export type CreateInteractionErrors = {
      */
     422: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2774,7 +2816,7 @@ export type CreateInteractionStreamData = {
          */
         Prefer?: string;
         /**
-         * 1 to 255 visible ASCII characters. For 24 hours, the same key with the same body answers with the interaction that the first request made, also while it runs; with another body it is 422. `stream` and `background` may differ: they say how to answer, not what to run.
+         * 1 to 255 visible ASCII characters. For 24 hours, the same key with the same body joins the interaction that the first request started, running or ended; the answer then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run instead, and `retryOf` names the failed one. Another body with the key is 422. `stream` and `background` may differ: they say how to answer, not what to run.
          */
         'Idempotency-Key'?: string;
     };
@@ -2822,7 +2864,7 @@ export type CreateInteractionStreamErrors = {
      */
     422: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2890,7 +2932,7 @@ export type DeleteInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -2965,7 +3007,7 @@ export type GetInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3046,7 +3088,7 @@ export type StreamInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3127,7 +3169,7 @@ export type StreamInteractionBySlashErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3204,7 +3246,7 @@ export type CancelInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3281,7 +3323,7 @@ export type CancelInteractionBySlashErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3365,7 +3407,7 @@ export type ApproveInteractionErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3449,7 +3491,7 @@ export type ApproveInteractionBySlashErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3522,7 +3564,7 @@ export type ListAuditErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3595,7 +3637,7 @@ export type ListEventsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3663,7 +3705,7 @@ export type ListCredentialsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3729,7 +3771,7 @@ export type CreateCredentialErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3793,7 +3835,7 @@ export type DeleteCredentialErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3859,7 +3901,7 @@ export type GetCredentialErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3930,7 +3972,7 @@ export type UpdateCredentialErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -3998,7 +4040,7 @@ export type ListSkillsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4064,7 +4106,7 @@ export type UploadSkillErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4132,7 +4174,7 @@ export type DeleteSkillErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4198,7 +4240,7 @@ export type GetSkillErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4271,7 +4313,7 @@ export type ListSkillVersionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4337,7 +4379,7 @@ export type ReadSkillFileErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4405,7 +4447,7 @@ export type GetSkillVersionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4469,7 +4511,7 @@ export type ListDeliveriesErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4524,7 +4566,7 @@ export type GetServerErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -4662,6 +4704,42 @@ export type OpenapiResponses = {
 
 export type OpenapiResponse = OpenapiResponses[keyof OpenapiResponses];
 
+export type ConsoleOpenapiData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/console/openapi.json';
+};
+
+export type ConsoleOpenapiErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type ConsoleOpenapiError = ConsoleOpenapiErrors[keyof ConsoleOpenapiErrors];
+
+export type ConsoleOpenapiResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        openapi: string;
+        [key: string]: unknown;
+    };
+};
+
+export type ConsoleOpenapiResponse = ConsoleOpenapiResponses[keyof ConsoleOpenapiResponses];
+
 export type DocsData = {
     body?: never;
     path?: never;
@@ -4694,6 +4772,39 @@ export type DocsResponses = {
 };
 
 export type DocsResponse = DocsResponses[keyof DocsResponses];
+
+export type RootData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/';
+};
+
+export type RootErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+};
+
+export type RootError = RootErrors[keyof RootErrors];
+
+export type RootResponses = {
+    /**
+     * Success.
+     */
+    200: string;
+};
+
+export type RootResponse = RootResponses[keyof RootResponses];
 
 export type ConsoleData = {
     body?: never;
@@ -4807,7 +4918,7 @@ export type SignInErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5008,7 +5119,7 @@ export type AcceptLinkErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5065,7 +5176,7 @@ export type SignUpErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5110,7 +5221,7 @@ export type GetMeErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5172,7 +5283,7 @@ export type ChangePasswordErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5223,7 +5334,7 @@ export type ListSessionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5280,7 +5391,7 @@ export type EndSessionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5331,7 +5442,7 @@ export type EndOtherSessionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5388,7 +5499,7 @@ export type ListProjectsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5455,7 +5566,7 @@ export type CreateProjectErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5520,7 +5631,7 @@ export type RenameProjectErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5575,7 +5686,7 @@ export type ListMembersErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5638,7 +5749,7 @@ export type RemoveMemberErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5709,7 +5820,7 @@ export type ChangeMemberErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5769,7 +5880,7 @@ export type CreateResetLinkErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5842,7 +5953,7 @@ export type CreateInviteErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5908,7 +6019,7 @@ export type RevokeInviteErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -5965,7 +6076,7 @@ export type GetAccountSettingsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6027,7 +6138,7 @@ export type ChangeAccountSettingsErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6091,7 +6202,7 @@ export type ListAccountLogErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6149,7 +6260,7 @@ export type ListKeysErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6217,7 +6328,7 @@ export type CreateKeyErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6292,7 +6403,7 @@ export type RotateKeyErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6355,7 +6466,7 @@ export type RevokeKeyErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6431,7 +6542,7 @@ export type ReadUsageErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6562,7 +6673,7 @@ export type ListWebhooksErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6620,7 +6731,7 @@ export type ListMcpServersErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6685,7 +6796,7 @@ export type CheckMcpServerErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6734,7 +6845,7 @@ export type ListModelsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6792,7 +6903,7 @@ export type GetBudgetErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6873,7 +6984,7 @@ export type SetBudgetErrors = {
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls; wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
      */
     429: Error;
     /**
@@ -6940,6 +7051,10 @@ export type DownloadFileErrors = {
      */
     413: Error;
     /**
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
      * `internal`: A fault of the server. Try again after `Retry-After` seconds.
      */
     500: Error;
@@ -6989,6 +7104,10 @@ export type DownloadInputFileErrors = {
      * `payload_too_large`: The body or the files in it are too large.
      */
     413: Error;
+    /**
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     */
+    429: Error;
     /**
      * `internal`: A fault of the server. Try again after `Retry-After` seconds.
      */

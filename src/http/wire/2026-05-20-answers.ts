@@ -12,7 +12,7 @@ export const warning = z
   .meta({
     title: 'Warning',
     description:
-      'Something in the request that was not used: `unknown_field`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …',
+      'Something in the request that was not used: `unknown_field`, `unknown_parameter`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …',
   })
 
 const policy = z
@@ -124,16 +124,15 @@ export const args = z
   .union([z.record(z.string(), z.unknown()), z.string()])
   .meta({ description: 'An object; in the short form, the same as JSON text.' })
 
+const step = z.int().min(1)
+/** Each variant has a title, so that generated clients have a named type for it. */
 const traceStep = z
   .discriminatedUnion('type', [
-    z.object({ step: z.int().min(1), type: z.literal('reasoning'), content: z.string() }),
-    z.object({ step: z.int().min(1), type: z.literal('tool_call'), name: z.string(), args }),
-    z.object({
-      step: z.int().min(1),
-      type: z.literal('tool_result'),
-      output: z.string(),
-      duration_ms: z.int().optional(),
-    }),
+    z.object({ step, type: z.literal('reasoning'), content: z.string() }).meta({ title: 'ReasoningStep' }),
+    z.object({ step, type: z.literal('tool_call'), name: z.string(), args }).meta({ title: 'ToolCallStep' }),
+    z
+      .object({ step, type: z.literal('tool_result'), output: z.string(), duration_ms: z.int().optional() })
+      .meta({ title: 'ToolResultStep' }),
   ])
   .meta({ title: 'TraceStep', description: 'One step of the work. A call and its result each have their own `step`.' })
 
@@ -163,8 +162,19 @@ export const stage = z
   .meta({ description: 'Where a `running` interaction is.' })
 
 export const stopReason = z
-  .enum(['end_turn', 'max_output_tokens', 'max_cost', 'budget_exceeded', 'max_model_calls', 'content_filter'])
-  .meta({ description: 'Why a completed run ended.' })
+  .enum([
+    'end_turn',
+    'max_output_tokens',
+    'max_cost',
+    'budget_exceeded',
+    'max_model_calls',
+    'max_turn_duration',
+    'content_filter',
+  ])
+  .meta({
+    description:
+      'Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.',
+  })
 
 const summary = {
   interactionId: z.string().meta({ examples: ['int_0Wb1xYz3kJ9mQ2pR5sT7uV'] }),
@@ -176,6 +186,10 @@ const summary = {
   model: z.string(),
   instruction: z.string(),
   previousInteractionId: z.string().optional(),
+  retryOf: z.string().optional().meta({
+    description:
+      'The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This one is a new run.',
+  }),
   labels,
   createTime: time(),
   endTime: time().optional(),

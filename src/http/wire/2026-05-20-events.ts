@@ -18,6 +18,7 @@ const DATA = {
   approval_required: { step, name: z.string(), args },
   approval_decided: { step, approve: z.boolean(), reason: z.string().optional() },
   partial_output: { text: z.string() },
+  model_retried: { attempt: z.int().min(1), reason: z.string() },
   stage: { stage },
   warning: warning.shape,
   error: { interactionId, ...runError.shape },

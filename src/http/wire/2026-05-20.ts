@@ -5,7 +5,7 @@
 import { type Agent, type AgentConfig, agentEtag, type Policy } from '../../domain/agent.ts'
 import type { StoredEvent } from '../../domain/event.ts'
 import type { Story, TraceStep } from '../../domain/fold.ts'
-import type { Interaction, StoredFile } from '../../domain/interaction.ts'
+import type { Interaction, InteractionSummary, StoredFile } from '../../domain/interaction.ts'
 import type { Limits, SandboxLimits } from '../../domain/limits.ts'
 import type { Authentication, McpServer, RequireApproval, RunMcpServer } from '../../domain/mcp.ts'
 import type { Usage } from '../../domain/usage.ts'
@@ -248,7 +248,7 @@ function withoutSecret({ authentication, ...server }: McpServer | RunMcpServer):
   }
 }
 
-function encodeSummary(interaction: Interaction, usage: Usage, form: Form): Body {
+function encodeSummary(interaction: InteractionSummary, usage: Usage, form: Form): Body {
   const { spec } = interaction
   return {
     interactionId: interaction.id,
@@ -260,6 +260,7 @@ function encodeSummary(interaction: Interaction, usage: Usage, form: Form): Body
     model: spec.model,
     instruction: spec.instruction,
     previousInteractionId: spec.previousInteractionId,
+    retryOf: spec.retryOf,
     labels: interaction.labels,
     createTime: rfc3339(interaction.createdAt),
     endTime: interaction.endedAt === undefined ? undefined : rfc3339(interaction.endedAt),

@@ -9,7 +9,7 @@ import type { z } from 'zod'
 import type { Agent, AgentConfig, AgentPatch } from '../../domain/agent.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { StoredEvent, Warning } from '../../domain/event.ts'
-import type { Interaction, RunRequest, StoredFile } from '../../domain/interaction.ts'
+import type { InteractionSummary, RunRequest, StoredFile } from '../../domain/interaction.ts'
 import type { Limits } from '../../domain/limits.ts'
 import type { Skill } from '../../domain/skill.ts'
 import type { Usage } from '../../domain/usage.ts'
@@ -97,7 +97,7 @@ export interface Codec {
   encodeAgentVersions(agents: readonly Agent[], nextPageToken: string | undefined): Body
   encodeInteraction(view: InteractionView, presentation: Presentation): Body
   encodeInteractionList(
-    items: readonly { readonly interaction: Interaction; readonly usage: Usage }[],
+    items: readonly { readonly interaction: InteractionSummary; readonly usage: Usage }[],
     form: Form,
     nextPageToken: string | undefined,
   ): Body
@@ -115,7 +115,7 @@ export interface Codec {
   encodeSkillVersions(skills: readonly Skill[], nextPageToken: string | undefined): Body
   encodeDeliveries(log: WebhookLog | undefined): Body
   /** What a webhook is sent of an interaction that is over. */
-  encodeWebhookEvent(interaction: Interaction): Body
+  encodeWebhookEvent(interaction: InteractionSummary): Body
   encodeServer(facts: ServerFacts, catalogue: Catalogue, limits: Limits): Body
   /** Undefined where this revision has no such event. The first revision gives the stored event back untouched. */
   encodeEvent(event: StoredEvent, form: Form): Frame | undefined

@@ -7,6 +7,7 @@ const MAX_RULE_CHARS = 300
 const MAX_RULES = 100
 const MAX_INJECTIONS = 20
 const MAX_FORMAT_CHARS = 200
+const FORMAT_RULE = 'must be ASCII text with {secret} in it'
 
 /** What HTTP itself needs: a credential in one of these would change what is asked, not who asks. */
 const RESERVED = new Set([
@@ -38,7 +39,8 @@ export function networkSchema(ceiling: Network) {
       format: z
         .string()
         .max(MAX_FORMAT_CHARS)
-        .regex(/^[\x20-\x7e]*\{secret\}[\x20-\x7e]*$/, { error: 'must be ASCII text with {secret} in it' })
+        .regex(/^[\x20-\x7e]*$/, { error: FORMAT_RULE })
+        .refine((format) => format.includes('{secret}'), { error: FORMAT_RULE })
         .nullish()
         .meta({
           description:

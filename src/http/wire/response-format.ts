@@ -1,9 +1,14 @@
-/** `responseFormat` → a JSON Schema that is known to compile, so that no run fails on it later. */
+/** `responseFormat` → a JSON Schema within bounds. Whether it compiles is checked in a thread (engine/schema-checks.ts). */
 import type { JsonSchema } from '../../domain/interaction.ts'
-import { compileSchema } from '../../engine/response-format.ts'
 import { wrongField } from '../fields.ts'
 
 const MAX_BYTES = 64 * 1024
+const MAX_DEPTH = 40
+const MAX_REFERENCES = 2_000
+/** Each is resolved at run time, over all schemas that enclose it. */
+const MAX_DYNAMIC_REFERENCES = 50
+const REFERENCE = '$ref'
+const DYNAMIC = new Set(['$dynamicRef', '$recursiveRef'])
 const PARAM = 'responseFormat'
 const DIALECT = /^https?:\/\/json-schema\.org\/(draft\/2020-12|draft-07)\/schema#?$/
 
@@ -16,13 +21,29 @@ export function decodeResponseFormat(sent: Readonly<Record<string, unknown>>): J
   if (schema.$schema !== undefined && !DIALECT.test(String(schema.$schema))) {
     throw wrongField(PARAM, 'must be of draft 2020-12 or draft-07, by its `$schema`')
   }
-  try {
-    compileSchema(schema)
-  } catch (error) {
-    // What the compiler says may quote the whole schema.
-    throw wrongField(PARAM, `is not a usable JSON Schema: ${String((error as Error).message).slice(0, 300)}`)
-  }
+  refuseTangled(schema)
   return schema
+}
+
+/** A caller's mistake is refused here; what a bounded schema can still do to the compiler is the thread's to bear. */
+function refuseTangled(schema: JsonSchema): void {
+  let references = 0
+  let dynamic = 0
+  const open: { part: unknown; depth: number }[] = [{ part: schema, depth: 1 }]
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { part, depth } = next
+    if (typeof part !== 'object' || part === null) continue
+    if (depth > MAX_DEPTH) throw wrongField(PARAM, `is nested deeper than ${MAX_DEPTH} levels`)
+    for (const [name, value] of Object.entries(part)) {
+      if (name === REFERENCE) references++
+      if (DYNAMIC.has(name)) dynamic++
+      open.push({ part: value, depth: depth + 1 })
+    }
+  }
+  if (references > MAX_REFERENCES) throw wrongField(PARAM, `has more than ${MAX_REFERENCES} references`)
+  if (dynamic > MAX_DYNAMIC_REFERENCES) {
+    throw wrongField(PARAM, `has more than ${MAX_DYNAMIC_REFERENCES} dynamic references`)
+  }
 }
 
 function isObject(value: unknown): value is JsonSchema {

@@ -1,12 +1,13 @@
 /** Webhooks in revision 2026-05-20's words: what is sent, and what is told of the sending. */
 import { z } from 'zod'
-import type { Interaction } from '../../domain/interaction.ts'
+import type { InteractionSummary } from '../../domain/interaction.ts'
 import type { WebhookLog } from '../../domain/webhook.ts'
 import { interaction } from './2026-05-20-answers.ts'
 import type { Body } from './codec.ts'
 import { rfc3339 } from './time.ts'
 
-const { interactionId, id, status, agentId, agentVersion, model, previousInteractionId, labels } = interaction.shape
+const { interactionId, id, status, agentId, agentVersion, model, previousInteractionId, retryOf, labels } =
+  interaction.shape
 const { createTime, endTime, stopReason, error } = interaction.shape
 
 export const webhookEventSchema = z
@@ -15,7 +16,7 @@ export const webhookEventSchema = z
     timestamp: z.iso.datetime().meta({ description: 'When the interaction ended.' }),
     data: z
       .object({
-        ...{ interactionId, id, status, agentId, agentVersion, model, previousInteractionId, labels },
+        ...{ interactionId, id, status, agentId, agentVersion, model, previousInteractionId, retryOf, labels },
         ...{ createTime, endTime, stopReason, error },
         usage: z.object({ input_tokens: z.int(), output_tokens: z.int() }),
       })
@@ -60,6 +61,6 @@ export function encodeDeliveries(log: WebhookLog | undefined): Body {
 }
 
 /** `summary`: the short interaction. The instruction stays here: what was asked may be long, and is nobody else's business. */
-export function webhookEvent({ status, endedAt }: Interaction, { instruction: _, ...summary }: Body): Body {
+export function webhookEvent({ status, endedAt }: InteractionSummary, { instruction: _, ...summary }: Body): Body {
   return { type: `interaction.${status}`, timestamp: rfc3339(endedAt!), data: summary }
 }

@@ -9,12 +9,20 @@ import { canonical } from './words.ts'
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 const MAX_DEPTH = 8
+/** In the whole answer: `minItems` of `minItems` is a caller's to choose. */
+const MAX_VALUES = 500
+/** Of one text that `minLength` asks for. */
+const MAX_PADDED = 10_000
+
+/** What the answer is made of, and how many more values it may have. */
+type Source = Answer & { readonly left: { values: number } }
 
 export function structuredAnswer(schema: JsonSchema, answer: Answer): string {
-  return JSON.stringify(fill(schema, '', answer, MAX_DEPTH))
+  return JSON.stringify(fill(schema, '', { ...answer, left: { values: MAX_VALUES } }, MAX_DEPTH))
 }
 
-function fill(schema: JsonSchema, name: string, answer: Answer, depth: number): Json {
+function fill(schema: JsonSchema, name: string, answer: Source, depth: number): Json {
+  if (answer.left.values-- <= 0) return null
   if ('const' in schema) return schema.const as Json
   if (Array.isArray(schema.enum)) return chosen(schema.enum as Json[], name, answer)
   const choices = (schema.anyOf ?? schema.oneOf) as readonly JsonSchema[] | undefined
@@ -42,7 +50,7 @@ function typeOf(schema: JsonSchema): unknown {
   return type ?? (schema.properties ? 'object' : schema.items ? 'array' : 'string')
 }
 
-function objectOf(schema: JsonSchema, answer: Answer, depth: number): Json {
+function objectOf(schema: JsonSchema, answer: Source, depth: number): Json {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>
   return Object.fromEntries(
     Object.entries(properties).map(([name, inner]) => [name, fill(inner, name, answer, depth - 1)]),
@@ -50,14 +58,14 @@ function objectOf(schema: JsonSchema, answer: Answer, depth: number): Json {
 }
 
 /** One item for each group or entry of the fact that fits; at least `minItems`, at most `maxItems`. */
-function arrayOf(schema: JsonSchema, name: string, answer: Answer, depth: number): Json {
+function arrayOf(schema: JsonSchema, name: string, answer: Source, depth: number): Json {
   const items = (schema.items ?? { type: 'string' }) as JsonSchema
   const list = bestFact(answer.facts, name, (fact) => Array.isArray(fact.value))?.value
   const rows = Array.isArray(list) ? (list as readonly Readonly<Record<string, number | string>>[]) : []
   const filled =
     depth === 0 ? [] : rows.map((row) => fill(items, name, { ...answer, facts: factsOfRow(row) }, depth - 1))
   const least = typeof schema.minItems === 'number' ? schema.minItems : 0
-  while (depth > 0 && filled.length < least) filled.push(fill(items, name, answer, depth - 1))
+  while (depth > 0 && filled.length < least && answer.left.values > 0) filled.push(fill(items, name, answer, depth - 1))
   return typeof schema.maxItems === 'number' ? filled.slice(0, schema.maxItems) : filled
 }
 
@@ -118,5 +126,5 @@ function within(schema: JsonSchema, value: number): number {
 function sized(schema: JsonSchema, text: string): string {
   const most = typeof schema.maxLength === 'number' ? schema.maxLength : Infinity
   const least = typeof schema.minLength === 'number' ? schema.minLength : 0
-  return text.slice(0, most).padEnd(least, '.')
+  return text.slice(0, most).padEnd(Math.min(least, MAX_PADDED), '.')
 }

@@ -38,8 +38,16 @@ export function readTranscript(request: ModelRequest): Transcript {
 function readUser(message: UserMessage): { readonly instruction: string; readonly files: readonly InputFile[] } {
   const text = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
   const list = FILE_LIST.exec(text)?.[1] ?? ''
-  const files = [...list.matchAll(/^[ \t]*- (.+?)(?: \([^()]*\))?[ \t]*$/gm)].map((match) => ({ name: match[1]! }))
+  const files = list.split('\n').flatMap((line) => fileOf(line.trim()))
   return { instruction: text.replace(FILE_LIST, '').trim(), files }
+}
+
+/** `- name (about it)` */
+function fileOf(line: string): InputFile[] {
+  if (!line.startsWith('- ')) return []
+  const about = line.endsWith(')') ? line.lastIndexOf(' (') : -1
+  const name = line.slice(2, about > 2 ? about : undefined).trimEnd()
+  return name === '' ? [] : [{ name }]
 }
 
 /** In the order of the calls, whatever order the results came in. */

@@ -22,10 +22,18 @@ const FILE_NAME =
 const DATA_WORDS =
   /\b(how many|how often|average|avg|mean|sum|total|min|max|minimum|maximum|median|count|number of|highest|lowest|most|least|largest|smallest|top|by|per|each|plot|chart|graph|describe|columns?|statistics|stats|summary|summari[sz]e|unique|distinct|different|deviation|histogram|overview|correlation|which|\w{3,}est|analy[sz]e|frequent|percentage|percent|share|proportion|compare|lines|rows|records|what is)\b/i
 
-export function understand(transcript: Transcript): Task {
-  const { instruction, files, earlier } = transcript
+/**
+ * Characters of an instruction that are read. The grammar is made of regular expressions that take quadratic time, and the
+ * demo model runs on the server's event loop.
+ */
+const MAX_READ = 1_000
+
+export function understand({ files, ...said }: Transcript): Task {
+  const code = fencedCode(said.instruction)
+  if (code) return code
+  const instruction = said.instruction.slice(0, MAX_READ)
+  const earlier = said.earlier.map((text) => text.slice(0, MAX_READ))
   return (
-    fencedCode(instruction) ??
     webSearch(instruction) ??
     sequence(instruction, files) ??
     fileToWrite(instruction, files) ??

@@ -23,17 +23,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createEngine } from '../docker/engine.ts'
 import { exportImage } from '../docker/export.ts'
 import type { Cell, CellShape, Driver, DriverOptions, Faster, Preloaded } from '../driver.ts'
-import { PRELOADED, placesOf } from '../inside.ts'
+import { MESSAGE_QUEUE_BYTES, PENDING_SIGNALS, PRELOADED, RUNNER_INSIDE, socketMiB, TERMINALS } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
+import { sharedKernel } from '../shared-kernel.ts'
 import { explainRefusal } from './causes.ts'
 import { type Cgroups, type Group, NOTHING_COUNTED, openCgroups } from './cgroups.ts'
-import { bubblewrapArguments, LAUNCH_SCRIPT, templateArguments } from './command.ts'
+import { bubblewrapArguments, LAUNCH_SCRIPT, type TemplateCommand, templateArguments } from './command.ts'
 import { readFirstProcess, waitUntilGone } from './first-process.ts'
 import { type ForkServer, openForkServer } from './fork-server.ts'
-import { hasNode, isReachable, rootArguments } from './rootfs.ts'
+import { type CellMounts, createMounts } from './mounts.ts'
+import { prepareRoot, resolveInside } from './rootfs.ts'
 import { ARCHITECTURES, type Architecture, seccompProgram } from './seccomp.ts'
 import { TEMPLATE_FDS } from './template.ts'
-import { createWritable, type Writable } from './writable.ts'
 
 const MIB = 1024 * 1024
 /** Above what distributions and container runtimes give out, below 2^31; each host takes so many from here. */
@@ -64,36 +65,24 @@ export async function openBubblewrap({
     browser: seccompProgram(process.arch as Architecture, 'browser'),
   }
   for (const profile of ['code', 'browser'] as const) writeFileSync(filters[profile], programs[profile])
-  const runner = placeRunner(scratch, rootfs)
-  const node = hasNode(rootfs) ? undefined : nodeSource(scratch, drops)
-  const tree = rootfs && drops && !isReachable(join(rootfs, 'usr')) ? join(scratch, 'tree') : rootfs
-  if (tree !== undefined) mkdirSync(tree, { recursive: true })
-  const root = rootArguments(rootfs, tree, scratch)
-  const writable = createWritable({
-    scratch,
-    uidOf: firstUid === undefined ? undefined : (slot) => firstUid + slot,
-    shown: [...(node?.mount ? [node.mount] : []), ...(tree !== rootfs ? [[rootfs!, tree!] as const] : [])],
-  })
+  const source = join(import.meta.dirname, '../runner.py')
+  const root = prepareRoot({ rootfs, scratch, stateDir, runner: source })
+  const runner = compileRunner(root.layers[0]!, rootfs)
+  const uidOf = firstUid === undefined ? undefined : (slot: number) => firstUid + slot
+  const cellMounts = createMounts({ scratch, root, uidOf })
   const slots = new Set<number>()
   let count = 0
 
   function start(group: Group | undefined, slot: number, { limits, profile, mounts }: CellShape): ChildProcess {
-    const { before, arguments: places } = writable.prepare(slot, limits, mounts)
-    const about = {
-      root,
-      python,
-      runner: runner(),
-      node: node?.path,
-      profile,
-      rlimits: rlimits(limits, cgroups, drops),
-    }
+    const { before, root, places } = cellMounts.prepare(slot, limits, mounts)
+    const about = { python, runner: runner(), profile, rlimits: rlimits(limits, cgroups, drops) }
     const command = [
       ...(group?.joinFiles ?? []),
       '--',
       ...before,
       ...(drops ? dropTo(firstUid + slot) : []),
       bwrap,
-      ...bubblewrapArguments({ ...about, writable: places }),
+      ...bubblewrapArguments({ ...about, root, places }),
     ]
     const filterFd = openSync(filters[profile], 'r')
     try {
@@ -112,17 +101,17 @@ export async function openBubblewrap({
     const program = placeProgram(scratch, 'template.py')
     const door = join(scratch, name)
     mkdirSync(door, { recursive: true })
-    const about = { root, python, runner: join(scratch, 'runner.py'), node: node?.path, program, door }
-    const places = placesOf({ files: 0, workspaceMiB: 0 } as SandboxLimits).map(({ path }) => path)
+    const { before, root, given, plan } = cellMounts.prepareTemplate()
+    const about = { root, given, python: opaque(scratch, rootfs, python), program, door }
     const command = [
-      ...writable.beforeTemplate,
+      ...before,
       ...dropTo(firstUid),
       bwrap,
-      ...templateArguments({ ...about, fds: TEMPLATE_FDS, places, modules }),
+      ...templateArguments({ ...about, fds: TEMPLATE_FDS, modules }),
     ]
     const uids = { first: firstUid, count: UIDS_A_HOST }
     return openForkServer({
-      template: { command, uids, filters: programs },
+      template: { command, uids, filters: programs, plan },
       rlimits: ({ limits }) => rlimits(limits, cgroups, drops),
       door: join(door, 'socket'),
       patient,
@@ -147,10 +136,13 @@ export async function openBubblewrap({
   const about: Pick<Driver, 'name' | 'concedes' | 'holds' | 'sweep'> = {
     name: 'bubblewrap',
     concedes: [
-      ...(writable.countsFiles ? [] : ['files without end']),
-      ...(writable.opensSettings ? ['writing to the settings of its own namespaces'] : []),
+      ...(cellMounts.countsFiles ? [] : ['files without end']),
+      ...(cellMounts.opensSettings ? ['writing to the settings of its own namespaces'] : []),
+      ...(cellMounts.ownsRoot ? [] : ["another sandbox's locks on files of the root"]),
+      ...(cellMounts.ownsDevices ? [] : ["another sandbox's locks on devices"]),
+      ...(cellMounts.countsTerminals ? [] : ['terminals without end']),
     ],
-    holds: (limits) => describe(limits, cgroups, drops, writable),
+    holds: (limits) => describe(limits, cgroups, drops, cellMounts),
     sweep: () => cgroups.sweep(),
   }
 
@@ -212,19 +204,32 @@ function findPython(rootfs: string | undefined): string {
   )
 }
 
-/** Where the runner's program is: the source until it is compiled, which saves each sandbox 8 of some 45 ms. */
-function placeRunner(scratch: string, rootfs: string | undefined): () => string {
-  let program = placeProgram(scratch, '../runner.py')
+/** Where the runner's program is inside: the source until it is compiled, which saves each sandbox 8 of some 45 ms. */
+function compileRunner(base: string, rootfs: string | undefined): () => string {
+  let program = RUNNER_INSIDE
   if (rootfs === undefined) {
-    const compiled = `${program}c`
+    const compiled = `${RUNNER_INSIDE}c`
     const script = 'import py_compile, sys; py_compile.compile(sys.argv[1], sys.argv[2], doraise=True)'
-    const child = spawn('/usr/bin/python3', ['-I', '-S', '-c', script, program, compiled], { stdio: 'ignore' })
+    const files = [join(base, RUNNER_INSIDE), join(base, compiled)]
+    const child = spawn('/usr/bin/python3', ['-I', '-S', '-c', script, ...files], { stdio: 'ignore' })
     child.once('error', () => {}) // the source serves as well
     child.once('close', (code) => {
       if (code === 0) program = compiled
     })
   }
   return () => program
+}
+
+/**
+ * The template's Python: a copy that can be run and not be opened. Its cells have /proc/self/exe in common, and a file that
+ * they could open there they could lock.
+ */
+function opaque(scratch: string, rootfs: string | undefined, path: string): TemplateCommand['python'] {
+  const copy = join(scratch, 'python')
+  const file = resolveInside(rootfs ?? '/', path)
+  if (!existsSync(copy)) copyFileSync(join(rootfs ?? '/', file), copy)
+  chmodSync(copy, 0o711)
+  return { path, file, copy }
 }
 
 /** A copy that every uid can read. */
@@ -273,7 +278,7 @@ function findBubblewrap(): string {
     )
   }
   const version = execFileSync(path, ['--version'], { encoding: 'utf8' }).trim()
-  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(version)?.slice(1) ?? []).map(Number)
+  const [major = 0, minor = 0] = (/(\d{1,5})\.(\d{1,5})/.exec(version)?.slice(1) ?? []).map(Number)
   if (major === 0 && minor < 8) {
     throw new Error(
       `The sandbox needs bubblewrap 0.8.0 or newer; ${path} is ${version}. Debian 12 and Ubuntu 24.04 have it.`,
@@ -288,14 +293,6 @@ function makeScratch(path: string): string {
   mkdirSync(path, { recursive: true, mode: 0o755 })
   chmodSync(path, 0o755)
   return path
-}
-
-/** The Node that runs Errand. Where the cell's uid could not come to it, it is shown at a place of ours at each launch. */
-function nodeSource(scratch: string, drops: boolean): { path: string; mount?: [source: string, target: string] } {
-  if (!drops || isReachable(process.execPath)) return { path: process.execPath }
-  const target = join(scratch, 'node')
-  writeFileSync(target, '')
-  return { path: target, mount: [process.execPath, target] }
 }
 
 function dropTo(uid: number): string[] {
@@ -329,6 +326,8 @@ function freeSlot(slots: Set<number>): number {
 function rlimits(limits: SandboxLimits, cgroups: Cgroups, drops: boolean): Record<string, number> {
   return {
     ...(drops || countsProcessesByNamespace() ? { RLIMIT_NPROC: limits.pids } : {}),
+    RLIMIT_SIGPENDING: PENDING_SIGNALS,
+    RLIMIT_MSGQUEUE: MESSAGE_QUEUE_BYTES,
     ...(cgroups.controllers.has('memory') ? {} : { RLIMIT_DATA: processMemoryMiB(limits) * MIB }),
   }
 }
@@ -344,20 +343,34 @@ function countsProcessesByNamespace(): boolean {
   return major > 5 || (major === 5 && minor >= 14)
 }
 
-function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drops: boolean, writable: Writable) {
+function describe(
+  limits: SandboxLimits,
+  { version, controllers, countsSockets }: Cgroups,
+  drops: boolean,
+  mounts: CellMounts,
+) {
   const enforced = [
     'network: none (an empty network namespace)',
     'files: the root is read-only; nothing of the host but /usr or the configured tree is seen',
     'system calls: seccomp filter, no capability, no new privileges, no further namespaces',
     `workspace: ${limits.workspaceMiB} MiB; /tmp and /dev/shm: 64 MiB each`,
   ]
-  const notEnforced = [
-    'kernel: shared with the host; for tenants hostile to each other take the docker driver with gVisor (sandbox.runtime: runsc), or a machine each',
-  ]
-  if (writable.countsFiles) enforced.push(`number of files: ${limits.files} in the workspace, as many in /tmp`)
+  const notEnforced = sharedKernel()
+  const shared = (what: string, remedy: string) => notEnforced.push(`${what}: ${remedy}`)
+  if (mounts.ownsRoot) enforced.push('inodes of the root: its own, so locks and watches on files reach nobody else')
+  else
+    shared(
+      'inodes of the root are the host’s: locks and watches on files reach others',
+      'this kernel mounts no overlays here',
+    )
+  if (!mounts.ownsDevices)
+    shared('devices are the host’s: locks and watches on /dev/null reach others', 'run Errand as root')
+  if (mounts.countsTerminals) enforced.push(`terminals: ${TERMINALS}`)
+  else shared('number of terminals (the machine has 4,096)', 'run Errand as root')
+  if (mounts.countsFiles) enforced.push(`number of files: ${limits.files} in the workspace, as many in /tmp`)
   else
     notEnforced.push('number of files: bounded by memory alone, since nothing can be mounted here: run Errand as root')
-  if (writable.opensSettings)
+  if (mounts.opensSettings)
     notEnforced.push(
       'settings of a sandbox’s own namespaces (the sizes of its message queues) can be changed inside: run Errand as root',
     )
@@ -371,6 +384,13 @@ function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drop
     `memory: ${limits.memoryMiB} MiB, files of the workspace included`,
     `memory of a sandbox as a whole (each process: ${processMemoryMiB(limits)} MiB)`,
   )
+  if (countsSockets)
+    enforced.push(
+      version === 'v1'
+        ? `buffers of sockets: ${socketMiB(limits)} MiB (cgroup v1)`
+        : 'buffers of sockets: counted with the memory (cgroup v2)',
+    )
+  else shared('buffers of sockets', remedy)
   say('cpu', `processor: ${limits.cpus} ${limits.cpus === 1 ? 'core' : 'cores'}`, 'processor time')
   if (controllers.has('pids')) enforced.push(`processes: ${limits.pids} (cgroup ${version})`)
   else if (drops || countsProcessesByNamespace()) enforced.push(`processes: ${limits.pids} (RLIMIT_NPROC)`)
@@ -378,7 +398,7 @@ function describe(limits: SandboxLimits, { version, controllers }: Cgroups, drop
   if (drops) enforced.push('host user: each sandbox runs under a uid of its own that owns nothing')
   else
     notEnforced.push(
-      "host user: sandboxes run under Errand's own uid (namespaces and seccomp stand between): run Errand as root for a uid each",
+      "host user: sandboxes run under Errand's own uid, and share its kernel quotas (inotify instances, pipe buffers): run Errand as root for a uid each",
     )
   return { enforced, notEnforced }
 }

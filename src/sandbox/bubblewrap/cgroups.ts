@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Counters } from '../driver.ts'
-import { OWN_PROCESSES } from '../inside.ts'
+import { OWN_PROCESSES, socketMiB } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
 
 export interface Group {
@@ -23,6 +23,8 @@ export interface Group {
 export interface Cgroups {
   readonly version: 'v1' | 'v2' | 'none'
   readonly controllers: ReadonlySet<Controller>
+  /** Whether the buffers of sockets are bounded. */
+  readonly countsSockets: boolean
   /** Undefined where there are no control groups to be had. */
   create(id: string, limits: SandboxLimits): Group | undefined
   /** Removes every group of this host that is not in use. */
@@ -61,6 +63,7 @@ export function openCgroups(name: string, places: CgroupPlaces | undefined = fin
   return {
     version,
     controllers: new Set(homes.keys()),
+    countsSockets: homes.has('memory') && (version === 'v2' || existsSync(join(homes.get('memory')!, SOCKETS_FILE))),
     create(id, limits) {
       if (homes.size === 0) return undefined
       used.add(id)
@@ -112,8 +115,12 @@ function setLimit(version: string, controller: Controller, directory: string, li
   } else {
     set('memory.limit_in_bytes', bytes)
     set('memory.memsw.limit_in_bytes', bytes, true)
+    set(SOCKETS_FILE, String(socketMiB(limits) * MIB), true)
   }
 }
+
+/** Version 1 counts the buffers of TCP and UDP sockets here if it is told to, version 2 with all other memory. */
+const SOCKETS_FILE = 'memory.kmem.tcp.limit_in_bytes'
 
 export const NOTHING_COUNTED: Counters = { memoryKills: 0, forksRefused: 0, periods: 0, throttled: 0 }
 
@@ -227,8 +234,15 @@ function enable(directory: string): Controller[] {
   }
 }
 
-/** Reads the counters of the groups that another made for a process. Undefined where none named for `name` is to be seen. */
-export function findCounters(pid: number, name: string): (() => Counters) | undefined {
+/** The groups of a process that somebody else made. */
+export interface FoundGroup {
+  counters(): Counters
+  /** Bounds the buffers of sockets that are made from now on. Does nothing where version 2 counts them anyway, or if the group is not ours to write to. */
+  limitSockets(limits: SandboxLimits): void
+}
+
+/** Undefined if no group named for `name` can be seen. */
+export function findGroup(pid: number, name: string): FoundGroup | undefined {
   const memberships = readMemberships(pid)
   const mounts = readMounts()
   const place = (type: string, controller: Controller | '') => {
@@ -239,9 +253,22 @@ export function findCounters(pid: number, name: string): (() => Counters) | unde
     return existsSync(directory) ? directory : undefined
   }
   const directories = new Map(CONTROLLERS.map((controller) => [controller, place('cgroup', controller)]))
-  if (directories.get('memory')) return () => readCounters('v1', (controller) => directories.get(controller))
+  const memory = directories.get('memory')
+  if (memory !== undefined) {
+    return {
+      counters: () => readCounters('v1', (controller) => directories.get(controller)),
+      limitSockets(limits) {
+        try {
+          writeFileSync(join(memory, SOCKETS_FILE), String(socketMiB(limits) * MIB))
+        } catch {
+          // Reported as not enforced.
+        }
+      },
+    }
+  }
   const unified = place('cgroup2', '')
-  return unified === undefined ? undefined : () => readCounters('v2', () => unified)
+  if (unified === undefined) return undefined
+  return { counters: () => readCounters('v2', () => unified), limitSockets() {} }
 }
 
 function readMemberships(process: number | 'self'): { controllers: string[]; path: string }[] {

@@ -14,8 +14,8 @@ import type { Cell, CellShape } from '../driver.ts'
 import { placesOf } from '../inside.ts'
 import { type Group, NOTHING_COUNTED } from './cgroups.ts'
 import { type FirstProcess, waitUntilGone } from './first-process.ts'
+import { tmpfsOptions } from './mounts.ts'
 import { openTemplate, type Template, type TemplateOptions } from './template.ts'
-import { tmpfsOptions } from './writable.ts'
 
 export interface ForkServer {
   /** Whether a template stands ready. Where none does, one is being made from now on. */
@@ -78,18 +78,24 @@ export async function openForkServer(given: ForkServerOptions): Promise<ForkServ
   const usable = (most: number) => (current && !current.retired && current.cells < most ? current : undefined)
 
   function openNext(): Promise<Generation> {
-    opening ??= openNow().finally(() => {
-      opening = undefined
-    })
-    opening.catch(() => {
-      failedAt = Date.now()
-    })
+    if (!opening) {
+      opening = openNow()
+      // Nobody may wait for it: then its failure must not end the process.
+      opening.catch(() => {})
+    }
     return opening
   }
 
   async function openNow(): Promise<Generation> {
-    if (Date.now() - failedAt < RETRY_MS) await sleep(RETRY_MS)
-    return open()
+    try {
+      if (Date.now() - failedAt < RETRY_MS) await sleep(RETRY_MS)
+      return await open()
+    } catch (error) {
+      failedAt = Date.now()
+      throw error
+    } finally {
+      opening = undefined
+    }
   }
 
   /** The one that makes the next cell, which is counted in already. */

@@ -1,12 +1,30 @@
 /**
  * What a sandbox sees as its root: the host's /usr with a minimal /etc made here, or a configured directory tree; all of
  * it read-only. Nothing of the host's /etc but what programs need to start, nothing of /root, /home, /var.
+ *
+ * The files are the host's, the inodes are not: each sandbox gets the root as an overlay of its own (mounts.ts), so that
+ * locks and watches on a shared file reach neither another sandbox nor the host.
  */
-import { existsSync, lstatSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { NODE_INSIDE, RUNNER_INSIDE } from '../inside.ts'
 
-/** Shown in the sandbox's /etc where the host has them. No keys: `ssl/private` is not among them. */
-const SHOWN_OF_ETC = [
+/** Copied into the sandbox's /etc where the host has them. No keys: `ssl/private` is not among them. */
+const COPIED_FROM_ETC = [
   'alternatives',
   'fonts',
   'ld.so.cache',
@@ -25,47 +43,131 @@ const WRITTEN_INTO_ETC: Readonly<Record<string, string>> = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
 }
 
+/** Where the sandbox mounts something of its own. */
+const MOUNT_POINTS = ['dev', 'proc', 'run/errand', 'tmp', 'workspace']
 /** Entries of a configured tree that the sandbox has its own of. */
 const OWN_TOP_LEVEL = new Set(['dev', 'errand', 'proc', 'run', 'sys', 'tmp', 'workspace'])
+const LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']
 
-/** The bubblewrap arguments that make the root; `tree` is where the cell comes to `rootfs`. `scratch` is ours to write to and readable by every uid. */
-export function rootArguments(rootfs: string | undefined, tree: string | undefined, scratch: string): string[] {
-  if (rootfs !== undefined) return treeArguments(rootfs, tree ?? rootfs)
-  const links = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap((name) => shown(`/${name}`, `/${name}`))
-  return ['--ro-bind', '/usr', '/usr', ...links, ...etcArguments(scratch)]
+/** An empty file and an empty directory of the base layer, which cover what is not to be seen. */
+export const EMPTY_FILE = 'run/errand/empty'
+export const EMPTY_DIRECTORY = 'run/errand/nothing'
+
+export interface Root {
+  /** Directories that are laid over each other as `/`, the uppermost first. */
+  readonly layers: readonly string[]
+  /** Further directories of the host: where they are, and where they are shown inside. */
+  readonly directories: readonly (readonly [source: string, target: string])[]
 }
 
-/** Whether the tree has a Node of its own; the host's /usr never counts: it may be of any age. */
-export function hasNode(rootfs: string | undefined): boolean {
+export interface RootOptions {
+  /** Undefined: the host's /usr. */
+  readonly rootfs: string | undefined
+  /** Ours to write to, readable by every uid, new at each start. */
+  readonly scratch: string
+  /** Kept from one start to the next. */
+  readonly stateDir: string
+  /** The runner's source. */
+  readonly runner: string
+}
+
+export function prepareRoot({ rootfs, scratch, stateDir, runner }: RootOptions): Root {
+  const base = join(scratch, 'root')
+  for (const path of [...MOUNT_POINTS, dirname(RUNNER_INSIDE), EMPTY_DIRECTORY]) makeDirectory(base, path)
+  writeFileSync(join(base, EMPTY_FILE), '', { mode: 0o444 })
+  copyFileSync(runner, join(base, RUNNER_INSIDE))
+  chmodSync(join(base, RUNNER_INSIDE), 0o644)
+  const node = hasNode(rootfs) ? undefined : nodeDirectory(rootfs, base, stateDir)
+  const shown = node === undefined ? [] : [[node, dirname(NODE_INSIDE)] as const]
+  if (rootfs !== undefined) return { layers: [base, rootfs], directories: shown }
+  for (const name of LINKS) copyLink(`/${name}`, join(base, name))
+  makeDirectory(base, 'usr')
+  makeEtc(join(base, 'etc'))
+  return { layers: [base], directories: [['/usr', '/usr'], ...shown] }
+}
+
+/**
+ * bubblewrap's arguments for the same root without overlays: every inode is the host's. `near`: where the cell's uid can
+ * reach the layer or directory of that index.
+ */
+export function plainArguments({ layers, directories }: Root, near: (index: number) => string): string[] {
+  const ofLayers = layers.flatMap((layer, index) =>
+    readdirSync(layer)
+      .filter((name) => !OWN_TOP_LEVEL.has(name) || (index === 0 && name === 'errand'))
+      .flatMap((name) => shown(join(layer, name), `/${name}`, join(near(index), name))),
+  )
+  const further = directories.flatMap(([, target], index) => ['--ro-bind', near(layers.length + index), target])
+  return [...ofLayers, ...further]
+}
+
+/** Where a path of the root is on the host, symbolic links resolved inside the root. */
+export function resolveInside(rootfs: string, path: string): string {
+  for (let hops = 0; hops < 20; hops++) {
+    const found = lstatSync(join(rootfs, path), { throwIfNoEntry: false })
+    if (!found?.isSymbolicLink()) break
+    path = resolve(dirname(path), readlinkSync(join(rootfs, path)))
+  }
+  return path
+}
+
+function hasNode(rootfs: string | undefined): boolean {
   return rootfs !== undefined && ['usr/local/bin/node', 'usr/bin/node'].some((path) => existsSync(join(rootfs, path)))
 }
 
-function treeArguments(rootfs: string, tree: string): string[] {
-  return readdirSync(rootfs)
-    .filter((name) => !OWN_TOP_LEVEL.has(name))
-    .flatMap((name) => shown(join(rootfs, name), `/${name}`, join(tree, name)))
+/**
+ * A directory with the Node that runs Errand and nothing else, to be shown inside: the host's own Node may be of any age.
+ * Undefined if it is in /usr, which is shown anyway.
+ */
+function nodeDirectory(rootfs: string | undefined, base: string, stateDir: string): string | undefined {
+  const { execPath } = process
+  const place = join(base, dirname(NODE_INSIDE))
+  mkdirSync(place, { recursive: true, mode: 0o755 })
+  if (rootfs === undefined && execPath.startsWith('/usr/') && isReachable(execPath)) {
+    symlinkSync(execPath, join(base, NODE_INSIDE))
+    return undefined
+  }
+  if (readdirSync(dirname(execPath)).join() === basename(NODE_INSIDE)) return dirname(execPath)
+  const own = join(stateDir, 'node')
+  const file = join(own, basename(NODE_INSIDE))
+  const [wanted, there] = [statSync(execPath), statSync(file, { throwIfNoEntry: false })]
+  if (there?.size === wanted.size && there.mtimeMs === wanted.mtimeMs) return own
+  rmSync(own, { recursive: true, force: true })
+  mkdirSync(own, { mode: 0o755 })
+  try {
+    linkSync(execPath, file)
+  } catch {
+    cpSync(execPath, file, { preserveTimestamps: true }) // on another file system, or not ours to link
+  }
+  return own
+}
+
+function makeDirectory(base: string, path: string): void {
+  mkdirSync(join(base, path), { recursive: true, mode: 0o755 })
+}
+
+function copyLink(source: string, target: string): void {
+  const found = lstatSync(source, { throwIfNoEntry: false })
+  if (found) symlinkSync(readlinkSync(source), target)
 }
 
 /** A symbolic link stays one, so that it resolves inside; anything else is bound read-only. */
-function shown(source: string, target: string, near = source): string[] {
-  const found = lstatSync(source, { throwIfNoEntry: false })
-  if (!found) return []
-  return found.isSymbolicLink() ? ['--symlink', readlinkSync(source), target] : ['--ro-bind', near, target]
+function shown(source: string, target: string, near: string): string[] {
+  const link = lstatSync(source).isSymbolicLink()
+  return link ? ['--symlink', readlinkSync(source), target] : ['--ro-bind', near, target]
 }
 
-/** Bound piece by piece, not copied: there are hundreds of links among certificates and alternatives. */
-function etcArguments(scratch: string): string[] {
-  const ofHost = SHOWN_OF_ETC.flatMap((name) => shown(join('/etc', name), join('/etc', name)))
-  const own = Object.entries(WRITTEN_INTO_ETC).flatMap(([name, text]) => {
-    const source = join(scratch, name)
-    writeFileSync(source, text, { mode: 0o644 })
-    return ['--ro-bind', source, join('/etc', name)]
-  })
-  return [...ofHost, ...own]
+function makeEtc(etc: string): void {
+  for (const name of COPIED_FROM_ETC) {
+    const source = join('/etc', name)
+    if (!lstatSync(source, { throwIfNoEntry: false })) continue
+    makeDirectory(etc, dirname(name))
+    cpSync(source, join(etc, name), { recursive: true, verbatimSymlinks: true })
+  }
+  for (const [name, text] of Object.entries(WRITTEN_INTO_ETC)) writeFileSync(join(etc, name), text, { mode: 0o644 })
 }
 
-/** Whether a process of another uid can come to the file and run it. */
-export function isReachable(path: string): boolean {
+/** Whether a process of another uid can reach the file and run it. */
+function isReachable(path: string): boolean {
   for (let place = dirname(path); ; place = dirname(place)) {
     if ((statSync(place).mode & 0o001) === 0) return false
     if (place === '/') return (statSync(path).mode & 0o005) === 0o005

@@ -1,11 +1,12 @@
 /**
  * The seccomp filter of a sandbox (../syscalls.ts), as a classic BPF program, written without C.
  *
- * Denied: EPERM; odd socket families: EAFNOSUPPORT; newer than the table: ENOSYS. A call of a foreign architecture kills
- * the process; x32 calls have numbers above the table.
+ * Denied: EPERM; odd socket families: EAFNOSUPPORT; odd protocols: EPROTONOSUPPORT; absent or newer than the table: ENOSYS.
+ * A call of a foreign architecture kills the process; x32 calls have numbers above the table.
  */
 import type { Profile } from '../port.ts'
 import {
+  ABSENT,
   AF_INET,
   AF_INET6,
   AF_NETLINK,
@@ -13,10 +14,15 @@ import {
   BROWSER,
   DENIED,
   EXAMINED,
+  FADV_DONTNEED,
+  INTERNET_SOCKETS,
   NEW_NAMESPACES,
   NEW_TIME,
   NEWEST,
+  REFUSED_OPTIONS,
   REFUSED_REQUESTS,
+  RWF_NOWAIT,
+  SOCKET_TYPE,
 } from '../syscalls.ts'
 
 export const ARCHITECTURES = {
@@ -28,6 +34,8 @@ export type Architecture = keyof typeof ARCHITECTURES
 
 const EPERM = 1
 const ENOSYS = 38
+const EPROTONOSUPPORT = 93
+const EOPNOTSUPP = 95
 const EAFNOSUPPORT = 97
 
 const ALLOW = 0x7fff_0000
@@ -40,6 +48,8 @@ const load = (offset: number): Instruction => [0x20, 0, 0, offset]
 const answer = (value: number): Instruction => [0x06, 0, 0, value]
 /** The low half of an argument: flags, families and ioctl numbers are 32 bits wide to the kernel. */
 const loadArgument = (index: number) => load(16 + 8 * index)
+/** What is loaded, reduced to these bits. */
+const only = (bits: number): Instruction => [0x54, 0, 0, bits]
 const loadNumber = load(0)
 const loadArchitecture = load(4)
 
@@ -50,48 +60,69 @@ const whenAbove = (value: number, body: Instruction[]): Instruction[] => [[0x25,
 
 const allow = answer(ALLOW)
 const refuse = answer(errno(EPERM))
+const absent = answer(errno(ENOSYS))
 const noFamily = answer(errno(EAFNOSUPPORT))
 
 /** `makes`: the namespaces that may be made all the same, by clone and by unshare. */
 function examine(profile: Profile): Record<keyof typeof EXAMINED, Instruction[]> {
   const makes = profile === 'browser' ? BROWSER : { clone: 0, unshare: 0 }
-  const routeOnly = [loadArgument(2), ...whenEqual(0, [allow]), noFamily]
   return {
     clone: [loadArgument(0), ...whenAnyBit(NEW_NAMESPACES & ~makes.clone, [refuse]), allow],
-    clone3: [answer(errno(ENOSYS))],
     unshare: [loadArgument(0), ...whenAnyBit((NEW_NAMESPACES | NEW_TIME) & ~makes.unshare, [refuse]), allow],
     socket: [
       loadArgument(0),
-      ...[AF_UNIX, AF_INET, AF_INET6].flatMap((family) => whenEqual(family, [allow])),
-      ...(profile === 'browser' ? [] : whenEqual(AF_NETLINK, routeOnly)),
+      ...whenEqual(AF_UNIX, [allow]),
+      ...[AF_INET, AF_INET6].flatMap((family) => whenEqual(family, examineInternet())),
+      ...whenEqual(AF_NETLINK, [absent]),
       noFamily,
     ],
     socketpair: [loadArgument(0), ...whenEqual(AF_UNIX, [allow]), noFamily],
+    setsockopt: examineOptions(profile),
     ioctl: [loadArgument(1), ...REFUSED_REQUESTS.flatMap((request) => whenEqual(request, [refuse])), allow],
+    preadv2: [loadArgument(5), ...whenAnyBit(RWF_NOWAIT, [answer(errno(EOPNOTSUPP))]), allow],
+    fadvise64: [loadArgument(3), ...whenEqual(FADV_DONTNEED, [answer(errno(0))]), allow],
   }
 }
 
-/** No netfilter tables, whatever namespace they are of. */
-function examineOptions(): Instruction[] {
-  const { levels, names } = BROWSER.refusedOptions
-  const ofName = [loadArgument(2), ...names.flatMap((name) => whenEqual(name, [refuse])), allow]
-  return [loadArgument(1), ...levels.flatMap((level) => whenEqual(level, ofName)), allow]
+function examineInternet(): Instruction[] {
+  const ofType = (type: number) => INTERNET_SOCKETS.filter(([of]) => of === type).map(([, protocol]) => protocol)
+  const protocols = (type: number) => [
+    loadArgument(2),
+    ...ofType(type).flatMap((protocol) => whenEqual(protocol, [allow])),
+    answer(errno(EPROTONOSUPPORT)),
+  ]
+  const types = [...new Set(INTERNET_SOCKETS.map(([type]) => type))]
+  return [
+    loadArgument(1),
+    only(SOCKET_TYPE),
+    ...types.flatMap((type) => whenEqual(type, protocols(type))),
+    answer(errno(EPROTONOSUPPORT)),
+  ]
+}
+
+function examineOptions(profile: Profile): Instruction[] {
+  const refused = { ...REFUSED_OPTIONS, ...(profile === 'browser' ? BROWSER.refusedOptions : {}) }
+  return [
+    loadArgument(1),
+    ...Object.entries(refused).flatMap(([level, names]) =>
+      whenEqual(Number(level), [loadArgument(2), ...names.flatMap((name) => whenEqual(name, [refuse])), allow]),
+    ),
+    allow,
+  ]
 }
 
 /** The program as the kernel takes it: `struct sock_filter[]`, little-endian. */
 export function seccompProgram(architecture: Architecture, profile: Profile): Buffer {
   const { column, audit } = ARCHITECTURES[architecture]
   const bodies = examine(profile)
-  const options = profile === 'browser' ? whenEqual(BROWSER.setsockopt[column], examineOptions()) : []
   const allowed: readonly string[] = profile === 'browser' ? BROWSER.allowed : []
   const examined = Object.entries(EXAMINED).flatMap(([name, numbers]) =>
     whenEqual(numbers[column], bodies[name as keyof typeof EXAMINED]),
   )
-  const denied = Object.entries(DENIED)
-    .filter(([name]) => !allowed.includes(name))
-    .map(([, numbers]) => numbers[column])
-    .filter((number) => number !== undefined)
-    .flatMap((number) => whenEqual(number, [answer(errno(EPERM))]))
+  const answered = (table: typeof DENIED, instruction: Instruction) =>
+    Object.entries(table)
+      .filter(([name, numbers]) => !allowed.includes(name) && numbers[column] !== undefined)
+      .flatMap(([, numbers]) => whenEqual(numbers[column]!, [instruction]))
   const program: Instruction[] = [
     loadArchitecture,
     [0x15, 1, 0, audit],
@@ -99,8 +130,8 @@ export function seccompProgram(architecture: Architecture, profile: Profile): Bu
     loadNumber,
     ...whenAbove(NEWEST, [answer(errno(ENOSYS))]),
     ...examined,
-    ...options,
-    ...denied,
+    ...answered(ABSENT, absent),
+    ...answered(DENIED, refuse),
     answer(ALLOW),
   ]
   const bytes = Buffer.alloc(program.length * 8)

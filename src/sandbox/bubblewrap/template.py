@@ -3,7 +3,7 @@
 Started as `python3 -I -S template.py runner.py [MODULE…]`, PID 1 of the outer sandbox and root of its user namespace
 alone: on the host it is a user that owns nothing. Of the modules it imports beforehand what the root has. It reads one
 JSON line a request on stdin ({id, nonce, uid, profile, places, rlimits, cpus}) and says {id, pid} or {id, error} on
-stdout; no word of a caller ever comes to it. A line before the first brings the seccomp programs.
+stdout; no word of a caller ever comes to it. A line before the first brings the seccomp programs and what a root is made of.
 
 A child gives up all it had, the nonce and its own connection to the host apart: new namespaces, new places to write to, a
 uid of its own inside a user namespace of its own, no capability, the seccomp filter. What was done to it is never undone,
@@ -27,7 +27,8 @@ import sys
 import time
 
 DOOR = '/run/errand/door/socket'
-STAGE = '/run/errand/proc'
+STAGE = '/run/errand/stage'
+EMPTY_FILE, EMPTY_DIRECTORY = '/run/errand/empty', '/run/errand/nothing'  # of the root's base layer
 INSIDE = 1000  # uid and gid in the sandbox
 HOSTNAME = b'sandbox'
 
@@ -91,20 +92,38 @@ def loopback_up():
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack('16sh22x', b'lo', flags | IFF_UP))
 
 
-def replace_mounts(places):
-    """What is the template's own, its /proc and the door, is not covered but taken away."""
+def read_only(path, flags):
+    mount(None, path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+
+
+def stage_root(plan, number):
+    """A root whose inodes no other cell has: overlays of what all are shown, and devices of its own."""
+    overlay = MS_RDONLY | MS_NOSUID | MS_NODEV
+    mount('overlay', STAGE, 'overlay', overlay, 'lowerdir=' + plan['lower'])
+    for lower, target in plan['directories']:
+        mount('overlay', STAGE + target, 'overlay', overlay, 'lowerdir=' + lower)
+    mount('%s/%x/%x' % (plan['devices'], *divmod(number, 16)), STAGE + '/dev', None, MS_BIND)
+    read_only(STAGE + '/dev', MS_NOSUID | MS_NOEXEC)
+    terminals = 'newinstance,ptmxmode=0666,mode=620,max=%d' % plan['terminals']
+    mount('devpts', STAGE + '/dev/pts', 'devpts', MS_NOSUID | MS_NOEXEC, terminals)
+    mount('proc', STAGE + '/proc', 'proc', MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
+def replace_root(plan, number, places):
+    """All that is the template's own is not covered but taken away."""
     mount(None, '/', None, MS_PRIVATE | MS_REC)
-    mount('proc', STAGE, 'proc', MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    for old in ('/proc', '/dev/pts', os.path.dirname(DOOR), sys.argv[0]):
-        call('umount2', old.encode(), MNT_DETACH)
-    mount(STAGE, '/proc', None, MS_MOVE)
-    mount('devpts', '/dev/pts', 'devpts', MS_NOSUID | MS_NOEXEC, 'newinstance,ptmxmode=0666,mode=620')
+    stage_root(plan, number)
+    os.chdir(STAGE)
+    call('pivot_root', b'.', b'.')
+    call('umount2', b'.', MNT_DETACH)
+    os.chdir('/')
     settings = os.open('/proc/sys/user', os.O_PATH | os.O_DIRECTORY)
     # A bound /proc/sys shows each reader what is its own, and can be made read-only.
-    for source, target in (('/proc/sys', '/proc/sys'), ('/dev/null', '/proc/cmdline')):
-        flags = MS_NOSUID | (MS_NODEV | MS_NOEXEC if source == target else 0)
-        mount(source, target, None, MS_BIND)
-        mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+    mount('/proc/sys', '/proc/sys', None, MS_BIND)
+    read_only('/proc/sys', MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    masks = [(EMPTY_FILE, path) for path in (*plan['masked']['files'], '/proc/cmdline')]
+    for source, target in masks + [(EMPTY_DIRECTORY, path) for path in plan['masked']['directories']]:
+        mount(source, target, None, MS_BIND)  # of the overlay, which is read-only
     for path, options in places:
         mount('tmpfs', path, 'tmpfs', MS_NOSUID | MS_NODEV, options)
     return settings
@@ -131,26 +150,29 @@ def give_up_capabilities():
     call('capset', header, bytes(24))
 
 
-def enclose(request, seccomp, wait):
+def enclose(request, given, number, wait):
     """After this nothing of the template's rights is left, and no way back."""
     call('unshare', CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET)
     loopback_up()
     call('sethostname', HOSTNAME, len(HOSTNAME))
-    settings = replace_mounts(request['places'])
+    settings = replace_root(given['root'], number, request['places'])
     wait()
     call('unshare', CLONE_NEWCGROUP)
     become_user(request['uid'], settings)
     if request['profile'] != 'browser':
         write_to('max_user_namespaces', '0', dir_fd=settings)
+    # All cells count as one user's: without these one could have all that there is for them.
+    for name, most in given['inotify'].items():
+        write_to('max_inotify_' + name, str(most), dir_fd=settings)
     os.close(settings)
     give_up_capabilities()
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.chdir('/workspace')
-    seccomp.load()
+    given['filters'][request['profile']].load()
 
 
-def become_sandbox(request, seccomp):
+def become_sandbox(request, given, number):
     """In the forked child, PID 1 of its namespace. Never returns."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -168,7 +190,7 @@ def become_sandbox(request, seccomp):
             os._exit(0)
 
     try:
-        enclose(request, seccomp, wait)
+        enclose(request, given, number, wait)
     except OSError as error:
         os.write(1, b'failed %s\n' % str(error).encode())
         os._exit(1)
@@ -255,14 +277,14 @@ def writable_shares():
         return sum(line.split()[1].endswith('s') and line.split()[1][1] == 'w' for line in maps)
 
 
-def fork(request, seccomp, own_pids):
+def fork(request, given, number, own_pids):
     # Only the next child is to go into a new pid namespace; the one after it needs another.
     call('setns', own_pids, CLONE_NEWPID)
     call('unshare', CLONE_NEWPID)
     pid = os.fork()
     if pid == 0:
         try:
-            become_sandbox(request, seccomp)
+            become_sandbox(request, given, number)
         finally:
             os._exit(1)
     return pid
@@ -272,15 +294,16 @@ def main():
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel takes what is dead
     requests = sys.stdin.buffer
-    seccomp = {profile: Filter(program) for profile, program in json.loads(requests.readline()).items()}
+    given = json.loads(requests.readline())
+    given['filters'] = {profile: Filter(program) for profile, program in given['filters'].items()}
     gc.disable()
     gc.freeze()  # what is there stays where it is, on pages that are shared
     own_pids = os.open('/proc/self/ns/pid', os.O_RDONLY)
     os.write(1, b'{"ready": true, "threads": %d, "shares": %d}\n' % (threads(), writable_shares()))
-    for line in requests:
+    for number, line in enumerate(requests):
         request = json.loads(line)
         try:
-            answer = {'pid': fork(request, seccomp[request['profile']], own_pids)}
+            answer = {'pid': fork(request, given, number, own_pids)}
         except OSError as error:
             answer = {'error': str(error)}
         os.write(1, json.dumps({'id': request['id'], **answer}).encode() + b'\n')

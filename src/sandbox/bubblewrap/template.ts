@@ -7,9 +7,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { INOTIFY } from '../inside.ts'
 import type { Profile } from '../port.ts'
 import { LAUNCH_SCRIPT } from './command.ts'
 import { type FirstProcess, firstProcess, readFirstProcess, waitUntilGone } from './first-process.ts'
+import type { RootPlan } from './mounts.ts'
 
 export interface ForkRequest {
   /** What the child says first on its connection to the door. */
@@ -39,6 +41,7 @@ export interface TemplateOptions {
   /** Host uids from `first` on, to be 0, 1, … inside. */
   readonly uids: { readonly first: number; readonly count: number }
   readonly filters: Readonly<Record<Profile, Buffer>>
+  readonly plan: RootPlan
 }
 
 const READY_WITHIN_MS = 20_000
@@ -50,7 +53,7 @@ const LOOKS = 50
 export const TEMPLATE_FDS = { info: 3, block: 4 }
 
 /** Throws an Error with a sentence where no template can be had here. */
-export async function openTemplate({ command, uids, filters }: TemplateOptions): Promise<Template> {
+export async function openTemplate({ command, uids, filters, plan }: TemplateOptions): Promise<Template> {
   const child = spawn('/bin/sh', ['-c', LAUNCH_SCRIPT, 'errand', '--', ...command], {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
@@ -82,7 +85,7 @@ export async function openTemplate({ command, uids, filters }: TemplateOptions):
     }
     ;(child.stdio[TEMPLATE_FDS.block] as Writable).on('error', () => {}).end('\n')
     const programs = Object.entries(filters).map(([profile, program]) => [profile, program.toString('base64')])
-    child.stdin!.write(`${JSON.stringify(Object.fromEntries(programs))}\n`)
+    child.stdin!.write(`${JSON.stringify({ filters: Object.fromEntries(programs), root: plan, inotify: INOTIFY })}\n`)
     const { threads, shares } = await answer(READY_WITHIN_MS)
     if (threads !== 1) throw new Error(`the template has ${threads} threads`)
     if (shares !== 0) throw new Error('the template has memory that its children would share')

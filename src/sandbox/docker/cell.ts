@@ -1,7 +1,7 @@
 /** A started container as a cell: its attached stdio, taken apart as Docker frames it, its end, and its memory kills. */
 import { type Duplex, PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findCounters, NOTHING_COUNTED } from '../bubblewrap/cgroups.ts'
+import { type FoundGroup, findGroup, NOTHING_COUNTED } from '../bubblewrap/cgroups.ts'
 import type { Cell, Counters } from '../driver.ts'
 import { type Engine, EngineError } from './engine.ts'
 
@@ -9,7 +9,13 @@ const STDERR_KEPT = 4096
 const GONE_WITHIN_MS = 15_000
 
 /** `onGone` is called when nothing of it is left. */
-export function createCell(engine: Engine, container: string, wire: Duplex, onGone: () => void): Cell {
+export function createCell(
+  engine: Engine,
+  container: string,
+  wire: Duplex,
+  group: FoundGroup | undefined,
+  onGone: () => void,
+): Cell {
   const { stdout, words } = splitOutput(wire)
   let counted = NOTHING_COUNTED
   const { promise: exited, resolve } = Promise.withResolvers<string>()
@@ -22,10 +28,6 @@ export function createCell(engine: Engine, container: string, wire: Duplex, onGo
     }
     resolve(words())
   })
-  let read: (() => Counters) | undefined
-  void findReader(engine, container).then((found) => {
-    read = found
-  })
   let ending: Promise<void> | undefined
   async function end(): Promise<void> {
     await removeContainer(engine, container)
@@ -37,7 +39,7 @@ export function createCell(engine: Engine, container: string, wire: Duplex, onGo
     stdout,
     exited,
     // The group goes with the container: what was counted last stands.
-    counters: () => (counted = later(counted, read?.())),
+    counters: () => (counted = later(counted, group?.counters())),
     end: () => (ending ??= end()),
   }
 }
@@ -81,10 +83,10 @@ function later(before: Counters, now: Counters = NOTHING_COUNTED): Counters {
   }
 }
 
-/** Undefined where the daemon's processes are not ours to see: then no memory kill can be told from another. */
-async function findReader(engine: Engine, container: string): Promise<(() => Counters) | undefined> {
+/** Its groups. Undefined if the daemon's processes are not ours to see: then no memory kill can be told from another. */
+export async function groupOf(engine: Engine, container: string): Promise<FoundGroup | undefined> {
   try {
-    return findCounters((await inspect(engine, container)).State.Pid, container)
+    return findGroup((await inspect(engine, container)).State.Pid, container)
   } catch {
     return undefined // it has ended meanwhile
   }

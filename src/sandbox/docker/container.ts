@@ -5,31 +5,34 @@
 
 import { dirname } from 'node:path'
 import { type CellShape, OPEN_FILES } from '../driver.ts'
-import { ENVIRONMENT, NODE_INSIDE, OWN_PROCESSES, type Place, placesOf, RUNNER_INSIDE } from '../inside.ts'
+import {
+  ENVIRONMENT,
+  INSTALLED_PROGRAMS,
+  MASKED_PROC,
+  NODE_INSIDE,
+  OWN_PROCESSES,
+  type Place,
+  placesOf,
+  RUNNER_INSIDE,
+  TERMINALS,
+} from '../inside.ts'
+import type { Mount } from '../port.ts'
 import type { CellImage } from './image.ts'
 
 const MIB = 1024 * 1024
 const CPU_PERIOD_US = 100_000
 const USER = 1000
 const KERNEL_THREADS = 256
+const proc = (name: string) => `/proc/${name}`
 
-/** Docker's own list, what tells of the host or its kernel, and a place that every user may write to. */
+/** Docker's own list, and what shows the host, its kernel or counters of the whole machine. */
 const MASKED = [
-  ...[
-    'acpi',
-    'asound',
-    'cmdline',
-    'config.gz',
-    'interrupts',
-    'kcore',
-    'keys',
-    'key-users',
-    'kallsyms',
-    'latency_stats',
-  ],
-  ...['modules', 'sched_debug', 'scsi', 'sysrq-trigger', 'timer_list', 'timer_stats', 'vmallocinfo'],
-].map((name) => `/proc/${name}`)
-const READ_ONLY = ['bus', 'fs', 'irq', 'sys'].map((name) => `/proc/${name}`)
+  ...['acpi', 'asound', 'cmdline', 'config.gz', 'kcore', 'keys', 'kallsyms', 'latency_stats', 'modules'].map(proc),
+  ...['sched_debug', 'scsi', 'sysrq-trigger', 'timer_list', 'timer_stats', 'vmallocinfo'].map(proc),
+  ...MASKED_PROC.files,
+  ...MASKED_PROC.directories,
+]
+const READ_ONLY = ['bus', 'fs', 'irq', 'sys'].map(proc)
 
 export interface Making {
   readonly image: CellImage
@@ -46,7 +49,8 @@ export function containerOf(
   { limits, mounts }: CellShape,
   { image, seccomp, runtime, ownKernel, labels }: Making,
 ): object {
-  const env = { ...ENVIRONMENT, ...(image.path && { PATH: `${dirname(NODE_INSIDE)}:${image.path}` }) }
+  const path = image.path && `${dirname(NODE_INSIDE)}:${image.path}:${INSTALLED_PROGRAMS}`
+  const env = { ...ENVIRONMENT, ...(path && { PATH: path }) }
   return {
     Image: image.id,
     Entrypoint: [image.python, '-I', '-S', RUNNER_INSIDE, '{}'],
@@ -77,15 +81,7 @@ export function containerOf(
         '/dev/mqueue': EMPTY,
         ...Object.fromEntries(placesOf(limits).map((place) => [place.path, tmpfs(place)])),
       },
-      Mounts: mounts.map(({ source, target }) => {
-        return {
-          Type: 'bind',
-          Source: source,
-          Target: target,
-          ReadOnly: true,
-          BindOptions: { Propagation: 'rprivate' },
-        }
-      }),
+      Mounts: [...(ownKernel ? [] : [TERMINALS_VOLUME]), ...mounts.map(bind)],
       Memory: limits.memoryMiB * MIB,
       MemorySwap: limits.memoryMiB * MIB, // memory and swap together: no swap
       // Not NanoCpus: the daemon refuses more cores than the machine has.
@@ -97,6 +93,33 @@ export function containerOf(
       ],
     },
   }
+}
+
+function bind({ source, target }: Mount): object {
+  return {
+    Type: 'bind',
+    Source: source,
+    Target: target,
+    ReadOnly: true,
+    BindOptions: { Propagation: 'rprivate' },
+  }
+}
+
+/** In place of the runtime's /dev/pts, which does not bound the number of terminals. */
+const TERMINALS_VOLUME = {
+  Type: 'volume',
+  Target: '/dev/pts',
+  VolumeOptions: {
+    NoCopy: true,
+    DriverConfig: {
+      Name: 'local',
+      Options: {
+        type: 'devpts',
+        device: 'devpts',
+        o: `newinstance,ptmxmode=0666,mode=620,max=${TERMINALS},nosuid,noexec`,
+      },
+    },
+  },
 }
 
 const EMPTY = 'ro,noexec,nosuid,nodev,size=4k'

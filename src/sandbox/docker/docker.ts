@@ -4,8 +4,10 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Cell, CellShape, Driver, DriverOptions } from '../driver.ts'
+import { socketMiB, TERMINALS } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
-import { createCell, removeContainer } from './cell.ts'
+import { sharedKernel } from '../shared-kernel.ts'
+import { createCell, groupOf, removeContainer } from './cell.ts'
 import { containerOf } from './container.ts'
 import { createEngine, type Engine, EngineError } from './engine.ts'
 import { prepareImage } from './image.ts'
@@ -63,7 +65,7 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
         image = await prepareImage(engine, options.image, bench) // somebody tidied up the daemon's images
         return create()
       })
-      return await start(engine, Id, onGone)
+      return await start(engine, Id, shape.limits, onGone)
     } catch (error) {
       onGone()
       throw error instanceof EngineError ? new Error(`Docker: ${error.message}${hint}`, { cause: error }) : error
@@ -80,11 +82,13 @@ export async function openDocker(options: DriverOptions): Promise<Driver> {
   }
 }
 
-async function start(engine: Engine, container: string, onGone: () => void): Promise<Cell> {
+async function start(engine: Engine, container: string, limits: SandboxLimits, onGone: () => void): Promise<Cell> {
   try {
     const wire = await engine.attach(container)
     await engine.ask('POST', `/containers/${container}/start`)
-    return createCell(engine, container, wire, onGone)
+    const group = await groupOf(engine, container)
+    group?.limitSockets(limits)
+    return createCell(engine, container, wire, group, onGone)
   } catch (error) {
     await removeContainer(engine, container)
     throw error
@@ -114,6 +118,8 @@ const WITHIN_ITS_KERNEL = [
   ...['ptrace', 'io_uring_setup', 'a higher priority', 'making a device', 'devices of the host'],
   ...["the runner's file descriptors", "the runner's environment", "the host's command line"],
   ...['escaping the memory killer', 'files without end', 'new privileges', 'calls past seccomp'],
+  ...['asynchronous I/O (io_setup)', 'a netlink socket', 'terminals without end', 'counters of the whole machine'],
+  'whether a file of the root is in memory',
 ]
 
 function describe(limits: SandboxLimits, daemon: Daemon, runtime: string, ownKernel: boolean) {
@@ -152,12 +158,20 @@ function describe(limits: SandboxLimits, daemon: Daemon, runtime: string, ownKer
     `processes: ${limits.pids} (${version})`,
     `number of processes: ${ownKernel ? `too many end the whole sandbox (${runtime}'s own threads are counted with them)` : remedy}`,
   )
-  say(
-    ownKernel,
-    `kernel: one of its own for each sandbox (${runtime})`,
-    `kernel: shared with the host (${runtime}); for tenants hostile to each other install gVisor and set sandbox.runtime: runsc`,
-  )
+  if (ownKernel) enforced.push(`kernel: one of its own for each sandbox (${runtime})`)
+  else notEnforced.push(...sharedKernel(runtime))
   if (ownKernel) return { enforced, notEnforced }
+  enforced.push(`terminals: ${TERMINALS}`)
+  say(
+    daemon.CgroupVersion === '2' || process.getuid?.() === 0,
+    daemon.CgroupVersion === '2'
+      ? 'buffers of sockets: counted with the memory (cgroup v2)'
+      : `buffers of sockets: ${socketMiB(limits)} MiB (cgroup v1)`,
+    'buffers of sockets: run Errand as root, or Docker on cgroup v2',
+  )
+  notEnforced.push(
+    'kernel quotas: all sandboxes are one user to the kernel, so one can use up the others’ inotify instances, queued signals and pipe buffers: take gVisor, or bubblewrap as root',
+  )
   say(
     options.includes('userns') || options.includes('rootless'),
     'host user: root and users inside are nobody outside (user namespace)',

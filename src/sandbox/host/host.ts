@@ -117,8 +117,11 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
       const { interactionId } = spec
       const place = placeOf(interactionId, spec.name)
       fence(interactionId, spec.epoch)
-      await opening.get(place)?.done.catch(() => {})
-      fence(interactionId, spec.epoch)
+      // Where an opening fails, the first of those that wait for it begins another, and the rest wait for that.
+      for (let other = opening.get(place); other; other = opening.get(place)) {
+        await other.done.catch(() => {})
+        fence(interactionId, spec.epoch)
+      }
       const known = living.get(place)
       if (known?.runner.alive()) {
         known.extend(spec.lifetimeMs)

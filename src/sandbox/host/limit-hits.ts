@@ -5,9 +5,16 @@
 import { type Counters, OPEN_FILES } from '../driver.ts'
 import type { ExecEnd, LimitHit, SandboxLimits } from '../port.ts'
 
-/** How bash, dash, Python, Node and the C library say that no process or thread was to be had. */
-const NO_PROCESS =
-  /(?:fork|started): (?:retry: )?Resource temporarily unavailable|Cannot fork|can't start new thread|spawn(?:Sync)? .*EAGAIN|pthread_create.*(?:Resource temporarily|failed)|fork[\s\S]{0,500}BlockingIOError: \[Errno 11\]/
+/** Messages of bash, dash and Python that no process or thread could be started. */
+const NO_PROCESS = /(?:fork|started): (?:retry: )?Resource temporarily unavailable|Cannot fork|can't start new thread/
+/** The same on one line of Node and the C library: the beginning, and what must follow it. */
+const NO_PROCESS_LINES = [
+  [/spawn(?:Sync)? /, /EAGAIN/],
+  [/pthread_create/, /Resource temporarily|failed/],
+] as const
+/** The same as Python's traceback, which names the call some lines before. */
+const BLOCKED = 'BlockingIOError: [Errno 11]'
+const TRACEBACK_CHARS = 500
 const NO_SPACE = /No space left on device|ENOSPC|Errno 28\b/
 const NO_MEMORY = /\bMemoryError\b|Cannot allocate memory|heap out of memory|ENOMEM/
 const NO_DESCRIPTOR = /Too many open files(?! in system)|EMFILE|Errno 24\b/
@@ -39,7 +46,7 @@ export function limitHits({ end, output, full, before, after, limits }: Evidence
   }
   if (NO_MEMORY.test(output)) hits.push(...full.filter(({ kind }) => kind === 'process_memory'))
   const atTheEnd = (kind: LimitHit['kind']) => failed && full.some((hit) => hit.kind === kind)
-  if (after.forksRefused > before.forksRefused || atTheEnd('processes') || NO_PROCESS.test(output)) {
+  if (after.forksRefused > before.forksRefused || atTheEnd('processes') || noProcess(output)) {
     hits.push({ kind: 'processes', count: limits.pids })
   }
   if (failed || NO_SPACE.test(output)) {
@@ -55,4 +62,22 @@ export function limitHits({ end, output, full, before, after, limits }: Evidence
     hits.push({ kind: 'processor', cores: limits.cpus })
   }
   return hits
+}
+
+/** Linear: one expression for all of it would be quadratic, and the step chooses its output. */
+function noProcess(output: string): boolean {
+  if (NO_PROCESS.test(output) || forkBlocked(output)) return true
+  return output.split('\n').some((line) =>
+    NO_PROCESS_LINES.some(([begin, then]) => {
+      const at = line.search(begin)
+      return at >= 0 && then.test(line.slice(at))
+    }),
+  )
+}
+
+function forkBlocked(output: string): boolean {
+  for (let at = output.indexOf(BLOCKED); at >= 0; at = output.indexOf(BLOCKED, at + BLOCKED.length)) {
+    if (output.slice(Math.max(0, at - TRACEBACK_CHARS), at).includes('fork')) return true
+  }
+  return false
 }

@@ -1,5 +1,5 @@
 # The self-test's attacks, run as a step inside a real sandbox. `targets` is put before it: JSON of {port, abstract, secrets,
-# files, neighbour: {name, port, key}}: canaries of the host's and of a sandbox beside this one.
+# files, terminals, counters, neighbour: {name, port, key, locked}}: canaries of the host's and of a sandbox beside this one.
 # Prints one JSON object: {"attacks": [{name, refused, detail}], "inside": "what code finds here", "browser": path or null}.
 import ctypes
 import errno
@@ -177,6 +177,8 @@ def kernel_settings():
     for folder, _, names in os.walk('/proc/sys'):
         for name in names:
             try:
+                if not stat.S_ISREG(os.stat(os.path.join(folder, name)).st_mode):
+                    continue  # covered, by a device
                 with open(os.path.join(folder, name), 'r+b', buffering=0) as file:
                     held = file.read(4096)
                     file.seek(0)
@@ -226,6 +228,57 @@ def host_processes():
             yield '1'
 
 
+def interfaces():
+    with open('/proc/net/dev') as file:
+        names = [line.split(':')[0].strip() for line in file if ':' in line]
+    return [name for name in names if name != 'lo']
+
+
+def terminals_without_end():
+    held = []
+    try:
+        while len(held) <= targets['terminals']:
+            held.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))
+        return len(held)
+    finally:
+        for fd in held:
+            os.close(fd)
+
+
+def counters_of_the_machine():
+    for path in targets['counters']:
+        try:
+            something_in(path)
+            yield path
+        except OSError:
+            pass
+
+
+def page_in_memory():
+    fd = os.open('/usr/bin/python3', os.O_RDONLY) if os.path.exists('/usr/bin/python3') else os.open('/proc/self/exe', os.O_RDONLY)
+    try:
+        return os.preadv(fd, [bytearray(1)], 0, os.RWF_NOWAIT)
+    finally:
+        os.close(fd)
+
+
+def locked_by_the_neighbour(kind):
+    """It has locked all these: a lock that is seen here is on an inode that both have."""
+    for path in targets['neighbour']['locked'][kind]:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield path
+        except OSError:
+            pass  # it takes no locks
+        finally:
+            os.close(fd)
+
+
 def send(family, kind, protocol, address):
     with socket.socket(family, kind, protocol) as sender:
         sender.settimeout(3)
@@ -255,6 +308,7 @@ syscall('keyctl', 250, 219, 0, -3, 1)
 syscall('add_key', 248, 217, b'user', b'errand', b'x', 1, -3)
 syscall('request_key', 249, 218, b'user', b'errand', None, -3)
 syscall('io_uring_setup', 425, 425, 4, buffer)
+syscall('asynchronous I/O (io_setup)', 206, 0, 1, buffer)
 syscall('userfaultfd', 323, 282, 1)
 syscall('process_vm_readv', 310, 270, 1, 0, 0, 0, 0, 0)
 syscall('open_by_handle_at', 304, 265, -100, buffer, 0)
@@ -273,6 +327,7 @@ attempt('devices of the host', lambda: none_of(devices()))
 
 attempt('a vsock socket', lambda: socket.socket(40, socket.SOCK_STREAM).close())
 attempt('a packet socket', lambda: socket.socket(17, socket.SOCK_RAW).close())
+attempt('a netlink socket', lambda: socket.socket(16, socket.SOCK_RAW, 0).close())
 attempt('a raw socket', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close())
 attempt("the host's loopback", lambda: connect(socket.AF_INET, ('127.0.0.1', targets['port'])))
 attempt("the host's abstract sockets", lambda: connect(socket.AF_UNIX, '\0' + targets['abstract']))
@@ -282,7 +337,7 @@ attempt('the metadata address', lambda: connect(socket.AF_INET, ('169.254.169.25
 attempt('DNS', lambda: socket.getaddrinfo('errand-probe.invalid', 80))
 attempt('DNS by datagram', lambda: send(socket.AF_INET, socket.SOCK_DGRAM, 0, ('192.0.2.53', 53)))
 attempt('ping', lambda: send(socket.AF_INET, socket.SOCK_DGRAM, 1, ('192.0.2.1', 0)))
-attempt('network interfaces', lambda: none_of(name for _, name in socket.if_nameindex() if name != 'lo'))
+attempt('network interfaces', lambda: none_of(interfaces()))
 
 attempt("the runner's memory", lambda: read_from('/proc/1/mem'))
 attempt("the runner's file descriptors", lambda: os.listdir('/proc/1/fd'))
@@ -305,6 +360,9 @@ attempt('writing to /dev', lambda: write_to('/dev/errand-probe'))
 attempt('writing to the host', lambda: none_of(writable_mounts()))
 attempt('a hard link to a file of the host', lambda: os.link('/usr/bin/python3', '/workspace/errand-probe'))
 attempt('a hard link to the runner', lambda: os.link('/errand/runner.py', '/tmp/errand-probe'))
+attempt('terminals without end', terminals_without_end)
+attempt('counters of the whole machine', lambda: none_of(counters_of_the_machine()))
+attempt('whether a file of the root is in memory', page_in_memory)
 attempt('files without end', lambda: none_of(mounts_without_end()))
 for path in targets['secrets']:
     attempt('seeing %s of the host' % path, lambda: seen(path))
@@ -313,6 +371,8 @@ neighbour = targets['neighbour']
 attempt("another sandbox's loopback", lambda: connect(socket.AF_INET, ('127.0.0.1', neighbour['port'])))
 attempt("another sandbox's abstract sockets", lambda: connect(socket.AF_UNIX, '\0' + neighbour['name']))
 attempt("another sandbox's shared memory", lambda: None if libc.shmget(neighbour['key'], 0, 0) >= 0 else none_of([]))
+attempt("another sandbox's locks on files of the root", lambda: none_of(locked_by_the_neighbour('files')))
+attempt("another sandbox's locks on devices", lambda: none_of(locked_by_the_neighbour('devices')))
 for place in OWN_PLACES[:3]:
     attempt("another sandbox's %s" % place, lambda: seen(place + '/' + neighbour['name']))
 

@@ -1,7 +1,11 @@
-/** The host's end of one runner: requests by id over the cell's stdin and stdout. When the cell ends, every request does. */
+/**
+ * The host's end of one runner: requests by id over the cell's stdin and stdout. When the cell ends, every request does,
+ * and a cell whose runner breaks the protocol is ended: no request waits for a reply that can't come any more.
+ */
 import type { Cell } from '../driver.ts'
 import { createFrameReader, writeFrame } from '../frames.ts'
 import type { Reply, SandboxRequest } from '../protocol.ts'
+import { createReplyCheck, type ReplyCheck } from './replies.ts'
 
 export type OnReply = (reply: Reply, payload: Buffer) => void
 
@@ -20,9 +24,13 @@ export interface Runner {
 
 const READY_WITHIN_MS = 20_000
 const NOTHING = Buffer.alloc(0)
+/** Above any frame of a runner, whose payloads have 256 KiB at most. */
+const MAX_FRAME_BYTES = 512 * 1024
+/** Above what all windows of one sandbox hold together: a runner that acknowledges what it does not read ends here. */
+const MAX_UNREAD_BYTES = 128 * 1024 * 1024
 
 export function createRunner(cell: Cell): Runner {
-  const waiting = new Map<number, OnReply>()
+  const waiting = new Map<number, { readonly onReply: OnReply; readonly check: ReplyCheck }>()
   let lastId = 0
   let alive = true
   const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
@@ -36,22 +44,30 @@ export function createRunner(cell: Cell): Runner {
       clearTimeout(timer)
       return resolve()
     }
-    const onReply = waiting.get(header.id)
+    const request = waiting.get(header.id)
+    request?.check.hear(header, payload)
+    request?.onReply(header, payload)
+    // Last: where the reply could not be taken, the request still waits, and hears of the end.
     if (header.op === 'done' || header.op === 'error') waiting.delete(header.id)
-    onReply?.(header, payload)
-  })
-  cell.stdout.on('data', (bytes: Buffer) => {
+  }, MAX_FRAME_BYTES)
+  const onData = (bytes: Buffer) => {
     try {
       read(bytes)
     } catch {
+      cell.stdout.off('data', onData).resume()
       void cell.end() // no runner speaks like this
     }
-  })
+  }
+  cell.stdout.on('data', onData)
+  function say(request: object, payload?: Uint8Array): void {
+    writeFrame(cell.stdin, request, payload)
+    if (cell.stdin.writableLength > MAX_UNREAD_BYTES) void cell.end()
+  }
   void cell.exited.then((words) => {
     clearTimeout(timer)
     alive = false
     reject(new Error(words || 'The sandbox ended before it had started.'))
-    for (const [id, onReply] of waiting) {
+    for (const [id, { onReply }] of waiting) {
       onReply({ op: 'error', id, code: 'lost', message: 'The sandbox has ended.' }, NOTHING)
     }
     waiting.clear()
@@ -68,10 +84,12 @@ export function createRunner(cell: Cell): Runner {
         queueMicrotask(() => onReply({ op: 'error', id, code: 'lost', message: 'The sandbox has ended.' }, NOTHING))
         return () => {}
       }
-      waiting.set(id, onReply)
-      writeFrame(cell.stdin, { ...request, id }, payload)
+      const check = createReplyCheck(request)
+      waiting.set(id, { onReply, check })
+      say({ ...request, id }, payload)
       return (more, bytes) => {
-        if (alive) writeFrame(cell.stdin, { ...more, id }, bytes)
+        check.say(more)
+        if (alive) say({ ...more, id }, bytes)
       }
     },
   }

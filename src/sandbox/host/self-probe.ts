@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import type { CellShape, Driver } from '../driver.ts'
+import { MASKED_PROC, NODE_INSIDE, RUNNER_INSIDE, TERMINALS } from '../inside.ts'
 import type { SandboxFacts, SandboxLimits } from '../port.ts'
 import { createRunner } from './runner.ts'
 import { createSteps } from './steps.ts'
@@ -33,7 +34,7 @@ export async function probeDriver(
   const canaries = await Promise.all([listen({ host: '127.0.0.1', port: 0 }), listen({ path: `\0${abstract}` })])
   try {
     const { port } = canaries[0]!.address() as AddressInfo
-    const targets = { port, abstract, secrets, files: limits.files }
+    const targets = { port, abstract, secrets, files: limits.files, terminals: TERMINALS, counters: MASKED_PROC.files }
     const { attacks, inside, browser } = await attack(driver, { limits, profile: 'code', mounts: [] }, targets)
     refuseOpen(`The ${driver.name} sandbox`, attacks, driver.concedes)
     const ofBrowser = browser === null || !browsers ? [] : await attackBrowser(driver, limits, targets)
@@ -71,9 +72,11 @@ async function attack(driver: Driver, shape: CellShape, targets: object): Promis
     })
     const name = `errand-canary-${randomBytes(8).toString('hex')}`
     const key = randomInt(1, 2 ** 31)
-    const port = Number(await neighbour!.run(`name, key = '${name}', ${key}\n${NEIGHBOUR}`))
+    const port = Number(
+      await neighbour!.run(`name, key, locked = '${name}', ${key}, ${JSON.stringify(LOCKED)}\n${NEIGHBOUR}`),
+    )
     if (!Number.isInteger(port)) throw new Error("The sandbox's self-test could not begin: no step could be run in it.")
-    const told = JSON.stringify(JSON.stringify({ ...targets, neighbour: { name, port, key } }))
+    const told = JSON.stringify(JSON.stringify({ ...targets, neighbour: { name, port, key, locked: LOCKED } }))
     const script = readFileSync(join(import.meta.dirname, 'probe.py'), 'utf8')
     return readFindings(await attacker!.run(`targets = ${told}\n${script}`))
   } finally {
@@ -81,8 +84,30 @@ async function attack(driver: Driver, shape: CellShape, targets: object): Promis
   }
 }
 
+/** Everything in a sandbox that might be the same inode in another. */
+const LOCKED = {
+  files: [
+    '/',
+    '/usr',
+    '/usr/bin',
+    '/usr/bin/python3',
+    '/etc',
+    '/etc/passwd',
+    RUNNER_INSIDE,
+    NODE_INSIDE,
+    '/proc/self/exe',
+  ],
+  devices: ['/dev', ...['null', 'zero', 'full', 'random', 'urandom'].map((name) => `/dev/${name}`)],
+}
+
 const NEIGHBOUR = `
-import ctypes, socket
+import ctypes, fcntl, os, socket
+held = []
+for path in locked['files'] + locked['devices']:
+    try:
+        held.append(os.open(path, os.O_RDONLY))
+        fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError: pass  # not there, or locked under its other name
 tcp, unix = socket.create_server(('127.0.0.1', 0)), socket.socket(socket.AF_UNIX)
 unix.bind('\\0' + name)
 unix.listen()

@@ -95,7 +95,8 @@ async function* mapped<T>(all: AsyncIterable<T>, change: (each: T) => T): AsyncG
 async function freeName(sandbox: Sandbox, name: string): Promise<string> {
   const there = new Set<string>()
   try {
-    for (const { path } of await sandbox.list('downloads', { recursive: false, maxEntries: 10_000 })) there.add(path)
+    const { entries } = await sandbox.list('downloads', { recursive: false, maxEntries: 10_000 })
+    for (const { path } of entries) there.add(path)
   } catch (error) {
     if (!(error instanceof SandboxError) || error.code !== 'not_found') throw error
   }

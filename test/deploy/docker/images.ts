@@ -8,7 +8,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { PACK_LOCK, ROOT, userEnv } from '../../package/install.ts'
+import { PACK_LOCK, packagerEnv, ROOT, userEnv } from '../../package/install.ts'
 
 const CACHE = '/var/cache/errand-tests'
 const SUITE = 'trixie'
@@ -42,9 +42,20 @@ async function makeBases(docker: Docker): Promise<void> {
 /** By script/image, as a person does it, but for what it is made from. */
 export function errandImage(docker: Docker): Promise<string> {
   return built(docker, 'errand:test', async (name) => {
-    const bases = ['--build-arg', 'BASE=errand-base', '--build-arg', 'NODE=errand-node', '--network', 'host']
+    const bases = [
+      '--build-arg',
+      'BASE=errand-base',
+      '--build-arg',
+      'NODE=errand-node',
+      '--network',
+      'host',
+      ...PROXIES,
+    ]
     const command = [PACK_LOCK, join(ROOT, 'script/image'), name, ...bases]
-    await run('flock', command, { env: docker.env, maxBuffer: 64 * 1024 * 1024 })
+    await run('flock', command, {
+      env: packagerEnv({ DOCKER_HOST: docker.env.DOCKER_HOST! }),
+      maxBuffer: 64 * 1024 * 1024,
+    })
   })
 }
 
@@ -71,7 +82,7 @@ RUN chmod +x /usr/local/bin/versitygw
   return built(docker, 'errand-s3', (name) =>
     inDirectory(async (modules) => {
       const flags = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund']
-      await run('npm', ['install', ...flags, 's3rver@3.7.1'], { cwd: modules, env: userEnv() })
+      await run('npm', ['install', ...flags, 's3rver@3.7.1'], { cwd: modules, env: packagerEnv() })
       await build(docker, name, text, { modules, versitygw: join(import.meta.dirname, 'start-s3.sh') })
     }),
   )
@@ -117,11 +128,16 @@ async function alone(name: string, act: () => Promise<void>): Promise<void> {
   }
 }
 
+/** What Debian's archive is reached through, where the machine has a proxy. */
+const PROXIES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'].flatMap((name) =>
+  process.env[name] ? ['--build-arg', `${name}=${process.env[name]}`] : [],
+)
+
 async function build(docker: Docker, name: string, text: string, files: Record<string, string>): Promise<void> {
   await inDirectory(async (place) => {
     for (const [target, source] of Object.entries(files)) await cp(source, join(place, target), { recursive: true })
     await writeFile(join(place, 'Dockerfile'), text)
-    await docker('build', '--network', 'host', '--tag', name, place)
+    await docker('build', '--network', 'host', ...PROXIES, '--tag', name, place)
   })
 }
 

@@ -88,10 +88,9 @@ figure.savefig('outputs/bars.png')
 table`
       const { output } = await run(sandbox, 'python', code)
       expect(output).toMatch(/^ +quarter 0 .*quarter 8\n0 .*\n1 .*-8\.0\n\[figure saved: outputs\/figure-1\.png\]\n$/)
-      expect((await sandbox.list('outputs', { recursive: false, maxEntries: 9 })).map(({ path }) => path)).toEqual([
-        'bars.png',
-        'figure-1.png',
-      ])
+      expect(
+        (await sandbox.list('outputs', { recursive: false, maxEntries: 9 })).entries.map(({ path }) => path),
+      ).toEqual(['bars.png', 'figure-1.png'])
       expect(
         await saidIn(sandbox, 'import os, matplotlib as m; os.path.isdir(m.get_cachedir()), m.get_backend()'),
       ).toBe("(True, 'agg')\n")

@@ -1,7 +1,7 @@
 /** Docker's seccomp profile: the same answers as bubblewrap's filter, call by call, as libseccomp would give them. */
 import { describe, expect, test } from 'vitest'
 import { seccompProfile } from '../../../src/sandbox/docker/seccomp.ts'
-import { ALLOWED, DENIED, EXAMINED } from '../../../src/sandbox/syscalls.ts'
+import { ABSENT, ALLOWED, DENIED, EXAMINED } from '../../../src/sandbox/syscalls.ts'
 
 interface Rule {
   readonly names: string[]
@@ -35,7 +35,7 @@ describe.each(['code', 'browser'] as const)('for %s', (profile) => {
     for (const name of ALLOWED) expect([name, ask(name, 1n, 1n)]).toEqual([name, 'allowed'])
     expect(Object.keys(EXAMINED).filter((name) => ALLOWED.includes(name))).toEqual([])
     expect(ask('a call that nobody knows')).toBe('refused 1')
-    expect(ask('clone3')).toBe('refused 38')
+    for (const name of Object.keys(ABSENT)) expect([name, ask(name)]).toEqual([name, 'refused 38'])
   })
 
   test('namespaces are refused but for those of Chromium, threads and forks are not', () => {
@@ -48,11 +48,28 @@ describe.each(['code', 'browser'] as const)('for %s', (profile) => {
     expect(ask('unshare', 0x80n)).toBe('refused 1')
   })
 
-  test('sockets are unix, IPv4, IPv6 and the routing table alone, no vsock', () => {
+  test('sockets are unix, TCP and UDP alone; netlink is absent', () => {
     const families = [...Array(64).keys()].filter((family) => ask('socket', BigInt(family), 1n, 0n) === 'allowed')
-    expect(families).toEqual(browser ? [1, 2, 10] : [1, 2, 10, 16])
-    expect([ask('socket', 16n, 3n, 15n), ask('socketpair', 40n)]).toEqual(['refused 1', 'refused 1'])
+    expect(families).toEqual([1, 2, 10])
+    expect([ask('socket', 16n, 3n, 0n), ask('socketpair', 40n)]).toEqual(['refused 38', 'refused 1'])
     expect(ask('socketpair', 1n)).toBe('allowed')
+    const held = [0n, 1n, 6n, 17n, 132n, 262n].map((protocol) =>
+      [1n, 2n, 3n, 5n].filter((type) => ask('socket', 2n, type | 0x8_0800n, protocol) === 'allowed'),
+    )
+    expect(held).toEqual([[1n, 2n], [], [1n], [2n], [], []])
+  })
+
+  test('the page cache can be neither asked nor emptied', () => {
+    expect([ask('preadv2', 3n, 0n, 1n, 0n, 0n, 9n), ask('preadv2', 3n, 0n, 1n, 0n, 0n, 1n)]).toEqual([
+      'refused 95',
+      'allowed',
+    ])
+    expect([0n, 3n, 4n, 5n].map((advice) => ask('fadvise64', 3n, 0n, 0n, advice))).toEqual([
+      'allowed',
+      'allowed',
+      'refused 0',
+      'allowed',
+    ])
   })
 
   test('no keystrokes into terminals and no line disciplines, whatever the upper half of the request number', () => {
@@ -64,7 +81,9 @@ describe.each(['code', 'browser'] as const)('for %s', (profile) => {
     }
   })
 
-  test('no netfilter tables for those who may make a network namespace', () => {
+  test('no buffers beyond the machine’s limit, no filters on sockets, no netfilter tables for a browser', () => {
+    const refused = [...Array(80).keys()].filter((name) => ask('setsockopt', 3n, 1n, BigInt(name)) !== 'allowed')
+    expect(refused).toEqual([26, 32, 33, 50, 51, 52])
     const tables = [0n, 41n].flatMap((level) => [64n, 65n].map((name) => ask('setsockopt', 3n, level, name)))
     expect(tables).toEqual(Array(4).fill(browser ? 'refused 1' : 'allowed'))
     for (const [level, name] of [

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 from ._flows import Call, creation, given
-
-INTERACTIONS = "/v1beta/interactions"
-AGENTS = "/v1beta/agents"
-SKILLS = "/v1beta/skills"
-CREDENTIALS = "/v1beta/credentials"
-
-
-def of(base: str, name: str, rest: str = "") -> str:
-    return f"{base}/{quote(name, safe='')}{rest}"
+from ._paths import INTERACTIONS
 
 
 def get(path: str, /, timeout: float | None = None, **query: Any) -> Call:

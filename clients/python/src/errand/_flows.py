@@ -15,6 +15,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, Union
 
+from . import _paths as paths
 from .errors import ApiError, ConnectionError, ErrandError, api_error
 from .records import Record, to_wire
 from .shapes import Event, Interaction
@@ -124,7 +125,7 @@ def _rest() -> Flow:
 
 def _may_repeat(call: Call, status: int, error: ErrandError) -> bool:
     assert isinstance(error, ApiError)
-    # A run that failed has ended: the same request again would be told the same.
+    # A failed run has cost something, and its tools may have had effects: only the caller starts another one.
     if error.interaction_id is not None or not error.retryable:
         return False
     return status in (429, 503) or (call.repeatable and status >= 500)
@@ -254,7 +255,7 @@ def _resumption(at: Followed) -> Call:
     headers = {"Accept": "text/event-stream"}
     if at.last > 0:
         headers["Last-Event-ID"] = str(at.last)
-    return Call("GET", f"/v1beta/interactions/{at.id}:stream", headers=headers, stream=True)
+    return Call("GET", paths.of("interactions.events", at.id, ":stream"), headers=headers, stream=True)
 
 
 class _Messages:

@@ -4,7 +4,6 @@
 FREE_FORM = frozenset(
     {
         "args",
-        "details",
         "headers",
         "labels",
         "metadata",

@@ -3,15 +3,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import httpx
 
 from . import _calls as calls
+from . import _paths as paths
 from ._drivers import SyncDriver, Identity
 from ._flows import PATIENT_TRIES, UNSET, Call, Followed, fetch, follow, send, settled
 from .errors import ConnectionError, ErrandError
+from .files import check_target, write_output
 from .records import Record
 from .shapes import Agent, AuditEntry, Credential, Event, Interaction, InteractionSummary, OutputFile, Server, Skill, SkillFile, SkillSummary
 
@@ -106,14 +109,14 @@ class InteractionStream:
         for _ in self:
             pass
         assert self._at.id is not None
-        call = Call("GET", calls.of(calls.INTERACTIONS, self._at.id), max_retries=PATIENT_TRIES)
+        call = Call("GET", paths.of("interactions.retrieve", self._at.id), max_retries=PATIENT_TRIES)
         return settled(self._way.fetch(call, Interaction))
 
     def cancel(self) -> Interaction:
         """Ends the run on the server; returns when its sandbox is gone."""
         if self._at.id is None:
             raise ConnectionError("The interaction was not accepted yet: read its first event.")
-        return self._way.fetch(calls.post(calls.of(calls.INTERACTIONS, self._at.id, ":cancel")), Interaction)
+        return self._way.fetch(calls.post(paths.of("interactions.cancel", self._at.id, ":cancel")), Interaction)
 
     def close(self) -> None:
         """Stops reading. The run goes on."""
@@ -171,12 +174,13 @@ class Interactions:
         timeout: float | None = None,
     ) -> Interaction:
         """
-        Runs an agent and waits for its end, however long it takes and whatever becomes of the connection meanwhile. Raises
-        ApiError (one class a code; with ``interaction_id`` where the run failed), ConnectionError. A run that somebody
-        cancels is returned, with ``status == "cancelled"``.
+        Runs an agent and waits for its end; resumes if the connection breaks. Raises ApiError (a class for each code; with
+        ``interaction_id`` if the run failed), ConnectionError. Never starts a failed run again: see ``retryable``. Returns
+        with ``status == "cancelled"`` if the run is cancelled.
 
-        ``idempotency_key``: default one made for the call, so that its own tries make one run; your own makes one run of
-        several calls, for 24 hours. ``strict``: a skill or an MCP server that can't be used is an error instead of a warning.
+        ``idempotency_key``: calls with the same key and request share one run, for 24 hours. If that run failed with a
+        retryable error, the next call starts one new run. Default: a new key for each call, which its own retries share.
+        ``strict``: a skill or an MCP server that can't be used is an error instead of a warning.
         ``cancel_on_exit``: where waiting is interrupted, the run is cancelled; else it goes on. ``timeout``: for the answer
         to one request to begin, seconds; not for the run.
         """
@@ -242,14 +246,16 @@ class Interactions:
 
     def events(self, interaction_id: str, *, after: int = 0) -> InteractionStream:
         """The events of an interaction behind number ``after``, live until its end."""
+        paths.of("interactions.events", interaction_id)
         return InteractionStream(self._way, Followed(interaction_id, after), None)
 
     def wait(self, interaction_id: str) -> Interaction:
         """Waits for the end of a run that was started. Raises as ``create`` does."""
+        paths.of("interactions.wait", interaction_id)
         return self.events(interaction_id).final()
 
     def retrieve(self, interaction_id: str) -> Interaction:
-        return self._way.fetch(calls.get(calls.of(calls.INTERACTIONS, interaction_id)), Interaction)
+        return self._way.fetch(calls.get(paths.of("interactions.retrieve", interaction_id)), Interaction)
 
     def list(
         self,
@@ -264,11 +270,11 @@ class Interactions:
     ) -> List[InteractionSummary]:
         """Newest first unless asked otherwise."""
         query = calls.labelled(labels, agentId=agent_id, model=model, status=status, order=order, pageSize=page_size, pageToken=page_token)
-        return List(self._way, calls.INTERACTIONS, "interactions", InteractionSummary, query)
+        return List(self._way, paths.INTERACTIONS, "interactions", InteractionSummary, query)
 
     def cancel(self, interaction_id: str) -> Interaction:
         """Ends a run; returns when no process of it is left. Raises ConflictError where it has ended otherwise."""
-        return self._way.fetch(calls.post(calls.of(calls.INTERACTIONS, interaction_id, ":cancel")), Interaction)
+        return self._way.fetch(calls.post(paths.of("interactions.cancel", interaction_id, ":cancel")), Interaction)
 
     def approve(
         self,
@@ -280,19 +286,19 @@ class Interactions:
     ) -> Interaction:
         """Decides on tool calls that wait for a person: on those of ``decisions``, or the same on all that wait."""
         body = {"approve": approve, "reason": reason, "decisions": decisions}
-        return self._way.fetch(calls.post(calls.of(calls.INTERACTIONS, interaction_id, ":approve"), body), Interaction)
+        return self._way.fetch(calls.post(paths.of("interactions.approve", interaction_id, ":approve"), body), Interaction)
 
     def delete(self, interaction_id: str) -> None:
         """Removes an ended interaction with its events and files."""
-        self._way.send(calls.delete(calls.of(calls.INTERACTIONS, interaction_id), repeatable=True))
+        self._way.send(calls.delete(paths.of("interactions.delete", interaction_id), repeatable=True))
 
     def audit(self, interaction_id: str) -> List[AuditEntry]:
         """The hosts outside that were turned to on its behalf."""
-        return List(self._way, calls.of(calls.INTERACTIONS, interaction_id, "/audit"), "entries", AuditEntry, {})
+        return List(self._way, paths.of("interactions.audit", interaction_id, "/audit"), "entries", AuditEntry, {})
 
     def deliveries(self, interaction_id: str) -> Record:
         """What became of its webhook."""
-        return self._way.fetch(calls.get(calls.of(calls.INTERACTIONS, interaction_id, "/deliveries")), Record)
+        return self._way.fetch(calls.get(paths.of("interactions.deliveries", interaction_id, "/deliveries")), Record)
 
 
 _OPTIONS = {"self", "idempotency_key", "strict", "cancel_on_exit", "timeout"}
@@ -310,10 +316,10 @@ class Agents:
 
     def create(self, *, id: str = UNSET, **fields: Any) -> Agent:
         """Raises ConflictError where ``id`` is taken."""
-        return self._way.fetch(calls.post(calls.AGENTS, {"id": id, **fields}, repeatable=False), Agent)
+        return self._way.fetch(calls.post(paths.AGENTS, {"id": id, **fields}, repeatable=False), Agent)
 
     def retrieve(self, agent_id: str) -> Agent:
-        return self._way.fetch(calls.get(calls.of(calls.AGENTS, agent_id)), Agent)
+        return self._way.fetch(calls.get(paths.of("agents.retrieve", agent_id)), Agent)
 
     def list(
         self,
@@ -325,24 +331,24 @@ class Agents:
         page_token: str | None = None,
     ) -> List[Agent]:
         query = calls.labelled(labels, model=model, order=order, pageSize=page_size, pageToken=page_token)
-        return List(self._way, calls.AGENTS, "agents", Agent, query)
+        return List(self._way, paths.AGENTS, "agents", Agent, query)
 
     def update(self, agent_id: str, *, etag: str | None = None, **fields: Any) -> Agent:
         """
         Changes the fields that are given: ``None`` clears one, lists are replaced, ``policy`` and ``labels`` merge key by
         key. With ``etag``, only the agent as it was read: else PreconditionFailedError.
         """
-        return self._way.fetch(calls.patch(calls.of(calls.AGENTS, agent_id), fields, etag), Agent)
+        return self._way.fetch(calls.patch(paths.of("agents.update", agent_id), fields, etag), Agent)
 
     def delete(self, agent_id: str) -> None:
-        self._way.send(calls.delete(calls.of(calls.AGENTS, agent_id)))
+        self._way.send(calls.delete(paths.of("agents.delete", agent_id)))
 
     def versions(self, agent_id: str) -> List[Agent]:
         """Newest first."""
-        return List(self._way, calls.of(calls.AGENTS, agent_id, "/versions"), "versions", Agent, {})
+        return List(self._way, paths.of("agents.versions", agent_id, "/versions"), "versions", Agent, {})
 
     def version(self, agent_id: str, version: int) -> Agent:
-        return self._way.fetch(calls.get(calls.of(calls.AGENTS, agent_id, f"/versions/{version}")), Agent)
+        return self._way.fetch(calls.get(paths.of("agents.version", agent_id, f"/versions/{version}")), Agent)
 
 
 class Skills:
@@ -353,26 +359,26 @@ class Skills:
 
     def upload(self, zip: bytes) -> Skill:
         """``zip``: with SKILL.md at its root or in its one top folder. Another content under the same name is the next version; the same one, the same."""
-        return self._way.fetch(calls.upload(calls.SKILLS, zip), Skill)
+        return self._way.fetch(calls.upload(paths.SKILLS, zip), Skill)
 
     def retrieve(self, name: str) -> Skill:
         """``pdf``: its newest version; or ``pdf@3``."""
-        return self._way.fetch(calls.get(calls.of(calls.SKILLS, name)), Skill)
+        return self._way.fetch(calls.get(paths.of("skills.retrieve", name)), Skill)
 
     def list(self, *, order: str | None = None, page_size: int | None = None, page_token: str | None = None) -> List[SkillSummary]:
         query = {"order": order, "pageSize": page_size, "pageToken": page_token}
-        return List(self._way, calls.SKILLS, "skills", SkillSummary, query)
+        return List(self._way, paths.SKILLS, "skills", SkillSummary, query)
 
     def versions(self, name: str) -> List[SkillSummary]:
-        return List(self._way, calls.of(calls.SKILLS, name, "/versions"), "versions", SkillSummary, {})
+        return List(self._way, paths.of("skills.versions", name, "/versions"), "versions", SkillSummary, {})
 
     def file(self, name: str, path: str) -> SkillFile:
         """A file of the newest version, or of the one that is named; its ``text``, where it is text of at most 256 KiB."""
-        return self._way.fetch(calls.get(calls.of(calls.SKILLS, name, "/file"), path=path), SkillFile)
+        return self._way.fetch(calls.get(paths.of("skills.file", name, "/file"), path=path), SkillFile)
 
     def delete(self, name: str) -> None:
         """All its versions, or the one that is named."""
-        self._way.send(calls.delete(calls.of(calls.SKILLS, name)))
+        self._way.send(calls.delete(paths.of("skills.delete", name)))
 
 
 class Credentials:
@@ -383,21 +389,21 @@ class Credentials:
 
     def create(self, *, type: str, **fields: Any) -> Credential:
         """``id``, ``name``, ``allowed_hosts``, and what the type takes: ``token``, ``headers``, ``username`` and ``password`` …"""
-        return self._way.fetch(calls.post(calls.CREDENTIALS, {"type": type, **fields}, repeatable=False), Credential)
+        return self._way.fetch(calls.post(paths.CREDENTIALS, {"type": type, **fields}, repeatable=False), Credential)
 
     def retrieve(self, credential_id: str) -> Credential:
-        return self._way.fetch(calls.get(calls.of(calls.CREDENTIALS, credential_id)), Credential)
+        return self._way.fetch(calls.get(paths.of("credentials.retrieve", credential_id)), Credential)
 
     def list(self, *, order: str | None = None, page_size: int | None = None, page_token: str | None = None) -> List[Credential]:
         query = {"order": order, "pageSize": page_size, "pageToken": page_token}
-        return List(self._way, calls.CREDENTIALS, "credentials", Credential, query)
+        return List(self._way, paths.CREDENTIALS, "credentials", Credential, query)
 
     def update(self, credential_id: str, **fields: Any) -> Credential:
         """Another secret takes the place of the one before, as does another kind of sign-in."""
-        return self._way.fetch(calls.patch(calls.of(calls.CREDENTIALS, credential_id), fields), Credential)
+        return self._way.fetch(calls.patch(paths.of("credentials.update", credential_id), fields), Credential)
 
     def delete(self, credential_id: str) -> None:
-        self._way.send(calls.delete(calls.of(calls.CREDENTIALS, credential_id)))
+        self._way.send(calls.delete(paths.of("credentials.delete", credential_id)))
 
 
 class Files:
@@ -408,13 +414,32 @@ class Files:
 
     def download(self, file: OutputFile) -> bytes:
         """The whole file, checked against its ``sha256``."""
-        content = self._way.send(calls.get(file.url))
+        return self._read("files.download", file)
+
+    def text(self, file: OutputFile) -> str:
+        return (self._read("files.text", file)).decode()
+
+    def save(
+        self, files: Sequence[OutputFile], directory: str | Path, *, overwrite: bool = False
+    ) -> list[Path]:
+        """
+        Downloads output files into ``directory``, each checked against its ``sha256``, and returns their paths. Creates the
+        directory, and the subfolders that the names contain.
+
+        The model chose the names. Before the first download, all are checked: raises ErrandError if a name leaves the
+        directory (absolute, ``..``, a backslash, a drive letter, a NUL), if its path goes through a symbolic link, or if the
+        file exists and ``overwrite`` is not set.
+        """
+        root = Path(directory).absolute()
+        for file in files:
+            check_target(root, file.name, overwrite)
+        return [write_output(root, file.name, self._read("files.save", file), overwrite) for file in files]
+
+    def _read(self, method: str, file: OutputFile) -> bytes:
+        content = self._way.send(calls.get(paths.of_file(method, file)))
         if hashlib.sha256(content).hexdigest() != file.sha256:
             raise ErrandError(f"What came for {file.name} is not what the agent made: its sha256 is another.")
         return content
-
-    def text(self, file: OutputFile) -> str:
-        return (self.download(file)).decode()
 
 
 class Errand:

@@ -47,7 +47,7 @@ class ApiError(ErrandError):
         self.param = param
         #: All that was found wrong.
         self.details = details
-        #: Whether the same request may succeed later.
+        #: Whether the same request may succeed later; of a failed run, with its idempotency key, as a new run.
         self.retryable = retryable
         #: Of the run that failed.
         self.interaction_id = interaction_id

@@ -1,11 +1,14 @@
-"""Files for a run."""
+"""Files for a run, and files on disk."""
 
 from __future__ import annotations
 
 import base64
 import mimetypes
+import re
 from pathlib import Path
 from typing import Any
+
+from .errors import ErrandError
 
 
 def input_file(name: str, content: str | bytes, mime_type: str | None = None) -> dict[str, Any]:
@@ -23,3 +26,41 @@ def input_file(name: str, content: str | bytes, mime_type: str | None = None) ->
 def input_file_from(path: str | Path, name: str | None = None) -> dict[str, Any]:
     """A file of this machine; its name in the working directory is its own unless given."""
     return input_file(name or Path(path).name, Path(path).read_bytes())
+
+
+def check_target(root: Path, name: str, overwrite: bool) -> None:
+    """Raises ErrandError if an output file must not be saved under ``name`` below ``root``."""
+    segments = name.split("/")
+    leaves = any(segment in ("", ".", "..") for segment in segments)
+    if leaves or "\\" in name or "\0" in name or re.match("[A-Za-z]:", name):
+        raise _refused(name, "the name is not a path below the directory")
+    path = root
+    for segment in segments[:-1]:
+        path = path / segment
+        if path.is_symlink():
+            raise _refused(name, f"{path} is a symbolic link")
+        if path.exists() and not path.is_dir():
+            raise _refused(name, f"{path} is not a directory")
+    path = path / segments[-1]
+    if path.is_symlink():
+        raise _refused(name, f"{path} is a symbolic link")
+    if path.is_dir():
+        raise _refused(name, f"{path} is a directory")
+    if path.exists() and not overwrite:
+        raise _refused(name, f"{path} exists. Choose another directory, or set `overwrite`")
+
+
+def write_output(root: Path, name: str, content: bytes, overwrite: bool) -> Path:
+    """Writes an output file that ``check_target`` let pass, and creates its folders."""
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if overwrite:
+        path.unlink(missing_ok=True)
+    # "x" neither replaces a file nor follows a link that was put there meanwhile.
+    with path.open("xb") as file:
+        file.write(content)
+    return path
+
+
+def _refused(name: str, why: str) -> ErrandError:
+    return ErrandError(f"{name!r} was not saved: {why}.")

@@ -16,23 +16,6 @@ class Event(Record):
     data: Record
 
 
-class AccountLogEntry(Record):
-    """AccountLogEntry"""
-
-    id: str
-    time: str
-    actor: Record
-    action: str
-    target: str
-    details: dict[str, Any]
-
-
-class AccountSettings(Record):
-    """Off: every call of the account’s keys is 403 `feature_disabled`."""
-
-    experimental: Record
-
-
 class Agent(Record):
     """A stored agent configuration."""
 
@@ -130,10 +113,11 @@ class Interaction(Record):
     model: str
     instruction: str
     previous_interaction_id: str | None
+    retry_of: str | None
     labels: dict[str, Any]
     create_time: str
     end_time: str | None
-    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "content_filter"] | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "max_turn_duration", "content_filter"] | None
     error: RunError | None
     usage: Usage
     output: str
@@ -154,10 +138,11 @@ class InteractionInWebhook(Record):
     agent_version: int | None
     model: str
     previous_interaction_id: str | None
+    retry_of: str | None
     labels: dict[str, Any]
     create_time: str
     end_time: str | None
-    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "content_filter"] | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "max_turn_duration", "content_filter"] | None
     error: RunError | None
     usage: Record
 
@@ -174,35 +159,13 @@ class InteractionSummary(Record):
     model: str
     instruction: str
     previous_interaction_id: str | None
+    retry_of: str | None
     labels: dict[str, Any]
     create_time: str
     end_time: str | None
-    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "content_filter"] | None
+    stop_reason: Literal["end_turn", "max_output_tokens", "max_cost", "budget_exceeded", "max_model_calls", "max_turn_duration", "content_filter"] | None
     error: RunError | None
     usage: Usage
-
-
-class Invite(Record):
-    """One that was not used yet."""
-
-    id: str
-    role: Literal["owner", "developer", "viewer"]
-    create_time: str
-    expire_time: str
-
-
-class Key(Record):
-    """Key"""
-
-    id: str
-    name: str
-    prefix: str
-    scope: Literal["all", "invoke", "read"]
-    create_time: str
-    last_used_time: str
-    expire_time: str
-    revoke_time: str
-    state: Literal["valid", "expired", "revoked"]
 
 
 class McpServer(Record):
@@ -223,70 +186,6 @@ class McpServerAnswer(Record):
     authentication: Record | None
     allowed_tools: list[str] | None
     require_approval: Any
-
-
-class McpServerCheck(Record):
-    """McpServerCheck"""
-
-    answers: bool
-    tools: list[Record]
-    problems: list[str]
-    duration_ms: int
-
-
-class McpServerUse(Record):
-    """McpServerUse"""
-
-    name: str
-    url: str
-    kind: Literal["address", "program", "unknown"]
-    registered: bool
-    credential_id: str
-    agents: list[Record]
-
-
-class Me(Record):
-    """Who is signed in, and what they can reach."""
-
-    user: Record
-    session_id: str
-    accounts: list[Record]
-
-
-class Member(Record):
-    """Member"""
-
-    user_id: str
-    name: str
-    email: str
-    role: Literal["owner", "developer", "viewer"]
-    join_time: str
-
-
-class ModelWithHealth(Record):
-    """ModelWithHealth"""
-
-    name: str
-    provider: str
-    source: str
-    demo: bool
-    vision: bool
-    documents: bool
-    searches: bool
-    price: Record
-    fallbacks: list[str]
-    unavailable: str
-    health: list[Record]
-
-
-class OneTimeLink(Record):
-    """What a one-time link is for."""
-
-    kind: Literal["welcome", "invite", "reset"]
-    account: Record
-    role: Literal["owner", "developer", "viewer"]
-    email: str
-    expire_time: str
 
 
 class OutputFile(Record):
@@ -317,14 +216,6 @@ class PolicyAnswer(Record):
     max_cost: float | None
     max_tool_duration: int | None
     sandbox: SandboxPolicyAnswer | None
-
-
-class Project(Record):
-    """Where keys, agents and interactions stand."""
-
-    id: str
-    name: str
-    create_time: str
 
 
 class RunError(Record):
@@ -368,18 +259,6 @@ class Server(Record):
     tools: Record
     search: str | None
     limits: Record
-
-
-class Session(Record):
-    """Session"""
-
-    id: str
-    current: bool
-    create_time: str
-    last_used_time: str
-    expire_time: str
-    ip_address: str
-    user_agent: str
 
 
 class Skill(Record):
@@ -467,7 +346,7 @@ class Usage(Record):
 
 
 class Warning(Record):
-    """Something in the request that was not used: `unknown_field`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …"""
+    """Something in the request that was not used: `unknown_field`, `unknown_parameter`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …"""
 
     code: str
     param: str | None
@@ -480,14 +359,3 @@ class WebhookEvent(Record):
     type: Literal["interaction.completed", "interaction.failed", "interaction.cancelled"]
     timestamp: str
     data: InteractionInWebhook
-
-
-class WebhookSummary(Record):
-    """What became of one interaction’s webhook."""
-
-    interaction_id: str
-    host: str
-    state: Literal["pending", "delivered", "gone", "failed"]
-    attempts: int
-    next_attempt_time: str
-    last: Record

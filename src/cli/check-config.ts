@@ -1,0 +1,50 @@
+/** `errand config check`: reads the configuration and reports every problem, unset variables that it names included. */
+import { describeBlobs } from '../config/blobs-url.ts'
+import type { Config } from '../config.ts'
+import { missingSearchKey } from '../search/create-search.ts'
+import { type ConfigOption, describeProblems, loadConfig } from './start.ts'
+import { Exit, type Surroundings } from './surroundings.ts'
+
+/** Throws Exit with every problem. */
+export async function checkConfig(around: Surroundings, options: ConfigOption): Promise<void> {
+  const config = loadConfig(around, options)
+  // An api process calls neither models nor services: its workers have the keys.
+  const problems = config.role === 'api' ? [] : await unusable(config, around.env)
+  if (problems.length > 0) throw new Exit(1, describeProblems(problems))
+  const { host, port, dataDir, blobs } = config
+  around.out.write(`The configuration is good: ${host}:${port}, data in ${dataDir}, files ${describeBlobs(blobs)}.\n`)
+}
+
+/** What the server would start with and could not use, a sentence each. */
+async function unusable(config: Config, env: Surroundings['env']): Promise<string[]> {
+  const search = missingSearchKey(config.search, env)
+  return [
+    ...(await unavailableModels(config, env)),
+    ...(search === undefined ? [] : [`${search}.`]),
+    ...unsetVariables(config.mcp, 'mcp', env),
+    ...unsetVariables(config.files, 'files', env),
+  ]
+}
+
+/** Without models in the configuration the server looks for some when it starts. */
+async function unavailableModels(config: Config, env: Surroundings['env']): Promise<string[]> {
+  if (Object.keys(config.models).length === 0) return []
+  const [{ openCatalogue }, { demoEntry }] = await Promise.all([
+    import('../models/catalogue.ts'),
+    import('../models/demo/entry.ts'),
+  ])
+  const catalogue = await openCatalogue({ ...config, env, demoEntry, log: { warn() {} } })
+  await catalogue.close()
+  return catalogue.describe().flatMap(({ unavailable }) => unavailable ?? [])
+}
+
+/** Settings whose name ends in `Env` hold names of variables, or maps of them. */
+function unsetVariables(value: unknown, path: string, env: Surroundings['env'], named = false): string[] {
+  if (typeof value === 'string') {
+    return named && !env[value]?.trim() ? [`${path} names the environment variable ${value}, which is not set.`] : []
+  }
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, part]) =>
+    unsetVariables(part, `${path}.${key}`, env, named || key.endsWith('Env')),
+  )
+}

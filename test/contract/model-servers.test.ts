@@ -1,0 +1,60 @@
+/** Runs on servers of the OpenAI-compatible kind with rules of their own. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
+import { type FakeAnthropic, openFakeAnthropic } from '../support/model-provider/messages.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { ROOMY } from './invariants.ts'
+
+const PATH = '/v1beta/interactions'
+const WRITE = { name: 'file_write', args: { path: 'a.txt', content: 'hello' } }
+
+let deepseek: FakeProvider
+let vllm: FakeProvider
+let anthropic: FakeAnthropic
+let server: Server
+beforeAll(async () => {
+  deepseek = await openFakeProvider({ wantsReasoning: true })
+  vllm = await openFakeProvider({ formatHidesTools: true })
+  anthropic = await openFakeAnthropic()
+  const models = {
+    claude: { ...anthropic.model, price: { input: 4, output: 20, cachedInput: 0.4, cacheWrite: 5 } },
+    deepseek: { ...deepseek.model, model: 'deepseek-v4-flash' },
+    vllm: vllm.model,
+  }
+  server = await startServer({ config: { models, limits: ROOMY }, env: anthropic.env })
+})
+afterAll(async () => {
+  await server?.stop()
+  await deepseek?.close()
+  await vllm?.close()
+  await anthropic?.close()
+})
+
+it('charges input that is read from and written to the prompt cache by its own prices', async () => {
+  const usage = { input: 1_000_000, cachedInput: 600_000, cacheWrite: 300_000, output: 1000 }
+  anthropic.when('[cached]', { text: 'Yes.', usage })
+  const { body, text } = await server.post(PATH, { instruction: '[cached]', model: 'claude' })
+  expect(body.usage, text).toMatchObject({ input_tokens: 1_000_000, cached_input_tokens: 600_000 })
+  // 100,000 at 4, 600,000 at 0.4, 300,000 at 5, and 1,000 at 20 dollars a million.
+  expect(body.usage.cost).toEqual({ amount: '2.16', currency: 'USD' })
+})
+
+it('completes a run whose model must have its reasoning back with each call, and goes on after it', async () => {
+  deepseek.when('[think]', { reasoning: 'I write.', toolCalls: [WRITE] }, { reasoning: 'Done.', text: 'Written.' })
+  const first = await server.post(PATH, { instruction: '[think]', model: 'deepseek', tools: ['file_write'] })
+  expect(first.body, first.text).toMatchObject({ status: 'completed', output: 'Written.' })
+  deepseek.when('[again]', { text: 'Yes.' })
+  const previousInteractionId = first.body.interactionId
+  const second = await server.post(PATH, { instruction: '[again]', model: 'deepseek', previousInteractionId })
+  expect(second.body, second.text).toMatchObject({ status: 'completed', output: 'Yes.' })
+})
+
+it('lets a model call tools though the server suppresses calls beside a response format', async () => {
+  vllm.when('[format]', { toolCalls: [WRITE] }, { text: 'It is 4.' }, { text: '{"sum": 4}' })
+  const responseFormat = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
+  const fields = { instruction: '[format]', model: 'vllm', tools: ['file_write'], responseFormat }
+  const { body, text } = await server.post(PATH, fields)
+  expect(body, text).toMatchObject({ status: 'completed', output: '{"sum": 4}', usage: { tool_calls: 1 } })
+  expect(vllm.requests).toHaveLength(3)
+  expect(JSON.stringify(vllm.requests[0]!.body.messages)).toContain('JSON Schema')
+})

@@ -1,0 +1,64 @@
+/**
+ * Every regular expression of the server and the sandbox host is proven to take linear time (by recheck, which knows
+ * quadratic ones), or is listed with what bounds its input.
+ */
+import { resolve } from 'node:path'
+import { beforeAll, expect, it } from 'vitest'
+import { EXCEPTIONS, type Exception } from './exceptions.ts'
+import { expressionsBelow, expressionsOf } from './expressions.ts'
+
+type CheckSync = typeof import('recheck').checkSync
+let checkSync: CheckSync
+beforeAll(async () => {
+  // Else it looks for Java and native programs. It reads the variable as it is loaded.
+  process.env.RECHECK_BACKEND = 'pure'
+  checkSync = (await import('recheck')).checkSync
+})
+
+/** No timeout: what it answers must not depend on the machine. */
+function verdict(pattern: string, flags: string): string {
+  const found = checkSync(pattern, flags, { timeout: null, randomSeed: 1 })
+  return found.status === 'vulnerable' ? `vulnerable: ${found.complexity.summary}` : found.status
+}
+
+const { literals, dynamic } = expressionsBelow(resolve(import.meta.dirname, '../../src'))
+
+function exceptionOf(file: string, pattern: string): Exception | undefined {
+  return EXCEPTIONS.find((each) => {
+    const there = each.place.endsWith('/') ? file.startsWith(each.place) : file === each.place
+    return there && (each.pattern === undefined || each.pattern === pattern)
+  })
+}
+
+it('all literals are linear, or listed with their bound', { timeout: 900_000 }, () => {
+  expect(literals.length).toBeGreaterThan(300)
+  const verdicts = new Map<string, string>()
+  const faults = literals.flatMap(({ file, line, pattern, flags }) => {
+    if (exceptionOf(file, pattern)) return []
+    const key = `/${pattern}/${flags}`
+    if (!verdicts.has(key)) verdicts.set(key, verdict(pattern, flags))
+    return verdicts.get(key) === 'safe' ? [] : [`src/${file}:${line} ${key} is ${verdicts.get(key)}`]
+  })
+  expect(faults).toEqual([])
+})
+
+it('all that are made from text are listed with their bound', () => {
+  expect(dynamic.filter(({ file, source }) => !exceptionOf(file, source))).toEqual([])
+})
+
+it('no exception is left over', () => {
+  const all = [...literals, ...dynamic.map(({ file, source }) => ({ file, pattern: source }))]
+  const used = new Set(all.map(({ file, pattern }) => exceptionOf(file, pattern)))
+  const specific = EXCEPTIONS.filter(({ pattern }) => pattern !== undefined)
+  const alone = specific.filter((each) => !used.has(each) && !all.some((one) => one.pattern === each.pattern))
+  expect(alone).toEqual([])
+})
+
+it.each([
+  ['the trim that stalled the server', String.raw`text.replace(/\n+$/, '')`],
+  ['the search that stalled the sandbox host', '/spawn(?:Sync)? .*EAGAIN|Cannot fork/.test(text)'],
+  ['an exponential one', '/^(a|a)*$/.test(text)'],
+])('finds %s', (_, source) => {
+  const [found] = expressionsOf('example.ts', source).literals
+  expect(verdict(found!.pattern, found!.flags)).toMatch(/^vulnerable/)
+})

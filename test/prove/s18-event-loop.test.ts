@@ -1,0 +1,418 @@
+/**
+ * S18: no input that a caller, a model, a tool, an MCP server or a program in a sandbox chooses keeps the event loop of
+ * the server, or of the sandbox host, for more than 50 ms of processor time. Each attack is made first in a small form, so
+ * that what is loaded or compiled once does not count. What is over the limit is made again: garbage may be collected in
+ * the middle of an attack, but not of each.
+ */
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ROOMY } from '../contract/invariants.ts'
+import { hostileText, hostileValue } from '../event-loops/texts.ts'
+import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
+import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
+import { type OpenApi, type Operation, openApiOf, resolveIn } from '../support/openapi.ts'
+import { figure, rounds, seeded } from '../support/prove.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { ALL_TOOLS, bash, type Call, python, readFile, scripted, writeFile } from '../support/tool-run.ts'
+
+const LIMIT_MS = 50
+const TRIES = 5
+const SMALL = 10
+/** Characters of a text in a body, of a tool's output or argument, and of a header or an address. */
+const LONG = 200_000
+const LONG_FIELD = 12_000
+const JSON_TYPE = 'application/json'
+const PATH = '/v1beta/interactions'
+const HOUR = 3_600_000
+
+const random = seeded('S18')
+let provider: FakeProvider
+let mcp: FakeMcp
+let server: Server
+let api: OpenApi
+let turns: string
+let directory: string
+let hostThread: string
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'errand-turns-'))
+  turns = join(directory, 'turns')
+  writeFileSync(turns, '')
+  ;[provider, mcp] = await Promise.all([openFakeProvider({ record: false }), openFakeMcp()])
+  provider.when('', () => ({ text: 'Done.' }))
+  const preload = new URL('../event-loops/turns.ts', import.meta.url).href
+  server = await startServer({
+    provider,
+    env: { NODE_OPTIONS: `--import=${preload}`, TURNS_FILE: turns },
+    config: {
+      limits: { ...ROOMY, runningPerProject: 10_000, queuedPerProject: 10_000, inlineFilesBytes: 20 * 1024 * 1024 },
+      egress: { allowPrivate: [mcp.address] },
+    },
+  })
+  api = await openApiOf(server.url)
+  await run([python('print(1)')])
+  hostThread = threadOfHost(server.dataDir)
+})
+afterAll(async () => {
+  await server?.stop()
+  await Promise.all([provider?.close(), mcp?.close()])
+  if (directory) await rm(directory, { recursive: true })
+})
+
+/** The main thread of the sandbox host on that data directory, below /proc. */
+function threadOfHost(dataDir: string): string {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const found = pids.find((pid) => {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      return command.includes('host-main') && command.includes(dataDir)
+    } catch {
+      return false
+    }
+  })
+  if (found === undefined) throw new Error('There is no sandbox host.')
+  return `/proc/${found}/task/${found}`
+}
+
+/** Milliseconds. */
+function timeOfHost(): number {
+  return Number(readFileSync(`${hostThread}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+}
+
+interface Attack {
+  readonly name: string
+  /** `small`: the same in a harmless size. */
+  make(small: boolean): Promise<unknown>
+}
+
+interface Spent {
+  /** The longest turn of the server's event loop. */
+  readonly server: number
+  /** All of the host's main thread: no turn was longer. */
+  readonly host: number
+}
+
+async function measure(attack: () => Promise<unknown>): Promise<Spent> {
+  const known = readFileSync(turns, 'utf8').length
+  const before = timeOfHost()
+  await attack()
+  // What the attack left to be done later, such as closing what it opened.
+  await server.get('/healthz')
+  const seen = readFileSync(turns, 'utf8').slice(known).split('\n').map(Number)
+  return { server: Math.max(...seen), host: timeOfHost() - before }
+}
+
+const worst = { server: 0, host: 0 }
+
+/** What the attack did that it must not; empty where nothing. */
+async function judge(attack: Attack): Promise<string[]> {
+  try {
+    return await judgeAlive(attack)
+  } catch (cause) {
+    throw new Error(`${attack.name}: ${server.output().slice(-5_000)}`, { cause })
+  }
+}
+
+async function judgeAlive({ name, make }: Attack): Promise<string[]> {
+  await make(true)
+  let least: Spent = { server: Number.POSITIVE_INFINITY, host: Number.POSITIVE_INFINITY }
+  for (let i = 0; i < TRIES && (least.server > LIMIT_MS || least.host > LIMIT_MS); i++) {
+    const spent = await measure(() => make(false))
+    least = { server: Math.min(least.server, spent.server), host: Math.min(least.host, spent.host) }
+  }
+  worst.server = Math.max(worst.server, least.server)
+  worst.host = Math.max(worst.host, least.host)
+  if (process.env.S18_LOG) appendFileSync(process.env.S18_LOG, `${least.server} ${least.host.toFixed(1)} ${name}\n`)
+  const slow = Object.entries(least).filter(([, ms]) => ms > LIMIT_MS)
+  return slow.map(([whose, ms]) => `${whose}: ${ms.toFixed(0)} ms: ${name}`)
+}
+
+async function judgeAll(what: string, attacks: Iterable<Attack>): Promise<void> {
+  const faults: string[] = []
+  let count = 0
+  for (const attack of attacks) {
+    count++
+    faults.push(...(await judge(attack)))
+  }
+  figure('S18', `attacks on ${what}`, count)
+  figure('S18', `longest turn of the server so far, ms`, worst.server)
+  figure('S18', `most of the host in one attack so far, ms`, worst.host.toFixed(1))
+  expect(faults).toEqual([])
+  expect(server.process.exitCode).toBeNull()
+}
+
+// ---------------------------------------------------------------- routes
+
+interface Schema {
+  readonly $ref?: string
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean | Schema
+  readonly items?: Schema
+}
+
+/** The places of a body where something can be put: each makes the body around what is put there. */
+function placesIn(schema: Schema, depth = 0): ((inner: unknown) => unknown)[] {
+  if (schema.$ref) return placesIn(resolveIn(api.document, schema.$ref.slice(1)) as Schema, depth)
+  const own = (inner: unknown) => inner
+  if (depth > 6) return [own]
+  const choices = (schema.anyOf ?? schema.oneOf ?? []).flatMap((choice) => placesIn(choice, depth))
+  const fields = Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
+    placesIn(field, depth + 1).map((place) => (inner: unknown) => ({ [name]: place(inner) })),
+  )
+  const items = schema.items ? placesIn(schema.items, depth + 1).map((place) => (inner: unknown) => [place(inner)]) : []
+  const open = schema.additionalProperties
+  const keys = open
+    ? [(inner: unknown) => ({ [String(inner).slice(0, LONG)]: 'x' }), (inner: unknown) => ({ x: inner })]
+    : []
+  return [own, ...choices, ...fields, ...items, ...keys]
+}
+
+/** One place of a route, with what is put there. */
+function attackOn(method: string, path: string, { parameters = [], requestBody }: Operation): Attack {
+  const schema = requestBody?.content[JSON_TYPE]?.schema as Schema | undefined
+  const text = hostileText(random)
+  const about = `${method} ${path}`
+  if (schema && random.next() < 0.8) {
+    const place = random.pick(placesIn(schema))
+    const required = { instruction: 'Answer.', background: true }
+    const wide = random.next() < 0.3 ? hostileValue(random, 4_000) : undefined
+    const body = (inner: unknown) => {
+      const made = place(inner)
+      return JSON.stringify(typeof made === 'object' && !Array.isArray(made) ? { ...required, ...made } : made)
+    }
+    const where = body('…')
+    return {
+      name: `${about}, body ${where}: ${wide?.name ?? text.name}`,
+      make: (small) => send(method, path, {}, body(small ? 'x' : wide ? wide.value : text.of(LONG))),
+    }
+  }
+  const places = [...parameters.map(({ name, in: where }) => ({ name, where })), { name: 'cookie', where: 'header' }]
+  const { name, where } = random.pick(places)
+  return {
+    name: `${about}, ${where} ${name}: ${text.name}`,
+    make: (small) => send(method, path, { where, name, value: text.of(small ? SMALL : LONG_FIELD) }, undefined),
+  }
+}
+
+async function send(
+  method: string,
+  path: string,
+  { where, name = '', value = '' }: { where?: string; name?: string; value?: string },
+  body: string | undefined,
+): Promise<void> {
+  const headers: Record<string, string> = { 'x-svc-api-key': server.key }
+  if (body !== undefined) headers['content-type'] = JSON_TYPE
+  const printable = value.replace(/[^\t\x20-\x7e]/g, '?').trim()
+  if (where === 'header') headers[name] = printable
+  const encoded = encodeURIComponent(value.toWellFormed()).slice(0, LONG_FIELD)
+  const filled = path.replaceAll(/\{([^}]*)\}/g, (_, parameter) =>
+    where === 'path' && parameter === name ? encoded : 'x',
+  )
+  const query = where === 'query' ? `?${name}=${encoded}` : ''
+  const response = await fetch(server.url + filled + query, {
+    method: method.toUpperCase(),
+    headers,
+    body: method === 'get' ? undefined : body,
+    signal: AbortSignal.timeout(HOUR),
+  })
+  // Streams of runs that go on are not waited for.
+  if (response.headers.get('content-type')?.startsWith('text/event-stream')) await response.body?.cancel()
+  else await response.text()
+}
+
+test('nothing sent to a route', { timeout: HOUR }, async () => {
+  const routes = api.operations()
+  const count = rounds(4_000, 150)
+  const attacks = Array.from({ length: count }, (_, i) => attackOn(...routes[i % routes.length]!))
+  await judgeAll('routes', attacks)
+})
+
+test('no body as large as one may be, with a key', { timeout: HOUR }, async () => {
+  const texts = {
+    plain: 'x'.repeat(9 * 1024 * 1024),
+    'line feeds': '\n'.repeat(950_000),
+    quotes: '"'.repeat(950_000),
+    'control characters': '\u0001'.repeat(950_000),
+    'two-byte characters': 'é'.repeat(4 * 1024 * 1024),
+  }
+  const attack = ([name, text]: [string, string]): Attack => ({
+    name: `two files of ${name}`,
+    make(small) {
+      const content = small ? 'x' : text
+      const body = {
+        instruction: 'Answer.',
+        background: true,
+        files: [
+          { name: 'a', content },
+          { name: 'b', content },
+        ],
+      }
+      return server.post(PATH, body, { 'idempotency-key': `${random.next()}` })
+    },
+  })
+  await judgeAll('large bodies', Object.entries(texts).map(attack))
+})
+
+test('no schema of an answer', { timeout: HOUR }, async () => {
+  const many = (count: number, make: (i: number) => unknown) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, make(i)]))
+  const schemas: Record<string, (size: number) => object> = {
+    'dynamic references': (size) => ({ $dynamicAnchor: 'a', properties: many(size, () => ({ $dynamicRef: '#a' })) }),
+    references: (size) => ({
+      properties: many(size, (i) => ({ $ref: `#/$defs/p${i}` })),
+      $defs: many(size, () => ({})),
+    }),
+    'unevaluated properties': (size) => ({
+      allOf: Array.from({ length: size }, (_, i) => ({ properties: { [`p${i}`]: {} } })),
+      unevaluatedProperties: false,
+    }),
+    types: (size) => ({ properties: many(size, () => ({ type: ['string', 'null'], minLength: 1 })) }),
+  }
+  const attack = (name: string, schema: (size: number) => object): Attack => ({
+    name: `responseFormat: ${name}`,
+    make: (small) => {
+      // A title of its own: a schema that compiled is known.
+      const responseFormat = { title: `${random.next()}`, ...schema(small ? 3 : 1_100) }
+      return server.post(PATH, { instruction: 'Answer.', background: true, responseFormat })
+    },
+  })
+  await judgeAll(
+    'responseFormat',
+    Object.entries(schemas).map(([name, schema]) => attack(name, schema)),
+  )
+})
+
+// ---------------------------------------------------------------- tools, models, MCP servers
+
+function run(calls: readonly Call[], request: object = {}) {
+  return server.post(PATH, { instruction: scripted(provider, calls), tools: ALL_TOOLS, ...request })
+}
+
+/** Python for that text. */
+function printed(text: string): Call {
+  return python(`import json; print(json.loads(${JSON.stringify(JSON.stringify(text.toWellFormed()))}))`)
+}
+
+function attackByTool(): Attack {
+  const text = hostileText(random)
+  const make = random.pick<readonly [string, (text: string) => readonly Call[]]>([
+    ['printed', (it) => [printed(it.slice(0, 65_000))]],
+    ['printed by a step that fails', (it) => [printed(it.slice(0, 65_000)), bash('exit 1')]],
+    ['code', (it) => [python(it)]],
+    ['a path', (it) => [readFile(it.slice(0, LONG))]],
+    ['pages', (it) => [readFile('a.pdf', { pages: it })]],
+    ['written and read', (it) => [writeFile('a', it), readFile('a')]],
+    ['a PDF', (it) => [writeFile('a.pdf', `%PDF-1.4\n${it}`), readFile('a.pdf')]],
+    ['an SVG', (it) => [writeFile('a.svg', `<svg ${it}`), readFile('a.svg')]],
+    ['another tool', (it) => [{ name: it, args: {} }]],
+    ['arguments that are no JSON', (it) => [{ name: 'file_read', args: it }]],
+    ['a field of its own', (it) => [{ name: 'file_read', args: { [it]: it } }]],
+  ])
+  return { name: `tools, ${make[0]}: ${text.name}`, make: (small) => run(make[1](text.of(small ? SMALL : LONG))) }
+}
+
+/** A place to replace that nearly fits everywhere. */
+const REPLACEMENTS: readonly Attack[] = [
+  ['a', `ab${'a'.repeat(10_000)}`],
+  ['a', `${'a'.repeat(10_000)}b`],
+  ['ab', `${'ab'.repeat(5_000)}b`],
+  ['\n', `a${'\n'.repeat(10_000)}`],
+].map(([unit, find]) => ({
+  name: `file_write, replace ${JSON.stringify(find!.slice(0, 5))}… in ${JSON.stringify(unit)} × n`,
+  make: (small) => {
+    const fill = python(`open('f', 'w').write(${JSON.stringify(unit)} * ${small ? SMALL : 1_000_000})`)
+    return run([fill, writeFile('f', 'x', { mode: 'replace', find: small ? 'ab' : find })])
+  },
+}))
+
+/** What stalled the server, and the sandbox host, before. */
+const PRINTED: readonly Attack[] = ['\n', '\r\n', 'spawn ', 'pthread_create', 'fork'].map((part) => ({
+  name: `printed: ${JSON.stringify(part)} × n`,
+  make: (small) =>
+    run([
+      python(`print(${JSON.stringify(part)} * ${small ? SMALL : Math.floor(60_000 / part.length)} + 'x')`),
+      bash('exit 1'),
+    ]),
+}))
+
+function attackByModel(): Attack {
+  const text = hostileText(random)
+  const event = (delta: unknown) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`
+  const [what, reply] = random.pick<readonly [string, (text: string) => Reply]>([
+    ['an answer', (it) => ({ text: it })],
+    ['reasoning', (it) => ({ reasoning: it, text: 'x' })],
+    ['an answer in pieces', (it) => ({ text: it.match(/[\s\S]{1,100}/g) ?? [] })],
+    ['bytes that are no events', (it) => ({ raw: it })],
+    ['an event without end', (it) => ({ raw: `data: ${it.replaceAll('\n', ' ')}` })],
+    ['many lines of one event', (it) => ({ raw: `${'data: \n'.repeat(it.length / 20)}\n\n` })],
+    ['content that is no text', (it) => ({ raw: event({ content: [it] }) })],
+    ['a finish', (it) => ({ text: 'x', finish: it })],
+    ['an error', (it) => ({ fault: 'status:400', errorMessage: it })],
+  ])
+  return {
+    name: `model, ${what}: ${text.name}`,
+    make: (small) => {
+      const marker = `[model ${random.next()}]`
+      provider.when(marker, reply(text.of(small ? SMALL : LONG).toWellFormed()))
+      return server.post(PATH, { instruction: marker })
+    },
+  }
+}
+
+function attackByMcp(): Attack {
+  const text = hostileText(random)
+  const what = random.pick(['a description', 'a schema', 'a result', 'an error', 'a structured result'] as const)
+  const secret = random.pick(['a'.repeat(16_000), `${'ab'.repeat(7_000)}c`, 'a-short-token'])
+  const plain = { tools: mcp.tools, onCall: mcp.onCall }
+  return {
+    name: `MCP server, ${what}, a token of ${secret.length} characters: ${text.name}`,
+    async make(small) {
+      const said = text.of(small ? SMALL : LONG).toWellFormed()
+      const tool = { name: 'say', description: 'Says it.', inputSchema: { type: 'object' } }
+      if (what === 'a description') mcp.tools = [{ ...tool, description: said }]
+      if (what === 'a schema')
+        mcp.tools = [{ ...tool, inputSchema: { type: 'object', properties: { a: { pattern: said } } } }]
+      mcp.onCall = () => {
+        if (what === 'an error') return { isError: true, content: [{ type: 'text', text: said }] }
+        if (what === 'a structured result') return { content: [], structuredContent: { said } }
+        return said
+      }
+      try {
+        const servers = [{ name: 'm', url: mcp.url, authentication: small ? 'a-token' : secret }]
+        await run([{ name: 'm__say', args: {} }], { mcp: servers })
+      } finally {
+        Object.assign(mcp, plain)
+      }
+    },
+  }
+}
+
+test('no tool argument and no result', { timeout: HOUR }, async () => {
+  const count = rounds(1_000, 24)
+  await judgeAll('tools', [...REPLACEMENTS, ...PRINTED, ...Array.from({ length: count }, attackByTool)])
+})
+
+test('nothing that a model sends', { timeout: HOUR }, async () => {
+  await judgeAll('the wire to models', Array.from({ length: rounds(500, 24) }, attackByModel))
+})
+
+test('nothing that an MCP server sends', { timeout: HOUR }, async () => {
+  await judgeAll('the wire to MCP servers', Array.from({ length: rounds(500, 16) }, attackByMcp))
+})
+
+test('no instruction to the demo model', { timeout: HOUR }, async () => {
+  const attacks = Array.from({ length: rounds(1_000, 30) }, (): Attack => {
+    const text = hostileText(random)
+    return {
+      name: `demo model: ${text.name}`,
+      make: (small) =>
+        server.post(PATH, { model: 'demo', instruction: text.of(small ? SMALL : 190_000).toWellFormed() }),
+    }
+  })
+  await judgeAll('the demo model', attacks)
+})

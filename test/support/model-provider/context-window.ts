@@ -1,0 +1,53 @@
+/** Refusals of a prompt that is too long, in the words of real providers and servers. */
+import type { Refusal } from './serve.ts'
+
+type Refuse = (prompt: number, limit: number, window: number) => Refusal
+
+/** `code` is what the dialect puts into its error body. */
+const WINDOW_ERRORS = {
+  anthropic: (prompt, limit, window) => ({
+    status: 400,
+    code: 'invalid_request_error',
+    message:
+      prompt > window
+        ? `prompt is too long: ${prompt} tokens > ${window} maximum`
+        : `input length and \`max_tokens\` exceed context limit: ${prompt} + ${limit} > ${window}, decrease input length or \`max_tokens\` and try again`,
+  }),
+  openai: (prompt, limit, window) => ({
+    status: 400,
+    code: 'context_length_exceeded',
+    message: `This model's maximum context length is ${window} tokens. However, you requested ${prompt + limit} tokens (${prompt} in the messages, ${limit} in the completion). Please reduce the length of the messages or completion.`,
+  }),
+  vllm: (prompt, limit, window) =>
+    prompt > window
+      ? {
+          status: 400,
+          message: `This model's maximum context length is ${window} tokens. However, your request has ${prompt} input tokens. Please reduce the length of the input messages.`,
+        }
+      : {
+          status: 400,
+          message: `'max_tokens' or 'max_completion_tokens' is too large: ${limit}. This model's maximum context length is ${window} tokens and your request has ${prompt} input tokens (${limit} > ${window} - ${prompt}).`,
+        },
+  'llama.cpp': (prompt, _, window) => ({
+    status: 400,
+    code: 'exceed_context_size_error',
+    message: `the request exceeds the available context size (${window} tokens), try increasing it: ${prompt} tokens`,
+  }),
+  openrouter: (prompt, limit, window) => ({
+    status: 400,
+    message: `This endpoint's maximum context length is ${window} tokens. However, you requested about ${prompt + limit} tokens (${prompt} of text input, ${limit} in the output). Please reduce the length of either one, or use the "middle-out" transform to compress your prompt automatically.`,
+  }),
+} as const satisfies Record<string, Refuse>
+
+export type WindowError = keyof typeof WINDOW_ERRORS
+
+export function contextRefusal(
+  words: WindowError,
+  prompt: number,
+  limit: number,
+  window: number | undefined,
+): Refusal | undefined {
+  // llama.cpp looks at the prompt alone: its answer ends where the window does.
+  const asked = words === 'llama.cpp' ? prompt : prompt + limit
+  return window === undefined || asked <= window ? undefined : WINDOW_ERRORS[words](prompt, limit, window)
+}

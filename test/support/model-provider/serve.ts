@@ -1,0 +1,325 @@
+/**
+ * A scripted model provider: a real HTTP server that answers in one provider's wire format (a `Dialect`). Tests and
+ * benches drive the whole product against it; nothing in the product knows that it is not a real one.
+ *
+ *     const provider = await openFakeProvider()                            // or openFakeAnthropic(), …
+ *     provider.script({ text: 'Hello.' })                                  // the next call, of any conversation
+ *     provider.when('[sum]',                                               // conversations with `[sum]` in a user message:
+ *       { toolCalls: [{ name: 'code_execution', args: { code: '…' } }] },  //   the first turn,
+ *       { text: ['The sum ', 'is 4.'] })                                   //   the second, after the tool's result
+ *     provider.when(/flaky/, [{ fault: 'status:503' }, { text: 'ok' }])    // one turn, its first and its second attempt
+ *     provider.when(/any/, (request) => ({ text: request.body.model }))    // a single function: every turn
+ *     … models: { m: provider.model }, environment: provider.env …
+ *     await provider.close()
+ *
+ * Which reply: the rules of `when` are asked first, the newest first. A rule applies if a user message contains or
+ * matches it; the newest matching message counts, and the number of assistant messages after it is the turn. So any
+ * number of interactions can run at the same time, each with a marker in its instruction. Without a rule the queue of
+ * `script` is next. Without either, or past a rule's last turn, the answer is 400 with a message that says so, which no
+ * client retries. A request that the dialect refuses takes no reply from the script.
+ *
+ * Bodies of a stateless dialect are rendered once a reply and turn, then only written: fast enough for a benchmark
+ * (`record: false` keeps no requests).
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  createScript,
+  endedAfter,
+  type Fragment,
+  fragmentsOf,
+  type Reply,
+  type ScriptMessage,
+  type Turn,
+  type UsageReply,
+} from './script.ts'
+
+export interface RecordedRequest<Body> {
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: Body
+  /** How the answer ended: all was sent, or the client (or a fault) closed the connection before. */
+  readonly ended: Promise<'finished' | 'closed'>
+  /** Why the dialect refused it. */
+  readonly refused?: string
+  /** What the prompt was billed as, where the dialect counts. */
+  readonly billed?: Billed
+  /** Paths of thinking blocks that were dropped because they no longer fit (`messages.1.content.0`). */
+  readonly dropped?: readonly string[]
+}
+
+/** Tokens of one prompt. */
+export interface Billed {
+  readonly uncached: number
+  readonly cacheRead: number
+  readonly cacheWrite: number
+}
+
+export interface Refusal {
+  readonly status: number
+  readonly message: string
+  readonly code?: string
+}
+
+/** What a dialect found out about a request that it takes. */
+export interface Admission {
+  readonly billed?: Billed
+  readonly dropped?: readonly string[]
+  /** The text of an assistant message that the answer must continue. */
+  readonly prefill?: string
+}
+
+/** What of an answer is written: `parts` has one buffer a fragment. */
+export interface Rendered {
+  readonly head: readonly Buffer[]
+  readonly parts: readonly Buffer[]
+  readonly tail: readonly Buffer[]
+  /** The very last event. */
+  readonly done: readonly Buffer[]
+}
+
+export interface Answer<Body> {
+  readonly body: Body
+  readonly admission: Admission
+  readonly fragments: readonly Fragment[]
+  readonly finish: string
+  readonly usage: UsageReply | false | undefined
+}
+
+/** One provider's wire format and rules. */
+export interface Dialect<Body> {
+  /** An entry of `models` in the configuration, without its address; `env` is the environment that it needs. */
+  readonly model: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>>
+  /** The base URL's path. */
+  readonly base: string
+  /** Whether an answer depends on nothing but the reply and the turn. */
+  readonly stateless: boolean
+  serves(path: string): boolean
+  /** GET requests: undefined is 404. */
+  get?(path: string): object | undefined
+  messages(body: Body): readonly ScriptMessage[]
+  admit?(body: Body, headers: IncomingHttpHeaders): Admission | Refusal
+  /** The answer cut to the request's limit, if the dialect keeps it and the answer is longer. */
+  cut?(body: Body, fragments: readonly Fragment[]): Fragment[] | undefined
+  callId(turn: number, index: number): string
+  render(answer: Answer<Body>): Rendered
+  /** The same answer as one JSON object. */
+  whole(answer: Answer<Body>): object
+  errorBody(refusal: Refusal): object
+  /** An error event in the middle of a stream. */
+  errorEvent(error: { readonly message: string; readonly code: string | undefined }): Buffer
+}
+
+export interface ModelProvider<Body> {
+  /** The base URL. */
+  readonly url: string
+  readonly port: number
+  /** An entry of `models` in the configuration. */
+  readonly model: Readonly<Record<string, string>>
+  /** Environment that such an entry needs. */
+  readonly env: Readonly<Record<string, string>>
+  /** In order of arrival. */
+  readonly requests: RecordedRequest<Body>[]
+  /** Resolves with request number `n`, from 1, when it has come. */
+  received(n: number): Promise<RecordedRequest<Body>>
+  /** Replies to the next calls that no rule of `when` answers. */
+  script(...replies: Reply[]): void
+  when(match: string | RegExp, ...turns: Turn<RecordedRequest<Body>>[]): void
+  /** Forgets rules, queue and requests. */
+  reset(): void
+  /** Closes all connections, stalled ones too. */
+  close(): Promise<void>
+}
+
+export interface ServeOptions {
+  readonly port?: number
+  readonly record?: boolean
+}
+
+export async function serveDialect<Body>(
+  dialect: Dialect<Body>,
+  { port: wanted = 0, record = true }: ServeOptions = {},
+): Promise<ModelProvider<Body>> {
+  const script = createScript<RecordedRequest<Body>>()
+  const requests: RecordedRequest<Body>[] = []
+  const waiting: { n: number; resolve: (request: RecordedRequest<Body>) => void }[] = []
+  const renderOnce = memoize(dialect)
+
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (incoming.url ?? '').replace(/\?.*/, '')
+    if (incoming.method === 'GET') return sendJson(response, dialect.get?.(path))
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    if (incoming.method !== 'POST' || !dialect.serves(path)) return void response.writeHead(404).end()
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as Body
+    const admitted = dialect.admit?.(body, incoming.headers) ?? {}
+    const refusal = 'status' in admitted ? admitted : undefined
+    const admission: Admission = 'status' in admitted ? {} : admitted
+    const request: RecordedRequest<Body> = {
+      url: incoming.url ?? '',
+      headers: incoming.headers,
+      body,
+      ended: record ? endOf(response) : Promise.resolve('finished'),
+      ...(refusal && { refused: refusal.message }),
+      billed: admission.billed,
+      dropped: admission.dropped,
+    }
+    if (record) {
+      requests.push(request)
+      for (const { n, resolve } of waiting) if (n === requests.length) resolve(request)
+    }
+    if (refusal) return sendError(dialect, {}, refusal, response)
+    const messages = dialect.messages(body)
+    const turn = messages.filter(({ role }) => role === 'assistant').length
+    await answer(dialect, renderOnce, { reply: script.choose(messages, request), body, admission, turn }, response)
+  }
+
+  const server = createServer((incoming, response) => {
+    // Many tests are about a client that goes away in the middle.
+    serve(incoming, response).catch((error) => response.destroy(error))
+  })
+  server.listen(wanted, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}${dialect.base}`
+
+  return {
+    url,
+    port,
+    model: { ...dialect.model, baseUrl: url },
+    env: dialect.env ?? {},
+    requests,
+    received: (n) =>
+      requests[n - 1] ? Promise.resolve(requests[n - 1]!) : new Promise((resolve) => waiting.push({ n, resolve })),
+    script: script.script,
+    when: script.when,
+    reset: () => {
+      script.reset()
+      requests.length = 0
+    },
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+function endOf(response: ServerResponse): Promise<'finished' | 'closed'> {
+  return new Promise((resolve) =>
+    response.once('close', () => resolve(response.writableFinished ? 'finished' : 'closed')),
+  )
+}
+
+function sendJson(response: ServerResponse, body: object | undefined): void {
+  if (!body) return void response.writeHead(404).end()
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+}
+
+interface Call<Body> {
+  readonly reply: Reply
+  readonly body: Body
+  readonly admission: Admission
+  /** Number of assistant messages before the answer. */
+  readonly turn: number
+}
+type Render<Body> = (call: Call<Body>) => readonly Buffer[]
+
+async function answer<Body>(
+  dialect: Dialect<Body>,
+  render: Render<Body>,
+  call: Call<Body>,
+  response: ServerResponse,
+): Promise<void> {
+  const { reply } = call
+  const [fault, count] = splitFault(reply.fault)
+  if (fault === 'reset' && count === undefined) return void response.socket?.resetAndDestroy()
+  if (fault === 'stall' && count === undefined) return
+  if (fault === 'status') {
+    const { errorMessage: message = `Fake trouble ${count}.`, errorCode: code } = reply
+    return sendError(dialect, reply, { status: count!, message, code }, response)
+  }
+  const type = fault === 'html' ? 'text/html' : fault === 'json' ? 'application/json' : 'text/event-stream'
+  response.writeHead(200, { 'content-type': type, ...reply.headers })
+  const writes = render(call)
+  if (!reply.delayMs && !reply.hold && !reply.cut && fault !== 'reset' && fault !== 'stall') {
+    for (let i = 0; i < writes.length - 1; i++) response.write(writes[i]!)
+    return void response.end(writes.at(-1))
+  }
+  response.flushHeaders()
+  for (const [i, write] of writes.entries()) {
+    if (reply.hold && i === (reply.holdAfter ?? 0)) await reply.hold
+    if (reply.delayMs && i > 0) await delay(reply.delayMs)
+    if (response.destroyed) return
+    await new Promise((sent) => response.write(write, sent))
+    if (reply.cut) await delay(1)
+  }
+  if (fault === 'reset') response.socket?.resetAndDestroy()
+  else if (fault !== 'stall') response.end()
+}
+
+function splitFault(fault: Reply['fault']): [string | undefined, number | undefined] {
+  const [kind, count] = fault?.split(':') ?? []
+  return [kind?.replace(/-after$/, ''), count === undefined ? undefined : Number(count)]
+}
+
+function sendError(dialect: Dialect<never>, reply: Reply, refusal: Refusal, response: ServerResponse): void {
+  response.writeHead(refusal.status, { 'content-type': 'application/json', ...reply.headers })
+  response.end(reply.raw ?? JSON.stringify(dialect.errorBody(refusal)))
+}
+
+/** The writes of a reply; remembered by reply and turn where nothing else decides. */
+function memoize<Body>(dialect: Dialect<Body>): Render<Body> {
+  const rendered = new WeakMap<Reply, Map<number, readonly Buffer[]>>()
+  const render = (call: Call<Body>) => {
+    const writes = renderWrites(dialect, call)
+    return call.reply.cut ? call.reply.cut(Buffer.concat(writes)) : writes
+  }
+  if (!dialect.stateless) return render
+  return (call) => {
+    const turns = rendered.get(call.reply) ?? new Map<number, readonly Buffer[]>()
+    rendered.set(call.reply, turns)
+    const writes = turns.get(call.turn) ?? render(call)
+    turns.set(call.turn, writes)
+    return writes
+  }
+}
+
+/** Never empty. */
+function renderWrites<Body>(dialect: Dialect<Body>, { reply, body, admission, turn }: Call<Body>): Buffer[] {
+  const [fault, count] = splitFault(reply.fault)
+  if (reply.raw !== undefined) return [Buffer.from(reply.raw)]
+  if (fault === 'html') return [Buffer.from('<!doctype html><title>Fake gateway</title><p>Not an API.')]
+  const all = fragmentsOf(continued(reply, admission.prefill), (index) => dialect.callId(turn, index))
+  const limited =
+    fault === 'length' ? endedAfter(all, count!) : count === undefined ? dialect.cut?.(body, all) : undefined
+  const fragments = limited ?? (count === undefined ? all : all.slice(0, count))
+  const finish = limited ? 'length' : (reply.finish ?? (reply.toolCalls?.length ? 'tool_calls' : 'stop'))
+  const answer = { body, admission, fragments, finish, usage: reply.usage }
+  if (fault === 'json') return [Buffer.from(JSON.stringify(dialect.whole(answer)))]
+  const { head, parts, tail, done } = dialect.render(answer)
+  if (fault === 'error-event') {
+    const error = dialect.errorEvent({ message: reply.errorMessage ?? 'Fake trouble.', code: reply.errorCode })
+    return [...(count === undefined ? [] : [...head, ...parts]), error]
+  }
+  if (fault === 'garbage') return [...head, ...parts, Buffer.from('data: {"choices": [oops\n\n')]
+  // A clean end needs a last write, even after nothing.
+  if (count !== undefined && fault !== 'length') return [...head, ...parts, Buffer.from(': end\n\n')]
+  return [...head, ...parts, ...tail, ...(fault === 'no-done' ? [] : done)]
+}
+
+/** A reply whose text begins with the prefill goes on after it, as a model would; any other is the continuation itself. */
+function continued(reply: Reply, prefill: string | undefined): Reply {
+  const texts = typeof reply.text === 'string' ? [reply.text] : (reply.text ?? [])
+  if (!prefill || !texts.join('').startsWith(prefill)) return reply
+  let skip = prefill.length
+  const rest = texts.flatMap((text) => {
+    const left = text.slice(skip)
+    skip = Math.max(0, skip - text.length)
+    return left === '' ? [] : [left]
+  })
+  return { ...reply, text: rest, reasoning: undefined }
+}
