@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from
 import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, normalize, resolve } from 'node:path'
 import { slug } from 'github-slugger'
-import { describeApi } from '../src/http/describe-api.ts'
+import { describeApi } from '../src/http/openapi/describe-api.ts'
 import { ROOT, readSections, type Source } from './contents.ts'
 import { html } from './html.ts'
 import { type Assets, type Menu, renderLayout } from './layout.ts'

@@ -2,7 +2,7 @@
  * The examples of the API reference, by operation: in curl from the document, in TypeScript and Python from this table. They are
  * run in this order by test/docs, and stand as they are run.
  */
-import type { JsonObject } from '../src/http/openapi.ts'
+import type { JsonObject } from '../src/http/openapi/openapi.ts'
 import { writtenJson } from './json.ts'
 
 /** One of the document. */

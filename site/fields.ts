@@ -1,6 +1,6 @@
 /** Tables of fields and parameters from the schemas of the OpenAPI document. */
 
-import type { Json, JsonObject } from '../src/http/openapi.ts'
+import type { Json, JsonObject } from '../src/http/openapi/openapi.ts'
 import { type Html, html, inline } from './html.ts'
 
 const REF_PREFIX = '#/components/schemas/'

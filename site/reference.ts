@@ -1,8 +1,8 @@
 /** The API reference, from the OpenAPI document: operations with their examples, events, limits, versioning, objects. */
 import { readFileSync } from 'node:fs'
 import type { Limits, Range } from '../src/domain/limits.ts'
-import { EVENTS, EVENTS_TEXT, INTRODUCTION } from '../src/http/api-texts.ts'
-import { CONSOLE_TAG, type JsonObject, schemasIn } from '../src/http/openapi.ts'
+import { EVENTS, EVENTS_TEXT, INTRODUCTION } from '../src/http/openapi/api-texts.ts'
+import { CONSOLE_TAG, type JsonObject, schemasIn } from '../src/http/openapi/openapi.ts'
 import { BEGINNINGS, curl, EXAMPLES, type Operation } from './examples.ts'
 import { fieldRows, parameterRows, schemaName, table, typeOf } from './fields.ts'
 import { type Html, html, inline, prose } from './html.ts'

@@ -25,21 +25,21 @@ import { VERSION } from './domain/version.ts'
 import { readAuthorities } from './egress/authorities.ts'
 import { createEgress } from './egress/create-egress.ts'
 import { createLibraryFetch } from './egress/library-fetch.ts'
+import { healthByNode, healthOf } from './engine/agent/model-health.ts'
+import { createSchemaChecks } from './engine/agent/schema-checks.ts'
 import { createBudgets } from './engine/budgets.ts'
+import type { EngineParts } from './engine/dependencies.ts'
 import type { Engine } from './engine/engine.ts'
 import { createHub } from './engine/hub.ts'
-import { healthByNode, healthOf } from './engine/model-health.ts'
-import { type Nodes, openNodes } from './engine/nodes.ts'
 import { openEngine } from './engine/open-engine.ts'
-import type { EngineParts } from './engine/parts.ts'
-import { createSchemaChecks } from './engine/schema-checks.ts'
+import { type Nodes, openNodes } from './engine/queue/nodes.ts'
 import { openWebhooks, type Webhooks } from './engine/webhooks.ts'
 import { createApp } from './http/app.ts'
-import type { Desk } from './http/console-api/desk.ts'
-import { openMetricsPort } from './http/metrics.ts'
-import { createMemoryCounter, createSharedCounter } from './http/rate-counters.ts'
-import { createRateLimits } from './http/rate-limits.ts'
-import { createSigner } from './http/signed-urls.ts'
+import type { ConsoleDependencies } from './http/console-api/dependencies.ts'
+import { createMemoryCounter, createSharedCounter } from './http/gate/rate-counters.ts'
+import { createRateLimits } from './http/gate/rate-limits.ts'
+import { createSigner } from './http/response/signed-urls.ts'
+import { openMetricsPort } from './http/routes/metrics.ts'
 import { createRevision20260520 } from './http/wire/2026-05-20.ts'
 import type { ServerFacts } from './http/wire/server.ts'
 import { openCatalogue } from './models/catalogue.ts'
@@ -52,17 +52,17 @@ import { createSearch, type SearchChoice } from './search/create-search.ts'
 import { openSkills } from './skills/open-skills.ts'
 import { createAgentStore } from './store/agents.ts'
 import { readQueue } from './store/claims.ts'
-import { observeWrites } from './store/observed.ts'
 import type { Database } from './store/port.ts'
 import { listRemovals, type Removal } from './store/removals.ts'
-import { openSqlite } from './store/sqlite.ts'
+import { openSqlite } from './store/sqlite/sqlite.ts'
+import { observeWrites } from './store/telemetry.ts'
 import { reportUsage } from './store/usage-report.ts'
 import { NO_WAKEUPS, type Wakeups } from './store/wakeups.ts'
 import { countPendingWebhooks } from './store/webhooks.ts'
+import type { Emit } from './telemetry/events.ts'
 import type { Log } from './telemetry/log.ts'
 import { logMoments } from './telemetry/log-moments.ts'
 import { createMetrics } from './telemetry/metrics.ts'
-import type { Observe } from './telemetry/moments.ts'
 import { openTraces } from './telemetry/traces.ts'
 import { createBrowserTools } from './tools/browser/browser.ts'
 import type { BrowserParts } from './tools/browser/life.ts'
@@ -148,16 +148,16 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
   const logMoment = logMoments(log)
   const traces = await openTraces(env, VERSION, log)
   if (traces) closers.add(traces)
-  const observe: Observe = (moment) => {
-    metrics.observe(moment)
+  const emit: Emit = (moment) => {
+    metrics.emit(moment)
     logMoment(moment)
-    traces?.observe(moment)
+    traces?.emit(moment)
     if (moment.type === 'ended' && moment.webhook) webhooks?.wake()
   }
   const works = config.role === 'api' ? 'none' : mode === 'one-shot' ? 'own' : 'all'
   for (const sentence of warnings(config)) log.warn(sentence)
   const secret = loadSecret(config.dataDir, config.secret)
-  const db = observeWrites(closers.add(await openDatabase(config, log, observe)), observe)
+  const db = observeWrites(closers.add(await openDatabase(config, log, emit)), emit)
   const wakeups = closers.add(await openWakeups(config, log))
   const owner = `${loadPlace(config.dataDir)}.${newId('req')}`
   closers.add(await showLiving(owner))
@@ -182,7 +182,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
       calls: works !== 'none',
       env,
       log,
-      observe,
+      emit,
       demoEntry,
     }).then(closers.add),
     options.sandboxes.opened.then(closers.add),
@@ -208,7 +208,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     createMcp(mcp),
   ]
   const facts = describeServer(toolProviders, catalogue, search, config, sandboxFacts)
-  const budgets = closers.add(createBudgets({ db, now: Date.now, log, observe }))
+  const budgets = closers.add(createBudgets({ db, now: Date.now, log, emit }))
   const parts: EngineParts = {
     db,
     hub: createHub(wakeups),
@@ -216,7 +216,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     buckets: createBuckets(config.files, env),
     fileTypes: config.files.types,
     catalogue,
-    sandboxes: observeSandboxes(sandboxes, observe),
+    sandboxes: observeSandboxes(sandboxes, emit),
     egress,
     credentials,
     vault,
@@ -230,7 +230,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     now: Date.now,
     lives,
     log,
-    observe,
+    emit,
     onPoint,
   }
   const engine = closers.add(
@@ -262,8 +262,8 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     revisions,
     engine,
     accounts,
-    desk: {
-      ...createFrontDesk(config, { db, accounts, budgets, secret, publicUrl: () => publicUrl!, log }),
+    console: {
+      ...createSignInDependencies(config, { db, accounts, budgets, secret, publicUrl: () => publicUrl!, log }),
       ...{ engine, agents, catalogue },
       mcpServers: mapValues(config.mcp, (server) => ('command' in server ? 'program' : 'address')),
       checkMcp: createMcpCheck(mcp),
@@ -283,7 +283,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     ),
     metrics,
     trace: traces?.begin,
-    observe,
+    emit,
     log,
   })
   closers.add(app)
@@ -359,20 +359,20 @@ function describeServer(
 
 /** What the console's own routes work with. */
 /** Of the console, what has to do with people alone. */
-function createFrontDesk(
+function createSignInDependencies(
   { console: { signUp, oidc } }: Config,
-  parts: Pick<Desk, 'accounts' | 'budgets' | 'publicUrl'> & {
+  parts: Pick<ConsoleDependencies, 'accounts' | 'budgets' | 'publicUrl'> & {
     readonly db: Database
     readonly secret: string
     readonly log: Log
   },
-): Pick<Desk, 'accounts' | 'budgets' | 'signIn' | 'joining' | 'log' | 'usage' | 'signUp' | 'publicUrl'> {
+): Pick<ConsoleDependencies, 'accounts' | 'budgets' | 'signIn' | 'joining' | 'log' | 'usage' | 'signUp' | 'publicUrl'> {
   const { db, accounts, budgets, publicUrl } = parts
   const provider = oidc.issuer === undefined ? undefined : (oidc as OidcOptions)
   const accountLog = createAccountLog(db, Date.now)
   const signIn = createSignIn({ ...parts, oidc: provider, onFailure: accountLog.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
-  const usage: Desk['usage'] = (question) => reportUsage(db, question)
+  const usage: ConsoleDependencies['usage'] = (question) => reportUsage(db, question)
   return { accounts, signIn, joining, log: accountLog, usage, budgets, signUp, publicUrl }
 }
 
@@ -401,19 +401,15 @@ function browserParts({ browser, limits }: Config, facts: SandboxFacts): Browser
   return executable === undefined ? undefined : { ...browser, executable, ceiling: limits.network }
 }
 
-async function openDatabase(
-  { databaseUrl, databasePool, dataDir }: Config,
-  log: Log,
-  observe?: Observe,
-): Promise<Database> {
-  if (databaseUrl === undefined) return openSqlite(join(dataDir, 'errand.db'), observe)
-  const { openPostgres } = await import('./store/postgres.ts')
+async function openDatabase({ databaseUrl, databasePool, dataDir }: Config, log: Log, emit?: Emit): Promise<Database> {
+  if (databaseUrl === undefined) return openSqlite(join(dataDir, 'errand.db'), emit)
+  const { openPostgres } = await import('./store/postgres/postgres.ts')
   return openPostgres(databaseUrl, { poolSize: databasePool, log })
 }
 
 async function openWakeups({ databaseUrl, databaseListenUrl = databaseUrl }: Config, log: Log): Promise<Wakeups> {
   if (databaseListenUrl === undefined) return NO_WAKEUPS
-  const { openPostgresWakeups } = await import('./store/postgres-wakeups.ts')
+  const { openPostgresWakeups } = await import('./store/postgres/wakeups.ts')
   return openPostgresWakeups(databaseListenUrl, { log })
 }
 

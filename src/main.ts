@@ -11,7 +11,7 @@ import { fstatSync } from 'node:fs'
 import nodeModule from 'node:module'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import type { Surroundings, Terminal } from './cli/surroundings.ts'
+import type { CliContext, Terminal } from './cli/context.ts'
 
 const OLDEST_NODE = 24
 
@@ -26,7 +26,7 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
 nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/errand', import.meta.url)))
 const { CommanderError } = await import('commander')
 const { createProgram } = await import('./cli/program.ts')
-const { Exit } = await import('./cli/surroundings.ts')
+const { Exit } = await import('./cli/context.ts')
 
 /** Whether stdout and stderr are the same terminal, pipe or file. */
 const oneScreen = isSameFile(1, 2)
@@ -78,7 +78,7 @@ function commandName(npmCommand: string | undefined): string {
 }
 
 /** For tests of recovery: ends this process as `kill -9` does where a run comes to `point[:n]` for the nth time. */
-function crashAt(place: string | undefined): Surroundings['onPoint'] {
+function crashAt(place: string | undefined): CliContext['onPoint'] {
   if (place === undefined) return undefined
   const [wanted, nth = 1] = place.split(':')
   let left = Number(nth)
@@ -87,7 +87,7 @@ function crashAt(place: string | undefined): Surroundings['onPoint'] {
   }
 }
 
-const around: Surroundings = {
+const context: CliContext = {
   env: process.env,
   cwd: process.cwd(),
   command: commandName(process.env.npm_command),
@@ -100,12 +100,12 @@ const around: Surroundings = {
 }
 
 try {
-  await createProgram(around, (code) => {
+  await createProgram(context, (code) => {
     process.exitCode = code
   }).parseAsync()
 } catch (error) {
   if (error instanceof Exit) {
-    around.err.write(`${error.message}\n`)
+    context.err.write(`${error.message}\n`)
     process.exitCode = error.code
   } else if (error instanceof CommanderError) {
     // Its message is on stderr already; asking for help is no mistake.

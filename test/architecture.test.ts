@@ -49,7 +49,7 @@ const PORTS = new Set([
   'store/port.ts',
   'store/tables.ts',
   'telemetry/log.ts',
-  'telemetry/moments.ts',
+  'telemetry/events.ts',
   'tools/port.ts',
 ])
 
@@ -102,5 +102,5 @@ test('an import against the direction is found', () => {
   expect(violation('tools/tools.ts', 'sandbox/bubblewrap.ts')).toBe('tools/tools.ts imports sandbox/bubblewrap.ts')
   expect(violation('http/app.ts', 'compose.ts')).toBe('http/app.ts imports compose.ts')
   expect(violation('tools/tools.ts', 'sandbox/port.ts')).toBeUndefined()
-  expect(violation('engine/run.ts', 'store/events.ts')).toBeUndefined()
+  expect(violation('engine/run/run.ts', 'store/events.ts')).toBeUndefined()
 })

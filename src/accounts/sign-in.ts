@@ -333,7 +333,7 @@ async function open({ db, secret, publicUrl, oidc, log }: SignInOptions) {
     telemetry: { enabled: false },
     logger: { level: 'error', log: (level, message) => log.warn({ from: 'sign-in', level }, message) },
     advanced: {
-      // What the gate checks (http/gate.ts) goes further.
+      // What the gate checks (http/gate/gate.ts) goes further.
       disableCSRFCheck: true,
       // The library's own prefix is not the stricter `__Host-`.
       useSecureCookies: false,

@@ -1,22 +1,22 @@
 /** `errand accounts` and `errand console`: accounts, and the links by which people come into them. */
 import { pathOfLink } from '../accounts/links.ts'
+import { type CliContext, Exit, printable } from './context.ts'
 import { type ConfigOption, loadConfig, withAccounts } from './start.ts'
-import { Exit, printable, type Surroundings } from './surroundings.ts'
 import { table, when } from './table.ts'
 
-export async function createAccount(around: Surroundings, name: string, options: ConfigOption): Promise<void> {
-  const id = await withAccounts(around, options, (accounts) => accounts.projects.createAccount(name))
-  around.out.write(`${id}\n`)
-  around.err.write(
+export async function createAccount(context: CliContext, name: string, options: ConfigOption): Promise<void> {
+  const id = await withAccounts(context, options, (accounts) => accounts.projects.createAccount(name))
+  context.out.write(`${id}\n`)
+  context.err.write(
     `The service is off in it: \`errand settings set experimental.managedAgents on --account ${name}\` switches it on, ` +
       `or an owner does (\`errand console link --account ${name}\`).\n`,
   )
 }
 
-export async function listAccounts(around: Surroundings, options: ConfigOption): Promise<void> {
-  const accounts = await withAccounts(around, options, ({ projects }) => projects.accounts())
+export async function listAccounts(context: CliContext, options: ConfigOption): Promise<void> {
+  const accounts = await withAccounts(context, options, ({ projects }) => projects.accounts())
   const rows = accounts.map(({ id, name, createdAt, enabled }) => [id, name, when(createdAt), enabled ? 'on' : 'off'])
-  around.out.write(
+  context.out.write(
     table(
       ['ID', 'NAME', 'CREATED (UTC)', 'SERVICE'],
       rows.map((row) => row.map(printable)),
@@ -30,8 +30,8 @@ export interface LinkOptions extends ConfigOption {
 }
 
 /** The link alone on stdout. */
-export async function consoleLink(around: Surroundings, options: LinkOptions): Promise<void> {
-  const path = await withAccounts(around, options, async ({ links, members, projects }) => {
+export async function consoleLink(context: CliContext, options: LinkOptions): Promise<void> {
+  const path = await withAccounts(context, options, async ({ links, members, projects }) => {
     if (options.resetPassword === undefined) {
       const accountId = await projects.accountId(options.account)
       return pathOfLink('welcome', (await links.create({ kind: 'welcome', accountId, role: 'owner' })).token)
@@ -40,9 +40,9 @@ export async function consoleLink(around: Surroundings, options: LinkOptions): P
     if (userId === undefined) throw new Exit(1, `There is no user ${JSON.stringify(options.resetPassword)}.`)
     return pathOfLink('reset', (await links.create({ kind: 'reset', userId })).token)
   })
-  const { publicUrl, tls, host, port } = loadConfig(around, options)
-  around.out.write(
+  const { publicUrl, tls, host, port } = loadConfig(context, options)
+  context.out.write(
     `${publicUrl ?? `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`}${path}\n`,
   )
-  around.err.write('Good once, for a day. Give it to nobody else.\n')
+  context.err.write('Good once, for a day. Give it to nobody else.\n')
 }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { parse as parseYaml } from 'yaml'
 import type { Client, JsonObject } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
-import { Exit, printable, type Surroundings } from './surroundings.ts'
+import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
 
 export interface AgentFields {
@@ -23,41 +23,41 @@ const COLLECTION = '/v1beta/agents'
 const at = (id: string) => `${COLLECTION}/${encodeURIComponent(id)}`
 
 export async function listAgents(
-  around: Surroundings,
+  context: CliContext,
   options: ServerOptions & { readonly json: boolean },
 ): Promise<void> {
-  const agents = await withClient(around, options, allAgents)
-  if (options.json) return print(around, agents)
+  const agents = await withClient(context, options, allAgents)
+  if (options.json) return print(context, agents)
   const rows = agents.map((agent) =>
     [agent.id, agent.displayName, agent.model, agent.version, agent.updateTime].map((cell) =>
       printable(String(cell ?? '-')),
     ),
   )
-  around.out.write(table(['ID', 'NAME', 'MODEL', 'VERSION', 'UPDATED'], rows))
+  context.out.write(table(['ID', 'NAME', 'MODEL', 'VERSION', 'UPDATED'], rows))
 }
 
-export async function getAgent(around: Surroundings, id: string, options: ServerOptions): Promise<void> {
-  print(around, await withClient(around, options, (client) => client.call('GET', at(id))))
+export async function getAgent(context: CliContext, id: string, options: ServerOptions): Promise<void> {
+  print(context, await withClient(context, options, (client) => client.call('GET', at(id))))
 }
 
-export async function createAgent(around: Surroundings, options: ServerOptions & AgentFields): Promise<void> {
-  const body = await agentBody(around, options)
-  print(around, await withClient(around, options, (client) => client.call('POST', COLLECTION, body)))
+export async function createAgent(context: CliContext, options: ServerOptions & AgentFields): Promise<void> {
+  const body = await agentBody(context, options)
+  print(context, await withClient(context, options, (client) => client.call('POST', COLLECTION, body)))
 }
 
 export async function updateAgent(
-  around: Surroundings,
+  context: CliContext,
   id: string,
   options: ServerOptions & AgentFields,
 ): Promise<void> {
-  const body = await agentBody(around, options)
+  const body = await agentBody(context, options)
   if (Object.keys(body).length === 0) throw new Exit(2, 'Nothing to change was given; see errand agents update --help.')
-  print(around, await withClient(around, options, (client) => client.call('PATCH', at(id), body)))
+  print(context, await withClient(context, options, (client) => client.call('PATCH', at(id), body)))
 }
 
-export async function deleteAgent(around: Surroundings, id: string, options: ServerOptions): Promise<void> {
-  await withClient(around, options, (client) => client.call('DELETE', at(id)))
-  around.err.write(`${id} is deleted.\n`)
+export async function deleteAgent(context: CliContext, id: string, options: ServerOptions): Promise<void> {
+  await withClient(context, options, (client) => client.call('DELETE', at(id)))
+  context.err.write(`${id} is deleted.\n`)
 }
 
 async function allAgents(client: Client): Promise<JsonObject[]> {
@@ -72,7 +72,7 @@ async function allAgents(client: Client): Promise<JsonObject[]> {
   return agents
 }
 
-async function agentBody(around: Surroundings, fields: AgentFields): Promise<JsonObject> {
+async function agentBody(context: CliContext, fields: AgentFields): Promise<JsonObject> {
   const flags = {
     id: fields.id,
     displayName: fields.name,
@@ -83,14 +83,14 @@ async function agentBody(around: Surroundings, fields: AgentFields): Promise<Jso
     skills: fields.skill.length > 0 ? fields.skill : undefined,
   }
   const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined))
-  return { ...(await readFields(around, fields.from)), ...given }
+  return { ...(await readFields(context, fields.from)), ...given }
 }
 
-async function readFields(around: Surroundings, from: string | undefined): Promise<JsonObject> {
+async function readFields(context: CliContext, from: string | undefined): Promise<JsonObject> {
   if (from === undefined) return {}
   try {
     const fields: unknown = parseYaml(
-      from === '-' ? await around.readStdin() : readFileSync(resolve(around.cwd, from), 'utf8'),
+      from === '-' ? await context.readStdin() : readFileSync(resolve(context.cwd, from), 'utf8'),
     )
     if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) return fields as JsonObject
   } catch (error) {
@@ -99,6 +99,6 @@ async function readFields(around: Surroundings, from: string | undefined): Promi
   throw new Exit(2, `--from ${from} must hold a map of an agent's fields, as JSON or YAML.`)
 }
 
-function print(around: Surroundings, value: unknown): void {
-  around.out.write(`${JSON.stringify(value, null, 2)}\n`)
+function print(context: CliContext, value: unknown): void {
+  context.out.write(`${JSON.stringify(value, null, 2)}\n`)
 }

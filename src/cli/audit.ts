@@ -1,6 +1,7 @@
 /** `errand audit`: what is on record of interactions that are gone, on the data directory of this machine. */
+
+import type { CliContext } from './context.ts'
 import { type ConfigOption, withAdmin } from './start.ts'
-import type { Surroundings } from './surroundings.ts'
 import { table, when } from './table.ts'
 
 export interface RemovedOptions extends ConfigOption {
@@ -10,10 +11,10 @@ export interface RemovedOptions extends ConfigOption {
 
 const HEAD = ['REMOVED (UTC)', 'INTERACTION', 'PROJECT', 'BY', 'CREATED', 'EVENTS', 'FILES', 'BYTES']
 
-export async function listRemoved(around: Surroundings, options: RemovedOptions): Promise<void> {
-  const removals = await withAdmin(around, options, (admin) => admin.removals(options.limit))
+export async function listRemoved(context: CliContext, options: RemovedOptions): Promise<void> {
+  const removals = await withAdmin(context, options, (admin) => admin.removals(options.limit))
   if (options.json) {
-    around.out.write(`${JSON.stringify(removals, null, 2)}\n`)
+    context.out.write(`${JSON.stringify(removals, null, 2)}\n`)
     return
   }
   const rows = removals.map((removal) => [
@@ -24,5 +25,5 @@ export async function listRemoved(around: Surroundings, options: RemovedOptions)
     when(removal.createdAt),
     ...[removal.events, removal.files, removal.fileBytes].map(String),
   ])
-  around.out.write(table(HEAD, rows))
+  context.out.write(table(HEAD, rows))
 }

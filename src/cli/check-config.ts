@@ -2,21 +2,21 @@
 import { describeBlobs } from '../config/blobs-url.ts'
 import type { Config } from '../config.ts'
 import { missingSearchKey } from '../search/create-search.ts'
+import { type CliContext, Exit } from './context.ts'
 import { type ConfigOption, describeProblems, loadConfig } from './start.ts'
-import { Exit, type Surroundings } from './surroundings.ts'
 
 /** Throws Exit with every problem. */
-export async function checkConfig(around: Surroundings, options: ConfigOption): Promise<void> {
-  const config = loadConfig(around, options)
+export async function checkConfig(context: CliContext, options: ConfigOption): Promise<void> {
+  const config = loadConfig(context, options)
   // An api process calls neither models nor services: its workers have the keys.
-  const problems = config.role === 'api' ? [] : await unusable(config, around.env)
+  const problems = config.role === 'api' ? [] : await unusable(config, context.env)
   if (problems.length > 0) throw new Exit(1, describeProblems(problems))
   const { host, port, dataDir, blobs } = config
-  around.out.write(`The configuration is good: ${host}:${port}, data in ${dataDir}, files ${describeBlobs(blobs)}.\n`)
+  context.out.write(`The configuration is good: ${host}:${port}, data in ${dataDir}, files ${describeBlobs(blobs)}.\n`)
 }
 
 /** What the server would start with and could not use, a sentence each. */
-async function unusable(config: Config, env: Surroundings['env']): Promise<string[]> {
+async function unusable(config: Config, env: CliContext['env']): Promise<string[]> {
   const search = missingSearchKey(config.search, env)
   return [
     ...(await unavailableModels(config, env)),
@@ -27,7 +27,7 @@ async function unusable(config: Config, env: Surroundings['env']): Promise<strin
 }
 
 /** Without models in the configuration the server looks for some when it starts. */
-async function unavailableModels(config: Config, env: Surroundings['env']): Promise<string[]> {
+async function unavailableModels(config: Config, env: CliContext['env']): Promise<string[]> {
   if (Object.keys(config.models).length === 0) return []
   const [{ openCatalogue }, { demoEntry }] = await Promise.all([
     import('../models/catalogue.ts'),
@@ -39,7 +39,7 @@ async function unavailableModels(config: Config, env: Surroundings['env']): Prom
 }
 
 /** Settings whose name ends in `Env` hold names of variables, or maps of them. */
-function unsetVariables(value: unknown, path: string, env: Surroundings['env'], named = false): string[] {
+function unsetVariables(value: unknown, path: string, env: CliContext['env'], named = false): string[] {
   if (typeof value === 'string') {
     return named && !env[value]?.trim() ? [`${path} names the environment variable ${value}, which is not set.`] : []
   }

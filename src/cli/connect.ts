@@ -6,10 +6,10 @@
  * The last one listens on a free loopback port and accepts a key of its own. From here on all four are the same.
  */
 import { type Client, createClient, Refused, Unreachable } from './client.ts'
+import { type CliContext, Exit } from './context.ts'
 import { createLog, quieter } from './log.ts'
 import { findServer } from './running-server.ts'
 import { type ConfigOption, listen, loadConfig, startErrand } from './start.ts'
-import { Exit, type Surroundings } from './surroundings.ts'
 
 export interface ServerOptions extends ConfigOption {
   readonly server?: string
@@ -23,12 +23,12 @@ type Use<T> = (client: Client, server: string) => Promise<T>
 const NO_SERVER = 4
 
 /** Runs `use` with a client. Refused and Unreachable become Exit. */
-export async function withClient<T>(around: Surroundings, options: ServerOptions, use: Use<T>): Promise<T> {
+export async function withClient<T>(context: CliContext, options: ServerOptions, use: Use<T>): Promise<T> {
   try {
-    return await select(around, options, use)
+    return await select(context, options, use)
   } catch (error) {
     if (error instanceof Unreachable) {
-      const hint = `Is the server running there? \`${around.command} serve\` starts one.`
+      const hint = `Is the server running there? \`${context.command} serve\` starts one.`
       throw new Exit(NO_SERVER, `${error.message} ${hint}`)
     }
     if (error instanceof Refused) throw new Exit(NO_SERVER, `The server refused (${error.status}): ${error.message}`)
@@ -36,16 +36,16 @@ export async function withClient<T>(around: Surroundings, options: ServerOptions
   }
 }
 
-async function select<T>(around: Surroundings, options: ServerOptions, use: Use<T>): Promise<T> {
-  const { ERRAND_BASE_URL, ERRAND_API_KEY } = around.env
+async function select<T>(context: CliContext, options: ServerOptions, use: Use<T>): Promise<T> {
+  const { ERRAND_BASE_URL, ERRAND_API_KEY } = context.env
   const key = options.key || ERRAND_API_KEY
-  if (options.server !== undefined) return use(remote(around, '--server', options.server, key), at(options.server))
+  if (options.server !== undefined) return use(remote(context, '--server', options.server, key), at(options.server))
   if (ERRAND_BASE_URL) {
-    return use(remote(around, 'ERRAND_BASE_URL', ERRAND_BASE_URL, key), `${at(ERRAND_BASE_URL)} (ERRAND_BASE_URL)`)
+    return use(remote(context, 'ERRAND_BASE_URL', ERRAND_BASE_URL, key), `${at(ERRAND_BASE_URL)} (ERRAND_BASE_URL)`)
   }
-  const config = loadConfig(around, options, NO_SERVER)
+  const config = loadConfig(context, options, NO_SERVER)
   const running = await findServer(config.dataDir)
-  if (running === undefined) return inProcess(around, config, use)
+  if (running === undefined) return inProcess(context, config, use)
   return use(
     createClient(running.url, key || running.key),
     `${at(running.url)}, which is running on ${config.dataDir},`,
@@ -54,24 +54,24 @@ async function select<T>(around: Surroundings, options: ServerOptions, use: Use<
 
 const at = (url: string) => `The server at ${url}`
 
-function remote(around: Surroundings, setting: string, url: string, key: string | undefined): Client {
+function remote(context: CliContext, setting: string, url: string, key: string | undefined): Client {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new Exit(2, `${setting} is ${JSON.stringify(url)}; it must be an address like http://127.0.0.1:8080.`)
   }
   if (!key) {
     throw new Exit(
       2,
-      `The server at ${url} needs a key: give --key KEY or set ERRAND_API_KEY. \`${around.command} keys create --name NAME\` makes one.`,
+      `The server at ${url} needs a key: give --key KEY or set ERRAND_API_KEY. \`${context.command} keys create --name NAME\` makes one.`,
     )
   }
   return createClient(url, key)
 }
 
-async function inProcess<T>(around: Surroundings, file: ReturnType<typeof loadConfig>, use: Use<T>): Promise<T> {
+async function inProcess<T>(context: CliContext, file: ReturnType<typeof loadConfig>, use: Use<T>): Promise<T> {
   const role = file.role === 'worker' ? 'all' : file.role
   const config = { ...file, role, host: '127.0.0.1', port: 0, publicUrl: undefined, tls: undefined } as const
-  const log = createLog(quieter(config.log), around.err)
-  const errand = await startErrand(config, { log, mode: 'one-shot', env: around.env }, NO_SERVER)
+  const log = createLog(quieter(config.log), context.err)
+  const errand = await startErrand(config, { log, mode: 'one-shot', env: context.env }, NO_SERVER)
   try {
     const { url } = await listen(errand, config, NO_SERVER)
     const client = createClient(url, await errand.accounts.temporaryKey('default'))

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { parse as parseYaml } from 'yaml'
 import type { Client, JsonObject } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
-import { Exit, printable, type Surroundings } from './surroundings.ts'
+import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
 
 export interface CredentialFields extends ServerOptions {
@@ -17,12 +17,12 @@ export interface CredentialFields extends ServerOptions {
 const COLLECTION = '/v1beta/credentials'
 
 /** Made, or, where there is one by that id, given the new secret. */
-export async function addCredential(around: Surroundings, id: string, options: CredentialFields): Promise<void> {
-  const secret = await readSecret(around, options.from)
+export async function addCredential(context: CliContext, id: string, options: CredentialFields): Promise<void> {
+  const secret = await readSecret(context, options.from)
   const flags = { name: options.name, allowedHosts: options.host.length > 0 ? options.host : undefined }
   const given = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined))
   const fields = { ...secret, ...given }
-  const rotated = await withClient(around, options, async (client) => {
+  const rotated = await withClient(context, options, async (client) => {
     const known = (await allCredentials(client)).some((credential) => credential.id === id)
     await client.call(
       known ? 'PATCH' : 'POST',
@@ -31,16 +31,16 @@ export async function addCredential(around: Surroundings, id: string, options: C
     )
     return known
   })
-  around.err.write(`${id} is ${rotated ? 'changed' : 'stored'}. Nobody can read it back.\n`)
+  context.err.write(`${id} is ${rotated ? 'changed' : 'stored'}. Nobody can read it back.\n`)
 }
 
 export async function listCredentials(
-  around: Surroundings,
+  context: CliContext,
   options: ServerOptions & { readonly json: boolean },
 ): Promise<void> {
-  const credentials = await withClient(around, options, allCredentials)
+  const credentials = await withClient(context, options, allCredentials)
   if (options.json) {
-    around.out.write(`${JSON.stringify(credentials, null, 2)}\n`)
+    context.out.write(`${JSON.stringify(credentials, null, 2)}\n`)
     return
   }
   const rows = credentials.map(({ id, name, type, allowedHosts, updateTime, lastUsedTime }) =>
@@ -48,12 +48,12 @@ export async function listCredentials(
       printable(String(cell ?? '-')),
     ),
   )
-  around.out.write(table(['ID', 'NAME', 'TYPE', 'HOSTS', 'CHANGED', 'LAST USED'], rows))
+  context.out.write(table(['ID', 'NAME', 'TYPE', 'HOSTS', 'CHANGED', 'LAST USED'], rows))
 }
 
-export async function removeCredential(around: Surroundings, id: string, options: ServerOptions): Promise<void> {
-  await withClient(around, options, (client) => client.call('DELETE', `${COLLECTION}/${encodeURIComponent(id)}`))
-  around.err.write(`${id} is removed.\n`)
+export async function removeCredential(context: CliContext, id: string, options: ServerOptions): Promise<void> {
+  await withClient(context, options, (client) => client.call('DELETE', `${COLLECTION}/${encodeURIComponent(id)}`))
+  context.err.write(`${id} is removed.\n`)
 }
 
 async function allCredentials(client: Client): Promise<JsonObject[]> {
@@ -69,15 +69,15 @@ async function allCredentials(client: Client): Promise<JsonObject[]> {
 }
 
 /** What was read never stands in a message. */
-async function readSecret(around: Surroundings, from: string | undefined): Promise<JsonObject> {
+async function readSecret(context: CliContext, from: string | undefined): Promise<JsonObject> {
   if (from === undefined) {
-    const token = (await around.readStdin()).trim()
+    const token = (await context.readStdin()).trim()
     if (token === '') throw new Exit(2, 'There is no token on stdin; --from FILE takes other kinds of secrets.')
     return { type: 'bearer', token }
   }
   let fields: unknown
   try {
-    fields = parseYaml(from === '-' ? await around.readStdin() : readFileSync(resolve(around.cwd, from), 'utf8'))
+    fields = parseYaml(from === '-' ? await context.readStdin() : readFileSync(resolve(context.cwd, from), 'utf8'))
   } catch {
     throw new Exit(2, `--from ${from} can't be read as JSON or YAML.`)
   }

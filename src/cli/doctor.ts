@@ -12,11 +12,11 @@ import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { VERSION } from '../domain/version.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
-import { NO_WALL } from '../store/postgres.ts'
+import { NO_WALL } from '../store/postgres/postgres.ts'
 import { aboutModels } from './about-models.ts'
+import { type CliContext, Exit, paint, printable } from './context.ts'
 import { createLog } from './log.ts'
 import { type ConfigOption, dataDirProblem, listenProblem, loadConfig, startErrand } from './start.ts'
-import { Exit, paint, printable, type Surroundings } from './surroundings.ts'
 
 type Grade = 'ok' | 'warn' | 'fail'
 
@@ -32,19 +32,19 @@ const fail = (text: string): Finding => ({ grade: 'fail', text })
 const GIB = 1024 ** 3
 
 /** The process's exit code. */
-export async function doctor(around: Surroundings, options: ConfigOption): Promise<number> {
+export async function doctor(context: CliContext, options: ConfigOption): Promise<number> {
   let failed = false
   function tell(title: string, findings: readonly Finding[]): void {
-    around.out.write(`\n${paint(around.out, 'bold', title)}\n`)
+    context.out.write(`\n${paint(context.out, 'bold', title)}\n`)
     for (const { grade, text } of findings) {
       failed ||= grade === 'fail'
-      around.out.write(
-        `  ${paint(around.out, COLOURS[grade], grade.padEnd(4))}  ${printable(text).replaceAll('\n', '\n        ')}\n`,
+      context.out.write(
+        `  ${paint(context.out, COLOURS[grade], grade.padEnd(4))}  ${printable(text).replaceAll('\n', '\n        ')}\n`,
       )
     }
   }
-  around.out.write(`Errand ${VERSION}\n`)
-  const config = configuration(around, options)
+  context.out.write(`Errand ${VERSION}\n`)
+  const config = configuration(context, options)
   const docker = !(config instanceof Exit) && config.sandbox.driver === 'docker'
   // Docker's containers have all that they need in their image; the daemon is tried with the other parts.
   const needed = docker ? [] : [command('bwrap', 'bubblewrap'), command('python3', 'python3')]
@@ -55,8 +55,8 @@ export async function doctor(around: Surroundings, options: ConfigOption): Promi
   }
   tell('Configuration', [ok('errand.yaml and the environment are good')])
   tell('Server', [dataDir(config), space(config), await port(config)])
-  for (const [title, findings] of await parts(around, config)) tell(title, findings)
-  around.out.write(
+  for (const [title, findings] of await parts(context, config)) tell(title, findings)
+  context.out.write(
     failed
       ? '\nThe server can not serve here until what is marked `fail` is mended.\n'
       : '\nThe server can serve here.\n',
@@ -99,9 +99,9 @@ function cgroups(): Finding {
   return warn('No cgroups at /sys/fs/cgroup: limits on memory, CPU and processes can not be enforced.')
 }
 
-function configuration(around: Surroundings, options: ConfigOption): Config | Exit {
+function configuration(context: CliContext, options: ConfigOption): Config | Exit {
   try {
-    return loadConfig(around, options)
+    return loadConfig(context, options)
   } catch (error) {
     if (error instanceof Exit) return error
     throw error
@@ -149,8 +149,8 @@ async function answersAsErrand({ host, port, tls }: Config): Promise<boolean> {
 }
 
 /** Opens what a run needs, as `errand run` does, and looks at it. */
-async function parts(around: Surroundings, config: Config): Promise<[title: string, findings: Finding[]][]> {
-  const options = { log: createLog('silent', around.err), mode: 'one-shot', env: around.env } as const
+async function parts(context: CliContext, config: Config): Promise<[title: string, findings: Finding[]][]> {
+  const options = { log: createLog('silent', context.err), mode: 'one-shot', env: context.env } as const
   try {
     const errand = await startErrand(config, options)
     try {

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { createClient } from './client.ts'
+import { type CliContext, paint } from './context.ts'
 import { watch } from './run.ts'
-import { paint, type Surroundings } from './surroundings.ts'
 
 const EXAMPLES = join(import.meta.dirname, '../../examples')
 
@@ -15,14 +15,14 @@ interface Example {
 }
 
 /** Throws where it can't be run; a run that fails shows that and does not throw. Ctrl-C cancels it. */
-export async function runExample(around: Surroundings, url: string, key: string): Promise<void> {
+export async function runExample(context: CliContext, url: string, key: string): Promise<void> {
   const { instruction, tools, file } = JSON.parse(readFileSync(join(EXAMPLES, 'first-run.json'), 'utf8')) as Example
   const content = readFileSync(join(EXAMPLES, file)).toString('base64')
-  around.out.write(`${paint(around.out, 'bold', 'An example, run through the API above:')} ${instruction}\n\n`)
+  context.out.write(`${paint(context.out, 'bold', 'An example, run through the API above:')} ${instruction}\n\n`)
   const files = [{ name: basename(file), content, encoding: 'base64' }]
-  await watch(around, createClient(url, key), { instruction, tools, files }, { json: false })
-  around.out.write(
+  await watch(context, createClient(url, key), { instruction, tools, files }, { json: false })
+  context.out.write(
     '\nThe server stays up; Ctrl-C stops it. The same again, or your own, from another terminal:\n' +
-      `  ${around.command} run --file ${relative(around.cwd, join(EXAMPLES, file))} ${JSON.stringify(instruction)}\n`,
+      `  ${context.command} run --file ${relative(context.cwd, join(EXAMPLES, file))} ${JSON.stringify(instruction)}\n`,
   )
 }

@@ -1,8 +1,8 @@
 /** `errand keys`: issue, list, revoke, on the data directory of this machine. */
 import type { KeyInfo } from '../accounts/keys.ts'
 import type { Scope } from '../accounts/scopes.ts'
+import { type CliContext, Exit, printable } from './context.ts'
 import { type ConfigOption, withAccounts } from './start.ts'
-import { Exit, printable, type Surroundings } from './surroundings.ts'
 import { table, when } from './table.ts'
 
 export interface CreateKeyOptions extends ConfigOption {
@@ -16,20 +16,20 @@ export interface CreateKeyOptions extends ConfigOption {
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** The key alone on stdout, so that a script can take it; the rest on stderr. */
-export async function createKey(around: Surroundings, options: CreateKeyOptions): Promise<void> {
+export async function createKey(context: CliContext, options: CreateKeyOptions): Promise<void> {
   const { name, project, account, scope, expiresInDays } = options
   const expiresAt = expiresInDays === undefined ? undefined : Date.now() + expiresInDays * DAY_MS
-  const { key, info } = await withAccounts(around, options, (accounts) =>
+  const { key, info } = await withAccounts(context, options, (accounts) =>
     accounts.createKey({ name, project, account, scope, expiresAt }),
   )
-  around.out.write(`${key}\n`)
-  around.err.write(
+  context.out.write(`${key}\n`)
+  context.err.write(
     `${info.id} for project ${info.projectName} (${info.projectId}). The key is shown this once; keep it now.\n`,
   )
 }
 
-export async function listKeys(around: Surroundings, options: ConfigOption & { readonly all: boolean }): Promise<void> {
-  const keys = await withAccounts(around, options, (accounts) => accounts.keys.list())
+export async function listKeys(context: CliContext, options: ConfigOption & { readonly all: boolean }): Promise<void> {
+  const keys = await withAccounts(context, options, (accounts) => accounts.keys.list())
   const now = Date.now()
   const rows = keys
     .filter((key) => options.all || state(key, now) === 'valid')
@@ -43,7 +43,7 @@ export async function listKeys(around: Surroundings, options: ConfigOption & { r
       when(key.lastUsedAt),
       state(key, now),
     ])
-  around.out.write(
+  context.out.write(
     table(
       ['ID', 'NAME', 'PROJECT', 'KEY', 'SCOPE', 'CREATED (UTC)', 'LAST USED', 'STATE'],
       rows.map((row) => row.map(printable)),
@@ -51,10 +51,11 @@ export async function listKeys(around: Surroundings, options: ConfigOption & { r
   )
 }
 
-export async function revokeKey(around: Surroundings, id: string, options: ConfigOption): Promise<void> {
-  const known = await withAccounts(around, options, (accounts) => accounts.keys.revoke(id))
-  if (!known) throw new Exit(1, `There is no key ${JSON.stringify(id)}. \`${around.command} keys list\` shows the ids.`)
-  around.err.write(`${id} is revoked.\n`)
+export async function revokeKey(context: CliContext, id: string, options: ConfigOption): Promise<void> {
+  const known = await withAccounts(context, options, (accounts) => accounts.keys.revoke(id))
+  if (!known)
+    throw new Exit(1, `There is no key ${JSON.stringify(id)}. \`${context.command} keys list\` shows the ids.`)
+  context.err.write(`${id} is revoked.\n`)
 }
 
 function state(key: KeyInfo, now: number): string {

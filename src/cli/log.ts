@@ -2,7 +2,7 @@
 import pino, { type Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { logFields } from '../telemetry/log.ts'
-import { paint, printable, type Terminal } from './surroundings.ts'
+import { paint, printable, type Terminal } from './context.ts'
 
 export function createLog(level: Config['log'], terminal: Terminal): Logger {
   const write = terminal.isTTY ? (line: string) => terminal.write(shortLine(line, terminal)) : terminal.write

@@ -1,5 +1,5 @@
 /** One moving line that says what is waited for and for how long. Nothing at all where nobody watches. */
-import { paint, type Terminal } from './surroundings.ts'
+import { paint, type Terminal } from './context.ts'
 
 export interface Progress {
   /** Begins a new wait, from 0 s. The line appears only when the wait is long enough to be noticed. */

@@ -7,7 +7,7 @@ import { basename, dirname, resolve, sep } from 'node:path'
 import type { RunEvent, TerminalStatus } from '../domain/event.ts'
 import type { Client, JsonObject } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
-import { Exit, paint, printable, type Surroundings } from './surroundings.ts'
+import { type CliContext, Exit, paint, printable } from './context.ts'
 import { createTraceView, type TraceView } from './trace-view.ts'
 
 export interface RunOptions extends ServerOptions {
@@ -28,8 +28,8 @@ const DEFAULT_TOOLS = ['code_execution', 'file_read', 'file_write']
 const EXIT_CODES: Readonly<Record<TerminalStatus, number>> = { completed: 0, failed: 1, cancelled: 3 }
 
 /** The process's exit code. Throws Exit. */
-export async function run(around: Surroundings, words: readonly string[], options: RunOptions): Promise<number> {
-  const instruction = words.join(' ') === '-' ? await around.readStdin() : words.join(' ')
+export async function run(context: CliContext, words: readonly string[], options: RunOptions): Promise<number> {
+  const instruction = words.join(' ') === '-' ? await context.readStdin() : words.join(' ')
   if (instruction.trim() === '') throw new Exit(2, 'There is no instruction: errand run "what is to be done".')
   const request = {
     instruction,
@@ -39,12 +39,12 @@ export async function run(around: Surroundings, words: readonly string[], option
     // An agent brings its own tools; naming some replaces them.
     tools: options.tool.length > 0 ? options.tool : options.agent ? undefined : DEFAULT_TOOLS,
     skills: options.skill.length > 0 ? options.skill : undefined,
-    files: readFiles(around, options.file),
+    files: readFiles(context, options.file),
     labels: readLabels(options.label),
     policy: options.maxSeconds === undefined ? undefined : { maxTurnDuration: options.maxSeconds },
   }
-  return withClient(around, options, (client, server) =>
-    watch(around, client, request, { ...options, answers: server }),
+  return withClient(context, options, (client, server) =>
+    watch(context, client, request, { ...options, answers: server }),
   )
 }
 
@@ -55,14 +55,14 @@ export interface WatchOptions extends Pick<RunOptions, 'out' | 'json'> {
 
 /** Runs a request to its end, on the terminal. The exit code that says how it ended. Throws Refused, Unreachable. */
 export async function watch(
-  around: Surroundings,
+  context: CliContext,
   client: Client,
   request: JsonObject,
   options: WatchOptions,
 ): Promise<number> {
-  const view = options.json ? undefined : createTraceView(around.out)
+  const view = options.json ? undefined : createTraceView(context.out)
   try {
-    return await watchWith(view, around, client, request, options)
+    return await watchWith(view, context, client, request, options)
   } finally {
     view?.close()
   }
@@ -70,21 +70,21 @@ export async function watch(
 
 async function watchWith(
   view: TraceView | undefined,
-  around: Surroundings,
+  context: CliContext,
   client: Client,
   request: JsonObject,
   options: WatchOptions,
 ): Promise<number> {
   const { interactionId, events } = await client.run(request, (message) => view?.note(message))
-  const interruption = cancelOnSignal(around, client, interactionId, view)
+  const interruption = cancelOnSignal(context, client, interactionId, view)
   try {
     if (options.answers !== undefined) {
-      around.err.write(`${options.answers} answers with ${await modelOf(client, interactionId)}\n`)
+      context.err.write(`${options.answers} answers with ${await modelOf(client, interactionId)}\n`)
     }
     const status = await follow(events, view)
     const interaction = await client.call('GET', `/v1beta/interactions/${interactionId}`)
-    if (options.json) around.out.write(`${JSON.stringify(interaction, null, 2)}\n`)
-    const saved = await keepFiles(around, client, interaction, options)
+    if (options.json) context.out.write(`${JSON.stringify(interaction, null, 2)}\n`)
+    const saved = await keepFiles(context, client, interaction, options)
     if (interruption.happened()) return 130
     return status === 'completed' && !saved ? 4 : EXIT_CODES[status]
   } finally {
@@ -124,10 +124,10 @@ async function follow(events: AsyncIterable<RunEvent>, view: TraceView | undefin
 }
 
 /** The first Ctrl-C cancels the run on the server and waits for its end; the second leaves at once. */
-function cancelOnSignal(around: Surroundings, client: Client, id: string, view: TraceView | undefined) {
+function cancelOnSignal(context: CliContext, client: Client, id: string, view: TraceView | undefined) {
   let happened = false
-  const stop = around.onSignal((_signal, count) => {
-    if (count > 1) return around.exitNow(130)
+  const stop = context.onSignal((_signal, count) => {
+    if (count > 1) return context.exitNow(130)
     happened = true
     view?.note('Cancelling the run; once more to leave at once.')
     // A run that ended in this moment can't be cancelled any more; its end is on the stream.
@@ -144,24 +144,24 @@ interface OutputFile {
 
 /** Saves the files with `--out`, else names their links. False where one could not be had. */
 async function keepFiles(
-  around: Surroundings,
+  context: CliContext,
   client: Client,
   interaction: JsonObject,
   { out, json }: Pick<RunOptions, 'out' | 'json'>,
 ): Promise<boolean> {
   const files = (interaction.files ?? []) as OutputFile[]
-  const tell = (text: string) => (json ? undefined : around.out.write(`${text}\n`))
+  const tell = (text: string) => (json ? undefined : context.out.write(`${text}\n`))
   if (files.length > 0) tell('')
   let all = true
   for (const file of files) {
-    const what = `${printable(file.name)} ${paint(around.out, 'dim', `(${file.size ?? '?'} bytes)`)}`
+    const what = `${printable(file.name)} ${paint(context.out, 'dim', `(${file.size ?? '?'} bytes)`)}`
     if (out === undefined) tell(`${what} ${printable(file.url)}`)
     else {
       try {
-        tell(`${what} → ${save(resolve(around.cwd, out), file.name, await client.download(file.url))}`)
+        tell(`${what} → ${save(resolve(context.cwd, out), file.name, await client.download(file.url))}`)
       } catch (error) {
         all = false
-        around.err.write(`${printable(file.name)} could not be saved: ${(error as Error).message}\n`)
+        context.err.write(`${printable(file.name)} could not be saved: ${(error as Error).message}\n`)
       }
     }
   }
@@ -179,7 +179,7 @@ function save(directory: string, name: string, bytes: Uint8Array): string {
   return path
 }
 
-function readFiles(around: Surroundings, paths: readonly string[]): JsonObject[] | undefined {
+function readFiles(context: CliContext, paths: readonly string[]): JsonObject[] | undefined {
   if (paths.length === 0) return undefined
   const names = new Set<string>()
   return paths.map((path) => {
@@ -187,7 +187,7 @@ function readFiles(around: Surroundings, paths: readonly string[]): JsonObject[]
     if (names.has(name)) throw new Exit(2, `Two files are named ${name}; in the sandbox they would be one.`)
     names.add(name)
     try {
-      return { name, content: readFileSync(resolve(around.cwd, path)).toString('base64'), encoding: 'base64' }
+      return { name, content: readFileSync(resolve(context.cwd, path)).toString('base64'), encoding: 'base64' }
     } catch (error) {
       throw new Exit(2, `--file ${path} can't be read (${(error as NodeJS.ErrnoException).code}).`)
     }

@@ -9,39 +9,39 @@ import { describeBlobs } from '../config/blobs-url.ts'
 import type { Config } from '../config.ts'
 import { VERSION } from '../domain/version.ts'
 import { aboutModels } from './about-models.ts'
+import { type CliContext, paint } from './context.ts'
 import { runExample } from './example.ts'
 import { createLog } from './log.ts'
 import { announceServer } from './running-server.ts'
 import { type ConfigOption, listen, loadConfig, startErrand } from './start.ts'
-import { paint, type Surroundings } from './surroundings.ts'
 
 export interface ServeOptions extends ConfigOption {
   readonly example: boolean
 }
 
 /** The process's exit code. Throws Exit where it can't start. */
-export async function serve(around: Surroundings, options: ServeOptions): Promise<number> {
-  const config = loadConfig(around, options)
-  const stop = stopSignal(around)
-  const log = createLog(config.log, around.err)
-  const errand = await startErrand(config, { log, mode: 'serve', env: around.env, onPoint: around.onPoint })
+export async function serve(context: CliContext, options: ServeOptions): Promise<number> {
+  const config = loadConfig(context, options)
+  const stop = stopSignal(context)
+  const log = createLog(config.log, context.err)
+  const errand = await startErrand(config, { log, mode: 'serve', env: context.env, onPoint: context.onPoint })
   let closed: boolean
   try {
-    const { url } = await listenOrShowKey(around, errand, config)
+    const { url } = await listenOrShowKey(context, errand, config)
     // V8 would let garbage grow to several times what lives before it looks. At twice that costs no processor time that could
     // be seen (at 1.3 times a tenth). Not from the beginning: while it is loaded, all that comes stays.
     setFlagsFromString('--heap-growing-percent=100')
     const announced = await announce(errand, config, url)
     try {
-      around.out.write(banner(around, errand, config, url))
-      if (options.example) await example(around, errand, url)
+      context.out.write(banner(context, errand, config, url))
+      if (options.example) await example(context, errand, url)
       await stop.requested
     } finally {
       await announced?.close()
     }
-    around.err.write(`Stopping: running interactions have ${config.drainS} s to end. Once more to stop at once.\n`)
+    context.err.write(`Stopping: running interactions have ${config.drainS} s to end. Once more to stop at once.\n`)
   } finally {
-    closed = await closeInTime(around, errand, config.drainS)
+    closed = await closeInTime(context, errand, config.drainS)
     stop.forget()
   }
   return closed ? 0 : 1
@@ -51,11 +51,11 @@ export async function serve(around: Surroundings, options: ServeOptions): Promis
 const CLOSE_S = 60
 
 /** False where not everything could be closed; ends the process where that takes too long. */
-async function closeInTime(around: Surroundings, errand: Errand, drainS: number): Promise<boolean> {
+async function closeInTime(context: CliContext, errand: Errand, drainS: number): Promise<boolean> {
   const late = setTimeout(
     () => {
-      around.err.write(`Not everything could be closed within ${drainS + CLOSE_S} s. Ending the process.\n`)
-      around.exitNow(1)
+      context.err.write(`Not everything could be closed within ${drainS + CLOSE_S} s. Ending the process.\n`)
+      context.exitNow(1)
     },
     (drainS + CLOSE_S) * 1_000,
   )
@@ -74,22 +74,18 @@ async function announce(errand: Errand, config: Config, url: string) {
   return announceServer(config.dataDir, { url: reached, key: await errand.accounts.temporaryKey('default') })
 }
 
-function stopSignal(around: Surroundings) {
+function stopSignal(context: CliContext) {
   const requested = Promise.withResolvers<void>()
-  const forget = around.onSignal((_signal, count) => (count > 1 ? around.exitNow(1) : requested.resolve()))
+  const forget = context.onSignal((_signal, count) => (count > 1 ? context.exitNow(1) : requested.resolve()))
   return { requested: requested.promise, forget }
 }
 
 /** A first key that was made and never shown would be lost for good. */
-async function listenOrShowKey(
-  around: Surroundings,
-  errand: Errand,
-  config: Config,
-): Promise<{ readonly url: string }> {
+async function listenOrShowKey(context: CliContext, errand: Errand, config: Config): Promise<{ readonly url: string }> {
   try {
     return await listen(errand, config)
   } catch (error) {
-    if (errand.firstKey) around.out.write(`The first API key, shown this once: ${errand.firstKey}\n`)
+    if (errand.firstKey) context.out.write(`The first API key, shown this once: ${errand.firstKey}\n`)
     throw error
   }
 }
@@ -99,9 +95,9 @@ const NO_REAL_MODEL =
 
 type Row = readonly [name: string, text: string]
 
-function banner(around: Surroundings, errand: Errand, config: Config, url: string): string {
-  const bold = (text: string) => paint(around.out, 'bold', text)
-  const yellow = (text: string) => paint(around.out, 'yellow', text)
+function banner(context: CliContext, errand: Errand, config: Config, url: string): string {
+  const bold = (text: string) => paint(context.out, 'bold', text)
+  const yellow = (text: string) => paint(context.out, 'yellow', text)
   const { driver, made, enforced, notEnforced } = errand.facts.sandbox
   const [answers, works] = [config.role !== 'worker', config.role !== 'api']
   const reached = config.publicUrl ?? url
@@ -117,7 +113,7 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
       'sandbox',
       works
         ? [
-            `${driver}${made ? `, ${made}` : ''}; enforced: ${enforced.map(topic).join(', ')} (${around.command} doctor tells more)`,
+            `${driver}${made ? `, ${made}` : ''}; enforced: ${enforced.map(topic).join(', ')} (${context.command} doctor tells more)`,
           ]
         : [],
     ),
@@ -129,8 +125,8 @@ function banner(around: Surroundings, errand: Errand, config: Config, url: strin
     ...rowsOf('docs', answers ? [`${reached}/docs`] : []),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
-  const body = rows.map(([name, text]) => `  ${paint(around.out, 'dim', name.padEnd(width))}  ${text}\n`).join('')
-  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(around, errand.firstKey, reached)}\n` : ''}`
+  const body = rows.map(([name, text]) => `  ${paint(context.out, 'dim', name.padEnd(width))}  ${text}\n`).join('')
+  return `\n${bold(`Errand ${VERSION}`)} is listening on ${bold(url)}\n\n${body}\n${answers ? `${tryIt(context, errand.firstKey, reached)}\n` : ''}`
 }
 
 function consoleAddress({ welcome }: Errand, url: string): string {
@@ -156,7 +152,7 @@ function rowsOf(name: string, texts: readonly string[]): Row[] {
 }
 
 /** Ready to paste. Without a first key there is no key to show: keys are stored as hashes. */
-function tryIt({ command }: Surroundings, firstKey: string | undefined, url: string): string {
+function tryIt({ command }: CliContext, firstKey: string | undefined, url: string): string {
   const key = firstKey ?? '$ERRAND_API_KEY'
   const hint = firstKey ? '' : `  A key: export ERRAND_API_KEY=$(${command} keys create --name me)\n`
   const body = JSON.stringify({ instruction: 'What is 17 * 23?', tools: ['code_execution'] })
@@ -164,11 +160,11 @@ function tryIt({ command }: Surroundings, firstKey: string | undefined, url: str
 }
 
 /** The server stays up whatever becomes of the example. */
-async function example(around: Surroundings, errand: Errand, url: string): Promise<void> {
+async function example(context: CliContext, errand: Errand, url: string): Promise<void> {
   if (!errand.firstKey) return
   try {
-    await runExample(around, url, errand.firstKey)
+    await runExample(context, url, errand.firstKey)
   } catch (error) {
-    around.err.write(`The example did not work: ${(error as Error).message}\nThe server is up all the same.\n`)
+    context.err.write(`The example did not work: ${(error as Error).message}\nThe server is up all the same.\n`)
   }
 }

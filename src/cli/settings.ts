@@ -1,7 +1,7 @@
 /** `errand settings`: the account's experimental settings, on the data directory of this machine. */
 import type { SettingName } from '../accounts/accounts.ts'
+import { type CliContext, Exit } from './context.ts'
 import { type ConfigOption, withAccounts } from './start.ts'
-import { Exit, type Surroundings } from './surroundings.ts'
 
 const NAMES: readonly SettingName[] = ['experimental.managedAgents']
 
@@ -9,16 +9,16 @@ export interface SettingsOptions extends ConfigOption {
   readonly account?: string
 }
 
-export async function getSettings(around: Surroundings, options: SettingsOptions): Promise<void> {
-  await withAccounts(around, options, async (accounts) => {
+export async function getSettings(context: CliContext, options: SettingsOptions): Promise<void> {
+  await withAccounts(context, options, async (accounts) => {
     for (const name of NAMES) {
-      around.out.write(`${name} ${(await accounts.getSetting(name, options.account)) ? 'on' : 'off'}\n`)
+      context.out.write(`${name} ${(await accounts.getSetting(name, options.account)) ? 'on' : 'off'}\n`)
     }
   })
 }
 
 export async function setSetting(
-  around: Surroundings,
+  context: CliContext,
   name: string,
   value: string,
   options: SettingsOptions,
@@ -26,8 +26,8 @@ export async function setSetting(
   const known = NAMES.find((candidate) => candidate === name)
   if (!known) throw new Exit(2, `There is no setting ${JSON.stringify(name)}; there is ${NAMES.join(', ')}.`)
   if (value !== 'on' && value !== 'off') throw new Exit(2, `${name} must be on or off, not ${JSON.stringify(value)}.`)
-  await withAccounts(around, options, (accounts) => accounts.setSetting(known, value === 'on', options.account))
-  around.err.write(
+  await withAccounts(context, options, (accounts) => accounts.setSetting(known, value === 'on', options.account))
+  context.err.write(
     `${name} is ${value}.${value === 'off' ? ' Every call of the account’s keys answers 403 now.' : ''}\n`,
   )
 }

@@ -8,74 +8,74 @@ import { DEFAULT_LIMITS } from '../domain/limits.ts'
 import { type Folder, readFolder } from '../skills/folder.ts'
 import type { Client, JsonObject } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
-import { Exit, printable, type Surroundings } from './surroundings.ts'
+import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
 
 const COLLECTION = '/v1beta/skills'
 const at = (ref: string) => `${COLLECTION}/${encodeURIComponent(ref)}`
 
 /** Each path is a folder or a zip; one that can't be used stops before any is sent. */
-export async function addSkills(around: Surroundings, paths: readonly string[], options: ServerOptions): Promise<void> {
+export async function addSkills(context: CliContext, paths: readonly string[], options: ServerOptions): Promise<void> {
   const zips: { readonly path: string; readonly bytes: Uint8Array }[] = []
-  for (const path of paths) zips.push({ path, bytes: await zipOf(around, path) })
-  await withClient(around, options, async (client) => {
+  for (const path of paths) zips.push({ path, bytes: await zipOf(context, path) })
+  await withClient(context, options, async (client) => {
     for (const { path, bytes } of zips) {
       const skill = await client.upload('POST', COLLECTION, bytes, 'application/zip')
       for (const { message } of (skill.warnings ?? []) as { message: string }[]) {
-        around.err.write(`warning: ${printable(join(path, message))}\n`)
+        context.err.write(`warning: ${printable(join(path, message))}\n`)
       }
-      around.out.write(`${printable(`${skill.name}@${skill.version}`)}\n`)
+      context.out.write(`${printable(`${skill.name}@${skill.version}`)}\n`)
     }
   })
 }
 
 export async function listSkills(
-  around: Surroundings,
+  context: CliContext,
   options: ServerOptions & { readonly json: boolean },
 ): Promise<void> {
-  const skills = await withClient(around, options, allSkills)
-  if (options.json) return void around.out.write(`${JSON.stringify(skills, null, 2)}\n`)
+  const skills = await withClient(context, options, allSkills)
+  if (options.json) return void context.out.write(`${JSON.stringify(skills, null, 2)}\n`)
   const rows = skills.map(({ name, version, source, updateTime, description }) =>
     [name, version, source, updateTime, firstWords(String(description))].map((cell) => printable(String(cell ?? '-'))),
   )
-  around.out.write(table(['NAME', 'VERSION', 'SOURCE', 'UPDATED', 'DESCRIPTION'], rows))
+  context.out.write(table(['NAME', 'VERSION', 'SOURCE', 'UPDATED', 'DESCRIPTION'], rows))
 }
 
-export async function removeSkill(around: Surroundings, ref: string, options: ServerOptions): Promise<void> {
-  await withClient(around, options, (client) => client.call('DELETE', at(ref)))
-  around.err.write(`${ref} is removed.\n`)
+export async function removeSkill(context: CliContext, ref: string, options: ServerOptions): Promise<void> {
+  await withClient(context, options, (client) => client.call('DELETE', at(ref)))
+  context.err.write(`${ref} is removed.\n`)
 }
 
 /** Throws Exit where one is no skill, once all were looked at. */
-export async function checkSkills(around: Surroundings, paths: readonly string[]): Promise<void> {
+export async function checkSkills(context: CliContext, paths: readonly string[]): Promise<void> {
   const bad: string[] = []
-  for (const path of paths) if (!(await checkSkill(around, path))) bad.push(printable(path))
+  for (const path of paths) if (!(await checkSkill(context, path))) bad.push(printable(path))
   if (bad.length > 0) throw new Exit(1, `${bad.join(', ')} can't be used as it is.`)
 }
 
-async function checkSkill(around: Surroundings, path: string): Promise<boolean> {
-  const { problems, skill, files } = await readSkill(around, path)
-  for (const { severity, message } of problems) around.out.write(`${severity}: ${printable(message)}\n`)
+async function checkSkill(context: CliContext, path: string): Promise<boolean> {
+  const { problems, skill, files } = await readSkill(context, path)
+  for (const { severity, message } of problems) context.out.write(`${severity}: ${printable(message)}\n`)
   if (!skill) return false
   const count = files.length === 1 ? '1 file' : `${files.length} files`
   const { length } = skill.meta.description
-  around.out.write(`${skill.name} is good: ${count}, a description of ${length} characters.\n`)
+  context.out.write(`${skill.name} is good: ${count}, a description of ${length} characters.\n`)
   return true
 }
 
-async function readSkill(around: Surroundings, path: string): Promise<Folder> {
-  const place = resolve(around.cwd, path)
+async function readSkill(context: CliContext, path: string): Promise<Folder> {
+  const place = resolve(context.cwd, path)
   return readFolder(place, DEFAULT_LIMITS, basename(place)).catch((error: NodeJS.ErrnoException) => {
     throw new Exit(2, `${path} can't be read (${error.code ?? error.message}).`)
   })
 }
 
-async function zipOf(around: Surroundings, path: string): Promise<Uint8Array> {
-  const place = resolve(around.cwd, path)
+async function zipOf(context: CliContext, path: string): Promise<Uint8Array> {
+  const place = resolve(context.cwd, path)
   const found = await stat(place).catch(() => undefined)
   if (!found) throw new Exit(2, `${path} is not there. Give a skill's folder, or a zip of one.`)
   if (!found.isDirectory()) return readFile(place)
-  const folder = await readSkill(around, path)
+  const folder = await readSkill(context, path)
   const errors = folder.problems.filter(({ severity }) => severity === 'error')
   if (!folder.skill) throw new Exit(1, errors.map(({ message }) => printable(message)).join('\n'))
   return zipFolder(folder)

@@ -11,8 +11,8 @@ import type { Admin, Errand, OpenOptions } from '../compose.ts'
 import { type Config, ConfigError, readConfig, unsupported } from '../config.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { SandboxError } from '../sandbox/port.ts'
+import { type CliContext, Exit } from './context.ts'
 import { createLog, quieter } from './log.ts'
-import { Exit, type Surroundings } from './surroundings.ts'
 
 /** Loaded when something is opened: help, a configuration check and a run on another server need none of it. */
 const parts = () => import('../compose.ts')
@@ -23,9 +23,9 @@ export interface ConfigOption {
 }
 
 /** Throws Exit with every problem. */
-export function loadConfig(around: Surroundings, options: ConfigOption, code = 1): Config {
+export function loadConfig(context: CliContext, options: ConfigOption, code = 1): Config {
   try {
-    const config = readConfig({ env: around.env, cwd: around.cwd, file: options.config })
+    const config = readConfig({ env: context.env, cwd: context.cwd, file: options.config })
     const missing = unsupported(config)
     if (missing.length > 0) throw new ConfigError(missing)
     return config
@@ -52,21 +52,21 @@ export async function startErrand(config: Config, options: Omit<OpenOptions, 'sa
 
 /** For a command that opens the accounts alone, does one thing and closes them. */
 export function withAccounts<T>(
-  around: Surroundings,
+  context: CliContext,
   options: ConfigOption,
   use: (accounts: Accounts) => Promise<T>,
 ): Promise<T> {
-  return withAdmin(around, options, ({ accounts }) => use(accounts))
+  return withAdmin(context, options, ({ accounts }) => use(accounts))
 }
 
 export async function withAdmin<T>(
-  around: Surroundings,
+  context: CliContext,
   options: ConfigOption,
   use: (admin: Admin) => Promise<T>,
 ): Promise<T> {
-  const config = loadConfig(around, options)
+  const config = loadConfig(context, options)
   const admin: Admin = await starting(config, 1, async () => {
-    return (await parts()).openAdmin(config, createLog(quieter(config.log), around.err))
+    return (await parts()).openAdmin(config, createLog(quieter(config.log), context.err))
   })
   try {
     return await use(admin)

@@ -8,8 +8,8 @@
 import type { RunEvent } from '../domain/event.ts'
 import { withoutEnd } from '../domain/trim.ts'
 import type { Usage } from '../domain/usage.ts'
+import { paint, printable, type Terminal } from './context.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { paint, printable, type Terminal } from './surroundings.ts'
 
 export interface TraceView {
   add(event: RunEvent): void

@@ -3,7 +3,7 @@
  * the rest can be loaded and opened meanwhile. Whoever needs them waits; none is used before it was judged.
  */
 import type { Config } from '../config.ts'
-import { createSandboxesElsewhere } from '../sandbox/elsewhere.ts'
+import { createSandboxesElsewhere } from '../sandbox/no-sandboxes.ts'
 import { openSandboxes } from '../sandbox/open-sandboxes.ts'
 import type { Sandboxes } from '../sandbox/port.ts'
 import type { Log } from '../telemetry/log.ts'

@@ -19,7 +19,7 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   ERRAND_API_KEY:
     'For the clients, `errand run` and the other commands that call a server: the key, if `--key` is not given.',
   ERRAND_CRASH_AT:
-    'For tests of recovery: the server kills itself where a run comes to this point, `tool-begins`, or comes to it for the third time, `after-write:3`; `src/engine/parts.ts` names them.',
+    'For tests of recovery: the server kills itself where a run comes to this point, `tool-begins`, or comes to it for the third time, `after-write:3`; `src/engine/dependencies.ts` names them.',
 }
 
 const IMAGE_NAME = /^[A-Za-z0-9][\w./:@-]{0,254}$/

@@ -1,6 +1,6 @@
 /**
  * Folds over an interaction's events. GET, a blocking POST and the list all show these, so they can't tell another
- * story than the stream.
+ * view than the stream.
  */
 
 import type { RunError } from './errors.ts'
@@ -32,7 +32,7 @@ export interface End {
 }
 
 /** What the events so far amount to. */
-export interface Story {
+export interface InteractionView {
   readonly output: string
   readonly trace: readonly TraceStep[]
   readonly warnings: readonly Warning[]
@@ -41,17 +41,17 @@ export interface Story {
   readonly end: End | undefined
 }
 
-export interface StoryFold {
+export interface InteractionFold {
   add(event: RunEvent): void
-  story(): Story
+  view(): InteractionView
 }
 
-export function createStoryFold(): StoryFold {
+export function createInteractionFold(): InteractionFold {
   const trace: TraceStep[] = []
   const warnings: Warning[] = []
   const output: string[] = []
   let pending: PendingApproval[] = []
-  // The open reasoning step's fragments, joined once when the story is read: long reasoning stays linear.
+  // The open reasoning step's fragments, joined once when the view is read: long reasoning stays linear.
   let reasoning: { index: number; step: number; parts: string[] } | undefined
   let error: RunError | undefined
   let end: End | undefined
@@ -107,7 +107,7 @@ export function createStoryFold(): StoryFold {
           event satisfies never
       }
     },
-    story() {
+    view() {
       closeReasoning()
       return {
         output: output.join(''),

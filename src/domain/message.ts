@@ -37,7 +37,7 @@ export interface UserMessage {
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly content: readonly AssistantPart[]
-  /** Digest of the request that this message answered (engine/view.ts): its reasoning is valid behind that request alone. */
+  /** Digest of the request that this message answered (engine/agent/view.ts): its reasoning is valid behind that request alone. */
   readonly answered?: string
 }
 

@@ -10,13 +10,13 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
 import type { Log } from '../telemetry/log.ts'
 import { trustBundle, trustedWith } from './authorities.ts'
+import { codeOf, createReach, unreachable } from './connect.ts'
 import { type Dial, dialTcp } from './dial.ts'
-import { createJudge, type Target, toTarget } from './judge.ts'
 import { type Patience, startPatience } from './patience.ts'
 import { type Egress, EgressError, type Fetched, type FetchOptions } from './port.ts'
 import { createProxy } from './proxy.ts'
-import { codeOf, createReach, unreachable } from './reach.ts'
 import { type Resolve, resolveByDns } from './resolve.ts'
+import { createJudge, type Target, toTarget } from './ssrf-policy.ts'
 
 export interface EgressParts {
   /** `10.1.0.0/16`, `127.0.0.1:9000`: the operator's `egress.allowPrivate`. */

@@ -1,7 +1,7 @@
 /** Connections to addresses that were judged: what is dialled is the address, never the name again. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Place } from './judge.ts'
+import type { Place } from './ssrf-policy.ts'
 
 /** Resolves when connected. Rejects with the system's error, or the signal's reason. */
 export type Dial = (address: string, port: number, signal: AbortSignal) => Promise<Socket>

@@ -16,14 +16,14 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { goesInClear, injectionsFor, type Network, verdictOf } from '../domain/network.ts'
 import type { Log } from '../telemetry/log.ts'
-import { createCarrier } from './carrier.ts'
-import { createImpostor } from './impostor.ts'
-import { type Judge, type Place, placeOf } from './judge.ts'
+import type { Reach } from './connect.ts'
 import { createMask, decoderOf, type Mask } from './mask.ts'
 import { startPatience } from './patience.ts'
+import { createCarrier } from './pipe.ts'
 import { EgressError, type SandboxProxy, type SandboxProxyTerms, type SignedIn } from './port.ts'
 import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-words.ts'
-import type { Reach } from './reach.ts'
+import { type Judge, type Place, placeOf } from './ssrf-policy.ts'
+import { createImpostor } from './tls-intercept.ts'
 
 /** Under way at once. */
 const MAX_CONNECTIONS = 128

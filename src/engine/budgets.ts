@@ -18,14 +18,14 @@ import {
   readSpent,
 } from '../store/budgets.ts'
 import { assertMade, wasMade } from '../store/port.ts'
-import type { EngineParts } from './parts.ts'
+import type { EngineParts } from './dependencies.ts'
 
 /** So old may be what is known of a project. */
 const FRESH_MS = 1_000
 const NANOS = 1e9
 
 /** How a project stands in this month. Where it has no budget, what it spent is not always asked for. */
-export interface Standing {
+export interface BudgetStatus {
   readonly budget: Budget | undefined
   readonly spentNanos: bigint
   /** `alert`: the first of its percents is passed. */
@@ -48,7 +48,7 @@ export interface Budgets {
   /** While a run is here, its project is watched. Returns how it leaves. */
   enter(projectId: string, spender: Spender): () => void
   /** By what is stored now. */
-  standing(projectId: string): Promise<Standing>
+  status(projectId: string): Promise<BudgetStatus>
   /** `actor`: a user, for the account's log. */
   set(
     project: { readonly id: string; readonly accountId: string },
@@ -58,9 +58,9 @@ export interface Budgets {
   close(): Promise<void>
 }
 
-export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' | 'now' | 'log' | 'observe'>): Budgets {
-  const known = new Map<string, { readonly at: number; readonly standing: Promise<Standing> }>()
-  const latest = new Map<string, Standing>()
+export function createBudgets({ db, now, log, emit }: Pick<EngineParts, 'db' | 'now' | 'log' | 'emit'>): Budgets {
+  const known = new Map<string, { readonly at: number; readonly status: Promise<BudgetStatus> }>()
+  const latest = new Map<string, BudgetStatus>()
   const spenders = new Map<string, Set<Spender>>()
   /** Runs left them since they were looked at. */
   const leftBehind = new Set<string>()
@@ -82,22 +82,22 @@ export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' 
     latest.delete(projectId)
   }
 
-  function look(projectId: string): Promise<Standing> {
-    const standing = readStanding(projectId)
-    known.set(projectId, { at: performance.now(), standing })
-    standing.then(
+  function look(projectId: string): Promise<BudgetStatus> {
+    const status = readStatus(projectId)
+    known.set(projectId, { at: performance.now(), status })
+    status.then(
       (read) => latest.set(projectId, read),
       () => forget(projectId),
     )
-    return standing
+    return status
   }
 
-  function recent(projectId: string): Promise<Standing> {
+  function recent(projectId: string): Promise<BudgetStatus> {
     const found = known.get(projectId)
-    return found && performance.now() - found.at < FRESH_MS ? found.standing : look(projectId)
+    return found && performance.now() - found.at < FRESH_MS ? found.status : look(projectId)
   }
 
-  async function readStanding(projectId: string): Promise<Standing> {
+  async function readStatus(projectId: string): Promise<BudgetStatus> {
     const seen = db.forProject(projectId)
     const budget = await readBudget(seen, projectId)
     const month = monthOf(now())
@@ -126,14 +126,14 @@ export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' 
     const details = { month, percent: String(percent), spent, limit, currency: 'USD' }
     const entry = { accountId, action, actor: undefined, target: projectId, details } as const
     const result = await db.write([alertStatement(db, projectId, month, percent), entryStatement(db, entry, now())])
-    if (wasMade(result, 'unique')) observe({ type: 'budget_passed', projectId, month, percent, spent, limit })
+    if (wasMade(result, 'unique')) emit({ type: 'budget_passed', projectId, month, percent, spent, limit })
   }
 
   function underWay(projectId: string): number {
     return [...(spenders.get(projectId) ?? [])].reduce((sum, spender) => sum + spender.underWay(), 0)
   }
 
-  function leftOf(projectId: string, { budget, spentNanos }: Standing): number {
+  function leftOf(projectId: string, { budget, spentNanos }: BudgetStatus): number {
     if (!budget?.hardStop) return Number.POSITIVE_INFINITY
     return Number(budget.monthlyNanos - spentNanos) / NANOS - underWay(projectId)
   }
@@ -149,8 +149,8 @@ export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' 
       return leftOf(projectId, await look(projectId))
     },
     isSpent(projectId) {
-      const standing = latest.get(projectId)
-      return standing !== undefined && leftOf(projectId, standing) <= 0
+      const status = latest.get(projectId)
+      return status !== undefined && leftOf(projectId, status) <= 0
     },
     enter(projectId, spender) {
       const here = spenders.get(projectId) ?? new Set()
@@ -161,10 +161,10 @@ export function createBudgets({ db, now, log, observe }: Pick<EngineParts, 'db' 
         leftBehind.add(projectId)
       }
     },
-    async standing(projectId) {
-      const standing = await look(projectId)
-      if (standing.budget) return standing
-      return { ...standing, spentNanos: await readSpent(db.forProject(projectId), projectId, monthOf(now())) }
+    async status(projectId) {
+      const status = await look(projectId)
+      if (status.budget) return status
+      return { ...status, spentNanos: await readSpent(db.forProject(projectId), projectId, monthOf(now())) }
     },
     async set({ id, accountId }, budget, actor) {
       const details: Readonly<Record<string, string>> = budget

@@ -1,12 +1,12 @@
 /** What the HTTP edge and the command line ask of the engine. */
 import type { Status, StoredEvent } from '../domain/event.ts'
-import type { Story } from '../domain/fold.ts'
+import type { InteractionView } from '../domain/fold.ts'
 import type { Interaction, InteractionSummary, RunRequest } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { WebhookLog, WebhookState, WebhookSummary } from '../domain/webhook.ts'
 import type { AuditPage } from '../store/audit.ts'
 import type { EventPage } from '../store/events.ts'
-import type { Verdict } from './approval.ts'
+import type { Verdict } from './agent/approval.ts'
 
 export interface SubmitOptions {
   /** The caller's `Idempotency-Key`, with a digest of what the key stands for. */
@@ -26,10 +26,10 @@ export interface Submitted {
   readonly begun?: readonly StoredEvent[] | undefined
 }
 
-/** An interaction with the story its events tell. */
-export interface InteractionView {
+/** An interaction with the view its events tell. */
+export interface InteractionSnapshot {
   readonly interaction: Interaction
-  readonly story: Story
+  readonly view: InteractionView
   /** Of the end, or of the run so far. */
   readonly usage: Usage
 }
@@ -90,10 +90,10 @@ export interface Engine {
     signal: AbortSignal,
     known?: readonly StoredEvent[],
   ): AsyncIterable<readonly StoredEvent[]>
-  /** The interaction without its story: cheap, however long its log. Undefined where the project has none by that id. */
+  /** The interaction without its view: cheap, however long its log. Undefined where the project has none by that id. */
   find(projectId: string, interactionId: string): Promise<Interaction | undefined>
   /** Undefined where the project has none by that id. Throws what `reading` throws. */
-  get(projectId: string, interactionId: string, reading?: Reading): Promise<InteractionView | undefined>
+  get(projectId: string, interactionId: string, reading?: Reading): Promise<InteractionSnapshot | undefined>
   /**
    * Newest first unless asked otherwise. `next` is what `after` takes for the page behind. A page may have fewer than
    * `pageSize` where they are large.

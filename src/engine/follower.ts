@@ -7,8 +7,8 @@
  */
 import type { StoredEvent } from '../domain/event.ts'
 import { readEvents, readProgress } from '../store/events.ts'
-import { patiently } from '../store/patience.ts'
 import type { Database } from '../store/port.ts'
+import { patiently } from '../store/retry-while-down.ts'
 import type { Hub } from './hub.ts'
 
 const MAX_HELD_BYTES = 64 * 1024

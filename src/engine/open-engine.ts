@@ -2,7 +2,7 @@
 
 import { ErrandError } from '../domain/errors.ts'
 import { decodeEvent } from '../domain/event.ts'
-import { createStoryFold, type Story } from '../domain/fold.ts'
+import { createInteractionFold, type InteractionView } from '../domain/fold.ts'
 import type { Interaction, InteractionSummary } from '../domain/interaction.ts'
 import type { Usage } from '../domain/usage.ts'
 import { listAudit } from '../store/audit.ts'
@@ -12,18 +12,18 @@ import type { Database } from '../store/port.ts'
 import type { Removal } from '../store/removals.ts'
 import { readTurnTokens } from '../store/turns.ts'
 import { listWebhooks, readWebhookLog, type SealedWebhook } from '../store/webhooks.ts'
-import { decide, undecided } from './approval.ts'
-import { endOutside } from './ending.ts'
+import { decide, undecided } from './agent/approval.ts'
+import { createMeter } from './agent/meter.ts'
+import type { EngineParts } from './dependencies.ts'
 import type { Engine, Reading } from './engine.ts'
 import { followLog } from './follower.ts'
-import { nothingLeft } from './leftover.ts'
-import { createMeter } from './meter.ts'
-import type { EngineParts } from './parts.ts'
-import { openReaper } from './reaper.ts'
-import { Stop } from './stop.ts'
+import { nothingLeft } from './queue/cleanup.ts'
+import { endOutside } from './queue/ending.ts'
+import { openReaper } from './queue/reaper.ts'
+import { openWorker } from './queue/worker.ts'
+import { Stop } from './run/stop.ts'
 import { submitRun } from './submit.ts'
 import { webhookOwner } from './webhooks.ts'
-import { openWorker } from './worker.ts'
 
 /** Of a log with large tool results, a page has some MB. */
 const EVENTS_PAGE = 200
@@ -59,13 +59,13 @@ export function openEngine({
   /** The database for what a caller of that project asked. */
   const seenBy = (projectId: string) => db.forProject(projectId)
 
-  async function readStory(seen: Database, id: string, reading?: Reading): Promise<Story> {
-    const fold = createStoryFold()
+  async function readView(seen: Database, id: string, reading?: Reading): Promise<InteractionView> {
+    const fold = createInteractionFold()
     for (let after = 0; ; ) {
       const page = await readEvents(seen, id, after, EVENTS_PAGE)
       reading?.read(page.reduce((sum, { data }) => sum + data.length, 0))
       for (const event of page) fold.add(decodeEvent(event))
-      if (page.length < EVENTS_PAGE) return fold.story()
+      if (page.length < EVENTS_PAGE) return fold.view()
       after = page.at(-1)!.seq
     }
   }
@@ -133,13 +133,13 @@ export function openEngine({
       const found = await findInteraction(seen, id, projectId)
       if (!found) return undefined
       await reading?.begin(found.lastSeq)
-      const story = await readStory(seen, id, reading)
+      const view = await readView(seen, id, reading)
       // The end may have come between the two reads: then the row is read again, so that both say the same.
-      const interaction = story.end && found.status === 'running' ? await findInteraction(seen, id, projectId) : found
+      const interaction = view.end && found.status === 'running' ? await findInteraction(seen, id, projectId) : found
       if (!interaction) return undefined
       // What was decided a moment ago may not stand in the log yet.
-      const pendingApprovals = await undecided(seen, id, story.pendingApprovals)
-      return { interaction, story: { ...story, pendingApprovals }, usage: await usageOf(seen, interaction) }
+      const pendingApprovals = await undecided(seen, id, view.pendingApprovals)
+      return { interaction, view: { ...view, pendingApprovals }, usage: await usageOf(seen, interaction) }
     },
     async list(projectId, query) {
       const seen = seenBy(projectId)
@@ -165,7 +165,7 @@ export function openEngine({
       if (interaction.status !== 'running') {
         throw new ErrandError('conflict', `The interaction ${id} has ${interaction.status} already; nothing waits.`)
       }
-      const { pendingApprovals } = await readStory(seen, id)
+      const { pendingApprovals } = await readView(seen, id)
       await decide({ db: seen, hub }, id, pendingApprovals, verdict, { keyId, at: parts.now() })
     },
     remove,

@@ -13,15 +13,15 @@ import { numberEvents } from '../store/events.ts'
 import { findByIdempotencyKey } from '../store/idempotency.ts'
 import { findInteraction, type InsertOutcome, insertInteraction } from '../store/interactions.ts'
 import { DatabaseUnavailable } from '../store/port.ts'
+import type { EngineParts } from './dependencies.ts'
 import type { SubmitOptions, Submitted } from './engine.ts'
 import { WORK } from './hub.ts'
-import { refuseAddresses } from './linked-files.ts'
 import { acceptServers } from './mcp-servers.ts'
-import type { EngineParts } from './parts.ts'
-import { checkInjections } from './sign-in.ts'
-import { storeFile } from './store-file.ts'
+import type { Worker } from './queue/worker.ts'
+import { refuseAddresses } from './run/linked-files.ts'
+import { checkInjections } from './run/network-credentials.ts'
+import { storeFile } from './run/store-file.ts'
 import { refuseWebhook, webhookOwner } from './webhooks.ts'
-import type { Worker } from './worker.ts'
 
 const IDEMPOTENCY_MS = 24 * 3600 * 1000
 
@@ -88,7 +88,7 @@ export async function submitRun(
     )
     if (inserted.outcome === 'accepted') {
       parts.onPoint?.('accepted')
-      parts.observe({ type: 'accepted', interactionId: id, projectId })
+      parts.emit({ type: 'accepted', interactionId: id, projectId })
       const { claim } = inserted
       if (claim && reservation) {
         reservation.start(claim, full)

@@ -17,7 +17,7 @@ import { type Egress, EgressError } from '../egress/port.ts'
 import { insertAudit } from '../store/audit.ts'
 import { findInteraction } from '../store/interactions.ts'
 import { claimDueWebhook, type DueWebhook, recordDelivery } from '../store/webhooks.ts'
-import type { EngineParts } from './parts.ts'
+import type { EngineParts } from './dependencies.ts'
 
 /** What the last failed attempt is followed by, seconds: in all, a day. */
 const DELAYS_S = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 21_600, 36_000]
@@ -31,7 +31,7 @@ const AT_ONCE_PER_PROJECT = 4
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export interface WebhookOptions {
-  readonly parts: Pick<EngineParts, 'db' | 'egress' | 'vault' | 'log' | 'now' | 'observe'>
+  readonly parts: Pick<EngineParts, 'db' | 'egress' | 'vault' | 'log' | 'now' | 'emit'>
   /** `whsec_…` of a project. */
   readonly secretOf: (projectId: string) => string
   /** The event's `type`, `timestamp` and `data`, in a revision's words. */
@@ -120,7 +120,7 @@ export function openWebhooks({ parts, secretOf, encode, delaysMs }: WebhookOptio
     const inMs = (delays[attempt - 1] ?? 0) * (0.8 + 0.4 * Math.random())
     const delivery = { at, durationMs: Math.round(performance.now() - startedAt), ...outcome }
     await recordDelivery(db, due, delivery, { state, inMs })
-    parts.observe({ type: 'webhook_sent', state, ms: delivery.durationMs })
+    parts.emit({ type: 'webhook_sent', state, ms: delivery.durationMs })
     log.info({ interactionId, attempt, status: outcome.status, state }, 'webhook')
   }
 

@@ -8,39 +8,39 @@ import type { Accounts } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import { logWith } from '../telemetry/log.ts'
 import type { Traces } from '../telemetry/traces.ts'
-import { agentRoutes } from './agents.ts'
-import { approvalRoutes } from './approvals.ts'
-import { auditRoutes } from './audit.ts'
-import { consoleRoutes } from './console.ts'
 import { accountRoutes } from './console-api/account-routes.ts'
 import { budgetRoutes } from './console-api/budget-routes.ts'
-import type { Desk } from './console-api/desk.ts'
+import type { ConsoleDependencies } from './console-api/dependencies.ts'
 import { keyRoutes } from './console-api/key-routes.ts'
 import { projectRoutes } from './console-api/project-routes.ts'
 import { sessionRoutes } from './console-api/session-routes.ts'
 import { usageRoutes } from './console-api/usage-routes.ts'
-import { credentialRoutes } from './credentials.ts'
-import { deliveryRoutes } from './deliveries.ts'
-import { docsRoutes } from './docs.ts'
 import type { Edge } from './edge.ts'
-import { eventLogRoutes } from './event-log.ts'
-import { fileRoutes } from './files.ts'
-import { createGate, giveBack } from './gate.ts'
-import { healthRoutes } from './health.ts'
-import { createInFlight, type Share } from './in-flight.ts'
-import { interactionRoutes } from './interactions.ts'
-import { declaredLength, holdBack, leaveUnread, readJson } from './json-body.ts'
+import { createGate, giveBack } from './gate/gate.ts'
+import { createInFlight, type Share } from './gate/in-flight.ts'
+import { createReaders, inPieces, PIECE_BYTES } from './gate/readers.ts'
+import { createSessions } from './gate/session.ts'
 import { createAddresses } from './methods.ts'
-import { type Exposition, metricsRoutes } from './metrics.ts'
-import { registerOpenApi } from './openapi.ts'
-import { answerProblem } from './problems.ts'
-import { createReaders, inPieces, PIECE_BYTES } from './readers.ts'
-import { routeOf } from './route.ts'
-import { serverRoutes } from './server.ts'
+import { registerOpenApi } from './openapi/openapi.ts'
+import { declaredLength, holdBack, leaveUnread, readJson } from './request/json-body.ts'
+import { routeOf } from './request/route.ts'
+import { warnOfUnknownParameters } from './request/unknown-parameters.ts'
+import { answerProblem } from './response/problems.ts'
+import { agentRoutes } from './routes/agents.ts'
+import { approvalRoutes } from './routes/approvals.ts'
+import { auditRoutes } from './routes/audit.ts'
+import { consoleRoutes } from './routes/console.ts'
+import { credentialRoutes } from './routes/credentials.ts'
+import { docsRoutes } from './routes/docs.ts'
+import { eventLogRoutes } from './routes/event-log.ts'
+import { fileRoutes } from './routes/files.ts'
+import { healthRoutes } from './routes/health.ts'
+import { interactionRoutes } from './routes/interactions.ts'
+import { type Exposition, metricsRoutes } from './routes/metrics.ts'
+import { serverRoutes } from './routes/server.ts'
+import { skillRoutes } from './routes/skills.ts'
+import { deliveryRoutes } from './routes/webhook-deliveries.ts'
 import { continueLate, serverOptions } from './server-options.ts'
-import { createSessions } from './session.ts'
-import { skillRoutes } from './skills.ts'
-import { warnOfUnknownParameters } from './unknown-parameters.ts'
 import { createRevision20260520 } from './wire/2026-05-20.ts'
 import type { Codec } from './wire/codec.ts'
 
@@ -57,11 +57,11 @@ export interface AppDeps
     | 'rateLimits'
     | 'facts'
     | 'workers'
-    | 'observe'
+    | 'emit'
   > {
   readonly config: Config
   readonly accounts: Accounts
-  readonly desk: Desk
+  readonly console: ConsoleDependencies
   readonly log: FastifyBaseLogger
   /** Begins the trace of a request, where they are traced. */
   readonly trace?: Traces['begin'] | undefined
@@ -85,8 +85,11 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const [inFlight, readers] = [createInFlight(limits), createReaders()]
   const documented = codecs.at(-1) as Codec
   const edge: Edge = { ...deps, limits, mcpServers, documented, inFlight, readers, closing: closing.signal }
-  const { desk } = deps
-  const sessions = createSessions({ signIn: desk.signIn, members: desk.accounts.members }, () => deps.config.publicUrl)
+  const { console } = deps
+  const sessions = createSessions(
+    { signIn: console.signIn, members: console.accounts.members },
+    () => deps.config.publicUrl,
+  )
   const addresses = createAddresses()
   const gate = createGate({ ...deps, sessions, codecs, limits, addresses, inFlight })
 
@@ -139,14 +142,14 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   fileRoutes(app, edge)
   serverRoutes(app, edge)
   healthRoutes(app, edge)
-  docsRoutes(app, deps.config, desk.publicUrl)
+  docsRoutes(app, deps.config, console.publicUrl)
   consoleRoutes(app)
-  sessionRoutes(app, desk)
-  accountRoutes(app, desk)
-  keyRoutes(app, desk)
-  usageRoutes(app, desk)
-  projectRoutes(app, desk)
-  budgetRoutes(app, desk)
+  sessionRoutes(app, console)
+  accountRoutes(app, console)
+  keyRoutes(app, console)
+  usageRoutes(app, console)
+  projectRoutes(app, console)
+  budgetRoutes(app, console)
   metricsRoutes(app, deps.metrics, metrics.key)
   return app
 }
@@ -191,7 +194,7 @@ function readBodies(app: FastifyInstance, { limits }: Edge): void {
 }
 
 /** What is logged on the way of a request carries its id; at the end it has one line, and is told. */
-function observeCalls(app: FastifyInstance, { observe, trace }: AppDeps): void {
+function observeCalls(app: FastifyInstance, { emit, trace }: AppDeps): void {
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.routeOptions.config?.open) request.traceparent = trace?.(request.id, request.headers)
     logWith({ requestId: request.id }, done)
@@ -200,7 +203,7 @@ function observeCalls(app: FastifyInstance, { observe, trace }: AppDeps): void {
     const { method, caller, headers, log } = request
     const { statusCode: status, elapsedTime } = reply
     const route = routeOf(request)
-    observe({ type: 'http_answered', requestId: request.id, method, route, status, ms: elapsedTime })
+    emit({ type: 'http_answered', requestId: request.id, method, route, status, ms: elapsedTime })
     log.info(
       {
         method,

@@ -7,11 +7,11 @@ import type { Engine } from '../engine/engine.ts'
 import type { Catalogue } from '../models/port.ts'
 import type { Skills } from '../skills/port.ts'
 import type { AgentStore } from '../store/agents-port.ts'
-import type { Observe } from '../telemetry/moments.ts'
-import type { InFlight } from './in-flight.ts'
-import type { RateLimits } from './rate-limits.ts'
-import type { Readers } from './readers.ts'
-import type { Signer } from './signed-urls.ts'
+import type { Emit } from '../telemetry/events.ts'
+import type { InFlight } from './gate/in-flight.ts'
+import type { RateLimits } from './gate/rate-limits.ts'
+import type { Readers } from './gate/readers.ts'
+import type { Signer } from './response/signed-urls.ts'
 import type { Codec } from './wire/codec.ts'
 import type { ServerFacts } from './wire/server.ts'
 
@@ -33,7 +33,7 @@ export interface Edge {
   /** Those that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
   readonly log: FastifyBaseLogger
-  readonly observe: Observe
+  readonly emit: Emit
   /** The codec whose schemas the OpenAPI document shows: the newest. */
   readonly documented: Codec
   /** Aborts when the server closes: streams end, waiting callers are told. */

@@ -5,10 +5,10 @@ import { type FastifyBaseLogger, type FastifySchemaCompiler, type FastifyServerO
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { newId } from '../domain/ids.ts'
-import { check } from './fields.ts'
-import type { Gate } from './gate.ts'
-import { decodeColons } from './path.ts'
-import { answerClientError, answerProblem } from './problems.ts'
+import type { Gate } from './gate/gate.ts'
+import { check } from './request/fields.ts'
+import { decodeColons } from './request/path.ts'
+import { answerClientError, answerProblem } from './response/problems.ts'
 
 /** For headers alone; a client on a bad line needs a second, a slow-loris hours. */
 const HEADERS_TIMEOUT_MS = 15_000

@@ -8,7 +8,7 @@
  */
 import { Agent } from 'undici'
 import type { Config, ModelConfig } from '../config.ts'
-import type { Observe } from '../telemetry/moments.ts'
+import type { Emit } from '../telemetry/events.ts'
 import type { AiSdkOptions } from './ai-sdk.ts'
 import type { AwsCredentials } from './ai-sdk-providers.ts'
 import { type Breaker, createBreaker, guardModel } from './breaker.ts'
@@ -30,7 +30,7 @@ export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel'
   readonly demoEntry: (name: string) => CatalogueEntry
   /** pino's, or any with its shape. */
   readonly log: { warn(details: object, message: string): void }
-  readonly observe?: Observe
+  readonly emit?: Emit
   /** For tests. */
   readonly localServers?: readonly LocalServer[]
   readonly probeTimeoutMs?: number
@@ -168,7 +168,7 @@ function opener(name: string, config: ModelConfig, room: Room): Opener | string 
   const idleTimeoutMs = config.idleTimeoutS === undefined ? undefined : config.idleTimeoutS * 1000
   const onRetry: OnRetry = (retry) => {
     room.log.warn({ model: name, ...retry }, 'trying a model call again')
-    room.observe?.({ type: 'model_retried', model: name })
+    room.emit?.({ type: 'model_retried', model: name })
   }
   const common = { model, dispatcher, maxTries, idleTimeoutMs, onRetry }
   if (provider === 'demo') return () => room.demoEntry(name).open()

@@ -1,8 +1,8 @@
 /** Sandboxes whose opening is told as moments. */
-import type { Observe } from '../telemetry/moments.ts'
+import type { Emit } from '../telemetry/events.ts'
 import { SandboxError, type Sandboxes } from './port.ts'
 
-export function observeSandboxes(sandboxes: Sandboxes, observe: Observe): Sandboxes {
+export function observeSandboxes(sandboxes: Sandboxes, emit: Emit): Sandboxes {
   return {
     ...sandboxes,
     async open(spec, signal) {
@@ -11,11 +11,11 @@ export function observeSandboxes(sandboxes: Sandboxes, observe: Observe): Sandbo
       const told = { type: 'sandbox_opened', run: { id, epoch }, name } as const
       try {
         const sandbox = await sandboxes.open(spec, signal)
-        observe({ ...told, fresh: sandbox.fresh, ms: performance.now() - startedAt })
+        emit({ ...told, fresh: sandbox.fresh, ms: performance.now() - startedAt })
         return sandbox
       } catch (error) {
         const code = error instanceof SandboxError ? error.code : 'unavailable'
-        observe({ ...told, fresh: false, error: code, ms: performance.now() - startedAt })
+        emit({ ...told, fresh: false, error: code, ms: performance.now() - startedAt })
         throw error
       }
     },

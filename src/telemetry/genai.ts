@@ -6,9 +6,9 @@ import type { Attributes } from '@opentelemetry/api'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { AssistantPart, Message } from '../domain/message.ts'
 import type { ModelOutcome } from '../models/port.ts'
-import type { Moment, RunName } from './moments.ts'
+import type { RunName, TelemetryEvent } from './events.ts'
 
-type Told<T extends Moment['type']> = Extract<Moment, { type: T }>
+type Told<T extends TelemetryEvent['type']> = Extract<TelemetryEvent, { type: T }>
 
 /** The conventions' names for providers; others stand under our own. */
 const PROVIDERS: Readonly<Record<string, string>> = { google: 'gcp.gemini', bedrock: 'aws.bedrock' }

@@ -1,8 +1,9 @@
 /** What the log tells of interactions beside what goes wrong: that one was taken up by another worker, and every end; and of budgets. */
-import type { Log } from './log.ts'
-import type { Observe } from './moments.ts'
 
-export function logMoments(log: Log): Observe {
+import type { Emit } from './events.ts'
+import type { Log } from './log.ts'
+
+export function logMoments(log: Log): Emit {
   return (moment) => {
     if (moment.type === 'claimed' && moment.run.epoch > 1) {
       const { id: interactionId, projectId, epoch } = moment.run

@@ -5,11 +5,11 @@
  */
 import { collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client'
 import { createCounters } from './counters.ts'
-import type { Moment, Observe } from './moments.ts'
+import type { Emit, TelemetryEvent } from './events.ts'
 import { createReadings, type MetricSources } from './readings.ts'
 
 export interface Metrics {
-  readonly observe: Observe
+  readonly emit: Emit
   /** From now on each scrape asks these, too. */
   watch(sources: MetricSources): void
   /** The exposition text, with its content type. */
@@ -30,7 +30,7 @@ export function createMetrics(version: string): Metrics {
   }).set({ version, node: process.version }, 1)
 
   return {
-    observe: (moment) => (counters[moment.type] as (moment: Moment) => void)(moment),
+    emit: (moment) => (counters[moment.type] as (moment: TelemetryEvent) => void)(moment),
     watch: readings.watch,
     async render() {
       await readings.read()

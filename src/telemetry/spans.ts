@@ -20,8 +20,8 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import type { RunName, TelemetryEvent } from './events.ts'
 import { agentAttributes, chatAttributes, chatContent, endAttributes, toolAttributes, toolContent } from './genai.ts'
-import type { Moment, RunName } from './moments.ts'
 import type { Traces } from './traces.ts'
 
 interface OpenRun {
@@ -50,7 +50,7 @@ export function createSpans(tracer: Tracer, withContent: boolean): Omit<Traces, 
 
   const runOf = (run: Pick<RunName, 'id' | 'epoch'>) => runs.get(nameOf(run))?.span
 
-  function hear(moment: Moment): void {
+  function hear(moment: TelemetryEvent): void {
     switch (moment.type) {
       case 'http_answered': {
         const { requestId, method, route, status } = moment
@@ -115,7 +115,7 @@ export function createSpans(tracer: Tracer, withContent: boolean): Omit<Traces, 
   }
 
   return {
-    observe: hear,
+    emit: hear,
     begin(requestId, headers) {
       const attributes = { 'errand.request.id': requestId }
       const span = tracer.startSpan('HTTP', { kind: SpanKind.SERVER, startTime: now(), attributes }, extract(headers))
@@ -139,7 +139,7 @@ function fail(span: Span, type: string): void {
   span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR })
 }
 
-function failureOf({ outcome }: Extract<Moment, { type: 'model_called' }>): string | undefined {
+function failureOf({ outcome }: Extract<TelemetryEvent, { type: 'model_called' }>): string | undefined {
   return outcome.ok ? undefined : outcome.failure.kind
 }
 

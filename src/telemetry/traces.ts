@@ -2,11 +2,12 @@
  * OpenTelemetry traces: a span a request, a run, a model call, a tool call. On where the standard variables name a
  * collector; else nothing of it is loaded.
  */
+
+import type { Emit } from './events.ts'
 import type { Log } from './log.ts'
-import type { Observe } from './moments.ts'
 
 export interface Traces {
-  readonly observe: Observe
+  readonly emit: Emit
   /** Begins a request's span, within the caller's trace where `headers` name one. What is to be a part of it goes by the W3C `traceparent` that is returned. */
   begin(requestId: string, headers: Headers): string | undefined
   /** Sends what is left, for a few seconds at most. Never rejects. */

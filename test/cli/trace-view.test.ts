@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { printable, type Terminal } from '../../src/cli/surroundings.ts'
+import { printable, type Terminal } from '../../src/cli/context.ts'
 import { createTraceView } from '../../src/cli/trace-view.ts'
 import type { RunEvent } from '../../src/domain/event.ts'
 

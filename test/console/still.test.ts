@@ -76,7 +76,7 @@ test.each(pages)('page %# stands still while it loads', async (path, text) => {
         for (const { value, sources } of list.getEntries()) {
           window.moved.push([value, sources.map(({ node }) => node?.outerHTML?.slice(0, 120) ?? String(node?.textContent))])
         }
-      }).observe({ type: 'layout-shift', buffered: true })`)
+      }).emit({ type: 'layout-shift', buffered: true })`)
     // As on a line that is not the quickest: answers come one after the other, not all before the first paint.
     await page.route('**/{v1beta,console/api}/**', async (route) => {
       await new Promise((resolve) => setTimeout(resolve, 150))

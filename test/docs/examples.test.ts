@@ -6,8 +6,8 @@ import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
 import { type OpenApi, openApiOf } from '../support/openapi.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { skillText, zip } from '../support/zip.ts'
-import { type Desk, openDesk } from './desk.ts'
 import { keep, kept, RECORDING, sampleOf, shapeOf } from './samples.ts'
+import { openSnippetRunner, type SnippetRunner } from './snippet-runner.ts'
 
 let provider: FakeProvider
 let mcp: FakeMcp
@@ -75,7 +75,7 @@ const operationOf = (id: string) => api.operations().find(([, , { operationId }]
 
 test('in sh, and they answer what stands beside them', { timeout: 600_000 }, async () => {
   const key = await server.createKey('examples-sh')
-  const desk = await openGreeting(key)
+  const runner = await openGreeting(key)
   const answers: Record<string, unknown> = {}
   try {
     const ended = await openRun(key, 'ended')
@@ -89,12 +89,12 @@ test('in sh, and they answer what stands beside them', { timeout: 600_000 }, asy
       const run = stateFor(id) === 'ended' ? ended : await openRun(key, stateFor(id))
       const file = (id === 'downloadInputFile' ? ended.resolved.files : ended.files)[0]
       const [method, path, doc] = operationOf(id)
-      await desk.run('sh', `export INTERACTION_ID=${run.id} FILE_URL='${file.url}'`)
-      const printed = await desk.run('sh', curl({ method: method.toUpperCase(), path, doc: doc as never }))
+      await runner.run('sh', `export INTERACTION_ID=${run.id} FILE_URL='${file.url}'`)
+      const printed = await runner.run('sh', curl({ method: method.toUpperCase(), path, doc: doc as never }))
       if (!WITHOUT_SAMPLE.includes(id)) answers[id] = sampleOf(printed, places)
     }
   } finally {
-    desk.close()
+    runner.close()
   }
   if (RECORDING) keep(answers)
   const samples = kept()
@@ -113,25 +113,25 @@ test('in sh, and they answer what stands beside them', { timeout: 600_000 }, asy
 
 test.each(['ts', 'python'] as const)('in %s', { timeout: 600_000 }, async (language) => {
   const key = await server.createKey(`examples-${language}`)
-  const desk = await openGreeting(key)
+  const runner = await openGreeting(key)
   try {
     const ended = await openRun(key, 'ended')
     for (const { id, ts, python } of EXAMPLES) {
       const run = stateFor(id) === 'ended' ? ended : await openRun(key, stateFor(id))
       const name = language === 'ts' ? 'const interactionId' : 'interaction_id'
       const program = language === 'ts' ? ts : python
-      await desk.run(language, `${BEGINNINGS[language]}\n${name} = '${run.id}'\n${program}\n`)
+      await runner.run(language, `${BEGINNINGS[language]}\n${name} = '${run.id}'\n${program}\n`)
     }
   } finally {
-    desk.close()
+    runner.close()
   }
 })
 
-async function openGreeting(key: string): Promise<Desk> {
-  const desk = openDesk({ ...server, key })
-  await desk.run('sh', 'cd ~')
-  desk.write('greeting.zip', zip([{ name: 'SKILL.md', data: skillText('greeting', 'Greets.') }]))
-  return desk
+async function openGreeting(key: string): Promise<SnippetRunner> {
+  const runner = openSnippetRunner({ ...server, key })
+  await runner.run('sh', 'cd ~')
+  runner.write('greeting.zip', zip([{ name: 'SKILL.md', data: skillText('greeting', 'Greets.') }]))
+  return runner
 }
 
 test('every call has an example in curl, and those that a key may make in each language that a client is for', () => {

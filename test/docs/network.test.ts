@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openUnreliableProxy, type Plan, type UnreliableProxy } from '../clients/unreliable-proxy.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { blocksOf } from './blocks.ts'
-import { openDesk } from './desk.ts'
+import { openSnippetRunner } from './snippet-runner.ts'
 
 const PROGRAMS = blocksOf('docs/start.md').filter(({ rule }) => rule.kind === 'file')
 
@@ -38,11 +38,11 @@ describe.each(PROGRAMS)('the program in $language', ({ language, text }) => {
     const before = await runs()
     proxy.reset()
     proxy.plan(...plans)
-    const desk = openDesk({ ...server, url: proxy.url, key })
+    const runner = openSnippetRunner({ ...server, url: proxy.url, key })
     try {
-      expect(await desk.run(language, text)).toBe('calls code_execution\n17 * 23 = 391')
+      expect(await runner.run(language, text)).toBe('calls code_execution\n17 * 23 = 391')
     } finally {
-      desk.close()
+      runner.close()
     }
     expect(proxy.requests.length).toBeGreaterThan(plans.length)
     expect(await runs()).toBe(before + 1)

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OpenApi, openApiOf } from '../support/openapi.ts'
 import { runCommand, type Server, startServer } from '../support/server.ts'
 import { type Block, blocksOf, pages } from './blocks.ts'
-import { type Desk, fits, openDesk } from './desk.ts'
 import { NOT_RUN } from './not-run.ts'
+import { fits, openSnippetRunner, type SnippetRunner } from './snippet-runner.ts'
 
 const BLOCKS = pages().flatMap(blocksOf)
 
@@ -37,29 +37,29 @@ test('what is not run is listed, with its reason, and nothing else is left out',
 
 describe.each([...new Set(BLOCKS.map(({ page }) => page))])('%s', (page) => {
   test('can be followed from its beginning', { timeout: 600_000 }, async () => {
-    const desk = openDesk({ ...server, key: await server.createKey(page.replaceAll(/\W/g, '-')) })
+    const runner = openSnippetRunner({ ...server, key: await server.createKey(page.replaceAll(/\W/g, '-')) })
     try {
       await follow(
-        desk,
+        runner,
         BLOCKS.filter((block) => block.page === page),
       )
     } finally {
-      desk.close()
+      runner.close()
     }
   })
 })
 
-async function follow(desk: Desk, blocks: readonly Block[]): Promise<void> {
+async function follow(runner: SnippetRunner, blocks: readonly Block[]): Promise<void> {
   const before: Record<string, string> = { ts: '', python: '' }
   let printed = ''
   for (const { page, language, rule, text } of blocks) {
     if (rule.kind === 'run') {
       const program = rule.async ? inAsync(text) : text
-      printed = await desk.run(language, language === 'sh' ? text : `${before[language]}\n${program}\n`)
+      printed = await runner.run(language, language === 'sh' ? text : `${before[language]}\n${program}\n`)
     }
-    if (rule.kind === 'setup' && language === 'sh') await desk.run('sh', text)
+    if (rule.kind === 'setup' && language === 'sh') await runner.run('sh', text)
     if (rule.kind === 'setup') before[language] = text
-    if (rule.kind === 'file') desk.write(rule.name, text)
+    if (rule.kind === 'file') runner.write(rule.name, text)
     if (rule.kind === 'output')
       expect(fits(text, printed), `${page} shows\n${text}\nand what came is\n${printed}`).toBe(true)
     if (rule.kind === 'schema')

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createHub } from '../../src/engine/hub.ts'
-import { createRecorder, RecorderStopped } from '../../src/engine/recorder.ts'
+import { createRecorder, RecorderStopped } from '../../src/engine/run/recorder.ts'
 import { endFromOutside } from '../../src/store/events.ts'
 import type { Database } from '../../src/store/port.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { ending, insertClaimed, typesOf } from '../store/rows.ts'
 
 async function openRecorder() {
@@ -25,7 +25,7 @@ async function openRecorder() {
     claim,
     stage: 'working',
     now: Date.now,
-    observe() {},
+    emit() {},
     onStopped: (cause, error) => stops.push([cause, error?.message]),
   })
   return { db, claim, recorder, stops }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createSearch, unitsOf } from '../../src/domain/search.ts'
 import { createMask } from '../../src/egress/mask.ts'
-import { createRedactor } from '../../src/engine/redactor.ts'
+import { createRedactor } from '../../src/engine/run/redactor.ts'
 
 /** Two letters make needles overlap, repeat and begin one another. */
 const word = (minLength: number, maxLength: number) =>

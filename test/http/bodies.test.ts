@@ -1,7 +1,7 @@
 /** Hostile bodies and hostile bytes: refused early, with our error body, and without being read. */
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parseJson } from '../../src/http/json-body.ts'
+import { parseJson } from '../../src/http/request/json-body.ts'
 import { type Edge, KEY, openEdge } from './edge.ts'
 import { flood, open, readAnswer } from './raw.ts'
 

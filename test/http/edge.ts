@@ -20,7 +20,7 @@ import { openDiskBlobs } from '../../src/blobs/disk.ts'
 import type { Config } from '../../src/config.ts'
 import { ErrandError } from '../../src/domain/errors.ts'
 import { decodeEvent, encodeEvent, type RunEvent, type StoredEvent } from '../../src/domain/event.ts'
-import { createStoryFold } from '../../src/domain/fold.ts'
+import { createInteractionFold } from '../../src/domain/fold.ts'
 import { newId } from '../../src/domain/ids.ts'
 import type { Interaction, RunRequest, StoredFile } from '../../src/domain/interaction.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
@@ -28,13 +28,13 @@ import type { Usage } from '../../src/domain/usage.ts'
 import { type Budgets, createBudgets } from '../../src/engine/budgets.ts'
 import type { Engine, SubmitOptions } from '../../src/engine/engine.ts'
 import { type AppDeps, createApp } from '../../src/http/app.ts'
-import { createRateLimits } from '../../src/http/rate-limits.ts'
-import { createSigner } from '../../src/http/signed-urls.ts'
+import { createRateLimits } from '../../src/http/gate/rate-limits.ts'
+import { createSigner } from '../../src/http/response/signed-urls.ts'
 import type { Codec } from '../../src/http/wire/codec.ts'
 import { openSkills } from '../../src/skills/open-skills.ts'
 import { createAgentStore } from '../../src/store/agents.ts'
 import type { Database } from '../../src/store/port.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { reportUsage } from '../../src/store/usage-report.ts'
 
 export const KEY = 'good-key'
@@ -186,10 +186,10 @@ export function createScriptedEngine(): ScriptedEngine {
     async get(projectId, id) {
       const run = find(projectId, id)
       if (!run) return undefined
-      const fold = createStoryFold()
+      const fold = createInteractionFold()
       for (const event of run.log) fold.add(decodeEvent(event))
-      const story = fold.story()
-      return { interaction: toInteraction(run, story.end?.status, story.error), story, usage: USAGE }
+      const view = fold.view()
+      return { interaction: toInteraction(run, view.end?.status, view.error), view, usage: USAGE }
     },
     async events(projectId, id) {
       return find(projectId, id) && { events: [], next: undefined }
@@ -294,11 +294,11 @@ export interface EdgeOptions {
   readonly deps?: Partial<AppDeps>
 }
 
-function createTestDesk(
+function createTestConsole(
   db: Database,
   budgets: Budgets,
-  rest: Pick<AppDeps['desk'], 'engine' | 'agents' | 'catalogue'>,
-): AppDeps['desk'] {
+  rest: Pick<AppDeps['console'], 'engine' | 'agents' | 'catalogue'>,
+): AppDeps['console'] {
   const parts = {
     db,
     secret: 's'.repeat(32),
@@ -309,7 +309,7 @@ function createTestDesk(
   const log = createAccountLog(db, Date.now)
   const signIn = createSignIn({ ...parts, onFailure: log.signInFailed })
   const joining = createJoining({ db, ...accounts, signIn, now: Date.now })
-  const usage: AppDeps['desk']['usage'] = (question) => reportUsage(db, question)
+  const usage: AppDeps['console']['usage'] = (question) => reportUsage(db, question)
   return {
     ...{ accounts, signIn, joining, log, usage, budgets, ...rest },
     ...{ signUp: false, publicUrl: parts.publicUrl, mcpServers: {} },
@@ -343,9 +343,9 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     describe: () => names.map((name) => ({ ...MODEL, name })),
     close: async () => {},
   } as unknown as AppDeps['catalogue']
-  const budgets = createBudgets({ db, now: Date.now, log: pino({ level: 'silent' }), observe: () => {} })
+  const budgets = createBudgets({ db, now: Date.now, log: pino({ level: 'silent' }), emit: () => {} })
   const app = await createApp({
-    observe: () => {},
+    emit: () => {},
     config: {
       limits,
       trustedProxies: [],
@@ -355,7 +355,7 @@ export async function openEdge(options: EdgeOptions = {}): Promise<Edge> {
     } as unknown as Config,
     engine,
     accounts: ACCOUNTS,
-    desk: createTestDesk(db, budgets, { engine, agents, catalogue }),
+    console: createTestConsole(db, budgets, { engine, agents, catalogue }),
     credentials: createCredentials({ db, vault: createVault('secret') }),
     agents,
     skills,

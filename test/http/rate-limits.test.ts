@@ -1,6 +1,6 @@
 /** Exactly `limit` are admitted a window, refused creations count as calls, and waiting as told is enough. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createRateLimits } from '../../src/http/rate-limits.ts'
+import { createRateLimits } from '../../src/http/gate/rate-limits.ts'
 import { type Edge, OTHER_KEY, openEdge } from './edge.ts'
 
 let edge: Edge

@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { StoredEvent } from '../../src/domain/event.ts'
-import { createReaders } from '../../src/http/readers.ts'
-import { sendEvents } from '../../src/http/sse.ts'
-import type { Moment } from '../../src/telemetry/moments.ts'
+import { createReaders } from '../../src/http/gate/readers.ts'
+import { sendEvents } from '../../src/http/response/sse.ts'
+import type { TelemetryEvent } from '../../src/telemetry/events.ts'
 import { readSse } from '../support/sse.ts'
 import { createScriptedEngine, type Edge, KEY, openEdge } from './edge.ts'
 import { open } from './raw.ts'
@@ -102,7 +102,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const big: StoredEvent = { seq: 1, type: 'partial_output', data: JSON.stringify({ text: 'x'.repeat(8_000_000) }) }
   let sent = 0
-  const told: Moment[] = []
+  const told: TelemetryEvent[] = []
   let dropped: Promise<boolean> | undefined
   const server = createServer((_request, response) => {
     dropped = sendEvents({
@@ -116,7 +116,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
       },
       encode: (event) => event,
       closing: new AbortController().signal,
-      observe: (moment) => told.push(moment),
+      emit: (moment) => told.push(moment),
       hold: () => {},
       readers: createReaders(),
     })

@@ -1,6 +1,6 @@
 /** Nodes that reach Postgres by way of a pooler that gives a connection away after each transaction. */
 import { afterAll, test as always, beforeAll, expect } from 'vitest'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { checkEnded } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { onPostgres, quiet } from '../store/backends.ts'

@@ -28,7 +28,7 @@ test('it holds the program as JavaScript, the console and what they read, and no
   const files = stdout.trim().split('\n')
   for (const name of [
     'dist/main.js',
-    'dist/store/sqlite-writer.js',
+    'dist/store/sqlite/writer.js',
     'dist/engine/schema-thread.js',
     'dist/sandbox/host/host-main.js',
     'dist/sandbox/runner.py',

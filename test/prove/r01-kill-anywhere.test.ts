@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Point } from '../../src/engine/parts.ts'
+import type { CrashPoint } from '../../src/engine/dependencies.ts'
 import { checkEnded, ended, ROOMY, traceOf } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider, type RecordedRequest, type Reply, restOf } from '../fake-provider.ts'
 import { figure, rounds, seeded } from '../support/prove.ts'
@@ -28,7 +28,7 @@ const ANSWER = [`${'One '.repeat(80)}, `, 'two, ', 'three.']
 const random = seeded('R1')
 
 /** Each named point, with how often a batch of runs comes to it. */
-const POINTS: readonly (readonly [Point, number])[] = [
+const POINTS: readonly (readonly [CrashPoint, number])[] = [
   ['accepted', AT_ONCE],
   ['claimed', AT_ONCE],
   ['before-write', 12 * AT_ONCE],

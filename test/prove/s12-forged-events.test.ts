@@ -5,7 +5,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeEvent, type RunEvent } from '../../src/domain/event.ts'
-import { frame } from '../../src/http/sse.ts'
+import { frame } from '../../src/http/response/sse.ts'
 import { checkEnded, outputOf, ROOMY, traceOf } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { figure, rounds, seeded } from '../support/prove.ts'

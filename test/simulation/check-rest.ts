@@ -1,5 +1,5 @@
 /** What must hold in a world at rest: I1-I6 of every interaction, as the API tells it; and nodes that close leave nothing. */
-import type { Story } from '../../src/domain/fold.ts'
+import type { InteractionView } from '../../src/domain/fold.ts'
 import type { Interaction } from '../../src/domain/interaction.ts'
 import { addTokens, NO_TOKENS, type TokenCount } from '../../src/domain/usage.ts'
 import type { Machine } from './fate.ts'
@@ -27,7 +27,7 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
         continue
       }
       if (view.interaction.status === 'running') journal.violation(id, 'I6: it has not ended')
-      checkStory(journal, id, known, view.story)
+      checkStory(journal, id, known, view.view)
       checkCalls(world, id, view.interaction)
       for (const { blob } of view.interaction.outputFiles) {
         if (!files.has(blob)) journal.violation(id, `the output file ${blob} is not in the store`)
@@ -81,7 +81,7 @@ interface Told {
 }
 
 /** Apart from the product's own fold. */
-function checkStory(journal: Journal, id: string, { events }: Recorded, story: Story): void {
+function checkStory(journal: Journal, id: string, { events }: Recorded, story: InteractionView): void {
   const told: Told[] = events.map(({ type, data }) => ({ type, ...JSON.parse(data) }))
   const output = told.map(({ type, text }) => (type === 'partial_output' ? text : '')).join('')
   if (output !== story.output) journal.violation(id, 'I3: the fragments joined are not the output')

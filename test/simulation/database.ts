@@ -24,9 +24,9 @@ import {
   type Statement,
   type WriteResult,
 } from '../../src/store/port.ts'
-import { migrate } from '../../src/store/sqlite.ts'
-import { type BatchRequest, createBatchRunner } from '../../src/store/sqlite-batch.ts'
-import { unpackResult } from '../../src/store/sqlite-packet.ts'
+import { type BatchRequest, createBatchRunner } from '../../src/store/sqlite/batch.ts'
+import { unpackResult } from '../../src/store/sqlite/packet.ts'
+import { migrate } from '../../src/store/sqlite/sqlite.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 

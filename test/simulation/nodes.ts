@@ -2,12 +2,12 @@
 import type { Credentials } from '../../src/accounts/credentials.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
+import { createSchemaChecks } from '../../src/engine/agent/schema-checks.ts'
 import { type Budgets, createBudgets } from '../../src/engine/budgets.ts'
+import type { EngineParts } from '../../src/engine/dependencies.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { createHub } from '../../src/engine/hub.ts'
 import { type EngineOptions, openEngine } from '../../src/engine/open-engine.ts'
-import type { EngineParts } from '../../src/engine/parts.ts'
-import { createSchemaChecks } from '../../src/engine/schema-checks.ts'
 import { openWebhooks, type Webhooks } from '../../src/engine/webhooks.ts'
 import type { ToolContext, ToolProvider } from '../../src/tools/port.ts'
 import { createSandboxTools } from '../../src/tools/tools.ts'
@@ -164,7 +164,7 @@ function partsOf(
     return { thereMs, backMs }
   }
 
-  const told: Pick<EngineParts, 'db' | 'now' | 'log' | 'observe'> = {
+  const told: Pick<EngineParts, 'db' | 'now' | 'log' | 'emit'> = {
     db: database.connect(process, passage),
     now: () => wallClock(scheduler, process),
     log: {
@@ -177,7 +177,7 @@ function partsOf(
         errors.push(`${process.name}: ${message} ${interactionId} ${err?.stack ?? ''}`)
       },
     },
-    observe: ({ type }) => type === 'ended' && onEnd(),
+    emit: ({ type }) => type === 'ended' && onEnd(),
   }
   return {
     ...told,

@@ -33,7 +33,7 @@ import {
   listInteractions,
 } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { countCalls } from '../../src/store/rate-windows.ts'
 import { deleteRemovals } from '../../src/store/removals.ts'
 import { readResultMedia } from '../../src/store/result-media.ts'

@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database, Statement } from '../../src/store/port.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { type Cluster, findPostgres, startCluster } from '../support/cluster.ts'
 import { closingAfterEach, onPostgres, quiet } from './backends.ts'
 

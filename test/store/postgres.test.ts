@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import type { Database, Statement } from '../../src/store/port.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { closingAfterEach, onPostgres, quiet } from './backends.ts'
 
 onPostgres('Postgres', (cluster) => {

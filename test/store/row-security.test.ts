@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Database, Statement } from '../../src/store/port.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { closingAfterEach, onPostgres, quiet } from './backends.ts'
 
 /** Tables without a row of any project. Every other one must be behind the wall. */
@@ -48,7 +48,7 @@ onPostgres('row-level security', (cluster) => {
     )
     expect(
       unprotected.map(({ name }) => name),
-      'a new table with rows of a project goes behind the wall (src/store/row-security.ts); one without, on the list of this test',
+      'a new table with rows of a project goes behind the wall (src/store/postgres/row-security.ts); one without, on the list of this test',
     ).toEqual(SHARED)
     expect([...tables.keys()]).toEqual(expect.arrayContaining(['interactions', 'events', 'skill_contents']))
   })

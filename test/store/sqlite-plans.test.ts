@@ -13,7 +13,7 @@ import { findByIdempotencyKey } from '../../src/store/idempotency.ts'
 import { findExpired, findInteraction, knownInteractions, listInteractions } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
 import { listRemovals } from '../../src/store/removals.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 import { readTurns } from '../../src/store/turns.ts'
 import { PROJECT } from './rows.ts'
 

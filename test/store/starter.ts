@@ -1,7 +1,7 @@
 /** A process of its own that opens a database when it is told to, as a starting server does: `node starter.ts PLACE`. */
 import { once } from 'node:events'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { openSqlite } from '../../src/store/sqlite.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 
 const place = process.argv[2]!
 process.stdout.write('ready\n')

@@ -1,6 +1,6 @@
 /** Wake-ups on a real Postgres: who hears what, and what happens when the connection goes. */
 import { expect, it } from 'vitest'
-import { openPostgresWakeups } from '../../src/store/postgres-wakeups.ts'
+import { openPostgresWakeups } from '../../src/store/postgres/wakeups.ts'
 import type { Wakeups } from '../../src/store/wakeups.ts'
 import { lookInto } from '../support/stored.ts'
 import { closingAfterEach, onPostgres } from './backends.ts'

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { PROJECT_SETTING, SERVER } from '../../src/store/row-security.ts'
+import { PROJECT_SETTING, SERVER } from '../../src/store/postgres/row-security.ts'
 
 export type StoredRow = Record<string, unknown>
 

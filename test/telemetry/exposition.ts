@@ -69,12 +69,12 @@ const SOURCES = {
 export async function exposition(sources: Partial<typeof SOURCES> = {}): Promise<string> {
   const metrics = createMetrics('1.2.3')
   metrics.watch({ ...SOURCES, ...sources })
-  for (const moment of Object.values(EVERY_MOMENT)) metrics.observe(moment)
+  for (const moment of Object.values(EVERY_MOMENT)) metrics.emit(moment)
   // Those that count what should not happen.
   const { run } = EVERY_MOMENT.claimed
-  metrics.observe({ ...EVERY_MOMENT.claimed, givenUp: true })
-  metrics.observe({ ...EVERY_MOMENT.claimed, run: { ...run, epoch: 2 } })
-  metrics.observe({ ...EVERY_MOMENT.left, cause: 'lost' })
-  metrics.observe({ ...EVERY_MOMENT.left, cause: 'broken' })
+  metrics.emit({ ...EVERY_MOMENT.claimed, givenUp: true })
+  metrics.emit({ ...EVERY_MOMENT.claimed, run: { ...run, epoch: 2 } })
+  metrics.emit({ ...EVERY_MOMENT.left, cause: 'lost' })
+  metrics.emit({ ...EVERY_MOMENT.left, cause: 'broken' })
   return (await metrics.render()).text
 }

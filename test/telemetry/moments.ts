@@ -1,6 +1,6 @@
 /** One moment of each kind, for tests that want everything told once. */
 import type { RunSpec } from '../../src/domain/interaction.ts'
-import type { Moment } from '../../src/telemetry/moments.ts'
+import type { TelemetryEvent } from '../../src/telemetry/events.ts'
 
 const run = { id: 'int_1', projectId: 'prj_1', epoch: 1 }
 const redact = (text: string) => text
@@ -27,7 +27,7 @@ const usage = {
 }
 const outcome = { ok: true, message: { role: 'assistant', content: [] }, finish: 'stop', tokens } as const
 
-export const EVERY_MOMENT: { readonly [T in Moment['type']]: Extract<Moment, { type: T }> } = {
+export const EVERY_MOMENT: { readonly [T in TelemetryEvent['type']]: Extract<TelemetryEvent, { type: T }> } = {
   http_answered: { type: 'http_answered', requestId: 'req_1', method: 'GET', route: '/healthz', status: 200, ms: 1 },
   accepted: { type: 'accepted', interactionId: run.id, projectId: run.projectId },
   claimed: { type: 'claimed', run, spec: {} as RunSpec, waitedMs: 2, givenUp: false },

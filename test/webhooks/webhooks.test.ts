@@ -55,7 +55,7 @@ onEveryBackend((backend) => {
     allowPrivate = [`127.0.0.1:${receiver.port}`],
   ) {
     const webhooks = openWebhooks({
-      parts: { db, vault, log, now: Date.now, observe: () => {}, egress: guard({ allowPrivate }) },
+      parts: { db, vault, log, now: Date.now, emit: () => {}, egress: guard({ allowPrivate }) },
       secretOf: (project) => webhookSecret(SECRET, project),
       encode: ({ id, status }, revision) => ({ type: `interaction.${status}`, data: { id, revision } }),
       delaysMs,
@@ -205,7 +205,7 @@ onEveryBackend((backend) => {
         vault,
         log,
         now: Date.now,
-        observe: () => {},
+        emit: () => {},
         egress: guard({ allowPrivate: [`127.0.0.1:${receiver.port}`] }),
       },
       secretOf: (project) => webhookSecret(SECRET, project),

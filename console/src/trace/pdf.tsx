@@ -1,6 +1,6 @@
 /**
  * A PDF, page by page, drawn on canvases: no frame, no viewer of the browser's, nothing that could be clicked. Loaded when one
- * is looked at. It is read in a worker, which may ask for nothing (http/console.ts), so that a large one does not hold up the
+ * is looked at. It is read in a worker, which may ask for nothing (http/routes/console.ts), so that a large one does not hold up the
  * page; of scripts in a PDF it runs none.
  */
 import { getDocument, type PDFDocumentProxy, type PDFPageProxy, PDFWorker } from 'pdfjs-dist'

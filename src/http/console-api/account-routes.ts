@@ -4,12 +4,12 @@ import { z } from 'zod'
 import { type Link, pathOfLink } from '../../accounts/links.ts'
 import type { Member } from '../../accounts/members.ts'
 import { ErrandError } from '../../domain/errors.ts'
-import { check } from '../fields.ts'
-import { readPageToken, writePageToken } from '../page-tokens.ts'
-import { page, pageSizeOf } from '../queries.ts'
-import { forSession } from '../route-docs.ts'
+import { forSession } from '../openapi/route-docs.ts'
+import { check } from '../request/fields.ts'
+import { readPageToken, writePageToken } from '../request/page-tokens.ts'
+import { page, pageSizeOf } from '../request/queries.ts'
 import { rfc3339 } from '../wire/time.ts'
-import { ACCOUNT, type Desk, memberOf, PROJECT, projectFor } from './desk.ts'
+import { ACCOUNT, type ConsoleDependencies, memberOf, PROJECT, projectFor } from './dependencies.ts'
 import {
   accountParams,
   invite,
@@ -36,17 +36,17 @@ type OfMember = { Params: z.infer<typeof memberParams> }
 const reads = { console: 'session' } as const
 const writes = { console: 'session', json: true } as const
 
-export function accountRoutes(app: FastifyInstance, desk: Desk): void {
-  projectRoutes(app, desk)
-  memberRoutes(app, desk)
-  inviteRoutes(app, desk)
-  settingRoutes(app, desk)
+export function accountRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  projectRoutes(app, dependencies)
+  memberRoutes(app, dependencies)
+  inviteRoutes(app, dependencies)
+  settingRoutes(app, dependencies)
 }
 
 const shared = { tag: 'Console', params: accountParams, errors: ['not_found'] } as const
 
-function projectRoutes(app: FastifyInstance, desk: Desk): void {
-  const { projects } = desk.accounts
+function projectRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  const { projects } = dependencies.accounts
 
   app.get<OfAccount>(
     `${ACCOUNT}/projects`,
@@ -61,7 +61,7 @@ function projectRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'viewer')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'viewer')
       return { projects: (await projects.list(accountId)).map(showProject) }
     },
   )
@@ -81,7 +81,7 @@ function projectRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'developer')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'developer')
       return showProject(await projects.create(accountId, check(named, request.body).name, request.visitor.userId))
     },
   )
@@ -102,14 +102,14 @@ function projectRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const found = await projectFor(desk, request, request.params.projectId, 'developer')
+      const found = await projectFor(dependencies, request, request.params.projectId, 'developer')
       return showProject(await projects.rename(found, check(named, request.body).name, request.visitor.userId))
     },
   )
 }
 
-function memberRoutes(app: FastifyInstance, desk: Desk): void {
-  const { members, links } = desk.accounts
+function memberRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  const { members, links } = dependencies.accounts
 
   app.get<OfAccount>(
     `${ACCOUNT}/members`,
@@ -124,7 +124,7 @@ function memberRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'viewer')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'viewer')
       const [listed, invites] = await Promise.all([members.list(accountId), links.invites(accountId)])
       return { members: listed.map(showMember), invites: invites.map(showInvite) }
     },
@@ -146,7 +146,7 @@ function memberRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'owner')
       const { userId } = request.params
       await members.changeRole(accountId, userId, check(withRole, request.body).role, request.visitor.userId)
       return showMember((await members.list(accountId)).find((each) => each.userId === userId)!)
@@ -170,7 +170,7 @@ function memberRoutes(app: FastifyInstance, desk: Desk): void {
     async (request) => {
       const { userId } = request.params
       const least = userId === request.visitor.userId ? 'viewer' : 'owner'
-      const { accountId } = await memberOf(desk, request, request.params.accountId, least)
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, least)
       await members.remove(accountId, userId, request.visitor.userId)
       return {}
     },
@@ -192,7 +192,7 @@ function memberRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'owner')
       const { userId } = request.params
       const { userId: actor } = request.visitor
       if (!(await members.find(userId, accountId))) throw new ErrandError('not_found', 'There is no such member.')
@@ -204,13 +204,13 @@ function memberRoutes(app: FastifyInstance, desk: Desk): void {
       }
       const entry = { accountId, action: 'password.reset_link_created', actor, target: userId } as const
       const { token, link } = await links.create({ kind: 'reset', userId }, entry)
-      return showLink(desk, link, token)
+      return showLink(dependencies, link, token)
     },
   )
 }
 
-function inviteRoutes(app: FastifyInstance, desk: Desk): void {
-  const { links } = desk.accounts
+function inviteRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  const { links } = dependencies.accounts
 
   app.post<OfAccount>(
     `${ACCOUNT}/invites`,
@@ -226,11 +226,11 @@ function inviteRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'owner')
       const asked = check(withRole, request.body)
       const entry = { accountId, action: 'invite.created', actor: request.visitor.userId, details: asked } as const
       const { token, link } = await links.create({ kind: 'invite', accountId, ...asked }, entry)
-      return { invite: showInvite(link), ...showLink(desk, link, token) }
+      return { invite: showInvite(link), ...showLink(dependencies, link, token) }
     },
   )
 
@@ -248,7 +248,7 @@ function inviteRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'owner')
       const { inviteId } = request.params
       const entry = { accountId, action: 'invite.revoked', actor: request.visitor.userId, target: inviteId } as const
       if (!(await links.revokeInvite(accountId, inviteId, entry))) {
@@ -261,8 +261,8 @@ function inviteRoutes(app: FastifyInstance, desk: Desk): void {
 
 const logQuery = z.object(page)
 
-function settingRoutes(app: FastifyInstance, desk: Desk): void {
-  const { projects } = desk.accounts
+function settingRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  const { projects } = dependencies.accounts
   const show = async (accountId: string) => ({ experimental: { managedAgents: await projects.isOn(accountId) } })
 
   app.get<OfAccount>(
@@ -277,7 +277,7 @@ function settingRoutes(app: FastifyInstance, desk: Desk): void {
         answer: settings,
       }),
     },
-    async (request) => show((await memberOf(desk, request, request.params.accountId, 'viewer')).accountId),
+    async (request) => show((await memberOf(dependencies, request, request.params.accountId, 'viewer')).accountId),
   )
 
   app.patch<OfAccount>(
@@ -294,7 +294,7 @@ function settingRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'owner')
       const { experimental } = check(settings, request.body)
       await projects.switchService(accountId, experimental.managedAgents, request.visitor.userId)
       return show(accountId)
@@ -315,9 +315,9 @@ function settingRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'owner')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'owner')
       const identity = { path: `${accountId}/audit` }
-      const { entries, next } = await desk.log.read(accountId, {
+      const { entries, next } = await dependencies.log.read(accountId, {
         pageSize: pageSizeOf(request.query),
         after: readPageToken(identity, request.query.pageToken),
       })
@@ -344,6 +344,6 @@ function showInvite({ id, role, createdAt, expiresAt }: Link) {
   return { id, role: role!, createTime: rfc3339(createdAt), expireTime: rfc3339(expiresAt) }
 }
 
-function showLink({ publicUrl }: Desk, { kind, expiresAt }: Link, token: string) {
+function showLink({ publicUrl }: ConsoleDependencies, { kind, expiresAt }: Link, token: string) {
   return { link: publicUrl() + pathOfLink(kind, token), expireTime: rfc3339(expiresAt) }
 }

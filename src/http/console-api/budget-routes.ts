@@ -2,17 +2,17 @@
 import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
 import { formatNanos, toNanos } from '../../domain/usage.ts'
-import type { Standing } from '../../engine/budgets.ts'
-import { check } from '../fields.ts'
-import { forSession } from '../route-docs.ts'
-import { type Desk, PROJECT, projectFor } from './desk.ts'
+import type { BudgetStatus } from '../../engine/budgets.ts'
+import { forSession } from '../openapi/route-docs.ts'
+import { check } from '../request/fields.ts'
+import { type ConsoleDependencies, PROJECT, projectFor } from './dependencies.ts'
 import { budgetAnswer, newBudget, projectParams } from './schemas.ts'
 
 type OfProject = { Params: z.infer<typeof projectParams> }
 
 const shared = { tag: 'Console', params: projectParams, answer: budgetAnswer, errors: ['not_found'] } as const
 
-export function budgetRoutes(app: FastifyInstance, desk: Desk): void {
+export function budgetRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
   app.get<OfProject>(
     `${PROJECT}/budget`,
     {
@@ -26,8 +26,8 @@ export function budgetRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await projectFor(desk, request, request.params.projectId, 'viewer')
-      return showBudget(await desk.budgets.standing(id))
+      const { id } = await projectFor(dependencies, request, request.params.projectId, 'viewer')
+      return showBudget(await dependencies.budgets.status(id))
     },
   )
 
@@ -45,16 +45,16 @@ export function budgetRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const project = await projectFor(desk, request, request.params.projectId, 'owner')
+      const project = await projectFor(dependencies, request, request.params.projectId, 'owner')
       const { monthlyCost, alertAt = [], hardStop = false } = check(newBudget, request.body)
       const budget = monthlyCost === null ? undefined : { monthlyNanos: toNanos(monthlyCost), alertAt, hardStop }
-      await desk.budgets.set(project, budget, request.visitor.userId)
-      return showBudget(await desk.budgets.standing(project.id))
+      await dependencies.budgets.set(project, budget, request.visitor.userId)
+      return showBudget(await dependencies.budgets.status(project.id))
     },
   )
 }
 
-function showBudget({ budget, spentNanos, state }: Standing): z.infer<typeof budgetAnswer> {
+function showBudget({ budget, spentNanos, state }: BudgetStatus): z.infer<typeof budgetAnswer> {
   return {
     monthlyCost: budget ? formatNanos(budget.monthlyNanos) : null,
     alertAt: [...(budget?.alertAt ?? [])],

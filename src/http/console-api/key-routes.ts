@@ -3,10 +3,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { KeyInfo } from '../../accounts/keys.ts'
 import { ErrandError } from '../../domain/errors.ts'
-import { check, wrongField } from '../fields.ts'
-import { forSession } from '../route-docs.ts'
+import { forSession } from '../openapi/route-docs.ts'
+import { check, wrongField } from '../request/fields.ts'
 import { rfc3339 } from '../wire/time.ts'
-import { type Desk, PROJECT, projectFor } from './desk.ts'
+import { type ConsoleDependencies, PROJECT, projectFor } from './dependencies.ts'
 import { issuedKey, key, name, projectParams, scope } from './schemas.ts'
 
 const HOUR_MS = 3_600_000
@@ -31,8 +31,8 @@ type OfKey = { Params: z.infer<typeof keyParams> }
 
 const config = { console: 'session' } as const
 
-export function keyRoutes(app: FastifyInstance, desk: Desk): void {
-  const { keys } = desk.accounts
+export function keyRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  const { keys } = dependencies.accounts
   const shared = { tag: 'Console', params: projectParams, errors: ['not_found'] } as const
 
   app.get<OfProject>(
@@ -48,7 +48,7 @@ export function keyRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await projectFor(desk, request, request.params.projectId, 'viewer')
+      const { id } = await projectFor(dependencies, request, request.params.projectId, 'viewer')
       return { keys: (await keys.list(id)).map(showKey) }
     },
   )
@@ -67,7 +67,7 @@ export function keyRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await projectFor(desk, request, request.params.projectId, 'developer')
+      const { id } = await projectFor(dependencies, request, request.params.projectId, 'developer')
       const { expireTime, ...asked } = check(newKey, request.body)
       const expiresAt = expireTime ? Date.parse(expireTime) : undefined
       if (expiresAt !== undefined && expiresAt <= Date.now()) throw wrongField('expireTime', 'must be in the future')
@@ -93,7 +93,7 @@ export function keyRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await keyFor(desk, request)
+      const { id } = await keyFor(dependencies, request)
       const { overlapHours = 24 } = check(rotation, request.body ?? {})
       const rotated = await keys.rotate(id, overlapHours * HOUR_MS, request.visitor.userId)
       if (!rotated) throw new ErrandError('conflict', 'The key is revoked or expired; issue a new one.')
@@ -115,17 +115,17 @@ export function keyRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await keyFor(desk, request)
+      const { id } = await keyFor(dependencies, request)
       await keys.revoke(id, request.visitor.userId)
       return showKey((await keys.find(id))!)
     },
   )
 }
 
-async function keyFor(desk: Desk, request: FastifyRequest<OfKey>): Promise<KeyInfo> {
+async function keyFor(dependencies: ConsoleDependencies, request: FastifyRequest<OfKey>): Promise<KeyInfo> {
   const { projectId, keyId } = request.params
-  const { id } = await projectFor(desk, request, projectId, 'developer')
-  const found = await desk.accounts.keys.find(keyId)
+  const { id } = await projectFor(dependencies, request, projectId, 'developer')
+  const found = await dependencies.accounts.keys.find(keyId)
   if (found?.projectId === id) return found
   throw new ErrandError('not_found', `There is no key ${JSON.stringify(keyId)} in this project.`)
 }

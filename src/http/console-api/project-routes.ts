@@ -5,12 +5,12 @@ import type { Agent } from '../../domain/agent.ts'
 import type { McpServer, RunMcpServer } from '../../domain/mcp.ts'
 import type { WebhookSummary } from '../../domain/webhook.ts'
 import type { ModelHealth } from '../../models/port.ts'
-import { check } from '../fields.ts'
-import { readPageToken, writePageToken } from '../page-tokens.ts'
-import { page, pageSizeOf } from '../queries.ts'
-import { forSession } from '../route-docs.ts'
+import { forSession } from '../openapi/route-docs.ts'
+import { check } from '../request/fields.ts'
+import { readPageToken, writePageToken } from '../request/page-tokens.ts'
+import { page, pageSizeOf } from '../request/queries.ts'
 import { rfc3339 } from '../wire/time.ts'
-import { CONSOLE, type Desk, PROJECT, projectFor } from './desk.ts'
+import { CONSOLE, type ConsoleDependencies, PROJECT, projectFor } from './dependencies.ts'
 import { mcpCheck, mcpServer, model, projectParams, webhook, webhookState } from './schemas.ts'
 
 type OfProject = { Params: z.infer<typeof projectParams> }
@@ -20,15 +20,15 @@ const shared = { tag: 'Console', params: projectParams, errors: ['not_found'] } 
 const CHECK_MS = 20_000
 const AGENTS = 100
 
-export function projectRoutes(app: FastifyInstance, desk: Desk): void {
-  webhookRoutes(app, desk)
-  mcpRoutes(app, desk)
-  modelRoutes(app, desk)
+export function projectRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  webhookRoutes(app, dependencies)
+  mcpRoutes(app, dependencies)
+  modelRoutes(app, dependencies)
 }
 
 const webhookQuery = z.object({ ...page, state: webhookState.optional() })
 
-function webhookRoutes(app: FastifyInstance, desk: Desk): void {
+function webhookRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
   app.get<OfProject & { Querystring: z.infer<typeof webhookQuery> }>(
     `${PROJECT}/deliveries`,
     {
@@ -44,10 +44,10 @@ function webhookRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await projectFor(desk, request, request.params.projectId, 'viewer')
+      const { id } = await projectFor(dependencies, request, request.params.projectId, 'viewer')
       const { state, pageToken } = request.query
       const identity = { path: `${id}/deliveries`, state }
-      const { webhooks, next } = await desk.engine.webhooks(id, {
+      const { webhooks, next } = await dependencies.engine.webhooks(id, {
         state,
         pageSize: pageSizeOf(request.query),
         after: readPageToken(identity, pageToken),
@@ -76,7 +76,7 @@ const checked = z.object({
   credentialId: z.string().max(64).optional(),
 })
 
-function mcpRoutes(app: FastifyInstance, desk: Desk): void {
+function mcpRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
   app.get<OfProject>(
     `${PROJECT}/mcp-servers`,
     {
@@ -90,8 +90,8 @@ function mcpRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await projectFor(desk, request, request.params.projectId, 'viewer')
-      return { servers: serversOf(await allAgents(desk, id), desk.mcpServers) }
+      const { id } = await projectFor(dependencies, request, request.params.projectId, 'viewer')
+      return { servers: serversOf(await allAgents(dependencies, id), dependencies.mcpServers) }
     },
   )
 
@@ -110,36 +110,36 @@ function mcpRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request) => {
-      const { id } = await projectFor(desk, request, request.params.projectId, 'developer')
+      const { id } = await projectFor(dependencies, request, request.params.projectId, 'developer')
       const { credentialId, ...server } = check(checked, request.body)
       const asked: RunMcpServer = {
         ...server,
         ...(credentialId !== undefined && { authentication: { type: 'credential', credentialId } }),
       }
-      if (server.url === undefined && desk.mcpServers[server.name] !== 'address') {
-        const problem = desk.mcpServers[server.name]
+      if (server.url === undefined && dependencies.mcpServers[server.name] !== 'address') {
+        const problem = dependencies.mcpServers[server.name]
           ? 'It is a program, started anew for each run that uses it.'
           : 'The operator registered no server of that name.'
         return { answers: false, tools: [], problems: [problem], durationMs: 0 }
       }
-      const { tools, problems, tookMs } = await ask(desk, id, asked)
+      const { tools, problems, tookMs } = await ask(dependencies, id, asked)
       const answers = tools.length > 0 || problems.length === 0
       return { answers, tools, problems, durationMs: tookMs }
     },
   )
 }
 
-async function ask(desk: Desk, projectId: string, server: RunMcpServer) {
+async function ask(dependencies: ConsoleDependencies, projectId: string, server: RunMcpServer) {
   const signal = AbortSignal.timeout(CHECK_MS)
   try {
-    return await desk.checkMcp(projectId, server, signal)
+    return await dependencies.checkMcp(projectId, server, signal)
   } catch (error) {
     if (!signal.aborted) throw error
     return { tools: [], problems: [`It said nothing within ${CHECK_MS / 1000} s.`], tookMs: CHECK_MS }
   }
 }
 
-async function allAgents({ agents }: Desk, projectId: string): Promise<readonly Agent[]> {
+async function allAgents({ agents }: ConsoleDependencies, projectId: string): Promise<readonly Agent[]> {
   const all: Agent[] = []
   let after: string | undefined
   do {
@@ -151,7 +151,7 @@ async function allAgents({ agents }: Desk, projectId: string): Promise<readonly 
 }
 
 /** Servers that are reached and signed in to alike are one. */
-function serversOf(agents: readonly Agent[], registered: Desk['mcpServers']) {
+function serversOf(agents: readonly Agent[], registered: ConsoleDependencies['mcpServers']) {
   const servers = new Map<string, z.infer<typeof mcpServer>>()
   const entry = ({ name, url, authentication }: McpServer) => {
     const credentialId = authentication?.type === 'credential' ? authentication.credentialId : null
@@ -175,7 +175,7 @@ function serversOf(agents: readonly Agent[], registered: Desk['mcpServers']) {
   return [...servers.values()]
 }
 
-function modelRoutes(app: FastifyInstance, desk: Desk): void {
+function modelRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
   app.get(
     `${CONSOLE}/models`,
     {
@@ -189,8 +189,8 @@ function modelRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async () => {
-      const { catalogue } = desk
-      const nodes = desk.nodes()
+      const { catalogue } = dependencies
+      const nodes = dependencies.nodes()
       return {
         defaultModel: catalogue.defaultName,
         models: catalogue.describe().map(({ price, source, fallbacks = [], unavailable = null, ...rest }) => ({

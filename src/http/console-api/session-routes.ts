@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { checkPassword } from '../../accounts/joining.ts'
 import type { Cookies, Visitor } from '../../accounts/sign-in.ts'
 import { ErrandError } from '../../domain/errors.ts'
-import { check, wrongField } from '../fields.ts'
-import { forSession, open } from '../route-docs.ts'
-import { originOf } from '../session.ts'
+import { originOf } from '../gate/session.ts'
+import { forSession, open } from '../openapi/route-docs.ts'
+import { check, wrongField } from '../request/fields.ts'
 import { rfc3339 } from '../wire/time.ts'
-import { CONSOLE, type Desk } from './desk.ts'
+import { CONSOLE, type ConsoleDependencies } from './dependencies.ts'
 import { email, linkInfo, me, name, password, session, token } from './schemas.ts'
 
 const AUTH = '/console/auth'
@@ -29,8 +29,8 @@ const options = z.object({
   owned: z.boolean().meta({ description: 'False until somebody used the link of the first start.' }),
 })
 
-export function sessionRoutes(app: FastifyInstance, desk: Desk): void {
-  const { signIn, joining, accounts } = desk
+export function sessionRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  const { signIn, joining, accounts } = dependencies
   const postOpen = { console: 'open', json: true } as const
 
   app.get(
@@ -45,7 +45,7 @@ export function sessionRoutes(app: FastifyInstance, desk: Desk): void {
         answer: options,
       }),
     },
-    async () => ({ signUp: desk.signUp, oidc: signIn.oidc ?? null, owned: await accounts.members.anyOwner() }),
+    async () => ({ signUp: dependencies.signUp, oidc: signIn.oidc ?? null, owned: await accounts.members.anyOwner() }),
   )
 
   app.post(
@@ -173,7 +173,7 @@ export function sessionRoutes(app: FastifyInstance, desk: Desk): void {
       const { token, ...person } = check(acceptance, request.body)
       const visitor = await signIn.visitor(request.headers.cookie)
       const cookies = await joining.accept(token, person, visitor, originOf(request))
-      return aboutNewcomer(desk, reply, cookies, visitor)
+      return aboutNewcomer(dependencies, reply, cookies, visitor)
     },
   )
 
@@ -193,22 +193,22 @@ export function sessionRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request, reply) => {
-      if (!desk.signUp) throw new ErrandError('not_found', 'Nobody can sign up here; ask for an invitation.')
+      if (!dependencies.signUp) throw new ErrandError('not_found', 'Nobody can sign up here; ask for an invitation.')
       const { accountName, ...person } = check(newAccount, request.body)
       const cookies = await joining.signUp(person, accountName, originOf(request))
-      return aboutNewcomer(desk, reply, cookies, undefined)
+      return aboutNewcomer(dependencies, reply, cookies, undefined)
     },
   )
 
-  ownRoutes(app, desk)
+  ownRoutes(app, dependencies)
 }
 
 const passwordChange = z.object({ currentPassword: password, newPassword: password })
 const sessionParams = z.object({ sessionId: z.string() })
 
 /** What people see and change of themselves. */
-function ownRoutes(app: FastifyInstance, desk: Desk): void {
-  const { signIn } = desk
+function ownRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
+  const { signIn } = dependencies
   const config = { console: 'session' } as const
 
   app.get(
@@ -223,7 +223,7 @@ function ownRoutes(app: FastifyInstance, desk: Desk): void {
         answer: me,
       }),
     },
-    async (request) => aboutVisitor(desk, request.visitor),
+    async (request) => aboutVisitor(dependencies, request.visitor),
   )
 
   app.post(
@@ -316,7 +316,7 @@ function ownRoutes(app: FastifyInstance, desk: Desk): void {
   )
 }
 
-async function aboutVisitor({ accounts }: Desk, { userId, name, email, createdAt, sessionId }: Visitor) {
+async function aboutVisitor({ accounts }: ConsoleDependencies, { userId, name, email, createdAt, sessionId }: Visitor) {
   const memberships = await accounts.members.ofUser(userId)
   return {
     user: { id: userId, name, email, createTime: rfc3339(createdAt) },
@@ -331,10 +331,15 @@ async function aboutVisitor({ accounts }: Desk, { userId, name, email, createdAt
 }
 
 /** With the cookies of the session that began just now, or for who was there already. */
-async function aboutNewcomer(desk: Desk, reply: FastifyReply, cookies: Cookies, visitor: Visitor | undefined) {
+async function aboutNewcomer(
+  dependencies: ConsoleDependencies,
+  reply: FastifyReply,
+  cookies: Cookies,
+  visitor: Visitor | undefined,
+) {
   setCookies(reply, cookies)
-  const newcomer = await desk.signIn.visitor(cookies.map((line) => line.split(';')[0]).join('; '))
-  return aboutVisitor(desk, (newcomer ?? visitor)!)
+  const newcomer = await dependencies.signIn.visitor(cookies.map((line) => line.split(';')[0]).join('; '))
+  return aboutVisitor(dependencies, (newcomer ?? visitor)!)
 }
 
 export function showProject({ id, name, createdAt }: { id: string; name: string; createdAt: number }) {

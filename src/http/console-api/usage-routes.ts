@@ -3,12 +3,12 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { dayOf, USAGE_GROUPS, type UsageGroup } from '../../store/usage.ts'
 import type { UsageRow } from '../../store/usage-report.ts'
-import { type Cell, toCsv } from '../csv.ts'
-import { wrongField } from '../fields.ts'
-import { filterText } from '../queries.ts'
-import { forSession } from '../route-docs.ts'
-import { noProject } from '../session.ts'
-import { ACCOUNT, type Desk, memberOf } from './desk.ts'
+import { noProject } from '../gate/session.ts'
+import { forSession } from '../openapi/route-docs.ts'
+import { wrongField } from '../request/fields.ts'
+import { filterText } from '../request/queries.ts'
+import { type Cell, toCsv } from '../response/csv.ts'
+import { ACCOUNT, type ConsoleDependencies, memberOf } from './dependencies.ts'
 import { accountParams, usageReport } from './schemas.ts'
 
 const DAY_MS = 86_400_000
@@ -33,7 +33,7 @@ const query = z.object({
 })
 type Query = z.infer<typeof query>
 
-export function usageRoutes(app: FastifyInstance, desk: Desk): void {
+export function usageRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
   app.get<{ Params: z.infer<typeof accountParams>; Querystring: Query }>(
     `${ACCOUNT}/usage`,
     {
@@ -52,14 +52,14 @@ export function usageRoutes(app: FastifyInstance, desk: Desk): void {
       }),
     },
     async (request, reply) => {
-      const { accountId } = await memberOf(desk, request, request.params.accountId, 'viewer')
+      const { accountId } = await memberOf(dependencies, request, request.params.accountId, 'viewer')
       const { projectId, agentId, model, keyId, format } = request.query
       const days = daysOf(request.query)
       const groups = groupsOf(request.query)
-      const own = (await desk.accounts.projects.list(accountId)).map(({ id }) => id)
+      const own = (await dependencies.accounts.projects.list(accountId)).map(({ id }) => id)
       if (projectId !== undefined && !own.includes(projectId)) throw noProject(projectId)
       const projectIds = projectId === undefined ? own : [projectId]
-      const report = await desk.usage({ projectIds, ...days, groups, agentId, model, keyId })
+      const report = await dependencies.usage({ projectIds, ...days, groups, agentId, model, keyId })
       if (format !== 'csv') return { ...days, ...report }
       return reply
         .header('content-type', 'text/csv; charset=utf-8')

@@ -4,13 +4,13 @@
  */
 import { type Agent, type AgentConfig, agentEtag, type Policy } from '../../domain/agent.ts'
 import type { StoredEvent } from '../../domain/event.ts'
-import type { Story, TraceStep } from '../../domain/fold.ts'
+import type { InteractionView, TraceStep } from '../../domain/fold.ts'
 import type { Interaction, InteractionSummary, StoredFile } from '../../domain/interaction.ts'
 import type { Limits, SandboxLimits } from '../../domain/limits.ts'
 import type { Authentication, McpServer, RequireApproval, RunMcpServer } from '../../domain/mcp.ts'
 import type { Usage } from '../../domain/usage.ts'
-import { check, unknownFields, wrongField } from '../fields.ts'
-import type { FileKind } from '../signed-urls.ts'
+import { check, unknownFields, wrongField } from '../request/fields.ts'
+import type { FileKind } from '../response/signed-urls.ts'
 import { agent, agentList, agentVersions, eventStream, interaction, interactionList } from './2026-05-20-answers.ts'
 import { encodeEventList, eventList, streamEvent } from './2026-05-20-events.ts'
 import { createRequestSchemas } from './2026-05-20-requests.ts'
@@ -110,9 +110,9 @@ export function createRevision20260520(limits: Limits): Codec {
     encodeAgent: (agent, warnings = []) => ({ ...encodeAgent(agent), ...(warnings.length > 0 ? { warnings } : {}) }),
     encodeAgentList: (agents, nextPageToken) => ({ agents: agents.map(encodeAgent), nextPageToken }),
     encodeAgentVersions: (agents, nextPageToken) => ({ versions: agents.map(encodeAgent), nextPageToken }),
-    encodeInteraction: ({ interaction, story, usage }, presentation) => ({
+    encodeInteraction: ({ interaction, view, usage }, presentation) => ({
       ...encodeSummary(interaction, usage, presentation.form),
-      ...encodeStory(interaction, story, presentation),
+      ...encodeView(interaction, view, presentation),
     }),
     encodeInteractionList: (items, form, nextPageToken) => ({
       interactions: items.map((item) => encodeSummary(item.interaction, item.usage, form)),
@@ -270,20 +270,20 @@ function encodeSummary(interaction: InteractionSummary, usage: Usage, form: Form
   }
 }
 
-function encodeStory(interaction: Interaction, story: Story, { form, fileUrl }: Presentation): Body {
+function encodeView(interaction: Interaction, view: InteractionView, { form, fileUrl }: Presentation): Body {
   const { systemInstruction, model, tools, skills, mcp, policy, network, responseFormat, inputFiles } = interaction.spec
   const encodeFile = (kind: FileKind) => (file: StoredFile) => {
     const { name, size, mimeType, sha256 } = file
     return { name, url: fileUrl(kind, file), size, mimeType, sha256 }
   }
   return {
-    output: story.output,
-    executionTrace: form === 'short' ? story.trace.map(shortStep) : story.trace,
+    output: view.output,
+    executionTrace: form === 'short' ? view.trace.map(shortStep) : view.trace,
     files: interaction.outputFiles.map(encodeFile('output')),
-    warnings: story.warnings,
+    warnings: view.warnings,
     pendingApprovals:
-      story.pendingApprovals.length > 0
-        ? story.pendingApprovals.map((call) => ({
+      view.pendingApprovals.length > 0
+        ? view.pendingApprovals.map((call) => ({
             ...call,
             args: form === 'short' ? JSON.stringify(call.args) : call.args,
           }))

@@ -1,7 +1,7 @@
 /** A verdict on tool calls that wait, on the wire. */
 import { z } from 'zod'
-import type { Verdict } from '../../engine/approval.ts'
-import { check, wrongField } from '../fields.ts'
+import type { Verdict } from '../../engine/agent/approval.ts'
+import { check, wrongField } from '../request/fields.ts'
 
 const MAX_REASON_CHARS = 2_000
 const MAX_DECISIONS = 100

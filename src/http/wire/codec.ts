@@ -14,13 +14,13 @@ import type { Limits } from '../../domain/limits.ts'
 import type { Skill } from '../../domain/skill.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { WebhookLog } from '../../domain/webhook.ts'
-import type { Verdict } from '../../engine/approval.ts'
-import type { InteractionView } from '../../engine/engine.ts'
+import type { Verdict } from '../../engine/agent/approval.ts'
+import type { InteractionSnapshot } from '../../engine/engine.ts'
 import type { Catalogue } from '../../models/port.ts'
 import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
 import type { AuditEntry } from '../../store/audit.ts'
 import type { TimedEvent } from '../../store/events.ts'
-import type { FileKind } from '../signed-urls.ts'
+import type { FileKind } from '../response/signed-urls.ts'
 import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
 import type { ServerFacts } from './server.ts'
 
@@ -95,7 +95,7 @@ export interface Codec {
   encodeAgent(agent: Agent, warnings?: readonly Warning[]): Body
   encodeAgentList(agents: readonly Agent[], nextPageToken: string | undefined): Body
   encodeAgentVersions(agents: readonly Agent[], nextPageToken: string | undefined): Body
-  encodeInteraction(view: InteractionView, presentation: Presentation): Body
+  encodeInteraction(snapshot: InteractionSnapshot, presentation: Presentation): Body
   encodeInteractionList(
     items: readonly { readonly interaction: InteractionSummary; readonly usage: Usage }[],
     form: Form,

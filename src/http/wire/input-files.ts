@@ -1,7 +1,7 @@
 /** Files of a request → checked names, with bytes or an address; whether that may be dialled is the engine's to say. What a name may be is the workspace's rule, not a revision's. */
 import { ErrandError } from '../../domain/errors.ts'
 import type { InlineFile, RunRequest } from '../../domain/interaction.ts'
-import { wrongField } from '../fields.ts'
+import { wrongField } from '../request/fields.ts'
 
 const MAX_NAME_BYTES = 1024
 const MAX_SEGMENT_BYTES = 255

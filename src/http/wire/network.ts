@@ -1,7 +1,7 @@
 /** `network` as it is written in a request: hosts by name, headers that the guard puts in, held against what is allowed. */
 import { z } from 'zod'
 import { beyondCeiling, type HeaderInjection, isAllowed, type Network, readHostRule } from '../../domain/network.ts'
-import { wrongField } from '../fields.ts'
+import { wrongField } from '../request/fields.ts'
 
 const MAX_RULE_CHARS = 300
 const MAX_RULES = 100

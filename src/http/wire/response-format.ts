@@ -1,6 +1,6 @@
-/** `responseFormat` → a JSON Schema within bounds. Whether it compiles is checked in a thread (engine/schema-checks.ts). */
+/** `responseFormat` → a JSON Schema within bounds. Whether it compiles is checked in a thread (engine/agent/schema-checks.ts). */
 import type { JsonSchema } from '../../domain/interaction.ts'
-import { wrongField } from '../fields.ts'
+import { wrongField } from '../request/fields.ts'
 
 const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 40

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { SECRET_TYPES, type Secret, type SecretType } from '../../domain/credential.ts'
-import { wrongField } from '../fields.ts'
+import { wrongField } from '../request/fields.ts'
 
 const MAX_SECRET_CHARS = 16_384
 const MAX_URL_CHARS = 4096

@@ -11,9 +11,9 @@ import type { Driver, DriverOptions, Log } from '../driver.ts'
 import { pidFile } from '../host-process.ts'
 import type { HostSettings } from '../protocol.ts'
 import { openHost } from './host.ts'
+import { chooseWay, type Prove } from './select-driver.ts'
 import { probeDriver } from './self-probe.ts'
 import { openServer } from './server.ts'
-import { chooseWay, type Prove } from './ways.ts'
 
 export interface HostOptions extends DriverOptions {
   readonly socketPath: string

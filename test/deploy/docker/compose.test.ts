@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { MIGRATIONS } from '../../../src/store/migrations.ts'
+import { MIGRATIONS } from '../../../src/store/migrations/migrations.ts'
 import { ROOT } from '../../package/install.ts'
 import { composeProgram, dockerAt, errandImage, postgresImage, s3Image } from './images.ts'
 

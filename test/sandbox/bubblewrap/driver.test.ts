@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
 import type { Cell, CellShape, Driver, Faster, Preloaded } from '../../../src/sandbox/driver.ts'
+import { chooseWay } from '../../../src/sandbox/host/select-driver.ts'
 import { probeDriver } from '../../../src/sandbox/host/self-probe.ts'
-import { chooseWay } from '../../../src/sandbox/host/ways.ts'
 import { DRIVER, LIMITS, never, openWorld, quiet, run, until } from '../fixture.ts'
 
 const isRoot = process.getuid?.() === 0

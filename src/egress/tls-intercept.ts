@@ -1,0 +1,48 @@
+/** Answers in the place of the hosts that a network injects credentials for: TLS ends here, by certificates of the run's own. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import type { Network } from '../domain/network.ts'
+import { type Authority, createAuthority } from './certificate.ts'
+import type { Place } from './ssrf-policy.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse, place: Place) => void
+
+export interface Impostor {
+  /** Of its authority, PEM; undefined where there is no host to answer for. */
+  readonly certificate: string | undefined
+  /** Takes over a connection that asked for a tunnel to the place, which is one of the network's `inject`. */
+  answerFor(place: Place, client: Duplex, head: Buffer): void
+}
+
+export function createImpostor(network: Network, maxHeaderSize: number, answer: Answer): Impostor {
+  const hosts = typeof network === 'string' ? [] : (network.inject ?? []).map(({ host }) => host.replace(/:\d+$/, ''))
+  const authority: Authority | undefined =
+    hosts.length > 0 ? createAuthority('Errand, for one run', [...new Set(hosts)]) : undefined
+  const contexts = new Map<string, SecureContext>()
+  const places = new WeakMap<object, Place>()
+
+  function contextFor(host: string): SecureContext {
+    const known = contexts.get(host) ?? createSecureContext({ ...authority!.issue(host), minVersion: 'TLSv1.2' })
+    contexts.set(host, known)
+    return known
+  }
+
+  const server = createServer({ maxHeaderSize }, (request, response) => {
+    answer(request, response, places.get(request.socket)!)
+  })
+
+  return {
+    certificate: authority?.certificate,
+    answerFor(place, client, head) {
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      if (head.length > 0) client.unshift(head)
+      const secureContext = contextFor(place.host)
+      const secure = new TLSSocket(client, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
+      places.set(secure, place)
+      secure.on('error', () => client.destroy())
+      secure.once('close', () => client.destroy())
+      server.emit('connection', secure)
+    },
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * How much the next model call may say, and when it must be the last one.
+ *
+ * A run that has worked ends with an answer: while its tools could use up everything, a share of each limit is reserved for
+ * one last turn, in which the model is asked to answer and its tool calls are declined.
+ */
+import type { StopReason } from '../../domain/event.ts'
+import type { RunSpec } from '../../domain/interaction.ts'
+import type { Price } from '../../domain/usage.ts'
+import type { Meter } from './meter.ts'
+
+/** Output tokens that are reserved at most. */
+const RESERVED_TOKENS = 4_096
+/** A limit that pays for fewer output tokens reserves none: an eighth of it would be no answer. */
+const LEAST_LIMIT_TOKENS = 2_048
+/** A turn with tools that may say less is of no use. */
+const LEAST_TURN_TOKENS = 256
+/** Milliseconds that are reserved at most. */
+const RESERVED_MS = 60_000
+/** A shorter run reserves no time: a tenth of it would be no answer. Seconds. */
+const LEAST_DURATION_S = 60
+
+export interface Allowance {
+  /** Output tokens of the next call. 0: a limit is used up, and there is no further call. */
+  readonly tokens: number
+  /** The limit that bounds it. */
+  readonly limit: StopReason
+  /** There is no room for a turn behind it: the model is to answer now. */
+  readonly last: boolean
+}
+
+export interface AllowanceContext {
+  readonly spec: Pick<RunSpec, 'policy'>
+  readonly meter: Meter
+  readonly maxModelCalls: number
+  /** Milliseconds until the run's deadline. */
+  readonly remainingMs: () => number
+  readonly budget: { left(): Promise<number> }
+}
+
+/** Milliseconds that tools leave for the last turn: a tenth of the run, at most a minute. */
+export function reservedMs({ policy: { maxTurnDuration } }: Pick<RunSpec, 'policy'>): number {
+  return maxTurnDuration < LEAST_DURATION_S ? 0 : Math.min(RESERVED_MS, maxTurnDuration * 100)
+}
+
+/** A limit as output tokens: those left of it, and those that a turn must leave. */
+interface Bound {
+  readonly limit: StopReason
+  readonly tokens: number
+  readonly reserved: number
+}
+
+/** `prompt`: characters of the request. `usesTools`: the model may ask for tools, so that further turns may follow. */
+export async function allowance(
+  context: AllowanceContext,
+  price: Price | undefined,
+  prompt: number,
+  usesTools: boolean,
+): Promise<Allowance> {
+  const { spec, meter, maxModelCalls, remainingMs } = context
+  const callsLeft = maxModelCalls - meter.modelCalls()
+  if (callsLeft < 1) return { tokens: 0, limit: 'max_model_calls', last: false }
+  const bounds = await boundsOf(context, price, prompt)
+  const least = bounds.reduce((a, b) => (b.tokens < a.tokens ? b : a))
+  if (!usesTools || least.tokens < 1) return { ...least, last: false }
+  const tightest = bounds.reduce((a, b) => (b.tokens - b.reserved < a.tokens - a.reserved ? b : a))
+  const regular = tightest.tokens - tightest.reserved
+  const hasRoom = regular >= Math.min(LEAST_TURN_TOKENS, tightest.reserved)
+  // A run that has not worked yet has nothing to answer from.
+  if (meter.modelCalls() === 0)
+    return { ...(hasRoom ? { ...tightest, tokens: Math.max(1, regular) } : least), last: false }
+  const last = (limit: StopReason): Allowance => ({ tokens: least.tokens, limit, last: true })
+  if (remainingMs() < reservedMs(spec)) return last('max_turn_duration')
+  if (callsLeft === 1) return last('max_model_calls')
+  return hasRoom ? { tokens: Math.max(1, regular), limit: tightest.limit, last: false } : last(tightest.limit)
+}
+
+async function boundsOf(
+  { spec, meter, budget }: AllowanceContext,
+  price: Price | undefined,
+  prompt: number,
+): Promise<readonly Bound[]> {
+  const { maxOutputTokens, maxCost = Number.POSITIVE_INFINITY } = spec.policy
+  const tokens = Math.max(0, maxOutputTokens - meter.outputTokens())
+  const money = (limit: StopReason, dollars: number): Bound => {
+    const reserved = price ? shareOf((dollars * 1e6) / price.output) : 0
+    // The last turn's prompt has to be paid as well.
+    const again = reserved > 0 ? meter.promptCost(price!, prompt) / price!.output : 0
+    return { limit, tokens: meter.affordable(dollars, price, prompt), reserved: reserved + Math.ceil(again * 1e6) }
+  }
+  return [
+    { limit: 'max_output_tokens', tokens, reserved: shareOf(maxOutputTokens) },
+    money('max_cost', maxCost),
+    money('budget_exceeded', (meter.cost() ?? 0) + (await budget.left())),
+  ]
+}
+
+function shareOf(limitTokens: number): number {
+  return limitTokens < LEAST_LIMIT_TOKENS ? 0 : Math.min(RESERVED_TOKENS, Math.floor(limitTokens / 8))
+}

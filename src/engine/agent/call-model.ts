@@ -1,0 +1,200 @@
+/** One model call: its request, its answer as events while it comes, its tokens and its bound. */
+import type { RunSpec } from '../../domain/interaction.ts'
+import { countCharacters, partialMessage } from '../../domain/message.ts'
+import { costOf, estimateTokens } from '../../domain/usage.ts'
+import type { CatalogueEntry, Model, ModelOutcome, ModelRequest } from '../../models/port.ts'
+import { stopCause } from '../run/stop.ts'
+import type { AllowanceContext } from './allowance.ts'
+import type { Conversation } from './conversation.ts'
+import { createOutputRouter, type OutputRouter } from './output-router.ts'
+import type { CallContext } from './tool-call.ts'
+import { viewOf } from './view.ts'
+
+export interface ModelContext extends CallContext, Omit<AllowanceContext, 'budget'> {
+  readonly spec: RunSpec
+  /** The model that was asked for, and behind it its fallbacks. */
+  readonly models: readonly [CatalogueEntry, ...CatalogueEntry[]]
+  readonly system: string | undefined
+  readonly conversation: Conversation
+  /** What is wrong with an answer by `responseFormat`, for the model to correct; undefined if nothing is. */
+  readonly faultOf: (answer: string) => Promise<string | undefined>
+  /** Of the project, for this month. */
+  readonly budget: {
+    /** US dollars that are left. */
+    left(): Promise<number>
+    /** Whether the answer under way is to be cut off. */
+    isSpent(): boolean
+  }
+}
+
+/** How far the answer has come when a call begins. */
+export interface AnswerState {
+  /** Some of it was shown. */
+  readonly started: boolean
+  /** The shown text of the broken turns that the call continues. */
+  readonly continues: string
+}
+
+export interface ModelCall {
+  readonly outcome: ModelOutcome
+  readonly speaker: OutputRouter
+  /** Digest of the request. */
+  readonly digest: string
+  /** The model said something, if only reasoning. */
+  readonly spoke: boolean
+  /** The provider charges for it, as far as we know. */
+  readonly billed: boolean
+  /** The project's budget ran out meanwhile, and the answer was cut off. */
+  readonly spent: boolean
+}
+
+const EMPTY_MESSAGE = { role: 'assistant', content: [] } as const
+
+/** Characters of the next request, for estimates. */
+export function promptCharacters({ system, conversation }: Pick<ModelContext, 'system' | 'conversation'>): number {
+  return countCharacters(conversation.messages()) + (system?.length ?? 0)
+}
+
+/**
+ * Calls the model once. The meter has counted the call when this resolves. Rejects with the signal's reason when the run is
+ * stopped; what the model had said by then is stored if the run goes on elsewhere, else it is part of the answer.
+ */
+export async function callModel(
+  context: ModelContext,
+  entry: CatalogueEntry,
+  maxOutputTokens: number,
+  { started, continues }: AnswerState,
+): Promise<ModelCall> {
+  const { spec, meter, recorder, conversation, signal } = context
+  const frame = {
+    system: context.system,
+    tools: [...context.toolbox.tools().values()].map((tool) => tool.definition),
+    responseFormat: spec.responseFormat,
+    search: entry.searches === true && spec.tools.includes('web_search'),
+  }
+  const { messages, digest } = viewOf(conversation.messages(), { ...frame, entry })
+  const request: ModelRequest = { ...frame, messages, maxOutputTokens }
+  const speaker = createOutputRouter({
+    emit(event) {
+      recorder.append(event)
+      context.onPoint?.('model-speaks')
+    },
+    nextStep: context.nextStep,
+    hold: spec.responseFormat ? 'everything' : request.tools.length > 0 || request.search ? 'start' : 'nothing',
+    answerStarted: started,
+    continues,
+  })
+  meter.startCall(promptCharacters(context), entry.price)
+  const startedAt = performance.now()
+  const { outcome, firstAt, spent } = await callWithinBudget(await entry.open(), request, speaker, context)
+  const tokens = outcome.tokens ?? meter.estimate()
+  observeCall(context, entry, request, outcome, tokens, startedAt, firstAt)
+  const billed = outcome.ok || outcome.tokens !== undefined || tokens.output > 0
+  if (signal.aborted && stopCause(signal) !== 'shutdown') {
+    endUnanswered(context, speaker)
+    throw signal.reason
+  }
+  if (billed) meter.addCall(tokens)
+  else meter.dropCall()
+  const call = { outcome, speaker, digest, spoke: firstAt !== undefined, billed, spent }
+  if (signal.aborted && !outcome.ok) {
+    takeFailedCall(context, entry, call)
+    throw signal.reason
+  }
+  return call
+}
+
+/** Stores what a failed call was billed for, and the part of the answer that it showed. */
+export function takeFailedCall(
+  { conversation, models }: Pick<ModelContext, 'conversation' | 'models'>,
+  entry: CatalogueEntry,
+  { speaker, billed }: Pick<ModelCall, 'speaker' | 'billed'>,
+): void {
+  const text = speaker.shown()
+  const model = fallbackName(models, entry)
+  if (text !== '') conversation.take({ message: partialMessage(text), finish: 'broken', model })
+  else if (billed) conversation.take({ message: EMPTY_MESSAGE, finish: 'failed', model })
+}
+
+/** Undefined: the interaction's own model. */
+export function fallbackName(models: ModelContext['models'], entry: CatalogueEntry): string | undefined {
+  return entry === models[0] ? undefined : entry.name
+}
+
+/** What a call said that is not continued stays readable; half a JSON value is no answer. */
+export function endUnanswered({ spec }: Pick<ModelContext, 'spec'>, speaker: OutputRouter): void {
+  if (spec.responseFormat) speaker.drop()
+  else speaker.endBroken()
+}
+
+function observeCall(
+  { run, emit, redactor }: ModelContext,
+  model: CatalogueEntry,
+  request: ModelRequest,
+  outcome: ModelOutcome,
+  tokens: NonNullable<ModelOutcome['tokens']>,
+  startedAt: number,
+  firstAt: number | undefined,
+): void {
+  const cost = model.price && costOf(tokens, model.price)
+  const firstMs = firstAt && firstAt - startedAt
+  const ms = performance.now() - startedAt
+  emit({ type: 'model_called', run, model, request, outcome, tokens, cost, firstMs, redact: redactor.redact, ms })
+}
+
+/**
+ * Calls the model and cuts it off if it says far more than it was allowed: a provider may ignore its limit. Tokens are
+ * only estimated here, so the cut comes late (at twice the limit) and the provider's own limit is what normally holds. Also
+ * cuts it off when other runs have spent the project's budget meanwhile (`spent`). `firstAt`: time of the first delta, by
+ * `performance.now()`.
+ */
+async function callWithinBudget(
+  model: Model,
+  request: ModelRequest,
+  speaker: OutputRouter,
+  { meter, signal, budget }: ModelContext,
+): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined; readonly spent: boolean }> {
+  const cut = new AbortController()
+  let overrun = false
+  const onStop = () => cut.abort(signal.reason)
+  signal.addEventListener('abort', onStop)
+  if (signal.aborted) onStop()
+  const cutAt = 2 * request.maxOutputTokens + 64
+  let text = ''
+  let characters = 0
+  let spent = false
+  let firstAt: number | undefined
+  const outcome = await model
+    .call(
+      request,
+      (delta) => {
+        if (overrun) return
+        firstAt ??= performance.now()
+        if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
+        if (delta.type === 'provider_tool') {
+          meter.addToolCall()
+          return speaker.providerTool(delta)
+        }
+        meter.say(delta.text.length)
+        characters += delta.text.length
+        if (delta.type === 'reasoning') speaker.reasoning(delta.text)
+        else {
+          text += delta.text
+          speaker.text(delta.text)
+        }
+        spent = budget.isSpent()
+        if (spent || estimateTokens(characters) > cutAt) {
+          overrun = true
+          cut.abort()
+        }
+      },
+      cut.signal,
+    )
+    .finally(() => signal.removeEventListener('abort', onStop))
+  if (!overrun || signal.aborted) return { outcome, firstAt, spent: false }
+  return {
+    outcome: { ok: true, message: partialMessage(text), finish: 'length', tokens: outcome.tokens },
+    firstAt,
+    spent,
+  }
+}

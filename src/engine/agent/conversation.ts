@@ -1,0 +1,68 @@
+/** A run's conversation with its model. It grows at its end, and keeps what belongs to the next stored turn. */
+import type { AssistantMessage, Message, UserMessage } from '../../domain/message.ts'
+import type { Database } from '../../store/port.ts'
+import { insertTurnStatement, type TurnFinish } from '../../store/turns.ts'
+import type { Recorder } from '../run/recorder.ts'
+import type { Meter } from './meter.ts'
+
+/** A model call, as it is stored. */
+export interface TakenTurn {
+  readonly message: AssistantMessage
+  readonly finish: TurnFinish
+  /** The fallback that was called; undefined: the interaction's own model. */
+  readonly model: string | undefined
+}
+
+export interface Conversation {
+  messages(): readonly Message[]
+  /** Adds a tool's result. */
+  push(message: Message): void
+  /** Adds a message from Errand itself to the model; stored with the next turn. */
+  ask(message: UserMessage): void
+  /** Replaces the messages by an edited list. Not stored: the cause of the edit repeats it after a restart. */
+  edit(messages: readonly Message[]): void
+  /** Stores the call that the meter counted last, behind the events so far. A `failed` one does not join the messages. */
+  take(turn: TakenTurn): void
+}
+
+export interface ConversationOptions {
+  readonly db: Database
+  readonly interactionId: string
+  readonly recorder: Pick<Recorder, 'attach'>
+  readonly meter: Pick<Meter, 'lastCall' | 'lastCost'>
+  readonly messages: readonly Message[]
+}
+
+export function createConversation({
+  db,
+  interactionId,
+  recorder,
+  meter,
+  ...start
+}: ConversationOptions): Conversation {
+  let messages = [...start.messages]
+  let asked: UserMessage[] = []
+
+  return {
+    messages: () => messages,
+    push(message) {
+      messages.push(message)
+    },
+    ask(message) {
+      asked.push(message)
+      messages.push(message)
+    },
+    edit(edited) {
+      messages = [...edited]
+    },
+    take({ message, finish, model }) {
+      const failed = finish === 'failed'
+      const row = { asked: failed ? [] : asked, message, finish, model, tokens: meter.lastCall() }
+      const cost = meter.lastCost()
+      recorder.attach((atSeq) => insertTurnStatement(db, interactionId, { ...row, atSeq }, cost))
+      if (failed) return
+      asked = []
+      messages.push(message)
+    },
+  }
+}

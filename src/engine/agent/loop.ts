@@ -1,0 +1,133 @@
+/**
+ * The agent loop: model ⇄ tools until the model has answered or a limit is reached. Each act is an event, stored before the
+ * act (intent) and after it (result). A failure is a value; exceptions are a Stop (`signal`), a lost recorder, or lost
+ * infrastructure.
+ */
+import { type RunError, toRunError } from '../../domain/errors.ts'
+import type { StopReason } from '../../domain/event.ts'
+import { answerText, type FinishReason, type Message, partialMessage, toolCalls } from '../../domain/message.ts'
+import type { TurnFinish } from '../../store/turns.ts'
+import { BUDGET_SPENT } from '../budgets.ts'
+import { type AnswerState, type ModelContext, promptCharacters } from './call-model.ts'
+import { createConversation } from './conversation.ts'
+import { type ModelTurn, takeTurn } from './model-turn.ts'
+import { CONTINUE, correction } from './prompts.ts'
+import type { Refusal, Restored } from './restore.ts'
+import { performCall } from './tool-call.ts'
+
+export interface LoopContext extends Omit<ModelContext, 'conversation'> {
+  /** The conversation up to and with the instruction. */
+  readonly opening: readonly Message[]
+  readonly restored: Restored
+}
+
+export type LoopEnd =
+  | { readonly status: 'completed'; readonly stopReason: StopReason }
+  | { readonly status: 'failed'; readonly error: RunError }
+
+/** How often an answer that does not fit the response format goes back to the model. */
+const FORMAT_TRIES = 3
+/** Replies to the request for a last answer; the second is for a model that asks for tools all the same. */
+const LAST_TURNS = 2
+
+export async function runLoop(loop: LoopContext): Promise<LoopEnd> {
+  const { restored } = loop
+  const messages = [...loop.opening, ...restored.messages]
+  const conversation = createConversation({ ...loop, messages })
+  const context: ModelContext = { ...loop, conversation }
+  for (const open of restored.openCalls) conversation.push(await performCall(context, open.call, open.refusal, open))
+  const ended = await resume(context, restored)
+  if (ended) return ended
+
+  let answer: AnswerState = {
+    started: restored.answerStarted || restored.unfinished !== '',
+    continues: restored.continues + restored.unfinished,
+  }
+  let formatTries = 0
+  let lastTurns = 0
+  for (;;) {
+    const turn = await takeTurn(context, answer, lastTurns > 0)
+    if ('exhausted' in turn) return exhausted(context, turn.exhausted)
+    if ('failure' in turn) return failed(turn.failure.message, turn.failure.retryable)
+    const { speaker, message, finish, allowed } = turn
+    const calls = toolCalls(message)
+    if (allowed.last) lastTurns++
+    if (calls.length > 0 && lastTurns < LAST_TURNS) {
+      speaker.endBeforeTools()
+      conversation.take(turn)
+      const refusal = refusalOf(finish, allowed.last)
+      for (const call of calls) conversation.push(await performCall(context, call, refusal))
+    } else {
+      const problem = await answerProblem(context, finish, speaker.held())
+      if (problem === undefined) {
+        speaker.endAsAnswer()
+        conversation.take(turn)
+        return { status: 'completed', stopReason: stopReason(context, turn) }
+      }
+      speaker.drop()
+      if (++formatTries === FORMAT_TRIES)
+        return failed(`The model's answer did not match responseFormat in ${FORMAT_TRIES} tries: ${problem}`)
+      conversation.take(turn)
+      conversation.ask(correction(problem))
+    }
+    answer = { started: speaker.answerStarted(), continues: '' }
+  }
+}
+
+/** Goes on where an earlier worker left the last turn. Returns the end if the answer was complete. */
+async function resume(context: ModelContext, restored: Restored): Promise<LoopEnd | undefined> {
+  const { conversation, meter, models, spec } = context
+  const { closingTurn, unfinished, continues } = restored
+  if (unfinished !== '') {
+    meter.startCall(promptCharacters(context), models[0].price)
+    meter.say(unfinished.length)
+    meter.addCall(meter.estimate())
+    // With a response format nothing is shown before the whole answer was checked.
+    const finish = spec.responseFormat ? 'stop' : 'broken'
+    conversation.take({ message: partialMessage(unfinished), finish, model: undefined })
+    if (finish === 'stop') return { status: 'completed', stopReason: 'end_turn' }
+  }
+  if (unfinished !== '' || continues !== '') conversation.ask(CONTINUE)
+  if (!closingTurn || unfinished !== '') return undefined
+  const { finish, message } = closingTurn
+  const problem = await answerProblem(context, finish, answerText(message))
+  if (problem !== undefined) conversation.ask(correction(problem))
+  else return { status: 'completed', stopReason: reasonOf(context, finish, 'max_output_tokens') }
+  return undefined
+}
+
+function refusalOf(finish: FinishReason, last: boolean): Refusal | undefined {
+  return finish === 'length' ? 'truncated' : last ? 'declined' : undefined
+}
+
+function failed(message: string, retryable?: boolean): LoopEnd {
+  return { status: 'failed', error: toRunError('model_error', message, retryable) }
+}
+
+/** A limit is reached. A run whose project has no budget left to begin with has failed. */
+function exhausted({ meter }: ModelContext, stopReason: StopReason): LoopEnd {
+  if (stopReason !== 'budget_exceeded' || meter.modelCalls() > 0) return { status: 'completed', stopReason }
+  return { status: 'failed', error: toRunError('budget_exceeded', BUDGET_SPENT) }
+}
+
+/** What is wrong with an answer that the model ended itself; one that was cut off stays as it is. */
+async function answerProblem(
+  { faultOf }: ModelContext,
+  finish: TurnFinish,
+  answer: string,
+): Promise<string | undefined> {
+  return finish === 'stop' ? faultOf(answer) : undefined
+}
+
+function stopReason(context: ModelContext, { finish, allowed }: ModelTurn): StopReason {
+  return allowed.last ? allowed.limit : reasonOf(context, finish, allowed.limit)
+}
+
+/** Why the answer ended. A provider may have exceeded a limit without being cut off. */
+function reasonOf({ spec, meter }: ModelContext, finish: TurnFinish, limit: StopReason): StopReason {
+  const { maxOutputTokens, maxCost } = spec.policy
+  if (finish === 'length') return limit
+  if (meter.outputTokens() > maxOutputTokens) return 'max_output_tokens'
+  if (maxCost !== undefined && (meter.cost() ?? 0) > maxCost) return 'max_cost'
+  return finish === 'content_filter' ? 'content_filter' : 'end_turn'
+}

@@ -1,0 +1,139 @@
+/** Counts what a run uses while it runs. One meter for the whole run, crashes included: it starts from the stored turns. */
+import {
+  addTokens,
+  costOf,
+  estimateTokens,
+  formatAmount,
+  NO_TOKENS,
+  type Price,
+  type TokenCount,
+  type Usage,
+} from '../../domain/usage.ts'
+import type { Turn } from '../../store/turns.ts'
+
+export interface Meter {
+  addCall(tokens: TokenCount): void
+  /** A call of that model is under way: what it says is estimated into `usage` until `addCall` or `dropCall`. */
+  startCall(promptCharacters: number, price: Price | undefined): void
+  /** The call failed before it said anything: it cost nothing that anybody counts. */
+  dropCall(): void
+  /** Counts characters of the call under way. */
+  say(characters: number): void
+  /** The estimate for the call under way, as its provider would count it. */
+  estimate(): TokenCount
+  /** US dollars of the call under way, by that estimate. */
+  underWay(): number
+  addToolCall(): void
+  startSandbox(): void
+  outputTokens(): number
+  modelCalls(): number
+  /** Of the call that was added last. */
+  lastCall(): TokenCount
+  /** The same, US dollars. */
+  lastCost(): number
+  /** US dollars so far; undefined where the model has no price. */
+  cost(): number | undefined
+  /** US dollars for a prompt of so many characters, as far as the provider's cache is known. */
+  promptCost(price: Price, characters: number): number
+  /** Output tokens at `price` that so many US dollars over all still pay for, behind a prompt of so many characters. */
+  affordable(maxCost: number, price: Price | undefined, promptCharacters: number): number
+  usage(): Usage
+}
+
+export interface MeterOptions {
+  /** That was asked for: without a price of it the run has no cost. */
+  readonly model: string
+  readonly priceOf: (model: string) => Price | undefined
+  readonly createdAt: number
+  readonly now: () => number
+  readonly turns: readonly Pick<Turn, 'tokens' | 'model'>[]
+  readonly toolCalls: number
+}
+
+export function createMeter({ model, priceOf, createdAt, now, turns, ...start }: MeterOptions): Meter {
+  const price = priceOf(model)
+  let tokens = turns.map((turn) => turn.tokens).reduce(addTokens, NO_TOKENS)
+  let spent = turns.reduce((sum, turn) => sum + costAt(turn.tokens, priceOf(turn.model ?? model)), 0)
+  let modelCalls = turns.length
+  let { toolCalls } = start
+  let lastCall = NO_TOKENS
+  let lastCost = 0
+  /** Input that the provider read from its cache last; a growing conversation has as much of it again. */
+  let cached = turns.at(-1)?.tokens.cachedInput ?? 0
+  let call: { prompt: number; said: number; price: Price | undefined } | undefined
+  let sandboxSince: number | undefined
+
+  function estimatePrompt(characters: number): TokenCount {
+    const input = estimateTokens(characters)
+    return { ...NO_TOKENS, input, cachedInput: Math.min(cached, input) }
+  }
+
+  function estimate(): TokenCount {
+    return call ? { ...estimatePrompt(call.prompt), output: estimateTokens(call.said) } : NO_TOKENS
+  }
+
+  return {
+    addCall(counted) {
+      tokens = addTokens(tokens, counted)
+      lastCost = price ? costAt(counted, call?.price) : 0
+      spent += costAt(counted, call?.price)
+      modelCalls++
+      lastCall = counted
+      cached = counted.cachedInput
+      call = undefined
+    },
+    startCall(promptCharacters, callPrice) {
+      call = { prompt: promptCharacters, said: 0, price: callPrice }
+    },
+    dropCall() {
+      call = undefined
+    },
+    say(characters) {
+      if (call) call.said += characters
+    },
+    estimate,
+    underWay: () => (price ? costAt(estimate(), call?.price) : 0),
+    addToolCall() {
+      toolCalls++
+    },
+    startSandbox() {
+      sandboxSince ??= now()
+    },
+    // No getters in what a run is made of: V8 keeps an object that has one as a hash table.
+    outputTokens: () => tokens.output,
+    modelCalls: () => modelCalls,
+    lastCall: () => lastCall,
+    lastCost: () => lastCost,
+    cost: () => (price ? spent : undefined),
+    promptCost: (callPrice, characters) => costOf(estimatePrompt(characters), callPrice),
+    affordable(maxCost, callPrice, promptCharacters) {
+      if (!price || !callPrice) return Number.POSITIVE_INFINITY
+      if (spent >= maxCost) return 0
+      const left = maxCost - spent - costOf(estimatePrompt(promptCharacters), callPrice)
+      // The prompt is only estimated: while there is money, there is a call.
+      return Math.max(1, Math.floor((left * 1e6) / callPrice.output))
+    },
+    usage() {
+      const underWay = estimate()
+      const total = addTokens(tokens, underWay)
+      const cost = spent + costAt(underWay, call?.price)
+      const at = now()
+      return {
+        input_tokens: total.input,
+        output_tokens: total.output,
+        total_tokens: total.input + total.output,
+        duration_ms: Math.max(0, at - createdAt),
+        cached_input_tokens: total.cachedInput,
+        reasoning_tokens: total.reasoning,
+        model_calls: modelCalls + (call ? 1 : 0),
+        tool_calls: toolCalls,
+        sandbox_ms: sandboxSince === undefined ? 0 : Math.max(0, at - sandboxSince),
+        ...(price && { cost: { amount: formatAmount(cost), currency: 'USD' as const } }),
+      }
+    },
+  }
+}
+
+function costAt(tokens: TokenCount, price: Price | undefined): number {
+  return price ? costOf(tokens, price) : 0
+}

@@ -1,0 +1,148 @@
+/**
+ * The model's next turn, whatever breaks on the way:
+ *
+ *   a call fails ─┬─ nothing of it was shown as answer ──▶ it is made again, then the fallbacks are called
+ *                 └─ part of the answer was shown ──▶ that part is stored, and the next call continues it
+ *
+ * No text is shown twice, and each call that was billed is stored and counted.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { StopReason } from '../../domain/event.ts'
+import type { AssistantMessage, FinishReason } from '../../domain/message.ts'
+import { withoutNewMedia } from '../../domain/view.ts'
+import type { CatalogueEntry, ModelFailure } from '../../models/port.ts'
+import { type Allowance, allowance } from './allowance.ts'
+import {
+  type AnswerState,
+  callModel,
+  endUnanswered,
+  fallbackName,
+  type ModelCall,
+  type ModelContext,
+  promptCharacters,
+  takeFailedCall,
+} from './call-model.ts'
+import type { OutputRouter } from './output-router.ts'
+import { CONTINUE, LAST_TURN } from './prompts.ts'
+
+/** A turn that the model ended. The caller stores it (`Conversation.take`). */
+export interface ModelTurn {
+  readonly message: AssistantMessage
+  readonly finish: FinishReason
+  readonly model: string | undefined
+  readonly speaker: OutputRouter
+  /** What bounds it, and whether it is the last turn. */
+  readonly allowed: Pick<Allowance, 'limit' | 'last'>
+}
+
+/** `exhausted`: the limit that leaves no room for a turn. */
+export type TurnOutcome = ModelTurn | { readonly exhausted: StopReason } | { readonly failure: ModelFailure }
+
+/** Calls of one model in a row that broke and showed nothing new. Retries before a call's first word are the model's own. */
+const MAX_TRIES = 5
+/** Continuations of one turn. */
+const MAX_CONTINUATIONS = 8
+/** Before a call is made again, milliseconds: exponential backoff with full jitter. */
+const FIRST_BACKOFF_MS = 500
+const LONGEST_BACKOFF_MS = 8_000
+
+/** `announced`: the model was told before that its next reply is the last. Rejects with the signal's reason when the run is stopped. */
+export async function takeTurn(context: ModelContext, answer: AnswerState, announced: boolean): Promise<TurnOutcome> {
+  const { models, conversation } = context
+  const recovery = createRecovery(context, answer)
+  for (;;) {
+    const entry = recovery.entry()
+    const usesTools = context.toolbox.tools().size > 0
+    const allowed = await allowance(context, entry.price, promptCharacters(context), usesTools)
+    if (allowed.tokens < 1) return { exhausted: allowed.limit }
+    if (allowed.last && !announced) conversation.ask(LAST_TURN)
+    announced ||= allowed.last
+    const call = await callModel(context, entry, allowed.tokens, recovery.answer())
+    const { outcome, speaker } = call
+    if (outcome.ok) {
+      const message = { ...outcome.message, answered: call.digest }
+      const limit = call.spent ? 'budget_exceeded' : allowed.limit
+      const model = fallbackName(models, entry)
+      return { message, finish: outcome.finish, model, speaker, allowed: { limit, last: allowed.last } }
+    }
+    const waitMs = recovery.after(entry, call, outcome.failure)
+    if (waitMs === undefined) {
+      endUnanswered(context, speaker)
+      return { failure: outcome.failure }
+    }
+    await delay(waitMs, undefined, { signal: context.signal }).catch(() => {})
+    if (context.signal.aborted) throw context.signal.reason
+  }
+}
+
+interface Recovery {
+  /** The model of the next call. */
+  entry(): CatalogueEntry
+  answer(): AnswerState
+  /** Stores a failed call and prepares the next one. Returns the milliseconds to wait before it; undefined: there is none. */
+  after(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): number | undefined
+}
+
+/** Decides what follows on the failed calls of one turn. */
+function createRecovery(context: ModelContext, start: AnswerState): Recovery {
+  const { models, conversation, recorder } = context
+  let answer = start
+  let model = 0
+  let fruitless = 0
+  let continuations = 0
+  let retries = 0
+
+  function continueAnswer(shown: string): 'retry' | 'never' {
+    answer = { started: true, continues: answer.continues + shown }
+    conversation.ask(CONTINUE)
+    fruitless = 0
+    return ++continuations <= MAX_CONTINUATIONS ? 'retry' : 'never'
+  }
+
+  function fallBack(entry: CatalogueEntry, failure: ModelFailure): boolean {
+    const next = models[model + 1]
+    if (!next) return false
+    model++
+    fruitless = 0
+    recorder.append({
+      type: 'warning',
+      code: 'model_fallback',
+      param: 'model',
+      message: `The model ${entry.name} did not answer, so ${next.name} was asked. ${failure.message}`,
+    })
+    return true
+  }
+
+  /** An image that the provider refuses must not end the run: the model reads so, and goes on without it. */
+  function leaveOutNewMedia({ spoke }: ModelCall, failure: ModelFailure): boolean {
+    const plain = failure.kind === 'refused' && !spoke ? withoutNewMedia(conversation.messages()) : undefined
+    if (plain) conversation.edit(plain)
+    model = 0
+    return plain !== undefined
+  }
+
+  function mayRetry({ retryable }: ModelFailure): boolean {
+    return retryable && ++fruitless < MAX_TRIES
+  }
+
+  /** What follows on a call that showed nothing new. A model that does not begin to speak is left for its fallback. */
+  function afterNothing(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): 'retry' | 'now' | 'never' {
+    if (call.spoke && mayRetry(failure)) return 'retry'
+    if (fallBack(entry, failure)) return 'now'
+    if (!call.spoke && answer.continues !== '' && mayRetry(failure)) return 'retry'
+    return leaveOutNewMedia(call, failure) ? 'now' : 'never'
+  }
+
+  return {
+    entry: () => models[model]!,
+    answer: () => answer,
+    after(entry, call, failure) {
+      takeFailedCall(context, entry, call)
+      const shown = call.speaker.shown()
+      const next = shown === '' ? afterNothing(entry, call, failure) : continueAnswer(shown)
+      if (next !== 'retry') return next === 'now' ? 0 : undefined
+      recorder.append({ type: 'model_retried', attempt: ++retries, reason: failure.message })
+      return Math.random() * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** fruitless)
+    },
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Turns what a model says into events, and decides what is answer and what is reasoning (contract.md "Stream").
+ *
+ * With tools on, a turn's first 240 characters are held:
+ *   holding ──tool call──▶ they become a reasoning step
+ *   holding ──a tool that the provider ran──▶ they become a reasoning step, and holding begins again
+ *   holding ──end of turn──▶ they become answer
+ *   holding ──241st character──▶ releasing: they become answer, and the rest follows as it comes
+ * Without tools nothing is held; with a response format everything is, until it was checked.
+ * A blank line separates the turns of the answer, so that the joined fragments are exactly the output.
+ * A turn that continues a broken one holds nothing and begins where that one ended.
+ */
+import { fragmentsOf, type RunEvent } from '../../domain/event.ts'
+import type { ModelDelta } from '../../models/port.ts'
+import { createOverlapFilter } from './continuation.ts'
+
+/** Between two turns of the answer. */
+export const TURN_BREAK = '\n\n'
+
+const HELD_CHARACTERS = 240
+
+type ProviderTool = Extract<ModelDelta, { type: 'provider_tool' }>
+
+export interface OutputRouterOptions {
+  readonly emit: (event: RunEvent) => void
+  readonly nextStep: () => number
+  readonly hold: 'nothing' | 'start' | 'everything'
+  /** Answer text was shown in an earlier turn. */
+  readonly answerStarted: boolean
+  /** Text that was already shown of the turn that this one continues; empty if it continues none. */
+  readonly continues: string
+}
+
+export interface OutputRouter {
+  reasoning(text: string): void
+  /** The next reasoning text is a step of its own. */
+  reasoningBlock(): void
+  text(text: string): void
+  /** A tool that the provider ran within the turn: what is still held was reasoning, unless it rests on it already. */
+  providerTool(told: Omit<ProviderTool, 'type'>): void
+  /** The turn ends with tool calls: what is still held was reasoning. */
+  endBeforeTools(): void
+  /** The turn ends the answer: the held text is answer. */
+  endAsAnswer(): void
+  /** The turn broke off, and no other continues it: the held text is answer, except what may be a repetition. */
+  endBroken(): void
+  /** The answer text that this turn has shown. */
+  shown(): string
+  /** What is held, and is thrown away with `drop`. */
+  held(): string
+  /** Makes what is held a reasoning step: an answer that was sent back to the model. */
+  drop(): void
+  /** Whether answer text was shown, in this turn or before. */
+  answerStarted(): boolean
+}
+
+export function createOutputRouter({ emit, nextStep, hold, continues, ...start }: OutputRouterOptions): OutputRouter {
+  let { answerStarted } = start
+  const overlap = continues === '' ? undefined : createOverlapFilter(continues)
+  let turnReleased = continues !== ''
+  let shown = ''
+  let reasoningStep: number | undefined
+  let held = ''
+  let holding = hold !== 'nothing' && !overlap
+
+  function release(text: string): void {
+    if (text === '') return
+    const separated = answerStarted && !turnReleased ? TURN_BREAK + text : text
+    answerStarted = true
+    turnReleased = true
+    shown += text
+    for (const fragment of fragmentsOf(separated)) emit({ type: 'partial_output', text: fragment })
+  }
+
+  function tellAsReasoning(text: string): void {
+    reasoningStep = undefined
+    if (text.trim() === '') return
+    reason(text)
+    reasoningStep = undefined
+  }
+
+  function reason(text: string): void {
+    for (const fragment of fragmentsOf(text)) {
+      if (reasoningStep !== undefined) emit({ type: 'reasoning_delta', step: reasoningStep, text: fragment })
+      else {
+        reasoningStep = nextStep()
+        emit({ type: 'reasoning_started', step: reasoningStep, content: fragment })
+      }
+    }
+  }
+
+  function takeHeld(): string {
+    const text = held
+    held = ''
+    holding = false
+    return text
+  }
+
+  return {
+    reasoning: reason,
+    reasoningBlock() {
+      reasoningStep = undefined
+    },
+    text(text) {
+      if (!holding) return release(overlap ? overlap.push(text) : text)
+      held += text
+      if (hold === 'start' && longerThan(held, HELD_CHARACTERS)) release(takeHeld())
+    },
+    providerTool({ name, args, output, durationMs, late }) {
+      if (!late) {
+        tellAsReasoning(takeHeld())
+        holding = hold !== 'nothing' && !turnReleased
+      }
+      reasoningStep = undefined
+      emit({ type: 'tool_call', step: nextStep(), name, args })
+      emit({ type: 'tool_result', step: nextStep(), output, duration_ms: durationMs })
+    },
+    endBeforeTools: () => tellAsReasoning(takeHeld() || (overlap?.end() ?? '')),
+    endBroken: () => release(takeHeld()),
+    endAsAnswer: () => release(takeHeld() || (overlap?.end() ?? '')),
+    shown: () => shown,
+    held: () => held,
+    drop: () => tellAsReasoning(takeHeld()),
+    answerStarted: () => answerStarted,
+  }
+}
+
+/** Characters are code points: an emoji is one. Counted only where the cheap length leaves it open. */
+function longerThan(text: string, limit: number): boolean {
+  if (text.length <= limit) return false
+  if (text.length > 2 * limit) return true
+  let count = 0
+  for (const _ of text) if (++count > limit) return true
+  return false
+}

@@ -1,0 +1,171 @@
+/**
+ * Rebuilds a run's conversation from what is stored, so that any worker can go on with it. Pure.
+ *
+ * Behind each turn (`atSeq`) stand the tool calls it asked for, in order, each with its result as far as the run came.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
+import { decodeEvent } from '../../domain/event.ts'
+import { type AssistantPart, answerText, type MediaPart, type Message, toolCalls } from '../../domain/message.ts'
+import { withoutMedia } from '../../domain/view.ts'
+import type { Turn } from '../../store/turns.ts'
+import { TURN_BREAK } from './output-router.ts'
+import { LAST_TURN } from './prompts.ts'
+
+type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
+
+/** A tool call that the last turn asked for and that has no result yet. */
+export interface OpenCall {
+  readonly call: ToolCallPart
+  /** The step under which it was begun; undefined where it was not begun. */
+  readonly step: number | undefined
+  /** The sandbox that it may have begun in is gone: another was made behind its intent, in which nobody knows its key. */
+  readonly outlived: boolean
+  /** How far an approval came: asked for, or decided. Undefined: none was asked for. */
+  readonly approval?: 'asked' | 'approved' | Denied
+  readonly refusal?: Refusal
+}
+
+/** Why a call is not run: it was cut off by the output limit, or asked for in the last turn of a run. */
+export type Refusal = 'truncated' | 'declined'
+
+export interface Denied {
+  readonly reason: string | undefined
+}
+
+/**
+ * What an earlier worker left of the sandbox. `none`: the log knows of none. `unfinished`: it was being made, so files may
+ * be missing. `ready`: it was made; whether it still lives is the sandbox host's to say. Only then anything ran in it.
+ */
+export type RestoredSandboxState = 'none' | 'unfinished' | 'ready'
+
+export interface Restored {
+  readonly sandbox: RestoredSandboxState
+  /** No sandbox of this run was ever ready: what was to run in one never began. */
+  readonly neverReady: boolean
+  /** The turns and tool results, behind the instruction. */
+  readonly messages: readonly Message[]
+  readonly openCalls: readonly OpenCall[]
+  /** The last turn, if it asked for no tool and was not broken: it ended the answer, or was to be sent back to the model. */
+  readonly closingTurn: Turn | undefined
+  readonly lastStep: number
+  /** What the log said last of where the run is. */
+  readonly stage: Stage
+  readonly finishedToolCalls: number
+  /** Answer text was shown in a turn that is stored. */
+  readonly answerStarted: boolean
+  /** Answer text that was shown by a model call that is not stored: the server ended in the middle of it. */
+  readonly unfinished: string
+  /** Answer text of the last turns that were broken, joined: the next turn continues it. */
+  readonly continues: string
+}
+
+export const NOTHING_RESTORED: Restored = {
+  sandbox: 'none',
+  neverReady: true,
+  messages: [],
+  openCalls: [],
+  closingTurn: undefined,
+  lastStep: 0,
+  stage: 'queued',
+  finishedToolCalls: 0,
+  answerStarted: false,
+  unfinished: '',
+  continues: '',
+}
+
+/** `stored`: the run's model calls. `shown`: the media of results, by the step of the result; an empty list if they are gone. */
+export function restore(
+  stored: readonly Turn[],
+  log: readonly StoredEvent[],
+  shown: ReadonlyMap<number, readonly MediaPart[]> = new Map(),
+): Restored {
+  // A failed call only counts what it used: the model that was asked next saw the conversation as it was.
+  const turns = stored.filter(({ finish }) => finish !== 'failed')
+  const events = log.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
+  const { lastReadyAt, ...inherited } = inheritance(events.map(({ event }) => event))
+  const messages: Message[] = []
+  const openCalls: OpenCall[] = []
+  for (const [i, turn] of turns.entries()) {
+    const until = turns[i + 1]?.atSeq ?? Number.POSITIVE_INFINITY
+    const steps = events.filter(({ seq }) => seq > turn.atSeq && seq <= until).map(({ event }) => event)
+    messages.push(...turn.asked, turn.message)
+    const calls = pairCalls(toolCalls(turn.message), steps)
+    for (const { call, step, result } of calls) {
+      if (result === undefined) {
+        const begunAt = events.findIndex(({ event }) => event.type === 'tool_call' && event.step === step)
+        const approval = approvalOf(step, steps)
+        openCalls.push({ call, step, outlived: begunAt < lastReadyAt, approval, refusal: refusalOf(turn) })
+      } else {
+        const message = { role: 'tool', callId: call.callId, name: call.name, output: result.output } as const
+        const media = shown.get(result.step)
+        messages.push(media?.length === 0 ? withoutMedia(message) : { ...message, ...(media && { media }) })
+      }
+    }
+  }
+  const last = turns.at(-1)
+  const boundary = stored.at(-1)?.atSeq ?? 0
+  const spoken = events.flatMap(({ seq, event }) =>
+    event.type === 'partial_output' ? [{ seq, text: event.text }] : [],
+  )
+  const answerStarted = spoken.some(({ seq }) => seq <= boundary)
+  const continues = continued(turns)
+  const unstored = spoken.flatMap(({ seq, text }) => (seq > boundary ? [text] : [])).join('')
+  return {
+    ...inherited,
+    messages,
+    openCalls,
+    closingTurn: last && last.finish !== 'broken' && toolCalls(last.message).length === 0 ? last : undefined,
+    lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
+    stage: events.reduce<Stage>((stage, { event }) => (event.type === 'stage' ? event.stage : stage), 'queued'),
+    // With those that the provider ran.
+    finishedToolCalls: events.filter(({ event }) => event.type === 'tool_result').length,
+    answerStarted,
+    // A turn of the answer begins with a blank line, which is not the model's.
+    unfinished: answerStarted && continues === '' ? unstored.replace(TURN_BREAK, '') : unstored,
+    continues,
+  }
+}
+
+/** Why the calls of a turn are not run; undefined if they are. */
+function refusalOf({ finish, asked }: Pick<Turn, 'finish' | 'asked'>): Refusal | undefined {
+  if (finish === 'length') return 'truncated'
+  return asked.some((message) => isDeepStrictEqual(message, LAST_TURN)) ? 'declined' : undefined
+}
+
+/** The text of the broken turns at the end. */
+function continued(turns: readonly Turn[]): string {
+  const from = turns.findLastIndex(({ finish }) => finish !== 'broken') + 1
+  return turns
+    .slice(from)
+    .map(({ message }) => answerText(message))
+    .join('')
+}
+
+/**
+ * A sandbox is only made within a tool call, and `working` follows when it is ready; a take-over says neither.
+ * `lastReadyAt`: where the log says that the last one was, if others were before it; else before its beginning.
+ */
+function inheritance(events: readonly RunEvent[]) {
+  const firstCall = events.findIndex((event) => event.type === 'tool_call')
+  const stages = events.flatMap((event, at) =>
+    firstCall >= 0 && at > firstCall && event.type === 'stage' ? [{ at, stage: event.stage }] : [],
+  )
+  const made = stages.flatMap(({ stage }, i) => (stage === 'provisioning' ? [stages[i + 1]] : []))
+  const ready = made.flatMap((next) => (next?.stage === 'working' ? [next.at] : []))
+  const sandbox: RestoredSandboxState =
+    made.length === 0 ? 'none' : made.at(-1)?.stage === 'working' ? 'ready' : 'unfinished'
+  return { sandbox, neverReady: ready.length === 0, lastReadyAt: ready.length > 1 ? ready.at(-1)! : -1 }
+}
+
+function approvalOf(step: number | undefined, steps: readonly RunEvent[]): OpenCall['approval'] {
+  const decided = steps.find((event) => event.type === 'approval_decided' && event.step === step)
+  if (decided?.type === 'approval_decided') return decided.approve ? 'approved' : { reason: decided.reason }
+  return steps.some((event) => event.type === 'approval_required' && event.step === step) ? 'asked' : undefined
+}
+
+function pairCalls(calls: readonly ToolCallPart[], steps: readonly RunEvent[]) {
+  const begun = steps.filter((event) => event.type === 'tool_call')
+  const results = steps.filter((event) => event.type === 'tool_result')
+  return calls.map((call, i) => ({ call, step: begun[i]?.step, result: results[i] }))
+}

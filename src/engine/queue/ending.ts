@@ -1,0 +1,35 @@
+/** Ends that no worker writes: cancellation, and interactions that nobody takes. Fenced, so a worker that still writes loses. */
+import type { RunError } from '../../domain/errors.ts'
+import type { StopReason, StoredEvent, TerminalStatus } from '../../domain/event.ts'
+import { encodeEvent } from '../../domain/event.ts'
+import type { Usage } from '../../domain/usage.ts'
+import { endFromOutside } from '../../store/events.ts'
+import { wasMade } from '../../store/port.ts'
+import type { CountedFor } from '../../store/usage.ts'
+import type { EngineParts } from '../dependencies.ts'
+import { terminalEvents } from '../run/settle.ts'
+
+export interface OutsideEnd {
+  readonly status: TerminalStatus
+  readonly stopReason?: StopReason
+  readonly error?: RunError
+  readonly usage: Usage
+  readonly countedFor: CountedFor
+}
+
+/** Writes the end and tells followers. False where the interaction was over already (or claimed since, with `epoch`). */
+export async function endOutside(parts: EngineParts, id: string, end: OutsideEnd, epoch?: number): Promise<boolean> {
+  const events = terminalEvents(id, end, end.usage)
+  const result = await parts.db.write(endFromOutside(parts.db, id, { ...end, events, at: parts.now() }, epoch))
+  if (!wasMade(result, 'fence')) return false
+  const lastSeq = Number(result.rows[0]![0]!.last_seq)
+  const stored: StoredEvent[] = events.map((event, i) => ({
+    seq: lastSeq - events.length + 1 + i,
+    type: event.type,
+    data: encodeEvent(event),
+  }))
+  parts.hub.publish(id, stored)
+  const { status, stopReason, error, usage } = end
+  parts.emit({ type: 'ended', interactionId: id, status, stopReason, code: error?.code, usage, webhook: true })
+  return true
+}

@@ -1,0 +1,150 @@
+/**
+ * Looks now and then for what nobody looks after: interactions that wait too long, or whose process died, sandboxes without
+ * a run, what runs used that is to be added together, and what is past its time.
+ */
+import { toRunError } from '../../domain/errors.ts'
+import { madeAt } from '../../domain/ids.ts'
+import { endLeases, findStarved, readHoldersAtHome } from '../../store/claims.ts'
+import { deleteIdempotencyKeys } from '../../store/idempotency.ts'
+import { findExpired, knownInteractions } from '../../store/interactions.ts'
+import { deleteRemovals } from '../../store/removals.ts'
+import { addUsageTogether } from '../../store/usage.ts'
+import { createMeter } from '../agent/meter.ts'
+import type { EngineParts } from '../dependencies.ts'
+import { WORK } from '../hub.ts'
+import { endLeftover } from './cleanup.ts'
+import { endOutside } from './ending.ts'
+
+const SWEEP_MS = 10_000
+const USAGE_MS = 30_000
+const RETENTION_MS = 600_000
+const ORPHANS_MS = 3_600_000
+const DAY_MS = 86_400_000
+const BATCH = 100
+const USAGE_BATCH = 500
+/** Younger files may belong to a request that is being stored right now. */
+const ORPHAN_MS = 3_600_000
+
+export interface ReaperOptions {
+  readonly parts: EngineParts
+  /** Names this process among all that work on the database. */
+  readonly owner: string
+  /** Whether what one process of all is enough for is this one's. */
+  readonly leads: () => boolean
+  readonly remove: (projectId: string, interactionId: string, by: string) => Promise<void>
+}
+
+export interface Reaper {
+  /** To be called when the worker has stopped: what no run needs any more does not stay behind. */
+  close(): Promise<void>
+}
+
+export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reaper {
+  let closed = false
+  let busy: Promise<void> = Promise.resolve()
+  // The queue is looked at often where waiting is bounded shortly.
+  const queueMs = Math.min(SWEEP_MS, Math.max(100, (parts.limits.queueWaitS * 1_000) / 4))
+  const timers = [
+    setInterval(() => enqueue(failStarved), queueMs),
+    setInterval(() => enqueue(endDeadLeases), SWEEP_MS),
+    setInterval(() => enqueue(sweepSandboxes), SWEEP_MS),
+    setInterval(() => enqueue(addUsage), USAGE_MS),
+    setInterval(() => enqueue(removeExpired), RETENTION_MS),
+    setInterval(() => enqueue(removeOrphanFiles), ORPHANS_MS),
+  ]
+  enqueue(endDeadLeases)
+  enqueue(sweepSandboxes)
+  enqueue(removeExpired)
+  enqueue(removeOrphanFiles)
+
+  function enqueue(task: () => Promise<void>): void {
+    busy = busy.then(async () => {
+      if (closed) return
+      await task().catch((error) => parts.log.error({ err: error }, `${task.name} failed`))
+    })
+  }
+
+  async function failStarved(): Promise<void> {
+    const { queueWaitS } = parts.limits
+    for (const { id, epoch, createdAt, countedFor } of await findStarved(parts.db, queueWaitS * 1_000)) {
+      const meter = createMeter({
+        model: '',
+        priceOf: () => undefined,
+        createdAt,
+        now: parts.now,
+        turns: [],
+        toolCalls: 0,
+      })
+      const error = toRunError('unavailable', `No worker was free within ${queueWaitS} s. Try again later.`)
+      await endOutside(parts, id, { status: 'failed', error, usage: meter.usage(), countedFor }, epoch)
+    }
+  }
+
+  /** Of processes that were killed here: what they worked on need not wait until their leases run out. */
+  async function endDeadLeases(): Promise<void> {
+    for (const holder of await readHoldersAtHome(parts.db, owner)) {
+      if (await parts.lives(holder)) continue
+      parts.log.info({ process: holder }, 'a process here has died: its runs are taken up')
+      await endLeases(parts.db, holder)
+      parts.hub.publish(WORK, [])
+    }
+  }
+
+  /** Of runs that ended, or went on elsewhere, while nobody here could see to it. */
+  async function sweepSandboxes(): Promise<void> {
+    for (const id of await parts.sandboxes.living()) await endLeftover(parts, owner, id)
+  }
+
+  async function addUsage(): Promise<void> {
+    if (!leads()) return
+    while (!closed && (await addUsageTogether(parts.db, USAGE_BATCH)) === USAGE_BATCH);
+  }
+
+  /** Files of a request that was never stored, or of an interaction that was removed while the server died. */
+  async function removeOrphanFiles(): Promise<void> {
+    if (!leads()) return
+    const before = parts.now() - ORPHAN_MS
+    let batch: string[] = []
+    async function removeUnknown(): Promise<void> {
+      const known = await knownInteractions(parts.db, batch)
+      for (const id of batch) if (!known.has(id)) await parts.blobs.removeAll(id)
+      batch = []
+    }
+    for await (const owner of parts.blobs.owners()) {
+      if (owner.startsWith('int_') && madeAt(owner) < before) batch.push(owner)
+      if (batch.length === BATCH) await removeUnknown()
+      if (closed) return
+    }
+    await removeUnknown()
+  }
+
+  async function removeExpired(): Promise<void> {
+    if (!leads()) return
+    for (;;) {
+      const expired = await findExpired(parts.db, parts.limits.retentionDays * DAY_MS, BATCH)
+      let removed = 0
+      for (const { projectId, id } of expired) {
+        await remove(projectId, id, 'retention').then(
+          () => removed++,
+          (error) => parts.log.debug({ err: error, interactionId: id }, 'was removed already'),
+        )
+      }
+      if (removed > 0) parts.log.info({ removed }, 'removed interactions that are past their retention')
+      // Where none could be, others are at it, or it is tried again later.
+      if (expired.length < BATCH || removed === 0 || closed) break
+    }
+    await deleteIdempotencyKeys(parts.db, parts.now() - DAY_MS)
+    await deleteRemovals(parts.db, parts.now() - parts.limits.auditRetentionDays * DAY_MS)
+    // Also of what callers removed since the last time. In steps, between which others write.
+    while (!closed && (await parts.db.reclaim?.()));
+  }
+
+  return {
+    async close() {
+      closed = true
+      for (const timer of timers) clearInterval(timer)
+      await busy
+      await sweepSandboxes().catch((error) => parts.log.error({ err: error }, 'sandboxes may stay for a while'))
+    },
+  }
+}

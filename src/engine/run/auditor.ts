@@ -1,0 +1,102 @@
+/**
+ * The audit of a run: each host that is turned to on its behalf stands in it before it is dialled. A hijacked model must
+ * not fill the database: contacts with one place within a minute are one entry with a count, and where there are too many
+ * entries, places that have none are refused.
+ */
+import type { ContactKind } from '../../domain/contact.ts'
+import { newId } from '../../domain/ids.ts'
+import { type Contact, EgressError } from '../../egress/port.ts'
+import { countAudit, insertAudit, recountAudit } from '../../store/audit.ts'
+import { OUTAGE_MS, patiently } from '../../store/retry-while-down.ts'
+import type { EngineParts } from '../dependencies.ts'
+
+/** Contacts with one place that are so near each other are one entry. */
+const TOGETHER_MS = 60_000
+const COUNTS_AFTER_MS = 1_000
+const MAX_ENTRIES = 2_000
+
+export interface Auditor {
+  /** What to hand to the guard as `onConnect`. Rejects with EgressError where the audit is full. */
+  readonly audit: (kind: ContactKind) => (contact: Contact) => Promise<void>
+  /** Resolves when all counts are stored. */
+  settle(): Promise<void>
+}
+
+interface Entry {
+  readonly id: string
+  readonly at: number
+  count: number
+  storedCount: number
+  /** Resolves when it is durable. */
+  readonly stored: Promise<void>
+}
+
+export function createAuditor(
+  { db, now, log, emit }: Pick<EngineParts, 'db' | 'now' | 'log' | 'emit'>,
+  interactionId: string,
+): Auditor {
+  const newest = new Map<string, Entry>()
+  let entries: Promise<number> | undefined
+  let counting: NodeJS.Timeout | undefined
+  let flushing: Promise<void> = Promise.resolve()
+
+  /** How many there are with this one; what earlier workers wrote counts too. */
+  async function next(): Promise<number> {
+    const counted = (entries ?? patiently(OUTAGE_MS, () => countAudit(db, interactionId))).then((count) => count + 1)
+    entries = counted
+    // Out of reach now, not for ever: the next contact counts anew.
+    counted.catch(() => {
+      if (entries === counted) entries = undefined
+    })
+    return counted
+  }
+
+  async function store(id: string, at: number, kind: ContactKind, contact: Contact): Promise<void> {
+    const number = await next()
+    if (number <= MAX_ENTRIES)
+      return patiently(OUTAGE_MS, () => insertAudit(db, interactionId, { id, at, kind, ...contact }))
+    if (number === MAX_ENTRIES + 1) {
+      await insertAudit(db, interactionId, { id, at, kind, host: '*', port: 0, outcome: 'refused' })
+    }
+    throw new EgressError('refused', 'This run has turned to too many hosts; it may go on with those that it knows.')
+  }
+
+  async function record(kind: ContactKind, contact: Contact): Promise<void> {
+    emit({ type: 'contact_made', kind, outcome: contact.outcome })
+    const key = [kind, contact.host, contact.port, contact.outcome].join(' ')
+    const at = now()
+    const known = newest.get(key)
+    if (known && (at - known.at < TOGETHER_MS || ((await entries) ?? 0) >= MAX_ENTRIES)) {
+      known.count++
+      counting ??= setTimeout(flush, COUNTS_AFTER_MS).unref()
+      return known.stored
+    }
+    const id = newId('aud', at)
+    const stored = store(id, at, kind, contact)
+    newest.set(key, { id, at, count: 1, storedCount: 1, stored })
+    stored.catch(() => newest.delete(key))
+    return stored
+  }
+
+  function flush(): void {
+    clearTimeout(counting)
+    counting = undefined
+    flushing = flushing.then(async () => {
+      for (const entry of newest.values()) {
+        if (entry.count === entry.storedCount) continue
+        const { id, count } = entry
+        await recountAudit(db, interactionId, id, count)
+        entry.storedCount = count
+      }
+    })
+    flushing = flushing.catch((error) => log.warn({ err: error, interactionId }, 'counts of an audit were not stored'))
+  }
+
+  return {
+    audit: (kind) => (contact) => record(kind, contact),
+    settle() {
+      flush()
+      return flushing
+    },
+  }
+}

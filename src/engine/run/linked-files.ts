@@ -1,0 +1,155 @@
+/**
+ * Input files by URL: fetched through the egress guard into the blob store before the model is asked, a few at a time,
+ * streamed. One in a bucket is signed first, with the operator's credentials, into an https address that is shown
+ * nowhere. Each host is in the audit before it is dialled.
+ */
+import { isBucketAddress, type SignedAddress } from '../../buckets/port.ts'
+import { ErrandError } from '../../domain/errors.ts'
+import type { Stage } from '../../domain/event.ts'
+import type { LinkedFile, RunRequest, RunSpec, StoredFile } from '../../domain/interaction.ts'
+import { EgressError, type Fetched, type FetchOptions } from '../../egress/port.ts'
+import type { Claim } from '../../store/claims.ts'
+import { fetchedFilesStatement } from '../../store/fetched-files.ts'
+import type { EngineParts } from '../dependencies.ts'
+import type { Recorder } from './recorder.ts'
+import { storeFile } from './store-file.ts'
+
+const AT_ONCE = 4
+const MIB = 1024 * 1024
+
+type Run = Pick<Claim, 'id' | 'projectId'> & Required<Pick<FetchOptions, 'onConnect'>>
+type Linked = NonNullable<RunSpec['linkedFiles']>[number]
+
+/** Throws ErrandError `invalid_request` for an address that shows by itself that it is refused. */
+export function refuseAddresses(parts: EngineParts, projectId: string, files: RunRequest['files']): void {
+  for (const [i, file] of files.entries()) {
+    const fault = 'url' in file && faultOf(parts, projectId, file.url)
+    if (!fault) continue
+    const param = `files[${i}].url`
+    throw new ErrandError('invalid_request', `\`${param}\` ${fault}.`, { param })
+  }
+}
+
+function faultOf({ egress, buckets }: EngineParts, projectId: string, url: string): string | undefined {
+  return isBucketAddress(url) ? buckets.faultOf(url, projectId) : egress.faultOf(url)
+}
+
+/**
+ * The spec with every file in the store, and no address in it any more; what is stored of it follows with the next append.
+ * `stage`: what the log said last of where the run is. Throws ErrandError `file_unavailable`; the signal's reason where that aborts.
+ */
+export async function fetchLinkedFiles(
+  parts: EngineParts,
+  run: Run,
+  spec: RunSpec,
+  recorder: Recorder,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<RunSpec> {
+  const { linkedFiles, ...rest } = spec
+  if (!linkedFiles || linkedFiles.length === 0) return spec
+  if (stage !== 'provisioning') recorder.append({ type: 'stage', stage: 'provisioning' })
+  const fetched = await fetchAll(parts, run, linkedFiles, spec.policy.sandbox.workspaceMiB, signal)
+  const ready: RunSpec = { ...rest, inputFiles: [...spec.inputFiles, ...fetched] }
+  recorder.append({ type: 'stage', stage: 'working' })
+  recorder.attach(() => fetchedFilesStatement(parts.db, run.id, ready))
+  return ready
+}
+
+/** In the order of the request. The first that fails stops the others. */
+async function fetchAll(
+  parts: EngineParts,
+  run: Run,
+  files: readonly Linked[],
+  workspaceMiB: number,
+  signal: AbortSignal,
+): Promise<StoredFile[]> {
+  const stored: StoredFile[] = []
+  const failed = new AbortController()
+  const either = AbortSignal.any([signal, failed.signal])
+  // More than the workspace holds would never be of use.
+  const room = { bytes: workspaceMiB * MIB }
+  const waiting = files.entries()
+
+  async function fetchNext(): Promise<void> {
+    for (const [i, file] of waiting) {
+      try {
+        stored[i] = await fetchOne(parts, run, file, room, either)
+      } catch (error) {
+        failed.abort(error)
+        throw error
+      }
+    }
+  }
+
+  await Promise.allSettled(Array.from({ length: AT_ONCE }, fetchNext))
+  either.throwIfAborted()
+  return stored
+}
+
+async function fetchOne(
+  parts: EngineParts,
+  run: Run,
+  file: Linked,
+  room: { bytes: number },
+  signal: AbortSignal,
+): Promise<StoredFile> {
+  const { blobs, egress, limits, fileTypes } = parts
+  let answer: Fetched | undefined
+  try {
+    const { url, trusted } = await addressOf(parts, run, file)
+    answer = await egress.fetch(url, {
+      signal,
+      trusted,
+      maxBytes: limits.fileBytes,
+      timeoutMs: limits.fileFetchS * 1_000,
+      onConnect: run.onConnect,
+    })
+    if (answer.status !== 200) throw unavailable(file, `The answer was ${answer.status} instead of 200.`)
+    refuseType(fileTypes, file, answer)
+    return await storeFile(blobs, file.blob, file.name, within(room, file, answer.body), file.mimeType)
+  } catch (error) {
+    throw error instanceof EgressError ? unavailable(file, error.message) : error
+  } finally {
+    answer?.close()
+  }
+}
+
+function refuseType(allowed: readonly string[], file: Linked, { headers }: Fetched): void {
+  if (allowed.length === 0) return
+  const type = String(headers['content-type'] ?? 'application/octet-stream')
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase()
+  const fits = (pattern: string) =>
+    pattern === type || (pattern.endsWith('/*') && type.startsWith(pattern.slice(0, -1)))
+  if (allowed.some((pattern) => fits(pattern.toLowerCase()))) return
+  throw unavailable(file, `It comes as ${JSON.stringify(type.slice(0, 80))}; this server takes ${allowed.join(', ')}.`)
+}
+
+/** What is to be dialled. Judged anew: the configuration may be another one since the run was accepted. */
+async function addressOf(parts: EngineParts, run: Run, file: Linked): Promise<SignedAddress> {
+  const { url } = file
+  if (!isBucketAddress(url)) return { url, trusted: false }
+  const fault = parts.buckets.faultOf(url, run.projectId)
+  if (fault) throw unavailable(file, `Its address ${fault}.`)
+  try {
+    return await parts.buckets.sign(url)
+  } catch (error) {
+    parts.log.error({ err: error, interactionId: run.id }, 'the address of a file in a bucket could not be signed')
+    throw unavailable(file, 'The server’s credentials for it can’t be used.')
+  }
+}
+
+/** The body, taken from the room that all files have together. */
+async function* within(room: { bytes: number }, file: LinkedFile, body: AsyncIterable<Uint8Array>) {
+  for await (const chunk of body) {
+    room.bytes -= chunk.byteLength
+    if (room.bytes < 0) throw unavailable(file, 'With the files before it, it is more than the workspace holds.')
+    yield chunk
+  }
+}
+
+function unavailable(file: LinkedFile, why: string): ErrandError {
+  return new ErrandError('file_unavailable', `The input file ${JSON.stringify(file.name)} could not be had. ${why}`)
+}

@@ -1,0 +1,117 @@
+/**
+ * The network of a run's sandboxes. The guard's proxy stands outside; inside, the runner listens in its place and the
+ * environment names it. There is nothing else: no resolver, no route. Each worker opens it anew on the sandbox that it
+ * makes or takes up.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ContactKind } from '../../domain/contact.ts'
+import type { RunSpec } from '../../domain/interaction.ts'
+import { type Network, withinCeiling } from '../../domain/network.ts'
+import type { Budget, SandboxProxy } from '../../egress/port.ts'
+import { type Sandbox, SandboxError } from '../../sandbox/port.ts'
+import type { Claim } from '../../store/claims.ts'
+import type { EngineParts } from '../dependencies.ts'
+import type { Auditor } from './auditor.ts'
+import { createSignIn } from './network-credentials.ts'
+import type { Redactor } from './redactor.ts'
+
+const PORT = 3128
+/** Not of a kind that code lists or clears by the way; it may do with it what it likes, the trust is its own. */
+const TRUSTED = '/tmp/.errand/trusted.pem'
+/** The listener of a worker that died goes with its connection: in a moment. */
+const LISTEN_TRIES = 50
+const LISTEN_RETRY_MS = 100
+
+export interface RunNetwork {
+  /** Gives the sandbox that code runs in what the run's network allows. Throws SandboxError. */
+  connect(sandbox: Sandbox): Promise<void>
+  /** Gives another of the run's sandboxes a network of its own. Throws SandboxError. */
+  connectCompanion(sandbox: Sandbox, kind: ContactKind, allowed: Network): Promise<void>
+  /** A proxy for another sandbox of the run; all of them share the run's bytes. */
+  openProxy(kind: ContactKind, network: Network): SandboxProxy
+  /** Ends every connection. Idempotent. */
+  close(): void
+}
+
+export function createRunNetwork(
+  { egress, limits, credentials }: Pick<EngineParts, 'egress' | 'limits' | 'credentials'>,
+  { projectId }: Pick<Claim, 'projectId'>,
+  { network }: RunSpec,
+  { audit }: Auditor,
+  { conceal }: Redactor,
+): RunNetwork {
+  const proxies = new Set<SandboxProxy>()
+  const bytes = limits.networkBytes
+  const budget: Budget = {
+    bytes,
+    spent: `this run has used the ${bytes.toLocaleString('en-US')} bytes of its network.`,
+  }
+  let main: SandboxProxy | undefined
+
+  function openProxy(kind: ContactKind, asked: Network): SandboxProxy {
+    // It may have become less since the run was accepted.
+    const allowed = withinCeiling(asked, limits.network)
+    const signIn = createSignIn(credentials, projectId, allowed, conceal)
+    const proxy = egress.openProxy({ network: allowed, budget, onConnect: audit(kind), signIn })
+    proxies.add(proxy)
+    return proxy
+  }
+
+  async function plugIn(sandbox: Sandbox, proxy: SandboxProxy): Promise<void> {
+    const trusted = egress.trusted() + (proxy.certificate ?? '')
+    await sandbox.writeFile(TRUSTED, Buffer.from(trusted), 'write')
+    await sandbox.setEnvironment(ENVIRONMENT)
+    await listen(sandbox, proxy)
+  }
+
+  return {
+    openProxy,
+    async connect(sandbox) {
+      if (network === 'disabled') return
+      main ??= openProxy('sandbox', network)
+      await plugIn(sandbox, main)
+    },
+    async connectCompanion(sandbox, kind, allowed) {
+      if (allowed !== 'disabled') await plugIn(sandbox, openProxy(kind, allowed))
+    },
+    close() {
+      for (const proxy of proxies) proxy.close()
+    },
+  }
+}
+
+async function listen(sandbox: Sandbox, { handle }: SandboxProxy): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await sandbox.listen(PORT, handle)
+      return
+    } catch (error) {
+      if (!(error instanceof SandboxError && error.code === 'unavailable') || tries === LISTEN_TRIES) throw error
+      await sleep(LISTEN_RETRY_MS)
+    }
+  }
+}
+
+const PROXY = `http://127.0.0.1:${PORT}`
+const LOCAL = 'localhost,127.0.0.1,::1'
+
+/** What common clients read: curl, git, pip, requests, Node's fetch. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  HTTP_PROXY: PROXY,
+  http_proxy: PROXY,
+  HTTPS_PROXY: PROXY,
+  https_proxy: PROXY,
+  ALL_PROXY: PROXY,
+  all_proxy: PROXY,
+  NO_PROXY: LOCAL,
+  no_proxy: LOCAL,
+  NODE_USE_ENV_PROXY: '1',
+  SSL_CERT_FILE: TRUSTED,
+  REQUESTS_CA_BUNDLE: TRUSTED,
+  CURL_CA_BUNDLE: TRUSTED,
+  GIT_SSL_CAINFO: TRUSTED,
+  PIP_CERT: TRUSTED,
+  // pip reads an empty value as none.
+  PIP_NO_INDEX: '',
+  NODE_EXTRA_CA_CERTS: TRUSTED,
+}

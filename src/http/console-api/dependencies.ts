@@ -1,0 +1,81 @@
+/** What the console's own routes work with, and who may do what there. */
+import type { FastifyRequest } from 'fastify'
+import type { AccountLog } from '../../accounts/account-log.ts'
+import type { Accounts } from '../../accounts/accounts.ts'
+import type { Joining } from '../../accounts/joining.ts'
+import type { Membership, Role } from '../../accounts/members.ts'
+import type { Project } from '../../accounts/projects.ts'
+import type { SignIn } from '../../accounts/sign-in.ts'
+import { ErrandError } from '../../domain/errors.ts'
+import type { Budgets } from '../../engine/budgets.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { Catalogue, ModelHealth } from '../../models/port.ts'
+import type { AgentStore } from '../../store/agents-port.ts'
+import type { UsageQuestion } from '../../store/usage.ts'
+import type { UsageReport } from '../../store/usage-report.ts'
+import type { CheckMcp } from '../../tools/mcp/check.ts'
+import { noProject } from '../gate/session.ts'
+
+export interface ConsoleDependencies {
+  readonly accounts: Accounts
+  readonly signIn: SignIn
+  readonly joining: Joining
+  readonly log: AccountLog
+  readonly budgets: Pick<Budgets, 'status' | 'set'>
+  /** What these projects used. Throws ErrandError `invalid_request` where the answer would be too long. */
+  readonly usage: (question: UsageQuestion) => Promise<UsageReport>
+  readonly engine: Pick<Engine, 'webhooks'>
+  readonly agents: Pick<AgentStore, 'list'>
+  readonly catalogue: Catalogue
+  /** Those that the operator registered: what each is. */
+  readonly mcpServers: Readonly<Record<string, 'address' | 'program'>>
+  readonly checkMcp: CheckMcp
+  /** How the models did lately, by their names, on each process that calls them; a name for each where there are several. */
+  readonly nodes: () => readonly {
+    readonly name: string | null
+    readonly health: Readonly<Record<string, ModelHealth>>
+  }[]
+  /** Whether anybody may make an account of their own. */
+  readonly signUp: boolean
+  /** How browsers reach this server. */
+  readonly publicUrl: () => string
+}
+
+export const CONSOLE = '/console/api'
+export const ACCOUNT = `${CONSOLE}/accounts/:accountId`
+export const PROJECT = `${CONSOLE}/projects/:projectId`
+
+/** Who is worth less comes first. */
+const RANKS: readonly Role[] = ['viewer', 'developer', 'owner']
+
+/** The visitor's membership. Throws ErrandError `not_found` (also for an account of others), `permission_denied`. */
+export async function memberOf(
+  dependencies: ConsoleDependencies,
+  request: FastifyRequest,
+  accountId: string,
+  least: Role,
+): Promise<Membership> {
+  const membership = await dependencies.accounts.members.find(request.visitor.userId, accountId)
+  if (!membership) throw new ErrandError('not_found', `There is no account ${JSON.stringify(accountId.slice(0, 80))}.`)
+  checkRole(membership, least)
+  return membership
+}
+
+/** The project, if the visitor is of its account. Throws the same errors. */
+export async function projectFor(
+  dependencies: ConsoleDependencies,
+  request: FastifyRequest,
+  id: string,
+  least: Role,
+): Promise<Project> {
+  const membership = await dependencies.accounts.members.findByProject(request.visitor.userId, id)
+  const project = membership && (await dependencies.accounts.projects.find(id))
+  if (!project) throw noProject(id)
+  checkRole(membership, least)
+  return project
+}
+
+function checkRole({ role }: Membership, least: Role): void {
+  if (RANKS.indexOf(role) >= RANKS.indexOf(least)) return
+  throw new ErrandError('permission_denied', `This takes the role \`${least}\` in the account; yours is \`${role}\`.`)
+}

@@ -1,0 +1,113 @@
+/** Query parameters, path parameters and request headers that several routes share: checked and documented from here. */
+import { z } from 'zod'
+import type { Labels } from '../../domain/agent.ts'
+import { wrongField } from './fields.ts'
+
+const DEFAULT_PAGE_SIZE = 50
+const MAX_PAGE_SIZE = 100
+/** The start of the names that `LABEL_FILTER` documents. */
+export const LABEL_PREFIX = 'label.'
+/** The documented name of all label filters. */
+export const LABEL_FILTER = 'label.<key>'
+
+/** A value to look up. Control characters are in no id and no label, and a NUL stops some databases. */
+export const filterText = z
+  .string()
+  .max(512)
+  .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
+
+export const page = {
+  pageSize: z
+    .preprocess(
+      wholeNumber,
+      z
+        .int({ error: `must be a whole number from 1 to ${MAX_PAGE_SIZE}` })
+        .min(1, { error: `must be from 1 to ${MAX_PAGE_SIZE}` })
+        .max(MAX_PAGE_SIZE, { error: `must be from 1 to ${MAX_PAGE_SIZE}` }),
+    )
+    .optional()
+    .meta({ description: `How many on a page. Default ${DEFAULT_PAGE_SIZE}.` }),
+  pageToken: z
+    .string()
+    .max(1000)
+    .optional()
+    .meta({ description: 'The `nextPageToken` of the page before, with the same filters and order.' }),
+}
+
+export const list = {
+  ...page,
+  order: z.enum(['asc', 'desc']).optional().meta({ description: 'By creation time. Default `desc`, newest first.' }),
+  [LABEL_FILTER]: filterText.optional().meta({
+    description: 'Only those whose label `<key>` has this value: `label.team=sales`. May be said for several keys.',
+  }),
+}
+
+export const view = z.enum(['full', 'short']).optional().meta({
+  description:
+    '`short`: `usage` has two fields, `args` is JSON text. `Prefer: return=minimal` asks for the same. Default `full`.',
+})
+
+/** The page size that was asked for, or the default. */
+export function pageSizeOf(query: { readonly pageSize?: number }): number {
+  return query.pageSize ?? DEFAULT_PAGE_SIZE
+}
+
+/** The `label.<key>` filters among a query's parameters. Throws ErrandError `invalid_request`. */
+export function labelFilters(query: Readonly<Record<string, unknown>>): Labels {
+  const labels: Record<string, string> = {}
+  for (const [name, value] of Object.entries(query)) {
+    if (!name.startsWith(LABEL_PREFIX)) continue
+    const key = name.slice(LABEL_PREFIX.length)
+    if (key === '') throw wrongField(name, 'names no label; write `label.<key>`')
+    if (!filterText.safeParse(value).success || !filterText.safeParse(key).success) {
+      throw wrongField(name, 'must be one value without control characters')
+    }
+    labels[key] = value as string
+  }
+  return labels
+}
+
+/** A parameter's digits as a number; what is not digits stays, for the schema to refuse. */
+function wholeNumber(value: unknown): unknown {
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+}
+
+export const headers = {
+  revision: {
+    'Api-Revision': z
+      .string()
+      .optional()
+      .meta({
+        description: 'Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.',
+        examples: ['2026-05-20'],
+      }),
+  },
+  prefer: {
+    Prefer: z.string().optional().meta({
+      description:
+        'RFC 7240, several by comma: `wait=N` (seconds to wait at most, then the answer as `background` gives it), `respond-async`, `return=minimal` (short form), `handling=strict` (a skill or MCP server that can’t be used is 400 instead of a warning). What was followed comes back in `Preference-Applied`.',
+    }),
+  },
+  minimal: {
+    Prefer: z.string().optional().meta({ description: '`return=minimal`: the short form, as `view=short`.' }),
+  },
+  idempotencyKey: {
+    'Idempotency-Key': z.string().optional().meta({
+      description:
+        '1 to 255 visible ASCII characters. For 24 hours, the same key with the same body joins the interaction that the first request started, running or ended; the answer then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run instead, and `retryOf` names the failed one. Another body with the key is 422. `stream` and `background` may differ: they say how to answer, not what to run.',
+    }),
+  },
+  ifMatch: {
+    'If-Match': z
+      .string()
+      .optional()
+      .meta({ description: 'The `etag` that the change is based on; 412 where it is stale.' }),
+  },
+  lastEventId: {
+    'Last-Event-ID': z.string().optional().meta({
+      description: 'The number of the last event you have; the stream goes on after it. Goes before `lastEventId`.',
+    }),
+  },
+}
+
+export const idParam = z.object({ id: z.string().meta({ description: 'As POST answered it, or as you chose it.' }) })

@@ -1,0 +1,124 @@
+/**
+ * Server-Sent Events from an interaction's log: one write a batch, with backpressure. A reader that takes nothing is
+ * dropped (readers.ts); it can come back and go on after the last event it has.
+ *
+ * What is framed is JSON, which has no raw line breaks, so no text can forge an event.
+ */
+import { once } from 'node:events'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { ErrandError } from '../../domain/errors.ts'
+import type { StoredEvent } from '../../domain/event.ts'
+import type { Emit } from '../../telemetry/events.ts'
+import type { Readers } from '../gate/readers.ts'
+import type { Frame } from '../wire/codec.ts'
+
+const KEEP_ALIVE_MS = 15_000
+
+/** In lower case, as the headers that they replace: Node would send both spellings. */
+export const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+}
+
+export interface EventStream {
+  readonly response: ServerResponse
+  readonly headers: OutgoingHttpHeaders
+  readonly follow: (signal: AbortSignal) => AsyncIterable<readonly StoredEvent[]>
+  readonly encode: (event: StoredEvent) => Frame | undefined
+  /** Aborts when the server closes: the stream ends where it is. */
+  readonly closing: AbortSignal
+  readonly emit: Emit
+  readonly readers: Readers
+  /** Counts bytes that wait for the reader; 0: none wait. Throws if the project has too many. */
+  readonly hold: (bytes: number) => void
+}
+
+export function frame(seq: number, { type, data }: Frame): string {
+  return `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`
+}
+
+/** Resolves when the response has ended: true after the last event or at closing, false where the reader went away. */
+export async function sendEvents({
+  response,
+  headers,
+  follow,
+  encode,
+  closing,
+  emit,
+  readers,
+  hold,
+}: EventStream): Promise<boolean> {
+  emit({ type: 'stream_opened' })
+  const reader = watchReader(response, readers, closing)
+  const { signal } = reader
+  response.writeHead(200, { ...headers, ...STREAM_HEADERS })
+  // The headers go out with the first events, or by themselves where those take longer than this tick.
+  const early = setImmediate(() => response.flushHeaders())
+  let refused = false
+  try {
+    for await (const batch of follow(signal)) {
+      let text = ''
+      for (const event of batch) {
+        const encoded = encode(event)
+        if (encoded) text += frame(event.seq, encoded)
+      }
+      clearImmediate(early)
+      if (text === '' || response.write(text)) continue
+      hold(text.length)
+      await once(response, 'drain', { signal })
+      hold(0)
+    }
+    response.end()
+  } catch (error) {
+    response.destroy()
+    // A reader that is too slow for what its project has in flight can resume later (`Last-Event-ID`).
+    refused = error instanceof ErrandError
+    if (!signal.aborted && !refused) throw error
+  } finally {
+    clearImmediate(early)
+    reader.release()
+    emit({ type: 'stream_closed', cause: refused || reader.isSlow() ? 'slow' : reader.isGone() ? 'gone' : 'whole' })
+  }
+  return !reader.isGone()
+}
+
+interface Reader {
+  /** Aborts when nobody reads any more, and when the server closes. */
+  readonly signal: AbortSignal
+  isGone(): boolean
+  isSlow(): boolean
+  release(): void
+}
+
+/** Keeps the connection alive, and notices when nobody reads any more. */
+function watchReader(response: ServerResponse, readers: Readers, closing: AbortSignal): Reader {
+  const stop = new AbortController()
+  const onClosing = () => stop.abort()
+  let gone = false
+  let slow = false
+  const onClose = () => {
+    gone = true
+    stop.abort()
+  }
+  const timer = setInterval(() => {
+    if (!response.writableNeedDrain) response.write(': keep-alive\n\n')
+  }, KEEP_ALIVE_MS)
+  readers.watch(response, () => {
+    slow = true
+  })
+  response.on('close', onClose)
+  closing.addEventListener('abort', onClosing)
+  if (closing.aborted) onClosing()
+  if (response.destroyed || response.socket?.destroyed) onClose()
+  return {
+    signal: stop.signal,
+    isGone: () => gone,
+    isSlow: () => slow,
+    release() {
+      clearInterval(timer)
+      response.off('close', onClose)
+      closing.removeEventListener('abort', onClosing)
+    },
+  }
+}

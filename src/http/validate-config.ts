@@ -1,0 +1,37 @@
+/** What a request names, held against what this server has. */
+import { type AgentConfig, TOOL_NAMES } from '../domain/agent.ts'
+import type { Warning } from '../domain/event.ts'
+import { resolve } from '../domain/resolve.ts'
+import type { Catalogue } from '../models/port.ts'
+import type { Edge } from './edge.ts'
+import { wrongField } from './request/fields.ts'
+
+/** Throws ErrandError `invalid_request` with param `model` and the names there are. */
+export function checkModel(catalogue: Catalogue, model: string | undefined): void {
+  if (model === undefined || catalogue.get(model)) return
+  throw wrongField('model', `is not a model of this server; it has ${catalogue.names().join(', ')}`)
+}
+
+/** What a run of this configuration would pass over, told when it is stored: by the very code that resolves a run. */
+export async function passedOver(
+  config: AgentConfig,
+  projectId: string,
+  { catalogue, limits, mcpServers, skills }: Pick<Edge, 'catalogue' | 'limits' | 'mcpServers' | 'skills'>,
+): Promise<readonly Warning[]> {
+  const run = {
+    instruction: '',
+    settings: config,
+    labels: {},
+    files: [],
+    onDisconnect: 'continue',
+    warnings: [],
+  } as const
+  const offer = {
+    defaultModel: catalogue.defaultName,
+    limits,
+    tools: new Set(TOOL_NAMES),
+    mcpServers,
+    skills: await skills.lookUp(projectId, config.skills ?? []),
+  }
+  return resolve(run, undefined, [], offer).warnings
+}

@@ -1,0 +1,23 @@
+/** A database whose writes are told as moments. */
+import type { Emit } from '../telemetry/events.ts'
+import type { Database } from './port.ts'
+
+export function observeWrites(db: Database, emit: Emit): Database {
+  return {
+    ...db,
+    forProject: (projectId) => observeWrites(db.forProject(projectId), emit),
+    async write(write) {
+      const startedAt = performance.now()
+      const tell = (outcome: 'done' | 'undone' | 'unavailable') =>
+        emit({ type: 'database_written', outcome, ms: performance.now() - startedAt })
+      try {
+        const result = await db.write(write)
+        tell(result.ok ? 'done' : 'undone')
+        return result
+      } catch (error) {
+        tell('unavailable')
+        throw error
+      }
+    },
+  }
+}
