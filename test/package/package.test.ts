@@ -29,7 +29,7 @@ test('it holds the program as JavaScript, the console and what they read, and no
   for (const name of [
     'dist/main.js',
     'dist/store/sqlite/writer.js',
-    'dist/engine/schema-thread.js',
+    'dist/engine/agent/schema-thread.js',
     'dist/sandbox/host/host-main.js',
     'dist/sandbox/runner.py',
     'dist/sandbox/host/probe.py',
