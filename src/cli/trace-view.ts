@@ -5,7 +5,7 @@
  * Whatever a run prints goes through `printable`.
  */
 
-import type { RunEvent } from '../domain/event.ts'
+import type { EventType, RunEvent } from '../domain/event.ts'
 import { withoutEnd } from '../domain/trim.ts'
 import type { Usage } from '../domain/usage.ts'
 import { paint, printable, type Terminal } from './context.ts'
@@ -57,6 +57,11 @@ export function createTraceView(terminal: Terminal): TraceView {
     block = next
   }
 
+  function notice(text: string): void {
+    open('notice')
+    line(text)
+  }
+
   function reasoning(text: string): void {
     terminal.write(dim(printable(text).replaceAll('\n', '\n  ')))
   }
@@ -89,58 +94,49 @@ export function createTraceView(terminal: Terminal): TraceView {
     line(dim(`    ${seconds(durationMs)}`))
   }
 
+  const handlers: { readonly [Type in EventType]: (event: Extract<RunEvent, { type: Type }>) => void } = {
+    reasoning_started(event) {
+      open('reasoning')
+      terminal.write('  ')
+      reasoning(event.content)
+    },
+    reasoning_delta: (event) => reasoning(event.text),
+    tool_call(event) {
+      open('call')
+      tool = printable(event.name)
+      shown = { lines: [], rest: '', hidden: 0 }
+      for (const text of describeCall(terminal, event.name, event.args)) line(text)
+      progress.start(tool)
+    },
+    tool_output: (event) => showOutput(event.text),
+    tool_result(event) {
+      showResult(event.output, event.duration_ms)
+      progress.start('thinking')
+    },
+    approval_required: (event) =>
+      notice(paint(terminal, 'yellow', `  ? ${printable(event.name)} waits for approval (step ${event.step})`)),
+    approval_decided: (event) => notice(dim(`  ${event.approve ? 'approved' : 'denied'}`)),
+    partial_output(event) {
+      if (block !== 'answer') open('answer')
+      terminal.write(printable(event.text))
+    },
+    model_retried: (event) =>
+      notice(dim(`  retrying the model (attempt ${event.attempt}): ${printable(event.reason)}`)),
+    stage(event) {
+      const label = STAGES[event.stage]
+      if (label !== undefined) progress.start(label)
+    },
+    warning: (event) => notice(paint(terminal, 'yellow', `  ! ${printable(event.message)}`)),
+    error: (event) => notice(paint(terminal, 'red', `  ✗ ${printable(`${event.code}: ${event.message}`)}`)),
+    completed: (event) => notice(describeEnd(terminal, event)),
+  }
+
   return {
     add(event) {
-      switch (event.type) {
-        case 'reasoning_started':
-          open('reasoning')
-          terminal.write('  ')
-          return reasoning(event.content)
-        case 'reasoning_delta':
-          return reasoning(event.text)
-        case 'tool_call':
-          open('call')
-          tool = printable(event.name)
-          shown = { lines: [], rest: '', hidden: 0 }
-          for (const text of describeCall(terminal, event.name, event.args)) line(text)
-          return progress.start(tool)
-        case 'tool_output':
-          return showOutput(event.text)
-        case 'tool_result':
-          showResult(event.output, event.duration_ms)
-          return progress.start('thinking')
-        case 'approval_required':
-          open('notice')
-          return line(paint(terminal, 'yellow', `  ? ${printable(event.name)} waits for approval (step ${event.step})`))
-        case 'approval_decided':
-          open('notice')
-          return line(dim(`  ${event.approve ? 'approved' : 'denied'}`))
-        case 'partial_output':
-          if (block !== 'answer') open('answer')
-          return terminal.write(printable(event.text))
-        case 'model_retried':
-          open('notice')
-          return line(dim(`  retrying the model (attempt ${event.attempt}): ${printable(event.reason)}`))
-        case 'stage':
-          return STAGES[event.stage] === undefined ? undefined : progress.start(STAGES[event.stage]!)
-        case 'warning':
-          open('notice')
-          return line(paint(terminal, 'yellow', `  ! ${printable(event.message)}`))
-        case 'error':
-          open('notice')
-          return line(paint(terminal, 'red', `  ✗ ${printable(`${event.code}: ${event.message}`)}`))
-        case 'completed':
-          open('notice')
-          return line(describeEnd(terminal, event))
-        default:
-          // An event of a newer server: nothing that this view knows how to show.
-          event satisfies never
-      }
+      // A newer server may send events that this version cannot show.
+      if (Object.hasOwn(handlers, event.type)) (handlers[event.type] as (event: RunEvent) => void)(event)
     },
-    note(text) {
-      open('notice')
-      line(dim(`  ${text}`))
-    },
+    note: (text) => notice(dim(`  ${text}`)),
     close() {
       progress.stop()
     },

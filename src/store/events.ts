@@ -197,6 +197,9 @@ const eventsAfter = fixedQuery((db, page: { id: string; after: number; limit: nu
     .limit(page.limit),
 )
 
+/** More events than an interaction can have: reads a whole log. */
+export const ALL_EVENTS = 1_000_000
+
 /** Events behind number `after`, at most `limit`. */
 export async function readEvents(db: Database, id: string, after: number, limit: number): Promise<StoredEvent[]> {
   return (await db.read(eventsAfter(db, { id, after, limit }))) as StoredEvent[]

@@ -1,5 +1,5 @@
 /** An interaction's log folded into what is shown: a list of blocks in the order in which they came, and where it is. */
-import type { Usage, Warning } from '../api/types.gen.js'
+import type { StreamEvent, Usage, Warning } from '../api/types.gen.js'
 import type { LogEvent } from '../server/stream.ts'
 
 export type Verdict = 'waiting' | 'approved' | 'denied'
@@ -43,74 +43,72 @@ export function fold(trace: Trace, events: readonly LogEvent[]): Trace {
   return next
 }
 
-/** Changes the list in place, which is this fold's own; gives what else has changed. */
-function apply(blocks: Block[], { type, data }: LogEvent): Partial<Trace> {
-  const last = blocks.at(-1)
-  const step = data.step as number
-  const text = data.text as string
-  switch (type) {
-    case 'reasoning_started':
-      blocks.push({ kind: 'reasoning', step, text: data.content as string })
-      return {}
-    case 'reasoning_delta':
-      change(
-        blocks,
-        (block) => block.kind === 'reasoning' && block.step === step,
-        (block) => ({ ...block, text: (block as { text: string }).text + text }) as Block,
-      )
-      return {}
-    case 'tool_call': {
-      const waiting = blocks.findIndex((block) => block.kind === 'call' && block.step === step)
-      const call: ToolCall = {
-        kind: 'call',
-        step,
-        name: data.name as string,
-        args: data.args as ToolCall['args'],
-        output: '',
-        done: false,
-      }
-      if (waiting < 0) blocks.push(call)
-      return {}
-    }
-    case 'approval_required':
-      changeCall(blocks, step, { verdict: 'waiting' })
-      return {}
-    case 'approval_decided':
-      changeCall(blocks, step, { verdict: data.approve ? 'approved' : 'denied', reason: data.reason as string })
-      return {}
-    case 'tool_output':
-      change(blocks, running, (block) => ({ ...(block as ToolCall), output: (block as ToolCall).output + text }))
-      return {}
-    case 'tool_result':
-      change(blocks, running, (block) => ({
-        ...(block as ToolCall),
-        output: data.output as string,
-        durationMs: data.duration_ms as number,
-        done: true,
-      }))
-      return {}
-    case 'partial_output':
-      if (last?.kind === 'answer') blocks[blocks.length - 1] = { kind: 'answer', text: last.text + text }
-      else blocks.push({ kind: 'answer', text: text.replace(/^\n+/, '') })
-      return {}
-    case 'warning':
-      blocks.push({ kind: 'warning', warning: data as unknown as Warning })
-      return {}
-    case 'stage':
-      return { stage: data.stage as string }
-    case 'error':
-      blocks.push({ kind: 'error', code: data.code as string, message: data.message as string })
-      return {}
-    case 'completed':
-      return {
-        status: data.status as Trace['status'],
-        stage: undefined,
-        usage: data.usage as Usage,
-        stopReason: data.stopReason as string,
-      }
-    default:
-      return {}
-  }
+type EventName = StreamEvent['event']
+type EventData<Name extends EventName> = Extract<StreamEvent, { event: Name }>['data']
+
+/** Handlers by event name. Each changes `blocks` in place and returns the other fields of the trace that it changes. */
+const HANDLERS: {
+  readonly [Name in EventName]: (blocks: Block[], data: EventData<Name>) => Partial<Trace> | undefined
+} = {
+  reasoning_started(blocks, { step, content }) {
+    blocks.push({ kind: 'reasoning', step, text: content })
+    return undefined
+  },
+  reasoning_delta(blocks, { step, text }) {
+    change(
+      blocks,
+      (block) => block.kind === 'reasoning' && block.step === step,
+      (block) => ({ ...block, text: (block as { text: string }).text + text }) as Block,
+    )
+    return undefined
+  },
+  tool_call(blocks, { step, name, args }) {
+    const known = blocks.some((block) => block.kind === 'call' && block.step === step)
+    // Only the short form, which the console does not ask for, has the arguments as text.
+    const call: ToolCall = { kind: 'call', step, name, args: args as ToolCall['args'], output: '', done: false }
+    if (!known) blocks.push(call)
+    return undefined
+  },
+  approval_required(blocks, { step }) {
+    changeCall(blocks, step, { verdict: 'waiting' })
+    return undefined
+  },
+  approval_decided(blocks, { step, approve, reason }) {
+    changeCall(blocks, step, { verdict: approve ? 'approved' : 'denied', reason })
+    return undefined
+  },
+  tool_output(blocks, { text }) {
+    change(blocks, running, (block) => ({ ...(block as ToolCall), output: (block as ToolCall).output + text }))
+    return undefined
+  },
+  tool_result(blocks, { output, duration_ms: durationMs }) {
+    change(blocks, running, (block) => ({ ...(block as ToolCall), output, durationMs, done: true }))
+    return undefined
+  },
+  partial_output(blocks, { text }) {
+    const last = blocks.at(-1)
+    if (last?.kind === 'answer') blocks[blocks.length - 1] = { kind: 'answer', text: last.text + text }
+    else blocks.push({ kind: 'answer', text: text.replace(/^\n+/, '') })
+    return undefined
+  },
+  model_retried: () => undefined,
+  stage: (_blocks, { stage }) => ({ stage }),
+  warning(blocks, warning) {
+    blocks.push({ kind: 'warning', warning })
+    return undefined
+  },
+  error(blocks, { code, message }) {
+    blocks.push({ kind: 'error', code, message })
+    return undefined
+  },
+  completed: (_blocks, { status, usage, stopReason }) => ({ status, stage: undefined, usage, stopReason }),
+}
+
+/** Ignores events that this version of the console does not know. */
+function apply(blocks: Block[], { type, data }: LogEvent): Partial<Trace> | undefined {
+  if (!Object.hasOwn(HANDLERS, type)) return undefined
+  const handle = HANDLERS[type as EventName] as (blocks: Block[], data: unknown) => Partial<Trace> | undefined
+  return handle(blocks, data)
 }
 
 /** Calls of one turn run one after the other: what comes belongs to the first that is not over. */

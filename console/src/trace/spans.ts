@@ -1,5 +1,5 @@
 /** Where a run's time went: its log cut into spans that follow each other without a gap. */
-import type { Interaction, TimedEvent } from '../api/types.gen.js'
+import type { Interaction, StreamEvent, TimedEvent } from '../api/types.gen.js'
 
 export type SpanKind = 'queue' | 'sandbox' | 'model' | 'tool' | 'person' | 'settling'
 
@@ -18,7 +18,12 @@ const STAGES: Readonly<Record<string, readonly [SpanKind, string]>> = {
   settling: ['settling', 'Collecting files, ending the sandbox'],
 }
 
-/** Of a run that still goes on: until its newest event. */
+type EventName = StreamEvent['event']
+type EventData<Name extends EventName> = Extract<StreamEvent, { event: Name }>['data']
+
+const nothing = () => {}
+
+/** The spans of a run, up to its newest event if it has not ended. */
 export function spansOf(interaction: Interaction, events: readonly TimedEvent[]): readonly Span[] {
   const start = Date.parse(interaction.createTime)
   const spans: Span[] = []
@@ -28,19 +33,34 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
     if (at > open.from) spans.push({ ...open, to: at })
     open = { kind, name, from: at }
   }
+  const answering = (at: number) => {
+    if (open.kind === 'queue') turn('model', 'Model', at)
+  }
+  const handlers: { readonly [Name in EventName]: (at: number, data: EventData<Name>) => void } = {
+    stage(at, { stage }) {
+      const next = STAGES[stage]
+      // A tool call continues while its sandbox is created.
+      if (next && (open.kind !== 'tool' || next[0] === 'settling')) turn(...next, at)
+    },
+    tool_call(at, { name }) {
+      tool = name
+      turn('tool', tool, at)
+    },
+    approval_required: (at) => turn('person', 'Waiting for a person', at),
+    approval_decided: (at) => turn('tool', tool, at),
+    tool_result: (at) => turn('model', 'Model', at),
+    reasoning_started: answering,
+    reasoning_delta: answering,
+    partial_output: answering,
+    tool_output: nothing,
+    model_retried: nothing,
+    warning: nothing,
+    error: nothing,
+    completed: (at) => turn(open.kind, open.name, at),
+  }
   for (const { event, time, data } of events) {
     const at = Math.max(open.from, Date.parse(time) - start)
-    const stage = event === 'stage' ? STAGES[data.stage as string] : undefined
-    // A tool call goes on while its sandbox is made.
-    if (stage && !(open.kind === 'tool' && stage[0] !== 'settling')) turn(...stage, at)
-    else if (event === 'tool_call') {
-      tool = data.name as string
-      turn('tool', tool, at)
-    } else if (event === 'approval_required') turn('person', 'Waiting for a person', at)
-    else if (event === 'approval_decided') turn('tool', tool, at)
-    else if (event === 'tool_result') turn('model', 'Model', at)
-    else if (open.kind === 'queue' && /^(reasoning|partial)/.test(event)) turn('model', 'Model', at)
-    else if (event === 'completed') turn(open.kind, open.name, at)
+    if (Object.hasOwn(handlers, event)) (handlers[event as EventName] as (at: number, data: unknown) => void)(at, data)
   }
   const last = events.at(-1)
   if (last && last.event !== 'completed') turn(open.kind, open.name, Date.parse(last.time) - start)

@@ -3,7 +3,7 @@ import type { RunSpec } from '../../domain/interaction.ts'
 import { type Message, partialMessage, userText } from '../../domain/message.ts'
 import { describeNetwork } from '../../domain/network.ts'
 import { MAX_MEDIA_PARTS } from '../../domain/view.ts'
-import { readEvents } from '../../store/events.ts'
+import { ALL_EVENTS, readEvents } from '../../store/events.ts'
 import { findInteraction } from '../../store/interactions.ts'
 import type { Database } from '../../store/port.ts'
 import { readTurns } from '../../store/turns.ts'
@@ -12,7 +12,6 @@ import { restore } from './restore.ts'
 
 /** How far back a conversation is carried over, in interactions. */
 const MAX_HISTORY = 50
-const ALL_EVENTS = 1_000_000
 
 /** `about`: what the run's tools have to say beforehand. */
 export function systemPrompt(spec: RunSpec, inside: string, about: readonly string[]): string | undefined {

@@ -10,7 +10,7 @@ import { BlobsUnavailable } from '../../blobs/port.ts'
 import type { RunSpec } from '../../domain/interaction.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { type Claim, MAX_ATTEMPTS } from '../../store/claims.ts'
-import { outputsTaken, readEvents } from '../../store/events.ts'
+import { ALL_EVENTS, outputsTaken, readEvents } from '../../store/events.ts'
 import { OUTAGE_MS, patiently } from '../../store/retry-while-down.ts'
 import { readTurns, type Turn } from '../../store/turns.ts'
 import type { LeavingCause } from '../../telemetry/events.ts'
@@ -29,8 +29,6 @@ import { settle } from './settle.ts'
 import { Stop, type StopCause, stopCause } from './stop.ts'
 import { work } from './work.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
-
-const ALL_EVENTS = 1_000_000
 
 export interface Run {
   readonly id: string

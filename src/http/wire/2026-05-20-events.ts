@@ -1,5 +1,6 @@
 /** Revision 2026-05-20: a stream's events, for the OpenAPI document, from which clients take their types. */
 import { z } from 'zod'
+import type { EventType } from '../../domain/event.ts'
 import type { TimedEvent } from '../../store/events.ts'
 import { args, fullUsage, runError, stage, stopReason, warning } from './2026-05-20-answers.ts'
 import type { Body } from './codec.ts'
@@ -8,7 +9,7 @@ import { rfc3339 } from './time.ts'
 const step = z.int().min(1)
 const interactionId = z.string()
 
-/** By their names, in the order in which they are explained. */
+/** The fields of each event, in the order of the API reference. */
 const DATA = {
   reasoning_started: { step, content: z.string() },
   reasoning_delta: { step, text: z.string() },
@@ -28,7 +29,7 @@ const DATA = {
     usage: fullUsage,
     stopReason: stopReason.optional(),
   },
-} satisfies Record<string, z.ZodRawShape>
+} satisfies Record<EventType, z.ZodRawShape>
 
 function eventSchema([name, data]: [string, z.ZodRawShape]) {
   return z
