@@ -14,6 +14,7 @@ import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from './d
 import type { RequireApproval } from './domain/mcp.ts'
 import type { Network } from './domain/network.ts'
 import type { Price } from './domain/usage.ts'
+import { DRIVERS, type DriverChoice } from './sandbox/drivers.ts'
 
 export type ProviderName = (typeof PROVIDERS)[number]
 
@@ -108,25 +109,15 @@ export interface Config {
   readonly log: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Interactions that this process works on at once, all projects together. */
   readonly workerSlots: number
-  readonly sandbox: SandboxLimits & {
-    readonly driver: 'bubblewrap' | 'docker' | 'kubernetes' | 'restricted'
-    /** Warm sandboxes kept ready. */
-    readonly pool: number
-    readonly maxOpen: number
-    /** A directory tree to be the sandbox's root; undefined: the host's `/usr`, read-only. */
-    readonly rootfs: string | undefined
-    /** bubblewrap: whether sandboxes are forked from a template. */
-    readonly forkServer: 'auto' | 'on' | 'off'
-    /** The image of the docker driver. */
-    readonly image: string
-    /** `unix:///var/run/docker.sock` */
-    readonly dockerHost: string
-    /** A runtime of that Docker, or `auto`. */
-    readonly runtime: string
-    /** The most that runs may ask for. */
-    readonly network: Network
-    readonly networkBytes: number
-  }
+  readonly sandbox: SandboxLimits &
+    DriverChoice & {
+      /** Warm sandboxes kept ready. */
+      readonly pool: number
+      readonly maxOpen: number
+      /** The most that runs may ask for. */
+      readonly network: Network
+      readonly networkBytes: number
+    }
   /** What a browser's own sandbox may use, where that is not as `sandbox` has it. */
   readonly browser: {
     readonly memoryMiB: number
@@ -381,15 +372,8 @@ function freeze<T>(value: T): T {
   return Object.freeze(value)
 }
 
-/** What the configuration rightly asks for and this version does not have, a sentence each. */
-export function unsupported(config: Config): string[] {
-  const sentences: string[] = []
-  const { driver, rootfs } = config.sandbox
-  if (driver === 'kubernetes' || driver === 'restricted') {
-    sentences.push(`sandbox.driver asks for ${driver}; this version has bubblewrap and docker.`)
-  }
-  if (driver === 'docker' && rootfs !== undefined) {
-    sentences.push('sandbox.rootfs is for bubblewrap; with docker, name an image in sandbox.image.')
-  }
-  return sentences
+/** Settings that are valid by themselves and cannot be used with the chosen sandbox driver, a sentence each. */
+export function unsupported({ sandbox }: Config): string[] {
+  const conflict = DRIVERS[sandbox.driver].conflict({ ...sandbox })
+  return conflict === undefined ? [] : [conflict]
 }

@@ -41,6 +41,9 @@ const PORTS = new Set([
   'config.ts',
   'egress/port.ts',
   'models/port.ts',
+  // The drivers' own definitions, which the configuration takes its settings of `sandbox` from.
+  'sandbox/driver.ts',
+  'sandbox/drivers.ts',
   'sandbox/port.ts',
   'search/port.ts',
   'skills/port.ts',

@@ -11,6 +11,7 @@ import type { Errand } from '../compose.ts'
 import { describeBlobs } from '../config/blobs-url.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { VERSION } from '../domain/version.ts'
+import { DRIVERS } from '../sandbox/drivers.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
 import { NO_WALL } from '../store/postgres/postgres.ts'
 import { aboutModels } from './about-models.ts'
@@ -45,9 +46,8 @@ export async function doctor(context: CliContext, options: ConfigOption): Promis
   }
   context.out.write(`Errand ${VERSION}\n`)
   const config = configuration(context, options)
-  const docker = !(config instanceof Exit) && config.sandbox.driver === 'docker'
-  // Docker's containers have all that they need in their image; the daemon is tried with the other parts.
-  const needed = docker ? [] : [command('bwrap', 'bubblewrap'), command('python3', 'python3')]
+  const driver = config instanceof Exit ? 'bubblewrap' : config.sandbox.driver
+  const needed = DRIVERS[driver].programs.map(({ name, debianPackage }) => command(name, debianPackage))
   tell('Machine', [node(), system(), ...needed, cgroups()])
   if (config instanceof Exit) {
     tell('Configuration', [fail(config.message)])

@@ -3,6 +3,7 @@
  * the rest can be loaded and opened meanwhile. Whoever needs them waits; none is used before it was judged.
  */
 import type { Config } from '../config.ts'
+import { driverChoice } from '../sandbox/drivers.ts'
 import { createSandboxesElsewhere } from '../sandbox/no-sandboxes.ts'
 import { openSandboxes } from '../sandbox/open-sandboxes.ts'
 import type { Sandboxes } from '../sandbox/port.ts'
@@ -16,10 +17,10 @@ export interface Begun {
 /** Resolves when the host is on its way: loading modules would hold that up. */
 export async function beginSandboxes({ role, dataDir, sandbox }: Config, log: Log): Promise<Begun> {
   if (role === 'api') return { opened: Promise.resolve(createSandboxesElsewhere(sandbox.driver)) }
-  const { driver, rootfs, forkServer, image, dockerHost, runtime, pool, maxOpen, ...limits } = sandbox
-  const choice = { driver, rootfs, forkServer, image, dockerHost, runtime }
+  const { memoryMiB, cpus, pids, workspaceMiB, files, outputBytes, pool, maxOpen } = sandbox
+  const limits = { memoryMiB, cpus, pids, workspaceMiB, files, outputBytes }
   const { promise: starting, resolve: onStarting } = Promise.withResolvers<void>()
-  const opened = openSandboxes({ ...choice, dataDir, limits, pool, maxOpen, log, onStarting })
+  const opened = openSandboxes({ ...driverChoice(sandbox), dataDir, limits, pool, maxOpen, log, onStarting })
   await Promise.race([starting, opened.catch(() => {})])
   return { opened }
 }

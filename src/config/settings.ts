@@ -3,6 +3,8 @@ import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import * as z from 'zod'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
+import type { DriverSetting } from '../sandbox/driver.ts'
+import { DRIVER_NAMES, DRIVERS } from '../sandbox/drivers.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { networkRules } from './network-rules.ts'
 import { address, choice, filePath, fraction, list, type Setting, section, text, toggle, whole } from './setting.ts'
@@ -21,8 +23,6 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   ERRAND_CRASH_AT:
     'For tests of recovery: the server kills itself where a run comes to this point, `tool-begins`, or comes to it for the third time, `after-write:3`; `src/engine/dependencies.ts` names them.',
 }
-
-const IMAGE_NAME = /^[A-Za-z0-9][\w./:@-]{0,254}$/
 
 const price = z.number('must be a number of US dollars per million tokens').min(0, 'must not be negative')
 
@@ -170,6 +170,19 @@ const fileSettings: readonly Setting[] = [
   endpoint('files.gs.endpoint', 'Where they are, when not at `https://storage.googleapis.com`.'),
 ]
 
+/** A driver's own setting. */
+function driverSetting([name, setting]: [string, DriverSetting]): Setting {
+  const path = `sandbox.${name}`
+  switch (setting.kind) {
+    case 'choice':
+      return choice(path, setting)
+    case 'text':
+      return text(path, setting)
+    case 'path':
+      return filePath(path, setting)
+  }
+}
+
 export const SETTINGS: readonly Setting[] = [
   whole('port', { min: 0, max: 65_535, fallback: 8080, doc: 'The port to listen on; 0 takes a free one.' }),
   text('host', {
@@ -301,9 +314,9 @@ export const SETTINGS: readonly Setting[] = [
   }),
   choice('sandbox.driver', {
     env: 'ERRAND_SANDBOX',
-    values: ['bubblewrap', 'docker', 'kubernetes', 'restricted'],
+    values: DRIVER_NAMES,
     fallback: 'bubblewrap',
-    doc: 'What makes sandboxes: `bubblewrap` needs no daemon, `docker` makes each in a container of its own. **`kubernetes` and `restricted` are not in this version.**',
+    doc: `What makes sandboxes: ${DRIVER_NAMES.map((name) => `\`${name}\` ${DRIVERS[name].summary}`).join(', ')}.`,
   }),
   ...sandboxLimit('memoryMiB', 'Memory of one sandbox, MiB.'),
   ...sandboxLimit('cpus', 'Processor cores of one sandbox; fractions allowed.'),
@@ -313,34 +326,7 @@ export const SETTINGS: readonly Setting[] = [
   ...sandboxLimit('outputBytes', 'Output kept of one tool call, bytes; more is cut from the middle and marked.'),
   whole('sandbox.pool', { min: 0, max: 1000, fallback: 2, doc: 'Warm sandboxes kept ready.' }),
   whole('sandbox.maxOpen', { min: 1, fallback: 64, doc: 'Sandboxes that may stand at once.' }),
-  filePath('sandbox.rootfs', {
-    must: 'the path of a directory, or the name of an image',
-    orElse: IMAGE_NAME,
-    doc: 'bubblewrap: a directory tree to be the sandboxes’ root, or an image of the Docker at `sandbox.dockerHost`, which is exported once; `script/rootfs` makes either. Without it the host’s `/usr`, read-only.',
-  }),
-  choice('sandbox.forkServer', {
-    values: ['auto', 'on', 'off'],
-    fallback: 'auto',
-    doc: 'bubblewrap: whether sandboxes are forked from a template that stands ready, which takes a fraction of the time. `auto`: where Errand runs as root and the start’s attacks on such a sandbox are all refused; `on`: so, or Errand does not start; `off`: each is started whole. A sandbox that is shown skills is started whole.',
-  }),
-  text('sandbox.image', {
-    must: 'the name of an image',
-    pattern: IMAGE_NAME,
-    fallback: 'errand-sandbox',
-    doc: 'docker: the image that sandboxes are made of. `script/rootfs --image errand-sandbox` makes one with the usual tools for data.',
-  }),
-  text('sandbox.dockerHost', {
-    must: 'the address of a unix socket like unix:///var/run/docker.sock',
-    pattern: /^unix:\/\/\/\S+$/,
-    fallback: 'unix:///var/run/docker.sock',
-    doc: 'docker: where the daemon listens.',
-  }),
-  text('sandbox.runtime', {
-    must: 'the name of a runtime',
-    pattern: /^[\w.-]+$/,
-    fallback: 'auto',
-    doc: 'docker: which of the daemon’s runtimes. `auto` takes gVisor’s `runsc` where the daemon has it (a kernel of its own for each sandbox), else the daemon’s default.',
-  }),
+  ...DRIVER_NAMES.flatMap((name) => Object.entries(DRIVERS[name].settings).map(driverSetting)),
   section('sandbox.network', {
     must: '`disabled`, `public`, or a list of hosts like api.example.com, *.example.com, example.com:8443',
     schema: networkRules,

@@ -50,43 +50,59 @@ export interface Driver {
   holds(limits: SandboxLimits): { readonly enforced: string[]; readonly notEnforced: string[] }
   /** How it makes cells, in words, where it has more than one way. */
   readonly made?: string
-  /** A faster way to the same cells. Throws an Error with a sentence where there is none on this host. */
-  openFaster?(): Promise<Faster>
+  /** A faster way to the same cells, if the driver has one. */
+  readonly faster?: {
+    /** `auto`: if it opens and passes the self-test; `on`: or the host does not start. */
+    readonly use: 'auto' | 'on' | 'off'
+    /** The setting that says so. */
+    readonly setting: string
+    /** Throws an Error with a sentence if there is none on this host. */
+    open(): Promise<FasterDriver>
+  }
   close(): Promise<void>
 }
 
 /** Ended before the driver that it is of, whose it is to sweep and to close. */
-export interface Faster extends Driver {
+export interface FasterDriver extends Driver {
   /** Whether it can make such a cell. */
   suits(shape: CellShape): boolean
   /** For the `code` profile of what it suits. Throws an Error with a sentence where there can be none on this host. */
-  openPreloaded(): Promise<Preloaded>
+  openPreloaded(): Promise<PreloadedDriver>
 }
 
 /** Makes cells with PRELOADED in their Python. */
-export interface Preloaded extends Driver {
+export interface PreloadedDriver extends Driver {
   /** Whether `launch` makes one at once; else it rejects. */
   ready(): boolean
 }
 
-/** Which driver, and what a host that runs cannot change of it. */
-export interface DriverChoice {
-  readonly driver: 'bubblewrap' | 'docker'
-  /** bubblewrap: a directory tree to be the sandbox's root; undefined: the host's /usr, read-only. */
-  readonly rootfs: string | undefined
-  /** bubblewrap: whether cells are forked from a template; `auto`: where that can be, `on`: or there is no driver. */
-  readonly forkServer: 'auto' | 'on' | 'off'
-  /** docker: the image that sandboxes are made of. */
-  readonly image: string
-  /** docker: the daemon's socket, `unix:///var/run/docker.sock`. */
-  readonly dockerHost: string
-  /** docker: one of the daemon's runtimes; `auto`: gVisor's where it has it, else its default. */
-  readonly runtime: string
+/** The private directory of the sandbox host. Its hash makes names that must be unique on the machine. */
+export interface HostDirectory {
+  readonly stateDir: string
 }
 
-export interface DriverOptions extends DriverChoice {
-  /** The private directory of this host; its hash makes names that must be unique on the machine. */
-  readonly stateDir: string
+/** A setting of a driver: `sandbox.<name>` in the configuration. */
+export type DriverSetting = { readonly doc: string } & (
+  | { readonly kind: 'choice'; readonly values: readonly string[]; readonly fallback: string }
+  | { readonly kind: 'text'; readonly must: string; readonly pattern: RegExp; readonly fallback: string }
+  /** Absent by default. `orElse`: what it may be instead of a path. */
+  | { readonly kind: 'path'; readonly must: string; readonly orElse: RegExp }
+)
+
+/** What a driver's folder exports to the registry (drivers.ts). Must load nothing of the driver itself. */
+export interface DriverDefinition<Options> {
+  /** What sets it apart, for the configuration reference: follows the driver's name. */
+  readonly summary: string
+  /** Its own settings by their names in `Options`. */
+  readonly settings: Readonly<Record<string, DriverSetting>>
+  /** Programs that it needs on this machine, for `doctor`. */
+  readonly programs: readonly { readonly name: string; readonly debianPackage: string }[]
+  /** A sentence for the operator if another setting of `sandbox` cannot be used with this driver. */
+  conflict(settings: Readonly<Record<string, unknown>>): string | undefined
+  /** Paths of the host that the self-test must not find inside. */
+  hiddenPaths(options: Options): readonly string[]
+  /** Throws an Error with a sentence for the operator if no sandbox can be made here. */
+  open(options: Options & HostDirectory): Promise<Driver>
 }
 
 /** pino's shape. */

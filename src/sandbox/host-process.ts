@@ -5,7 +5,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFil
 import { connect } from 'node:net'
 import { extname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import type { DriverChoice } from './driver.ts'
+import type { DriverChoice } from './drivers.ts'
 import type { HostOptions, StartReport } from './host/host-main.ts'
 
 /** A unix socket's path has 108 bytes, its end included. */
@@ -91,14 +91,12 @@ export function killHost({ stateDir, socketPath }: HostPlaces): void {
   }
 }
 
-/** Of the program and the settings that a running host cannot change. */
+/** Hash of this folder's program and of the settings that a running host cannot change. */
 export function fingerprint(choice: DriverChoice): string {
   const hash = createHash('sha256').update(JSON.stringify([choice, process.execPath]))
-  for (const folder of ['.', 'host', 'bubblewrap', 'docker']) {
-    for (const name of readdirSync(join(import.meta.dirname, folder)).sort()) {
-      if (['.ts', '.js', '.py'].includes(extname(name)))
-        hash.update(readFileSync(join(import.meta.dirname, folder, name)))
-    }
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).sort()
+  for (const name of files.filter((file) => ['.ts', '.js', '.py'].includes(extname(file)))) {
+    hash.update(readFileSync(join(import.meta.dirname, name)))
   }
   return hash.digest('hex')
 }

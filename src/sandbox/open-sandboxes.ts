@@ -4,14 +4,14 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, openConnection } from './connection.ts'
-import type { DriverChoice, Log } from './driver.ts'
+import type { Log } from './driver.ts'
+import { type DriverChoice, driverChoice } from './drivers.ts'
 import { fingerprint, hostPlaces, isHeld, killHost, startHost } from './host-process.ts'
 import { SandboxError, type Sandboxes, type SandboxLimits } from './port.ts'
 import type { HostSettings } from './protocol.ts'
 import { createRemoteSandbox } from './remote-sandbox.ts'
 
-export interface SandboxOptions extends Omit<DriverChoice, 'driver'> {
-  readonly driver: DriverChoice['driver'] | 'kubernetes' | 'restricted'
+export interface SandboxOptions extends DriverChoice {
   readonly dataDir: string
   /** Warm sandboxes are made with these; a spec with others gets a cold one. */
   readonly limits: SandboxLimits
@@ -36,13 +36,8 @@ const HELLO_WITHIN_MS = 10_000
 
 /** Throws an Error with one sentence, cause and remedy, where no sandbox can be made on this machine. */
 export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes> {
-  const { driver, rootfs, forkServer, image, dockerHost, runtime, log } = options
-  if (driver !== 'bubblewrap' && driver !== 'docker') {
-    throw new Error(
-      `sandbox.driver: this version of Errand has the drivers bubblewrap and docker, not ${driver}. Set ERRAND_SANDBOX=bubblewrap.`,
-    )
-  }
-  const choice: DriverChoice = { driver, rootfs, forkServer, image, dockerHost, runtime }
+  const { log } = options
+  const choice = driverChoice(options)
   const places = hostPlaces(options.dataDir)
   const settings: HostSettings = {
     limits: options.limits,

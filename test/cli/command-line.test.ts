@@ -135,7 +135,7 @@ mcp:
 
   test('what this version does not have', async () => {
     const { code, stderr } = await alone(['serve'], { ERRAND_SANDBOX: 'kubernetes' })
-    expect(stderr).toContain('this version has bubblewrap and docker')
+    expect(stderr).toContain('ERRAND_SANDBOX is "kubernetes"; it must be one of bubblewrap, docker.')
     expect(code).toBe(1)
   })
 

@@ -235,7 +235,9 @@ describe('problems', () => {
     ['a scalar for a section', {}, 'sandbox: docker', ['sandbox is "docker"; it must be a map']],
     ['a list for the file', {}, '[1]', ['it must be a map of settings']],
     ['a switch that is neither', { ERRAND_DEMO: 'maybe' }, '', ['ERRAND_DEMO is "maybe"; it must be on or off.']],
-    ['a driver that is none', { ERRAND_SANDBOX: 'chroot' }, '', ['one of bubblewrap, docker, kubernetes, restricted']],
+    ['a driver that is none', { ERRAND_SANDBOX: 'chroot' }, '', ['one of bubblewrap, docker.']],
+    ['a driver that this version does not have', { ERRAND_SANDBOX: 'kubernetes' }, '', ['one of bubblewrap, docker.']],
+    ['a driver that there never was', {}, 'sandbox: {driver: restricted}', ['one of bubblewrap, docker.']],
     ['min above max', {}, 'limits: {maxTurnDuration: {min: 9, max: 3}}', ['limits.maxTurnDuration.min is 9, above']],
     [
       'a default above max',
@@ -388,11 +390,10 @@ describe('where files are kept', () => {
   })
 })
 
-describe('what this version does not have', () => {
-  test('is refused with a sentence, though it is good configuration', () => {
-    const sentences = unsupported(read({ ERRAND_SANDBOX: 'kubernetes' }))
-    expect(sentences).toHaveLength(1)
-    expect(sentences[0]).toContain('this version has bubblewrap and docker')
+describe('a setting that the chosen sandbox driver cannot use', () => {
+  test('is refused with a sentence, though it is valid by itself', () => {
+    const sentences = unsupported(read({ ERRAND_SANDBOX: 'docker', ERRAND_SANDBOX_ROOTFS: '/r' }))
+    expect(sentences).toEqual(['sandbox.rootfs is for bubblewrap; with docker, name an image in sandbox.image.'])
     expect(unsupported(read())).toEqual([])
   })
 })

@@ -22,13 +22,14 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createEngine } from '../docker/engine.ts'
 import { exportImage } from '../docker/export.ts'
-import type { Cell, CellShape, Driver, DriverOptions, Faster, Preloaded } from '../driver.ts'
+import type { Cell, CellShape, Driver, FasterDriver, HostDirectory, PreloadedDriver } from '../driver.ts'
 import { MESSAGE_QUEUE_BYTES, PENDING_SIGNALS, PRELOADED, RUNNER_INSIDE, socketMiB, TERMINALS } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
 import { sharedKernel } from '../shared-kernel.ts'
 import { explainRefusal } from './causes.ts'
 import { type Cgroups, type Group, NOTHING_COUNTED, openCgroups } from './cgroups.ts'
 import { bubblewrapArguments, LAUNCH_SCRIPT, type TemplateCommand, templateArguments } from './command.ts'
+import type { BubblewrapOptions } from './definition.ts'
 import { readFirstProcess, waitUntilGone } from './first-process.ts'
 import { type ForkServer, openForkServer } from './fork-server.ts'
 import { type CellMounts, createMounts } from './mounts.ts'
@@ -47,8 +48,9 @@ const STDERR_KEPT = 4096
 export async function openBubblewrap({
   stateDir,
   rootfs: configured,
+  forkServer,
   dockerHost,
-}: Pick<DriverOptions, 'stateDir' | 'rootfs' | 'dockerHost'>): Promise<Driver> {
+}: BubblewrapOptions & HostDirectory): Promise<Driver> {
   const bwrap = findBubblewrap()
   const rootfs = await findTree(configured, dockerHost, stateDir)
   const python = findPython(rootfs)
@@ -146,7 +148,7 @@ export async function openBubblewrap({
     sweep: () => cgroups.sweep(),
   }
 
-  async function openFaster(): Promise<Faster> {
+  async function openFaster(): Promise<FasterDriver> {
     const forks = await openForks('door', [], true)
     return {
       ...about,
@@ -158,7 +160,7 @@ export async function openBubblewrap({
     }
   }
 
-  async function openPreloaded(): Promise<Preloaded> {
+  async function openPreloaded(): Promise<PreloadedDriver> {
     const forks = await openForks('door-preloaded', PRELOADED, false)
     return {
       ...about,
@@ -173,7 +175,7 @@ export async function openBubblewrap({
     ...about,
     made: 'each by a bubblewrap of its own',
     launch: (shape) => launch(shape, whole),
-    openFaster,
+    faster: { use: forkServer, setting: 'sandbox.forkServer', open: openFaster },
     async close() {
       await cgroups.close()
       rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })

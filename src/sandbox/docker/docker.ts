@@ -3,12 +3,13 @@
  * process over attached stdio. Nothing is ever run in it by `docker exec`.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Cell, CellShape, Driver, DriverOptions } from '../driver.ts'
+import type { Cell, CellShape, Driver, HostDirectory } from '../driver.ts'
 import { socketMiB, TERMINALS } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
 import { sharedKernel } from '../shared-kernel.ts'
 import { createCell, groupOf, removeContainer } from './cell.ts'
 import { containerOf } from './container.ts'
+import type { DockerOptions } from './definition.ts'
 import { createEngine, type Engine, EngineError } from './engine.ts'
 import { prepareImage } from './image.ts'
 import { seccompProfile } from './seccomp.ts'
@@ -29,7 +30,7 @@ interface Daemon {
 }
 
 /** Throws an Error with a sentence for the operator where no sandbox can be made here. */
-export async function openDocker(options: DriverOptions): Promise<Driver> {
+export async function openDocker(options: DockerOptions & HostDirectory): Promise<Driver> {
   const engine = createEngine(options.dockerHost)
   const daemon = await engine.ask<Daemon>('GET', '/info')
   const runtime = chooseRuntime(options.runtime, daemon)

@@ -7,15 +7,16 @@
 import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import type { Driver, DriverOptions, Log } from '../driver.ts'
+import type { HostDirectory, Log } from '../driver.ts'
+import { DRIVERS, type DriverChoice } from '../drivers.ts'
 import { pidFile } from '../host-process.ts'
 import type { HostSettings } from '../protocol.ts'
 import { openHost } from './host.ts'
-import { chooseWay, type Prove } from './select-driver.ts'
+import { type RunSelfTest, selectDriver } from './select-driver.ts'
 import { probeDriver } from './self-probe.ts'
 import { openServer } from './server.ts'
 
-export interface HostOptions extends DriverOptions {
+export interface HostOptions extends DriverChoice, HostDirectory {
   readonly socketPath: string
   /** Name of an abstract socket: whoever holds it is the host of this data directory. The kernel gives it back. */
   readonly lock: string
@@ -60,18 +61,6 @@ async function takeLock(name: string): Promise<boolean> {
   })
 }
 
-/** Each is loaded where it is the one. */
-const DRIVERS: Readonly<Record<DriverOptions['driver'], (options: DriverOptions) => Promise<Driver>>> = {
-  bubblewrap: async (options) => (await import('../bubblewrap/bubblewrap.ts')).openBubblewrap(options),
-  docker: async (options) => (await import('../docker/docker.ts')).openDocker(options),
-}
-
-/** What must not be seen inside. A configured tree and an image have their own /etc and /var; the host's /usr comes without. */
-function secretsOf({ driver, stateDir, rootfs }: HostOptions): string[] {
-  const ofHost = driver === 'bubblewrap' && rootfs === undefined ? ['/etc/shadow', '/root', '/home', '/var'] : []
-  return [...ofHost, join(stateDir, 'lock-name')]
-}
-
 async function main(options: HostOptions): Promise<void> {
   if (!(await takeLock(options.lock))) {
     report({ outcome: 'taken' })
@@ -80,9 +69,11 @@ async function main(options: HostOptions): Promise<void> {
   writeFileSync(pidFile(options.stateDir), `${process.pid}`, { mode: 0o600 })
   const log = createFileLog(options.logFile)
   try {
-    const driver = await DRIVERS[options.driver](options)
-    const prove: Prove = (way, browsers) => probeDriver(way, options.settings.limits, secretsOf(options), browsers)
-    const { driver: chosen, facts } = await chooseWay(driver, options.forkServer, prove, log).catch(async (error) => {
+    const definition = DRIVERS[options.driver]
+    const driver = await definition.open(options)
+    const hidden = [...definition.hiddenPaths(options), join(options.stateDir, 'lock-name')]
+    const selfTest: RunSelfTest = (tested, browsers) => probeDriver(tested, options.settings.limits, hidden, browsers)
+    const { driver: chosen, facts } = await selectDriver(driver, selfTest, log).catch(async (error) => {
       await driver.close()
       throw error
     })

@@ -2,7 +2,7 @@
  * Cells with much of Python loaded (driver.ts). Nothing is spent on them before one is first of use, and nobody waits: until
  * they are ready and the attacks were made on them, and whenever none is to be had at once, cells are made without.
  */
-import type { Cell, CellShape, Log, Preloaded } from '../driver.ts'
+import type { Cell, CellShape, Log, PreloadedDriver } from '../driver.ts'
 
 export interface PreloadedCells {
   launcher(shape: CellShape): (() => Promise<Cell>) | undefined
@@ -13,11 +13,11 @@ export interface PreloadedCells {
 const RETRY_MS = 10 * 60_000
 
 export function createPreloaded(
-  open: () => Promise<Preloaded>,
-  prove: (way: Preloaded) => Promise<unknown>,
+  open: () => Promise<PreloadedDriver>,
+  prove: (way: PreloadedDriver) => Promise<unknown>,
   log: Log,
 ): PreloadedCells {
-  let way: Preloaded | undefined
+  let way: PreloadedDriver | undefined
   let proven = false
   let opening: Promise<void> | undefined
   let notBefore = 0

@@ -1,54 +1,50 @@
 /**
- * A driver that may have a faster way to the same cells: which one serves here. No cell is made in a way before the attacks
- * of the self-test were made on two cells of it and refused.
+ * Selects between a driver and its faster variant. A variant makes no sandbox before it has passed the self-test: the
+ * attacks of probe.py, made on two of its sandboxes.
  */
-import type { Driver, DriverChoice, Faster, Log } from '../driver.ts'
+import type { Driver, FasterDriver, Log } from '../driver.ts'
 import type { SandboxFacts } from '../port.ts'
 import { createPreloaded } from './preloaded.ts'
 
-/** Makes the attacks, from browsers' cells too unless told not to. Throws an Error with a sentence for the operator where one comes through. */
-export type Prove = (driver: Driver, browsers?: boolean) => Promise<SandboxFacts>
+/** Runs the attacks, on a browser's sandbox too by default. Throws an Error with a sentence for the operator if one succeeds. */
+export type RunSelfTest = (driver: Driver, browsers?: boolean) => Promise<SandboxFacts>
 
-/** Throws an Error with a sentence for the operator; then nothing of the faster way is left open. */
-export async function chooseWay(
+/** Throws an Error with a sentence for the operator; the faster variant is closed then. */
+export async function selectDriver(
   driver: Driver,
-  mode: DriverChoice['forkServer'],
-  prove: Prove,
+  selfTest: RunSelfTest,
   log: Log,
 ): Promise<{ driver: Driver; facts: SandboxFacts }> {
-  if (!driver.openFaster) return { driver, facts: await prove(driver) }
-  let why = 'sandbox.forkServer is off'
-  if (mode !== 'off') {
-    let faster: Faster | undefined
+  if (!driver.faster) return { driver, facts: await selfTest(driver) }
+  const { use, setting } = driver.faster
+  let why = `${setting} is off`
+  if (use !== 'off') {
+    let faster: FasterDriver | undefined
     try {
-      faster = await driver.openFaster()
-      const facts = await prove(faster)
+      faster = await driver.faster.open()
+      const facts = await selfTest(faster)
       log.info({}, `sandboxes are ${faster.made}`)
-      return {
-        driver: joined(driver, faster, prove, mode, log),
-        facts: { ...facts, made: faster.made },
-      }
+      return { driver: withFallback(driver, faster, selfTest, log), facts: { ...facts, made: faster.made } }
     } catch (error) {
       await faster?.close()
       why = error instanceof Error ? error.message : String(error)
-      if (mode === 'on')
-        throw new Error(`sandbox.forkServer is on, and there can be none here: ${why}. Set it to auto.`)
+      if (use === 'on') throw new Error(`${setting} is on, and there can be none here: ${why}. Set it to auto.`)
     }
   }
   log.info({ why }, `sandboxes are ${driver.made}`)
-  return { driver, facts: { ...(await prove(driver)), made: `${driver.made} (${why})` } }
+  return { driver, facts: { ...(await selfTest(driver)), made: `${driver.made} (${why})` } }
 }
 
-/** The faster way for what it suits; the driver's own for the rest and, with a word to the log, where the faster one fails. */
-function joined(driver: Driver, faster: Faster, prove: Prove, mode: DriverChoice['forkServer'], log: Log): Driver {
-  const preloaded = createPreloaded(faster.openPreloaded, (way) => prove(way, false), log)
-  let proven: Promise<unknown> | undefined
-  function proveOnce(): Promise<unknown> {
-    proven ??= prove(driver).catch((error) => {
-      proven = undefined
+/** Uses the faster variant for the sandboxes that it can make, and the driver itself for the rest and if the variant fails. */
+function withFallback(driver: Driver, faster: FasterDriver, selfTest: RunSelfTest, log: Log): Driver {
+  const preloaded = createPreloaded(faster.openPreloaded, (tested) => selfTest(tested, false), log)
+  let tested: Promise<unknown> | undefined
+  function testOnce(): Promise<unknown> {
+    tested ??= selfTest(driver).catch((error) => {
+      tested = undefined
       throw error
     })
-    return proven
+    return tested
   }
   return {
     ...driver,
@@ -57,16 +53,16 @@ function joined(driver: Driver, faster: Faster, prove: Prove, mode: DriverChoice
         try {
           return await faster.launch(shape)
         } catch (error) {
-          if (mode === 'on') throw error
+          if (driver.faster?.use === 'on') throw error
           log.warn({ err: error }, `a sandbox could not be ${faster.made}`)
         }
       }
-      await proveOnce()
+      await testOnce()
       return driver.launch(shape)
     },
     preloaded: (shape) => (shape.profile === 'code' && faster.suits(shape) ? preloaded.launcher(shape) : undefined),
     async close() {
-      await proven?.catch(() => {})
+      await tested?.catch(() => {})
       await preloaded.close()
       await faster.close()
       await driver.close()

@@ -27,7 +27,7 @@ interface Findings {
 export async function probeDriver(
   driver: Driver,
   limits: SandboxLimits,
-  secrets: string[],
+  secrets: readonly string[],
   browsers = true,
 ): Promise<SandboxFacts> {
   const abstract = `errand-canary-${randomBytes(8).toString('hex')}`

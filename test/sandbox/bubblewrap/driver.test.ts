@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
-import type { Cell, CellShape, Driver, Faster, Preloaded } from '../../../src/sandbox/driver.ts'
-import { chooseWay } from '../../../src/sandbox/host/select-driver.ts'
+import type { Cell, CellShape, Driver, FasterDriver, PreloadedDriver } from '../../../src/sandbox/driver.ts'
+import { selectDriver } from '../../../src/sandbox/host/select-driver.ts'
 import { probeDriver } from '../../../src/sandbox/host/self-probe.ts'
 import { DRIVER, LIMITS, never, openWorld, quiet, run, until } from '../fixture.ts'
 
@@ -36,12 +36,12 @@ const NOT_USED = 'The bubblewrap sandbox does not hold on this host, so it is no
 describe('a driver that lets an attack through is not used, and the sentence names the attack:', () => {
   let stateDir: string
   let driver: Driver
-  let forked: Faster | undefined
-  let preloaded: Preloaded | undefined
+  let forked: FasterDriver | undefined
+  let preloaded: PreloadedDriver | undefined
   beforeAll(async () => {
     stateDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
     driver = await openBubblewrap({ ...DRIVER, stateDir })
-    if (isRoot) forked = await driver.openFaster!()
+    if (isRoot) forked = await driver.faster!.open()
     preloaded = await forked?.openPreloaded()
   })
   afterAll(async () => {
@@ -76,9 +76,8 @@ describe('a driver that lets an attack through is not used, and the sentence nam
     const wide = (shape: CellShape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } })
     const own = { ...preloaded!, ...weakened(preloaded!, wide), close: async () => {} }
     const faster = { ...forked!, openPreloaded: async () => own, close: async () => {} }
-    const { driver: chosen } = await chooseWay(
-      { ...driver, openFaster: async () => faster, close: async () => {} },
-      'auto',
+    const { driver: chosen } = await selectDriver(
+      { ...driver, faster: { ...driver.faster!, use: 'auto', open: async () => faster }, close: async () => {} },
       (way, browsers) => probeDriver(way, LIMITS, [], browsers),
       { ...quiet, info: (details) => told.push(details) },
     )

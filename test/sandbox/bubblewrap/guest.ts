@@ -26,8 +26,8 @@ const groups = () => {
 }
 
 // The driver itself, without the host's process and its self-test: an emulated machine is too slow for their time limits.
-const whole = await openBubblewrap({ rootfs: undefined, stateDir, dockerHost: 'unix:///none' })
-const faster = role === 'forked' ? await whole.openFaster!() : undefined
+const whole = await openBubblewrap({ rootfs: undefined, forkServer: 'auto', stateDir, dockerHost: 'unix:///none' })
+const faster = role === 'forked' ? await whole.faster!.open() : undefined
 const driver = faster ?? whole
 const { enforced, notEnforced } = driver.holds(limits)
 console.log(`     ${role}: enforced: ${enforced.join('; ')}`)

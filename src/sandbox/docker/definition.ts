@@ -1,0 +1,46 @@
+/** The docker driver's entry in the registry. It loads the driver only when it is opened. */
+import type { DriverDefinition } from '../driver.ts'
+
+export interface DockerOptions {
+  /** The image that sandboxes are made of. */
+  readonly image: string
+  /** The daemon's socket: `unix:///var/run/docker.sock`. */
+  readonly dockerHost: string
+  /** One of the daemon's runtimes; `auto`: gVisor's if the daemon has it, else its default. */
+  readonly runtime: string
+}
+
+export const IMAGE_NAME = /^[A-Za-z0-9][\w./:@-]{0,254}$/
+
+export const docker: DriverDefinition<DockerOptions> = {
+  summary: 'makes each in a container of its own',
+  settings: {
+    image: {
+      kind: 'text',
+      must: 'the name of an image',
+      pattern: IMAGE_NAME,
+      fallback: 'errand-sandbox',
+      doc: 'docker: the image that sandboxes are made of. `script/rootfs --image errand-sandbox` makes one with the usual tools for data.',
+    },
+    dockerHost: {
+      kind: 'text',
+      must: 'the address of a unix socket like unix:///var/run/docker.sock',
+      pattern: /^unix:\/\/\/\S+$/,
+      fallback: 'unix:///var/run/docker.sock',
+      doc: 'docker: where the daemon listens.',
+    },
+    runtime: {
+      kind: 'text',
+      must: 'the name of a runtime',
+      pattern: /^[\w.-]+$/,
+      fallback: 'auto',
+      doc: 'docker: which of the daemon’s runtimes. `auto` takes gVisor’s `runsc` where the daemon has it (a kernel of its own for each sandbox), else the daemon’s default.',
+    },
+  },
+  // Containers bring all that they need in their image.
+  programs: [],
+  conflict: ({ rootfs }) =>
+    rootfs === undefined ? undefined : 'sandbox.rootfs is for bubblewrap; with docker, name an image in sandbox.image.',
+  hiddenPaths: () => [],
+  open: async (options) => (await import('./docker.ts')).openDocker(options),
+}
