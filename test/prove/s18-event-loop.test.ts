@@ -1,25 +1,16 @@
 /**
  * S18: no input that a caller, a model, a tool, an MCP server or a program in a sandbox chooses keeps the event loop of
- * the server, or of the sandbox host, for more than 50 ms of processor time. Each attack is made first in a small form, so
- * that what is loaded or compiled once does not count. What is over the limit is made again: garbage may be collected in
- * the middle of an attack, but not of each.
+ * the server, or of the sandbox host, for more than 50 ms of processor time (see event-loops/watched-server.ts).
  */
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROOMY } from '../contract/invariants.ts'
+import { afterAll, beforeAll, test } from 'vitest'
 import { hostileText, hostileValue } from '../event-loops/texts.ts'
+import { type Attack, startWatchedServer, type WatchedServer } from '../event-loops/watched-server.ts'
 import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
 import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
 import { type OpenApi, type Operation, openApiOf, resolveIn } from '../support/openapi.ts'
-import { figure, rounds, seeded } from '../support/prove.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { rounds, seeded } from '../support/prove.ts'
 import { ALL_TOOLS, bash, type Call, python, readFile, scripted, writeFile } from '../support/tool-run.ts'
 
-const LIMIT_MS = 50
-const TRIES = 5
 const SMALL = 10
 /** Characters of a text in a body, of a tool's output or argument, and of a header or an address. */
 const LONG = 200_000
@@ -31,118 +22,19 @@ const HOUR = 3_600_000
 const random = seeded('S18')
 let provider: FakeProvider
 let mcp: FakeMcp
-let server: Server
+let server: WatchedServer
 let api: OpenApi
-let turns: string
-let directory: string
-let hostThread: string
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'errand-turns-'))
-  turns = join(directory, 'turns')
-  writeFileSync(turns, '')
   ;[provider, mcp] = await Promise.all([openFakeProvider({ record: false }), openFakeMcp()])
   provider.when('', () => ({ text: 'Done.' }))
-  const preload = new URL('../event-loops/turns.ts', import.meta.url).href
-  server = await startServer({
-    provider,
-    env: { NODE_OPTIONS: `--import=${preload}`, TURNS_FILE: turns },
-    config: {
-      limits: { ...ROOMY, runningPerProject: 10_000, queuedPerProject: 10_000, inlineFilesBytes: 20 * 1024 * 1024 },
-      egress: { allowPrivate: [mcp.address] },
-    },
-  })
+  server = await startWatchedServer(provider, [mcp.address])
   api = await openApiOf(server.url)
-  await run([python('print(1)')])
-  hostThread = threadOfHost(server.dataDir)
 })
 afterAll(async () => {
   await server?.stop()
   await Promise.all([provider?.close(), mcp?.close()])
-  if (directory) await rm(directory, { recursive: true })
 })
-
-/** The main thread of the sandbox host on that data directory, below /proc. */
-function threadOfHost(dataDir: string): string {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  const found = pids.find((pid) => {
-    try {
-      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-      return command.includes('host-main') && command.includes(dataDir)
-    } catch {
-      return false
-    }
-  })
-  if (found === undefined) throw new Error('There is no sandbox host.')
-  return `/proc/${found}/task/${found}`
-}
-
-/** Milliseconds. */
-function timeOfHost(): number {
-  return Number(readFileSync(`${hostThread}/schedstat`, 'utf8').split(' ')[0]) / 1e6
-}
-
-interface Attack {
-  readonly name: string
-  /** `small`: the same in a harmless size. */
-  make(small: boolean): Promise<unknown>
-}
-
-interface Spent {
-  /** The longest turn of the server's event loop. */
-  readonly server: number
-  /** All of the host's main thread: no turn was longer. */
-  readonly host: number
-}
-
-async function measure(attack: () => Promise<unknown>): Promise<Spent> {
-  const known = readFileSync(turns, 'utf8').length
-  const before = timeOfHost()
-  await attack()
-  // What the attack left to be done later, such as closing what it opened.
-  await server.get('/healthz')
-  const seen = readFileSync(turns, 'utf8').slice(known).split('\n').map(Number)
-  return { server: Math.max(...seen), host: timeOfHost() - before }
-}
-
-const worst = { server: 0, host: 0 }
-
-/** What the attack did that it must not; empty where nothing. */
-async function judge(attack: Attack): Promise<string[]> {
-  try {
-    return await judgeAlive(attack)
-  } catch (cause) {
-    throw new Error(`${attack.name}: ${server.output().slice(-5_000)}`, { cause })
-  }
-}
-
-async function judgeAlive({ name, make }: Attack): Promise<string[]> {
-  await make(true)
-  let least: Spent = { server: Number.POSITIVE_INFINITY, host: Number.POSITIVE_INFINITY }
-  for (let i = 0; i < TRIES && (least.server > LIMIT_MS || least.host > LIMIT_MS); i++) {
-    const spent = await measure(() => make(false))
-    least = { server: Math.min(least.server, spent.server), host: Math.min(least.host, spent.host) }
-  }
-  worst.server = Math.max(worst.server, least.server)
-  worst.host = Math.max(worst.host, least.host)
-  if (process.env.S18_LOG) appendFileSync(process.env.S18_LOG, `${least.server} ${least.host.toFixed(1)} ${name}\n`)
-  const slow = Object.entries(least).filter(([, ms]) => ms > LIMIT_MS)
-  return slow.map(([whose, ms]) => `${whose}: ${ms.toFixed(0)} ms: ${name}`)
-}
-
-async function judgeAll(what: string, attacks: Iterable<Attack>): Promise<void> {
-  const faults: string[] = []
-  let count = 0
-  for (const attack of attacks) {
-    count++
-    faults.push(...(await judge(attack)))
-  }
-  figure('S18', `attacks on ${what}`, count)
-  figure('S18', `longest turn of the server so far, ms`, worst.server)
-  figure('S18', `most of the host in one attack so far, ms`, worst.host.toFixed(1))
-  expect(faults).toEqual([])
-  expect(server.process.exitCode).toBeNull()
-}
 
 // ---------------------------------------------------------------- routes
 
@@ -229,7 +121,7 @@ test('nothing sent to a route', { timeout: HOUR }, async () => {
   const routes = api.operations()
   const count = rounds(4_000, 150)
   const attacks = Array.from({ length: count }, (_, i) => attackOn(...routes[i % routes.length]!))
-  await judgeAll('routes', attacks)
+  await server.judgeAll('routes', attacks)
 })
 
 test('no body as large as one may be, with a key', { timeout: HOUR }, async () => {
@@ -255,7 +147,7 @@ test('no body as large as one may be, with a key', { timeout: HOUR }, async () =
       return server.post(PATH, body, { 'idempotency-key': `${random.next()}` })
     },
   })
-  await judgeAll('large bodies', Object.entries(texts).map(attack))
+  await server.judgeAll('large bodies', Object.entries(texts).map(attack))
 })
 
 test('no schema of an answer', { timeout: HOUR }, async () => {
@@ -281,7 +173,7 @@ test('no schema of an answer', { timeout: HOUR }, async () => {
       return server.post(PATH, { instruction: 'Answer.', background: true, responseFormat })
     },
   })
-  await judgeAll(
+  await server.judgeAll(
     'responseFormat',
     Object.entries(schemas).map(([name, schema]) => attack(name, schema)),
   )
@@ -394,15 +286,15 @@ function attackByMcp(): Attack {
 
 test('no tool argument and no result', { timeout: HOUR }, async () => {
   const count = rounds(1_000, 24)
-  await judgeAll('tools', [...REPLACEMENTS, ...PRINTED, ...Array.from({ length: count }, attackByTool)])
+  await server.judgeAll('tools', [...REPLACEMENTS, ...PRINTED, ...Array.from({ length: count }, attackByTool)])
 })
 
 test('nothing that a model sends', { timeout: HOUR }, async () => {
-  await judgeAll('the wire to models', Array.from({ length: rounds(500, 24) }, attackByModel))
+  await server.judgeAll('the wire to models', Array.from({ length: rounds(500, 24) }, attackByModel))
 })
 
 test('nothing that an MCP server sends', { timeout: HOUR }, async () => {
-  await judgeAll('the wire to MCP servers', Array.from({ length: rounds(500, 16) }, attackByMcp))
+  await server.judgeAll('the wire to MCP servers', Array.from({ length: rounds(500, 16) }, attackByMcp))
 })
 
 test('no instruction to the demo model', { timeout: HOUR }, async () => {
@@ -414,5 +306,5 @@ test('no instruction to the demo model', { timeout: HOUR }, async () => {
         server.post(PATH, { model: 'demo', instruction: text.of(small ? SMALL : 190_000).toWellFormed() }),
     }
   })
-  await judgeAll('the demo model', attacks)
+  await server.judgeAll('the demo model', attacks)
 })
