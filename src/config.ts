@@ -8,15 +8,13 @@ import type { BlobsLocation } from './blobs/port.ts'
 import type { BucketSettings } from './buckets/port.ts'
 import { parseBlobsUrl } from './config/blobs-url.ts'
 import { checkNodes } from './config/nodes.ts'
-import type { PROVIDERS } from './config/settings.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './config/sources.ts'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from './domain/limits.ts'
 import type { RequireApproval } from './domain/mcp.ts'
 import type { Network } from './domain/network.ts'
 import type { Price } from './domain/usage.ts'
+import type { ProviderName } from './models/providers/registry.ts'
 import { DRIVERS, type DriverChoice } from './sandbox/drivers.ts'
-
-export type ProviderName = (typeof PROVIDERS)[number]
 
 export interface ModelConfig {
   readonly provider: ProviderName

@@ -41,6 +41,8 @@ const PORTS = new Set([
   'config.ts',
   'egress/port.ts',
   'models/port.ts',
+  // The providers' own records, which the configuration and the traces take names from.
+  'models/providers/registry.ts',
   // The drivers' own definitions, which the configuration takes its settings of `sandbox` from.
   'sandbox/driver.ts',
   'sandbox/drivers.ts',

@@ -1,4 +1,5 @@
 /** The configuration reference, docs/configuration.md, from the one table of settings. */
+import { PROVIDER_NAMES } from '../models/providers/registry.ts'
 import type { Setting } from './setting.ts'
 import { OTHER_VARIABLES, SETTINGS } from './settings.ts'
 
@@ -20,7 +21,7 @@ const MODELS = `## Models
 \`\`\`yaml config env=MODEL_KEY,ANTHROPIC_API_KEY
 models:
   svc-3.5-flash:                  # the name that callers use
-    provider: openai-compatible   # or openai, anthropic, google, bedrock, demo
+    provider: openai-compatible   # or ${PROVIDER_NAMES.filter((name) => name !== 'openai-compatible').join(', ')}
     baseUrl: http://127.0.0.1:4010/v1
     model: some-model             # the provider's own name
     apiKeyEnv: MODEL_KEY          # the environment variable with the key; the key itself never stands here

@@ -3,13 +3,12 @@ import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import * as z from 'zod'
 import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
+import { ALL_PROVIDERS, findProvider, PROVIDER_NAMES } from '../models/providers/registry.ts'
 import type { DriverSetting } from '../sandbox/driver.ts'
 import { DRIVER_NAMES, DRIVERS } from '../sandbox/drivers.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { networkRules } from './network-rules.ts'
 import { address, choice, filePath, fraction, list, type Setting, section, text, toggle, whole } from './setting.ts'
-
-export const PROVIDERS = ['openai-compatible', 'openai', 'anthropic', 'google', 'bedrock', 'demo'] as const
 
 /** Names that are no settings of the server and yet begin with ERRAND_. */
 export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
@@ -26,10 +25,19 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
 
 const price = z.number('must be a number of US dollars per million tokens').min(0, 'must not be negative')
 
+const MISSING = {
+  model: 'is missing: the provider’s own name for the model',
+  baseUrl: 'is missing: the address of the model server, with /v1',
+}
+
+const NO_SEND_REASONING = `is for the provider ${ALL_PROVIDERS.filter((provider) => provider.takesSendReasoning)
+  .map(({ name }) => name)
+  .join(' or ')}; the others send reasoning back as they need it`
+
 const model = z
   .strictObject(
     {
-      provider: z.enum(PROVIDERS, `must be one of ${PROVIDERS.join(', ')}`),
+      provider: z.enum(PROVIDER_NAMES, `must be one of ${PROVIDER_NAMES.join(', ')}`),
       model: z.string('must be the provider’s own name for the model').min(1, 'must not be empty').optional(),
       baseUrl: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
       apiKeyEnv: z
@@ -55,29 +63,15 @@ const model = z
     'must be a map with provider, model, …',
   )
   .superRefine((entry, context) => {
-    if (entry.provider !== 'demo' && entry.model === undefined) {
-      context.addIssue({
-        code: 'custom',
-        path: ['model'],
-        message: 'is missing: the provider’s own name for the model',
-      })
+    const provider = findProvider(entry.provider)!
+    for (const field of provider.requires) {
+      if (entry[field] === undefined) context.addIssue({ code: 'custom', path: [field], message: MISSING[field] })
     }
-    if (entry.provider !== 'openai-compatible' && entry.sendReasoning !== undefined) {
-      context.addIssue({
-        code: 'custom',
-        path: ['sendReasoning'],
-        message: 'is for the provider openai-compatible; the others send reasoning back as they need it',
-      })
-    }
-    if (entry.provider === 'openai-compatible' && entry.baseUrl === undefined) {
-      context.addIssue({
-        code: 'custom',
-        path: ['baseUrl'],
-        message: 'is missing: where the model server is, with /v1',
-      })
+    if (!provider.takesSendReasoning && entry.sendReasoning !== undefined) {
+      context.addIssue({ code: 'custom', path: ['sendReasoning'], message: NO_SEND_REASONING })
     }
   })
-  .transform((entry) => ({ ...entry, model: entry.model ?? 'demo' }))
+  .transform((entry) => ({ ...entry, model: entry.model ?? entry.provider }))
 
 const models = z.record(
   z.string().regex(/^[\w][\w.:/-]{0,127}$/, 'is no model name: letters, digits and . _ : / - are allowed'),

@@ -10,7 +10,8 @@ import { cacheWrite, type TokenCount } from '../domain/usage.ts'
 import { growAnswer } from './answer.ts'
 import { streamError, TRUNCATED, type Wording } from './failures.ts'
 import type { FinishReason, ModelDelta, ModelFailure, ModelOutcome } from './port.ts'
-import { tellGrounding, tellSearch } from './provider-search.ts'
+import { showSearch, showSources } from './provider-search.ts'
+import type { AiSdkProvider } from './providers/ai-sdk-provider.ts'
 
 export interface PartReader {
   /** `error` parts are not for this reader. */
@@ -24,8 +25,12 @@ export interface PartReader {
   tokens(): TokenCount | undefined
 }
 
-/** `provider`: whose tools' calls and results go back to it alone. */
-export function createPartReader(provider: string, onDelta: (delta: ModelDelta) => void, wording: Wording): PartReader {
+/** Calls and results of the provider's own tools are marked with its name: only that provider takes them back. */
+export function createPartReader(
+  { name: by, search, pauseReason }: AiSdkProvider,
+  onDelta: (delta: ModelDelta) => void,
+  wording: Wording,
+): PartReader {
   const answer = growAnswer(onDelta)
   const searches = new Map<string, { call: LanguageModelV4ToolCall; since: number }>()
   let finish: LanguageModelV4FinishReason['unified'] | undefined
@@ -71,10 +76,9 @@ export function createPartReader(provider: string, onDelta: (delta: ModelDelta) 
         return
       case 'finish': {
         finish = part.finishReason.unified
-        // Anthropic stops a long search half-way, to be asked to go on.
-        paused = part.finishReason.raw === 'pause_turn'
-        const grounding = tellGrounding(part.providerMetadata)
-        if (grounding) onDelta(grounding)
+        paused = pauseReason !== undefined && part.finishReason.raw === pauseReason
+        const sources = showSources(search, part.providerMetadata)
+        if (sources) onDelta(sources)
         tokens = readUsage(part.usage)
       }
     }
@@ -82,15 +86,16 @@ export function createPartReader(provider: string, onDelta: (delta: ModelDelta) 
 
   function takeOwnCall(call: LanguageModelV4ToolCall): void {
     searches.set(call.toolCallId, { call, since: performance.now() })
-    answer.providerTool({ type: 'provider_tool', by: provider, part: call })
+    answer.providerTool({ type: 'provider_tool', by, part: call })
   }
 
   function takeOwnResult(result: LanguageModelV4ToolResult): void {
     if (result.preliminary) return
-    answer.providerTool({ type: 'provider_tool', by: provider, part: result })
-    const search = searches.get(result.toolCallId)
-    const told = search && tellSearch(search.call, result, Math.round(performance.now() - search.since))
-    if (told) onDelta(told)
+    answer.providerTool({ type: 'provider_tool', by, part: result })
+    const started = searches.get(result.toolCallId)
+    if (!started) return
+    const shown = showSearch(search, started.call, result, Math.round(performance.now() - started.since))
+    if (shown) onDelta(shown)
   }
 
   function outcome(): ModelOutcome {

@@ -8,10 +8,9 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import type { AssistantMessage, AssistantPart, MediaPart, Message, ToolMessage } from '../domain/message.ts'
-import type { AiSdkProvider } from './ai-sdk-providers.ts'
 import { isJsonObject } from './json.ts'
 import type { ModelRequest } from './port.ts'
-import { searchTool } from './provider-search.ts'
+import type { AiSdkProvider } from './providers/ai-sdk-provider.ts'
 
 export interface CallSettings {
   readonly providerOptions: SharedV4ProviderOptions
@@ -27,7 +26,7 @@ export function encodeCall(
   const functions = request.tools.map(
     ({ name, description, parameters }) => ({ type: 'function', name, description, inputSchema: parameters }) as const,
   )
-  const search = request.search ? searchTool(provider) : undefined
+  const search = request.search ? provider.search?.tool : undefined
   return {
     prompt: encodePrompt(request, provider),
     maxOutputTokens,
@@ -80,16 +79,16 @@ function encodeMessage(message: Exclude<Message, ToolMessage>, provider: AiSdkPr
  */
 function acceptedParts({ content }: AssistantMessage, provider: AiSdkProvider): readonly AssistantPart[] {
   const accepted = content.filter((part) => {
-    if (part.type === 'provider_tool') return part.by === provider
+    if (part.type === 'provider_tool') return part.by === provider.name
     if (part.type === 'reasoning') return isFrom(provider, part.provider)
     return part.type === 'tool_call' || part.text.trim() !== '' || part.provider !== undefined
   })
   return accepted.slice(0, accepted.findLastIndex(({ type }) => type !== 'reasoning') + 1)
 }
 
-/** Gemini's thoughts need no signature of their own. */
-function isFrom(provider: AiSdkProvider, metadata: unknown): boolean {
-  return metadata === undefined ? provider === 'google' : isJsonObject(metadata) && provider in metadata
+function isFrom({ name, acceptsUnsignedReasoning }: AiSdkProvider, metadata: unknown): boolean {
+  if (metadata === undefined) return acceptsUnsignedReasoning === true
+  return isJsonObject(metadata) && name in metadata
 }
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>

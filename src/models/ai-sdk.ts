@@ -4,11 +4,11 @@
  *
  * Each try has its own fetch, which watches the bytes: a provider that sends pings is alive though no part comes.
  */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Dispatcher, fetch as undiciFetch } from 'undici'
 import { addTokens } from '../domain/usage.ts'
 import { createPartReader, type PartReader } from './ai-sdk-answer.ts'
 import { encodeCall } from './ai-sdk-prompt.ts'
-import { clampLimit, loadLanguageModel, type ProviderSettings, providerOptionsFor } from './ai-sdk-providers.ts'
 import {
   ABORTED,
   answeredWith,
@@ -24,25 +24,22 @@ import {
 } from './failures.ts'
 import { isJsonObject } from './json.ts'
 import type { Model, ModelDelta, ModelFailure, ModelOutcome, ModelRequest } from './port.ts'
+import type { AiSdkProvider, Connection } from './providers/ai-sdk-provider.ts'
+import type { ClientOptions } from './providers/provider.ts'
 import {
   callWithRetries,
   DEFAULT_IDLE_TIMEOUT_MS,
   DEFAULT_MAX_TRIES,
-  type OnRetry,
   REAL_TIMING,
   readRetryAfter,
   type Timing,
 } from './retry.ts'
 import { createTokenLimit, type LimitedOutcome } from './token-limit.ts'
 
-export interface AiSdkOptions extends ProviderSettings {
+export interface AiSdkOptions extends ClientOptions, Connection {
+  readonly provider: AiSdkProvider
   /** Where the key was read from, for messages. */
   readonly apiKeyEnv?: string
-  readonly dispatcher: Dispatcher
-  readonly maxTries?: number
-  readonly idleTimeoutMs?: number
-  readonly timing?: Timing
-  readonly onRetry?: OnRetry
 }
 
 interface Settings {
@@ -55,10 +52,8 @@ interface Settings {
 type TryOutcome = LimitedOutcome & { readonly paused?: boolean }
 
 export function createAiSdkModel(options: AiSdkOptions): Model {
-  const { maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
-  const { keys } = options.aws ?? {}
-  const secrets = [options.apiKey, keys?.secretAccessKey, keys?.sessionToken].filter((secret) => secret !== undefined)
-  const wording: Wording = { apiKeyEnv: options.apiKeyEnv, secrets }
+  const { provider, apiKey = '', apiKeyEnv, env, maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
+  const wording: Wording = { apiKeyEnv, secrets: [apiKey, ...(provider.otherCredentials?.secrets(env) ?? [])] }
   const settings = { options, wording, timing, idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS }
   const limit = createTokenLimit()
 
@@ -67,9 +62,8 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     let paused = false
     const outcome = await callWithRetries(
       async (speak) => {
-        const outcome = await limit.call(clampLimit(options.provider, request.maxOutputTokens), (sent) =>
-          attempt(settings, request, sent?.tokens, speak, signal),
-        )
+        const wanted = provider.clampOutputTokens?.(request.maxOutputTokens) ?? request.maxOutputTokens
+        const outcome = await limit.call(wanted, (sent) => attempt(settings, request, sent?.tokens, speak, signal))
         paused = outcome.paused === true
         return outcome
       },
@@ -122,16 +116,17 @@ async function attempt(
   const onAbort = (): void => end.abort()
   signal.addEventListener('abort', onAbort)
   if (signal.aborted) onAbort()
-  const parts = createPartReader(options.provider, onDelta, wording)
+  const { provider } = options
+  const parts = createPartReader(provider, onDelta, wording)
   try {
-    const model = await loadLanguageModel(
+    const model = await provider.load(
       options,
       watchedFetch(options.dispatcher, () => idle.refresh()),
     )
     const call = encodeCall(request, {
-      providerOptions: providerOptionsFor(options),
+      providerOptions: provider.callOptions?.(options.model) ?? {},
       maxOutputTokens,
-      provider: options.provider,
+      provider,
     })
     const { stream } = await model.doStream({ ...call, abortSignal: end.signal })
     const error = await readParts(stream, parts)
@@ -149,7 +144,7 @@ async function attempt(
   }
 }
 
-type PartStream = Awaited<ReturnType<Awaited<ReturnType<typeof loadLanguageModel>>['doStream']>>['stream']
+type PartStream = Awaited<ReturnType<LanguageModelV4['doStream']>>['stream']
 
 /** The first error part's error; undefined where the stream ended well. */
 async function readParts(stream: PartStream, parts: PartReader): Promise<unknown> {

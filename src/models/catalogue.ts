@@ -9,15 +9,12 @@
 import { Agent } from 'undici'
 import type { Config, ModelConfig } from '../config.ts'
 import type { Emit } from '../telemetry/events.ts'
-import type { AiSdkOptions } from './ai-sdk.ts'
-import type { AwsCredentials } from './ai-sdk-providers.ts'
 import { type Breaker, createBreaker, guardModel } from './breaker.ts'
 import { failed } from './failures.ts'
-import { bedrockRegion, defaultKeyEnv, type Env, KNOWN_PROVIDERS, SPEC_NAMES } from './known-models.ts'
-import { findLocalServer, LOCAL_SERVERS, type LocalServer } from './local-servers.ts'
-import { createOpenAiCompatible } from './openai-compatible.ts'
+import { findLocalServer } from './local-servers.ts'
 import type { Catalogue, CatalogueEntry, Model, ModelDescription, ModelHealth } from './port.ts'
-import { canSearch } from './provider-search.ts'
+import { type Env, type LocalServer, type OpenContext, SPEC_NAMES } from './providers/provider.ts'
+import { ALL_PROVIDERS, findProvider } from './providers/registry.ts'
 import type { OnRetry } from './retry.ts'
 
 export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel' | 'demo'> {
@@ -64,20 +61,16 @@ interface Room extends CatalogueOptions {
 function configured(room: Room): CatalogueEntry[] | undefined {
   const models = Object.entries(room.models)
   if (models.length === 0) return undefined
-  return models.map(([name, config]) =>
-    config.provider === 'demo'
-      ? { ...room.demoEntry(name), source: 'errand.yaml' }
-      : configuredEntry(name, config, 'errand.yaml', room),
-  )
+  return models.map(([name, config]) => configuredEntry(name, config, 'errand.yaml', room))
 }
 
 function byKnownKey(room: Room): CatalogueEntry[] | undefined {
-  for (const { provider, keys, models } of KNOWN_PROVIDERS) {
-    const apiKeyEnv = keys.find((key) => room.env[key]?.trim())
-    if (!apiKeyEnv) continue
-    const known = models(room.env)
+  for (const { name: provider, keyEnvs, specModels } of ALL_PROVIDERS) {
+    const apiKeyEnv = keyEnvs.find((key) => room.env[key]?.trim())
+    if (!apiKeyEnv || !specModels) continue
+    const models = specModels(room.env)
     return SPEC_NAMES.map((name) =>
-      configuredEntry(name, { provider, apiKeyEnv, vision: true, ...known[name] }, apiKeyEnv, room),
+      configuredEntry(name, { provider, apiKeyEnv, vision: true, ...models[name] }, apiKeyEnv, room),
     )
   }
   return undefined
@@ -88,18 +81,20 @@ const LOCAL_IDLE_TIMEOUT_S = 300
 const PROBE_TIMEOUT_MS = 300
 
 async function byLocalServer(room: Room): Promise<CatalogueEntry[] | undefined> {
-  const { localServers = LOCAL_SERVERS, probeTimeoutMs = PROBE_TIMEOUT_MS } = room
+  const searched = ALL_PROVIDERS.find(({ localServers }) => localServers)
+  if (!searched) return undefined
+  const { name: provider } = searched
+  const { localServers = searched.localServers ?? [], probeTimeoutMs = PROBE_TIMEOUT_MS } = room
   const found = await findLocalServer(localServers, probeTimeoutMs, room.dispatcher)
   if (!found) return undefined
   const { model, origin, name: server } = found
-  const provider = 'openai-compatible'
   const config: ModelConfig = { provider, model, baseUrl: `${origin}/v1`, idleTimeoutS: LOCAL_IDLE_TIMEOUT_S }
   return SPEC_NAMES.map((name) => configuredEntry(name, config, `${server} at ${new URL(origin).host}`, room))
 }
 
 function byDemoOrNothing(room: Room): CatalogueEntry[] {
   if (room.demo) return SPEC_NAMES.map((name) => room.demoEntry(name))
-  const keys = KNOWN_PROVIDERS.map((known) => known.keys[0]).join(', ')
+  const keys = ALL_PROVIDERS.flatMap(({ keyEnvs }) => keyEnvs[0] ?? []).join(', ')
   const unavailable =
     `No model is configured. Set one of ${keys}, name a model under "models" in errand.yaml, or start a model server ` +
     'on this machine (Ollama, llama.cpp, LM Studio, vLLM). ERRAND_DEMO=on lets the built-in demo model answer.'
@@ -120,17 +115,16 @@ function byDemoOrNothing(room: Room): CatalogueEntry[] {
   )
 }
 
-/** All current models of these can be shown images and PDFs. */
-const SEEING = new Set<ModelConfig['provider']>(['anthropic', 'google', 'openai'])
-
 function configuredEntry(name: string, config: ModelConfig, source: string, room: Room): CatalogueEntry {
-  const { provider, model, price, vision = SEEING.has(config.provider) } = config
-  const { documents = vision && SEEING.has(config.provider) } = config
-  const opening = opener(name, config, room)
-  const searches = room.ownSearch === true && canSearch(provider, model)
+  const provider = findProvider(config.provider)!
+  if (!provider.open) return { ...room.demoEntry(name), source }
+  const { acceptsMedia = false, canSearch } = provider
+  const { model, price, vision = acceptsMedia, documents = vision && acceptsMedia } = config
+  const opening = provider.open(config, openContext(name, config, room))
+  const searches = room.ownSearch === true && canSearch?.(model)
   const description = {
     name,
-    provider,
+    provider: provider.name,
     model,
     source,
     price,
@@ -159,70 +153,13 @@ function breakerOf({ provider, baseUrl, apiKeyEnv }: ModelConfig, { breakers, lo
   return breaker
 }
 
-type Opener = () => Promise<Model> | Model
-
-/** How to open a configured model, or why it can't be. */
-function opener(name: string, config: ModelConfig, room: Room): Opener | string {
-  const { provider, model, baseUrl, maxTries } = config
-  const { env, dispatcher } = room
-  const idleTimeoutMs = config.idleTimeoutS === undefined ? undefined : config.idleTimeoutS * 1000
+function openContext(name: string, config: ModelConfig, { env, dispatcher, log, emit }: Room): OpenContext {
   const onRetry: OnRetry = (retry) => {
-    room.log.warn({ model: name, ...retry }, 'trying a model call again')
-    room.emit?.({ type: 'model_retried', model: name })
+    log.warn({ model: name, ...retry }, 'trying a model call again')
+    emit?.({ type: 'model_retried', model: name })
   }
-  const common = { model, dispatcher, maxTries, idleTimeoutMs, onRetry }
-  if (provider === 'demo') return () => room.demoEntry(name).open()
-  if (provider === 'openai-compatible') {
-    const { apiKeyEnv } = config
-    const apiKey = apiKeyEnv && env[apiKeyEnv]?.trim()
-    if (!baseUrl || !isHttpUrl(baseUrl)) return `The model ${name} needs a baseUrl (http://… or https://…).`
-    if (apiKeyEnv && !apiKey) return keyMissing(name, apiKeyEnv)
-    const { sendReasoning } = config
-    return () => createOpenAiCompatible({ ...common, baseUrl, apiKey, apiKeyEnv, sendReasoning })
-  }
-  const apiKeyEnv = config.apiKeyEnv ?? defaultKeyEnv(provider, env)
-  const apiKey = apiKeyEnv && env[apiKeyEnv]?.trim()
-  const aws = provider === 'bedrock' ? awsCredentials(env, !apiKey) : undefined
-  if (!apiKey && !aws?.keys) {
-    return keyMissing(name, aws ? `${apiKeyEnv} (or AWS_ACCESS_KEY_ID with its secret)` : apiKeyEnv)
-  }
-  const settings = { ...common, provider, apiKey, apiKeyEnv, aws, baseUrl: baseUrl ?? baseUrlIn(env, provider) }
-  return () => openAiSdk(settings)
-}
-
-function isHttpUrl(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text)
-}
-
-function keyMissing(name: string, apiKeyEnv: string | undefined): string {
-  return `The environment variable ${apiKeyEnv} is not set; it has to hold the key for the model ${name}.`
-}
-
-/** Signing keys where there is no bearer token, or no keys where they are not there. */
-function awsCredentials(env: Env, signed: boolean): AwsCredentials {
-  const {
-    AWS_ACCESS_KEY_ID: accessKeyId,
-    AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    AWS_SESSION_TOKEN: sessionToken,
-  } = env
-  const region = bedrockRegion(env)
-  return signed && accessKeyId && secretAccessKey
-    ? { region, keys: { accessKeyId, secretAccessKey, sessionToken } }
-    : { region }
-}
-
-/** The variables with which these providers' own libraries are sent elsewhere. */
-function baseUrlIn(env: Env, provider: AiSdkOptions['provider']): string | undefined {
-  if (provider === 'anthropic') return env.ANTHROPIC_BASE_URL || undefined
-  if (provider === 'openai') return env.OPENAI_BASE_URL || undefined
-  if (provider === 'bedrock') return env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME || undefined
-  return undefined
-}
-
-/** Loaded when first needed: most installations use one provider, many none of these. */
-async function openAiSdk(options: AiSdkOptions): Promise<Model> {
-  const { createAiSdkModel } = await import('./ai-sdk.ts')
-  return createAiSdkModel(options)
+  const idleTimeoutMs = config.idleTimeoutS === undefined ? undefined : config.idleTimeoutS * 1000
+  return { name, env, client: { dispatcher, maxTries: config.maxTries, idleTimeoutMs, onRetry } }
 }
 
 function toEntry(

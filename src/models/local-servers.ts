@@ -4,26 +4,12 @@
  */
 import type { Dispatcher } from 'undici'
 import { isJsonObject, stringIn } from './json.ts'
-
-export interface LocalServer {
-  readonly name: string
-  readonly origin: string
-  /** What each of its models says in `owned_by`; undefined: the port alone tells. */
-  readonly ownedBy?: string
-}
+import type { LocalServer } from './providers/provider.ts'
 
 export interface FoundServer extends LocalServer {
   /** Its first model that answers in words. */
   readonly model: string
 }
-
-/** In the order in which they are chosen. */
-export const LOCAL_SERVERS: readonly LocalServer[] = [
-  { name: 'Ollama', origin: 'http://127.0.0.1:11434' },
-  { name: 'llama.cpp', origin: 'http://127.0.0.1:8080', ownedBy: 'llamacpp' },
-  { name: 'LM Studio', origin: 'http://127.0.0.1:1234' },
-  { name: 'vLLM', origin: 'http://127.0.0.1:8000', ownedBy: 'vllm' },
-]
 
 export async function findLocalServer(
   servers: readonly LocalServer[],

@@ -5,6 +5,7 @@
  */
 import { readOverflow } from './context-window.ts'
 import type { ProviderError } from './failures.ts'
+import { ERROR_DIALECTS } from './providers/registry.ts'
 import type { AttemptOutcome } from './retry.ts'
 
 export type LimitField = 'max_tokens' | 'max_completion_tokens'
@@ -105,10 +106,10 @@ function readRefusal(
   return unknown ? { field: undefined } : { refusedFrom: limit.tokens }
 }
 
-/** The most that the model can write, in the words of Anthropic, OpenAI, Groq and Mistral. */
+const OUTPUT_LIMITS = ERROR_DIALECTS.flatMap(({ outputLimit }) => outputLimit ?? [])
+
+/** The most that the model can write. */
 function mostIn(message: string): number | undefined {
-  const found =
-    /max_\w{0,20}tokens\W{1,3}\d{1,9} > (\d{1,9})/i.exec(message) ??
-    /(?:at most|less than or equal to|must be <=?|maximum (?:value )?(?:is|of))\D{1,5}(\d+)/i.exec(message)
+  const found = OUTPUT_LIMITS.map((limit) => limit.exec(message)).find(Boolean)
   return found ? Number(found[1]) : undefined
 }

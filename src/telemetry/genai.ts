@@ -6,12 +6,10 @@ import type { Attributes } from '@opentelemetry/api'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { AssistantPart, Message } from '../domain/message.ts'
 import type { ModelOutcome } from '../models/port.ts'
+import { findProvider } from '../models/providers/registry.ts'
 import type { RunName, TelemetryEvent } from './events.ts'
 
 type Told<T extends TelemetryEvent['type']> = Extract<TelemetryEvent, { type: T }>
-
-/** The conventions' names for providers; others stand under our own. */
-const PROVIDERS: Readonly<Record<string, string>> = { google: 'gcp.gemini', bedrock: 'aws.bedrock' }
 
 export function agentAttributes({ id, projectId, epoch }: RunName, spec: RunSpec): Attributes {
   return {
@@ -50,7 +48,7 @@ export function chatAttributes({
 }: Told<'model_called'>): Attributes {
   return {
     'gen_ai.operation.name': 'chat',
-    'gen_ai.provider.name': PROVIDERS[model.provider] ?? model.provider,
+    'gen_ai.provider.name': findProvider(model.provider)?.telemetryName ?? model.provider,
     'gen_ai.conversation.id': run.id,
     'gen_ai.request.model': model.model,
     'gen_ai.request.max_tokens': request.maxOutputTokens,

@@ -49,7 +49,7 @@ test('it tells what doctor tells: what is enforced, what is not, and how many at
 test('its models are told with why one can not be called, its tools with what to do about those that are not there', async () => {
   const { body } = await server.get('/v1beta/server')
   const model = { provider: 'openai-compatible', source: 'errand.yaml', demo: false, vision: false, documents: false }
-  const unavailable = 'The environment variable NO_SUCH_KEY is not set; it has to hold the key for the model keyless.'
+  const unavailable = 'The environment variable NO_SUCH_KEY is not set. It must hold the key for the model keyless.'
   expect(body.models).toEqual([
     { name: 'ready', ...model, health: { state: 'untried', failures: 0 } },
     { name: 'keyless', ...model, unavailable },

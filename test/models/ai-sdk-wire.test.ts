@@ -6,7 +6,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type AssistantMessage, type Message, userText } from '../../src/domain/message.ts'
 import { type AiSdkOptions, createAiSdkModel } from '../../src/models/ai-sdk.ts'
 import type { Model, ModelRequest } from '../../src/models/port.ts'
-import { ask, call, DICE_TOOL, failureOf, messageOf, openDispatcher, recordedTiming } from './calling.ts'
+import {
+  AI_SDK_PROVIDERS,
+  type AiSdkName,
+  ask,
+  call,
+  DICE_TOOL,
+  failureOf,
+  messageOf,
+  openDispatcher,
+  recordedTiming,
+} from './calling.ts'
 
 interface Received {
   readonly url: string
@@ -48,10 +58,10 @@ afterAll(async () => {
 /** Short only where a silence is what is tested: a busy machine must not look like a silent provider. */
 const SHORT_IDLE_MS = 150
 
-function modelOf(provider: AiSdkOptions['provider'], model: string, rest: Partial<AiSdkOptions> = {}): Model {
+function modelOf(provider: AiSdkName, model: string, rest: Partial<AiSdkOptions> = {}): Model {
   const timing = recordedTiming()
-  const common = { apiKey: 'key', apiKeyEnv: 'THE_KEY', dispatcher, timing, baseUrl: `${url}/v1` }
-  return createAiSdkModel({ provider, model, ...common, ...rest })
+  const common = { apiKey: 'key', apiKeyEnv: 'THE_KEY', dispatcher, timing, baseUrl: `${url}/v1`, env: {} }
+  return createAiSdkModel({ provider: AI_SDK_PROVIDERS[provider], model, ...common, ...rest })
 }
 const claude = (rest: Partial<AiSdkOptions> = {}) => modelOf('anthropic', 'claude-opus-5-5', rest)
 
@@ -266,7 +276,7 @@ describe('what a provider wants back it gets back, through the store', () => {
     ],
     ['google', 'gemini-3.8-flash', ({ contents }) => contents.at(-1).parts[0].functionResponse],
     ['bedrock', 'eu.anthropic.claude-opus-5-5', ({ messages }) => messages.at(-1).content[0].toolResult.content],
-  ] as const satisfies [AiSdkOptions['provider'], string, (body: Received['body']) => unknown][])(
+  ] as const satisfies [AiSdkName, string, (body: Received['body']) => unknown][])(
     'an image and a document of a tool result, to %s',
     async (provider, model, resultIn) => {
       const messages: Message[] = [
@@ -287,7 +297,10 @@ describe('what a provider wants back it gets back, through the store', () => {
         },
       ]
       answers.push((response) => response.writeHead(400).end('{}'))
-      await call(modelOf(provider, model, { aws: { region: 'eu-west-1' } }), ask('', { messages, tools: [DICE_TOOL] }))
+      await call(
+        modelOf(provider, model, { env: { AWS_REGION: 'eu-west-1' } }),
+        ask('', { messages, tools: [DICE_TOOL] }),
+      )
       const told = JSON.stringify(resultIn(received[0]!.body))
       for (const part of ['See:', 'iVBORw0KGgo=', 'JVBERi0xLjcK']) expect(told).toContain(part)
     },
@@ -312,10 +325,10 @@ describe('what a provider wants back it gets back, through the store', () => {
   test('Bedrock is called with a signature where there are signing keys, else with the bearer token', async () => {
     const refuse: Answer = (response) => response.writeHead(400).end('{"message":"no"}')
     answers.push(refuse, refuse)
-    const keys = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'hidden', sessionToken: 'session' }
-    const aws = { region: 'eu-west-1' }
-    await call(modelOf('bedrock', 'm', { aws: { ...aws, keys }, apiKey: undefined }), ask('Hi'))
-    await call(modelOf('bedrock', 'm', { aws }), ask('Hi'))
+    const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hidden', AWS_SESSION_TOKEN: 'session' }
+    const env = { AWS_REGION: 'eu-west-1' }
+    await call(modelOf('bedrock', 'm', { env: { ...env, ...keys }, apiKey: undefined }), ask('Hi'))
+    await call(modelOf('bedrock', 'm', { env }), ask('Hi'))
     expect(received.map(({ headers }) => headers.authorization)).toEqual([
       expect.stringMatching(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d+\/eu-west-1\/bedrock\//),
       'Bearer key',
@@ -325,11 +338,11 @@ describe('what a provider wants back it gets back, through the store', () => {
 
 describe('what no provider takes is left out', () => {
   const refuse: Answer = (response) => response.writeHead(400).end('{}')
-  const aws = { region: 'eu-west-1' }
-  const sentFor = async (provider: AiSdkOptions['provider'], model: string, earlier: AssistantMessage) => {
+  const env = { AWS_REGION: 'eu-west-1' }
+  const sentFor = async (provider: AiSdkName, model: string, earlier: AssistantMessage) => {
     answers.push(refuse)
     const messages: Message[] = [userText('Roll'), earlier, userText('Go on')]
-    await call(modelOf(provider, model, { aws }), ask('', { messages, tools: [DICE_TOOL] }))
+    await call(modelOf(provider, model, { env }), ask('', { messages, tools: [DICE_TOOL] }))
     return received[0]!.body
   }
   const [thought, said, called] = [

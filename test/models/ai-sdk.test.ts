@@ -3,9 +3,10 @@ import { LLMock } from '@copilotkit/aimock'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Message } from '../../src/domain/message.ts'
 import { type AiSdkOptions, createAiSdkModel } from '../../src/models/ai-sdk.ts'
-import type { AiSdkProvider } from '../../src/models/ai-sdk-providers.ts'
 import type { Model } from '../../src/models/port.ts'
 import {
+  AI_SDK_PROVIDERS,
+  type AiSdkName,
   ask,
   call,
   closedPort,
@@ -29,7 +30,7 @@ afterAll(async () => {
   await dispatcher.destroy()
 })
 
-const PROVIDERS: Record<AiSdkProvider, { model: string; path: string }> = {
+const PROVIDERS: Record<AiSdkName, { model: string; path: string }> = {
   anthropic: { model: 'claude-opus-5-5', path: '/v1' },
   google: { model: 'gemini-3.8-flash', path: '/v1beta' },
   openai: { model: 'gpt-6-luna', path: '/v1' },
@@ -37,18 +38,18 @@ const PROVIDERS: Record<AiSdkProvider, { model: string; path: string }> = {
 }
 
 function modelOf(
-  provider: AiSdkProvider,
+  name: AiSdkName,
   rest: Partial<AiSdkOptions> = {},
 ): { model: Model; timing: ReturnType<typeof recordedTiming> } {
   const timing = recordedTiming()
-  const { model, path } = PROVIDERS[provider]
-  const aws = provider === 'bedrock' ? { region: 'us-east-1' } : undefined
+  const { model, path } = PROVIDERS[name]
+  const provider = AI_SDK_PROVIDERS[name]
   const baseUrl = `${mock.url}${path}`
-  const options = { provider, model, apiKey: KEY, apiKeyEnv: 'THE_KEY', aws, baseUrl, dispatcher, timing, ...rest }
+  const options = { provider, model, apiKey: KEY, apiKeyEnv: 'THE_KEY', env: {}, baseUrl, dispatcher, timing, ...rest }
   return { model: createAiSdkModel(options), timing }
 }
 
-describe.each(Object.keys(PROVIDERS) as AiSdkProvider[])('%s', (provider) => {
+describe.each(Object.keys(PROVIDERS) as AiSdkName[])('%s', (provider) => {
   test('speaks in fragments and reports its usage', async () => {
     const usage = {
       input_tokens: 21,

@@ -5,6 +5,11 @@ import { Agent } from 'undici'
 import { userText } from '../../src/domain/message.ts'
 import { createOpenAiCompatible, type OpenAiCompatibleOptions } from '../../src/models/openai-compatible.ts'
 import type { Model, ModelDelta, ModelFailure, ModelOutcome, ModelRequest } from '../../src/models/port.ts'
+import { anthropic } from '../../src/models/providers/anthropic.ts'
+import { bedrock } from '../../src/models/providers/bedrock.ts'
+import { google } from '../../src/models/providers/google.ts'
+import { openAi } from '../../src/models/providers/openai.ts'
+import { refusesLostReasoning } from '../../src/models/providers/openai-compatible.ts'
 import type { Timing } from '../../src/models/retry.ts'
 
 export const KEY = 'sk-secret-0123456789'
@@ -64,6 +69,10 @@ export function openDispatcher(): Agent {
   return new Agent({ headersTimeout: 0, bodyTimeout: 0 })
 }
 
+/** Records of the providers that are called with an AI SDK package. */
+export const AI_SDK_PROVIDERS = { anthropic, google, openai: openAi, bedrock }
+export type AiSdkName = keyof typeof AI_SDK_PROVIDERS
+
 export function modelAt(
   baseUrl: string,
   dispatcher: Agent,
@@ -77,6 +86,7 @@ export function modelAt(
     apiKey: KEY,
     apiKeyEnv: 'FAKE_KEY',
     timing,
+    sendReasoning: refusesLostReasoning(baseUrl, rest.model ?? 'fake'),
     ...rest,
   })
   return { model, timing }

@@ -326,12 +326,12 @@ describe('a request', () => {
   })
 
   test.each([
-    ['deepseek-v4-pro', undefined],
-    ['moonshotai/kimi-k2.5', undefined],
-    ['some-model', true],
-  ])('gives the reasoning of %s back with its calls, empty where there was none', async (name, sendReasoning) => {
+    ['deepseek-v4-pro', {}],
+    ['moonshotai/kimi-k2.5', {}],
+    ['some-model', { sendReasoning: true }],
+  ])('gives the reasoning of %s back with its calls, empty where there was none', async (name, options) => {
     await using strict = await openStrict()
-    const thinking = modelAt(strict.url, dispatcher, { model: name, sendReasoning }).model
+    const thinking = modelAt(strict.url, dispatcher, { model: name, ...options }).model
     strict.when(
       'Roll',
       { reasoning: ['I ', 'roll.'], toolCalls: [{ name: 'roll_dice', args: { sides: 6 } }] },

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Message } from '../../src/domain/message.ts'
-import { type AiSdkOptions, createAiSdkModel } from '../../src/models/ai-sdk.ts'
+import { createAiSdkModel } from '../../src/models/ai-sdk.ts'
 import {
   CLAUDE_SEARCH,
   claudeSays,
@@ -13,7 +13,16 @@ import {
   OPENAI_ACTION,
   openaiSearches,
 } from '../support/provider-search.ts'
-import { ask, call, DICE_TOOL, messageOf, openDispatcher, recordedTiming } from './calling.ts'
+import {
+  AI_SDK_PROVIDERS,
+  type AiSdkName,
+  ask,
+  call,
+  DICE_TOOL,
+  messageOf,
+  openDispatcher,
+  recordedTiming,
+} from './calling.ts'
 
 const dispatcher = openDispatcher()
 // biome-ignore lint/suspicious/noExplicitAny: three providers' wire formats, read by path
@@ -40,8 +49,17 @@ afterAll(async () => {
   await dispatcher.destroy()
 })
 
-function modelOf(provider: AiSdkOptions['provider'], model: string) {
-  return createAiSdkModel({ provider, model, apiKey: 'key', dispatcher, timing: recordedTiming(), baseUrl: url })
+function modelOf(name: AiSdkName, model: string) {
+  const provider = AI_SDK_PROVIDERS[name]
+  return createAiSdkModel({
+    provider,
+    model,
+    apiKey: 'key',
+    env: {},
+    dispatcher,
+    timing: recordedTiming(),
+    baseUrl: url,
+  })
 }
 
 const MODELS = { anthropic: 'claude-opus-5-5', openai: 'gpt-6-sol', google: 'gemini-3.8-flash' } as const

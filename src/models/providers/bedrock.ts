@@ -1,0 +1,57 @@
+import { aiSdkProvider } from './ai-sdk-provider.ts'
+import type { Env } from './provider.ts'
+
+/** Amazon Bedrock, with a bearer token or with AWS signing keys. */
+export const bedrock = aiSdkProvider({
+  name: 'bedrock',
+  telemetryName: 'aws.bedrock',
+  keyEnvs: ['AWS_BEARER_TOKEN_BEDROCK'],
+  otherCredentials: {
+    variables: 'AWS_ACCESS_KEY_ID with its secret',
+    secrets: (env) => {
+      const keys = signingKeys(env)
+      return keys && [keys.secretAccessKey, keys.sessionToken ?? '']
+    },
+  },
+  baseUrlEnv: 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME',
+  specModels: (env) => {
+    const profile = inferenceProfile(regionOf(env))
+    return {
+      'svc-3.5-flash': { model: `${profile}.anthropic.claude-haiku-4-5-20251001-v1:0` },
+      'svc-3.1-pro': { model: `${profile}.anthropic.claude-opus-5-5` },
+    }
+  },
+  async load({ model, apiKey, baseUrl, env }, fetch) {
+    const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock')
+    const region = regionOf(env)
+    const keys = apiKey ? undefined : signingKeys(env)
+    // An empty bearer token selects signing, even if the environment has a token.
+    return createAmazonBedrock({ region, baseURL: baseUrl ?? addressOf(region), fetch, apiKey: apiKey ?? '', ...keys })(
+      model,
+    )
+  },
+  errors: { overflow: [/input is too long/i] },
+})
+
+function signingKeys(env: Env) {
+  const {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_SESSION_TOKEN: sessionToken,
+  } = env
+  return accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey, sessionToken } : undefined
+}
+
+function regionOf(env: Env): string {
+  return env.AWS_REGION || env.AWS_DEFAULT_REGION || 'us-east-1'
+}
+
+/** Newer models are called by an inference profile, which spans the region's continent or the world. */
+function inferenceProfile(region: string): string {
+  if (region.startsWith('us-')) return 'us'
+  return region.startsWith('eu-') ? 'eu' : 'global'
+}
+
+function addressOf(region: string): string {
+  return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
+}

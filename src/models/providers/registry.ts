@@ -1,0 +1,22 @@
+/** All model providers. To add one, write its record in a file of this folder and list it here. */
+import { anthropic } from './anthropic.ts'
+import { bedrock } from './bedrock.ts'
+import { demo } from './demo.ts'
+import { google } from './google.ts'
+import { openAi } from './openai.ts'
+import { openAiCompatible } from './openai-compatible.ts'
+import type { ErrorDialect, Provider } from './provider.ts'
+
+/** If several keys are in the environment, the first provider with a key is used. */
+const PROVIDERS = [openAiCompatible, anthropic, google, openAi, bedrock, demo] as const
+
+export type ProviderName = (typeof PROVIDERS)[number]['name']
+
+export const ALL_PROVIDERS: readonly Provider<ProviderName>[] = PROVIDERS
+export const PROVIDER_NAMES: readonly ProviderName[] = PROVIDERS.map(({ name }) => name)
+export const ERROR_DIALECTS: readonly ErrorDialect[] = ALL_PROVIDERS.flatMap(({ errors }) => errors ?? [])
+
+/** Undefined if there is no provider with this name. */
+export function findProvider(name: string): Provider<ProviderName> | undefined {
+  return ALL_PROVIDERS.find((provider) => provider.name === name)
+}
