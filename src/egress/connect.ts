@@ -3,13 +3,13 @@ import type { Socket } from 'node:net'
 import type { Log } from '../telemetry/log.ts'
 import { type Dialling, openSocket } from './dial.ts'
 import type { Patience } from './patience.ts'
-import { type Contact, EgressError } from './port.ts'
+import { EgressError, type OutboundConnection } from './port.ts'
 import type { Resolve } from './resolve.ts'
 import type { Judge, Place } from './ssrf-policy.ts'
 
 /** A connection to the place, encrypted where it is to be. Throws EgressError, the signal's reason, what `onConnect` throws. */
 export type Reach = (place: Place, onConnect: OnConnect | undefined, patience: Patience) => Promise<Socket>
-export type OnConnect = (contact: Contact) => void | Promise<void>
+export type OnConnect = (connection: OutboundConnection) => void | Promise<void>
 
 export interface ReachParts extends Dialling {
   readonly judge: Judge

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import type { Network } from '../domain/network.ts'
 
 /** A host that a fetch turned to, for the audit. Told once a redirect, before anything is dialled. */
-export interface Contact {
+export interface OutboundConnection {
   /** A name, or an address as the URL had it. */
   readonly host: string
   readonly port: number
@@ -33,7 +33,7 @@ export interface FetchOptions {
   /** The address is the operator's own, not a caller's: it may be private, and plain http. A redirect from it is judged as any. */
   readonly trusted?: boolean
   /** Awaited before the host is dialled. */
-  readonly onConnect?: (contact: Contact) => void | Promise<void>
+  readonly onConnect?: (connection: OutboundConnection) => void | Promise<void>
 }
 
 export interface Fetched {
@@ -57,7 +57,7 @@ export interface SandboxProxyTerms {
   readonly network: Network
   readonly budget: Budget
   /** Awaited before a host is dialled, and for each that is refused; what it throws refuses the connection. */
-  readonly onConnect: (contact: Contact) => void | Promise<void>
+  readonly onConnect: (connection: OutboundConnection) => void | Promise<void>
   /** For requests to the hosts that `network.inject` names. Without it they are refused. */
   readonly signIn?: SignIn
   /** Without a byte either way, milliseconds. Default 120,000. */

@@ -142,7 +142,7 @@ export function openWebhooks({ parts, secretOf, encode, delaysMs }: WebhookOptio
         timeoutMs: SEND_MS,
         signal: closing.signal,
         // Not by the run's auditor: an audit that a run has filled must not keep its end from being told.
-        onConnect: (contact) => insertAudit(db, due.interactionId, { ...contact, ...auditKey(parts.now()) }),
+        onConnect: (connection) => insertAudit(db, due.interactionId, { ...connection, ...auditKey(parts.now()) }),
       })
       answer.close()
       const { status } = answer

@@ -2,7 +2,7 @@
  * The port to web search: a query in, a short list out. What stands in a result was written by strangers; it is cleaned
  * of markup and cut, and no more can be said for it.
  */
-import type { Contact } from '../egress/port.ts'
+import type { OutboundConnection } from '../egress/port.ts'
 
 export interface SearchResult {
   readonly title: string
@@ -17,7 +17,7 @@ export interface SearchTerms {
   readonly maxResults: number
   readonly signal: AbortSignal
   /** Awaited before the service is dialled. */
-  readonly onConnect: (contact: Contact) => Promise<void>
+  readonly onConnect: (connection: OutboundConnection) => Promise<void>
 }
 
 /** `message`: for the model, without the key, the address or what the service wrote. */

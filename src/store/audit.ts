@@ -1,18 +1,18 @@
 /** The audit of a run: each host outside that was turned to on its behalf, written before it was dialled. */
-import type { ContactKind } from '../domain/contact.ts'
+import type { OutboundConnectionKind } from '../domain/outbound-connection.ts'
 import { type Database, wasMade } from './port.ts'
 
 export interface AuditEntry {
   readonly id: string
-  /** Milliseconds since 1970: of the first contact that it stands for. */
+  /** Milliseconds since 1970: of the first connection that it stands for. */
   readonly at: number
   /** What the connection was for. */
-  readonly kind: ContactKind
+  readonly kind: OutboundConnectionKind
   /** `*`: the audit was full, and whatever else was new was refused. */
   readonly host: string
   readonly port: number
   readonly outcome: 'dialled' | 'refused' | 'unresolved'
-  /** How many contacts it stands for. */
+  /** How many connections it stands for. */
   readonly count: number
 }
 

@@ -5,13 +5,14 @@
  * `ms`: how long it took up to now, milliseconds. What callers and models wrote is in it only to be shown by who was
  * told to show it, through `redact`.
  */
-import type { ContactKind } from '../domain/contact.ts'
+
 import type { ErrorCode } from '../domain/errors.ts'
 import type { StopReason, TerminalStatus } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
+import type { OutboundConnectionKind } from '../domain/outbound-connection.ts'
 import type { TokenCount, Usage } from '../domain/usage.ts'
 import type { WebhookState } from '../domain/webhook.ts'
-import type { Contact } from '../egress/port.ts'
+import type { OutboundConnection } from '../egress/port.ts'
 import type { ModelDescription, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { SandboxErrorCode } from '../sandbox/port.ts'
 
@@ -111,7 +112,11 @@ export type TelemetryEvent =
   /** How many writes went into one transaction. */
   | { readonly type: 'database_committed'; readonly writes: number }
   /** A host outside is turned to on behalf of a run. */
-  | { readonly type: 'contact_made'; readonly kind: ContactKind; readonly outcome: Contact['outcome'] }
+  | {
+      readonly type: 'contact_made'
+      readonly kind: OutboundConnectionKind
+      readonly outcome: OutboundConnection['outcome']
+    }
   /** An attempt was made; `state`: how its webhook stands now. */
   | { readonly type: 'webhook_sent'; readonly state: WebhookState; readonly ms: number }
   /** `route`: its pattern, `none` where the address is no route. A stream's `ms` count until its last byte. */

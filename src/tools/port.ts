@@ -4,12 +4,12 @@
  */
 
 import type { ToolName } from '../domain/agent.ts'
-import type { ContactKind } from '../domain/contact.ts'
 import type { Warning } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { MediaPart } from '../domain/message.ts'
 import type { Network } from '../domain/network.ts'
-import type { Contact, SandboxProxy } from '../egress/port.ts'
+import type { OutboundConnectionKind } from '../domain/outbound-connection.ts'
+import type { OutboundConnection, SandboxProxy } from '../egress/port.ts'
 import type { ToolDefinition } from '../models/port.ts'
 import type { Sandbox, SandboxSpec } from '../sandbox/port.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -76,11 +76,11 @@ export interface RunScope {
   /** A sandbox beside it, by its name: made now, or the one that still lives. Gone with the run at the latest. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
   /** Gives the programs of a companion what `network` allows, by the proxy that their environment then names. Throws SandboxError. */
-  connectCompanion(sandbox: Sandbox, kind: ContactKind, network: Network): Promise<void>
+  connectCompanion(sandbox: Sandbox, kind: OutboundConnectionKind, network: Network): Promise<void>
   /** A proxy for the programs of a companion: `sandbox.listen(3128, proxy.handle)`. It ends with the run at the latest. */
-  openProxy(kind: ContactKind, network: Network): SandboxProxy
+  openProxy(kind: OutboundConnectionKind, network: Network): SandboxProxy
   /** What to hand to the guard as `onConnect`: each host that is turned to stands in the run's audit before it is dialled. */
-  audit(kind: ContactKind): (contact: Contact) => Promise<void>
+  audit(kind: OutboundConnectionKind): (connection: OutboundConnection) => Promise<void>
   /** From now on these texts are not shown: not in what tools answer, not in warnings, not to the model. */
   conceal(secrets: readonly string[]): void
   /** Told to the caller with the run's other warnings. */

@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { dialTcp } from '../../src/egress/dial.ts'
-import type { Contact, Egress } from '../../src/egress/port.ts'
+import type { Egress, OutboundConnection } from '../../src/egress/port.ts'
 import { type Canary, fetchFrom, guard, openCanary, textOf } from './canary.ts'
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void
@@ -66,11 +66,11 @@ describe('a fetch', () => {
 
   it('tells of every host before it is dialled', async () => {
     const url = page(redirect(`http://127.0.0.2:${server.port}/`))
-    const told: (Contact & { before: number })[] = []
+    const told: (OutboundConnection & { before: number })[] = []
     const hits = server.hits
-    const onConnect = async (contact: Contact) => {
+    const onConnect = async (connection: OutboundConnection) => {
       await new Promise((resolve) => setTimeout(resolve, 5))
-      told.push({ ...contact, before: server.hits - hits })
+      told.push({ ...connection, before: server.hits - hits })
     }
     await expect(fetchFrom(egress, url, { onConnect })).rejects.toMatchObject({ code: 'refused' })
     expect(told).toEqual([{ host: '127.0.0.1', port: server.port, outcome: 'dialled', before: 0 }])
@@ -372,10 +372,10 @@ describe('an address of the operator’s own', () => {
   it('may be private and plain http; where it redirects is judged as any', async () => {
     const closedGuard = guard()
     const own = page((response) => response.end('own'))
-    const contacts: Contact[] = []
-    const onConnect = (contact: Contact) => void contacts.push(contact)
+    const connections: OutboundConnection[] = []
+    const onConnect = (connection: OutboundConnection) => void connections.push(connection)
     expect(await textOf(await fetchFrom(closedGuard, own, { trusted: true, onConnect }))).toBe('own')
-    expect(contacts).toEqual([{ host: '127.0.0.1', port: server.port, outcome: 'dialled' }])
+    expect(connections).toEqual([{ host: '127.0.0.1', port: server.port, outcome: 'dialled' }])
     await expect(fetchFrom(closedGuard, own)).rejects.toMatchObject({ code: 'refused' })
     for (const location of [own, `http://127.0.0.2:${server.port}/`, 'https://169.254.169.254/']) {
       const away = page(redirect(location))

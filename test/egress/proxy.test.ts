@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, expect, it } from 'vitest'
 import { dialTcp } from '../../src/egress/dial.ts'
-import type { Contact, SandboxProxyTerms, SignIn } from '../../src/egress/port.ts'
+import type { OutboundConnection, SandboxProxyTerms, SignIn } from '../../src/egress/port.ts'
 import { type Canary, guard, openCanary } from './canary.ts'
 
 const closers: (() => unknown)[] = []
@@ -22,7 +22,7 @@ async function serve(listener?: Parameters<typeof openCanary>[1]): Promise<Canar
 
 interface World {
   readonly port: number
-  readonly contacts: Contact[]
+  readonly connections: OutboundConnection[]
   readonly lookups: string[]
 }
 
@@ -34,7 +34,7 @@ async function openProxy(
   idleMs?: number,
   signIn?: SignIn,
 ): Promise<World> {
-  const contacts: Contact[] = []
+  const connections: OutboundConnection[] = []
   const lookups: string[] = []
   const egress = guard({
     allowPrivate: opened.map((port) => `127.0.0.1:${port}`),
@@ -44,12 +44,12 @@ async function openProxy(
     },
   })
   const budget = { bytes: maxBytes, spent: 'this run has used its bytes of network.' }
-  const onConnect = (contact: Contact) => void contacts.push(contact)
+  const onConnect = (connection: OutboundConnection) => void connections.push(connection)
   const proxy = egress.openProxy({ network, budget, onConnect, idleMs, signIn })
   const server: Server = createServer((socket) => proxy.handle(socket)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   closers.push(() => server.close(), proxy.close)
-  return { port: (server.address() as { port: number }).port, contacts, lookups }
+  return { port: (server.address() as { port: number }).port, connections, lookups }
 }
 
 async function ask({ port }: World, path: string, headers: Record<string, string> = {}) {
@@ -76,7 +76,7 @@ it('an allowed host is reached by plain http, and stands in the audit', async ()
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
   const address = `http://example.com:${site.port}/path?q=1`
   expect(await ask(world, address)).toEqual({ status: 200, body: `GET /path?q=1 example.com:${site.port}` })
-  expect(world.contacts).toEqual([{ host: 'example.com', port: site.port, outcome: 'dialled' }])
+  expect(world.connections).toEqual([{ host: 'example.com', port: site.port, outcome: 'dialled' }])
 })
 
 it('an allowed host is reached through a tunnel', async () => {
@@ -134,7 +134,7 @@ it('a name that leads to a private address is refused when it is dialled', async
   const site = await serve()
   const world = await openProxy('public', [])
   expect((await ask(world, 'http://rebound.example/')).body).toContain('not a public address')
-  expect(world.contacts).toEqual([{ host: 'rebound.example', port: 80, outcome: 'refused' }])
+  expect(world.connections).toEqual([{ host: 'rebound.example', port: 80, outcome: 'refused' }])
   expect(site.hits).toBe(0)
 })
 
@@ -217,7 +217,7 @@ it.each([
 it('a name is judged at each connection: one that turns private is refused from then on', async () => {
   const site = await serve((_, answer) => answer.end('public once'))
   const answers = [['93.184.215.14'], ['127.0.0.1'], ['93.184.215.14', '10.0.0.1'], ['::ffff:127.0.0.1'], []]
-  const contacts: Contact[] = []
+  const connections: OutboundConnection[] = []
   const dialled: string[] = []
   const egress = guard({
     resolve: async () => answers.shift()!,
@@ -229,12 +229,12 @@ it('a name is judged at each connection: one that turns private is refused from 
   const proxy = egress.openProxy({
     network: 'public',
     budget: { bytes: 1e6, spent: '' },
-    onConnect: (contact) => void contacts.push(contact),
+    onConnect: (connection) => void connections.push(connection),
   })
   const server = createServer((socket) => proxy.handle(socket)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   closers.push(() => server.close(), proxy.close)
-  const world = { port: (server.address() as { port: number }).port, contacts, lookups: [] }
+  const world = { port: (server.address() as { port: number }).port, connections, lookups: [] }
   const bodies = []
   for (let i = 0; i < 5; i++) bodies.push((await ask(world, 'http://rebind.example/')).body)
   expect(bodies).toEqual([
@@ -243,7 +243,7 @@ it('a name is judged at each connection: one that turns private is refused from 
     'The egress guard: No address was found for rebind.example.\n',
   ])
   expect(dialled).toEqual(['93.184.215.14'])
-  expect(contacts.map(({ outcome }) => outcome)).toEqual(['dialled', 'refused', 'refused', 'refused', 'unresolved'])
+  expect(connections.map(({ outcome }) => outcome)).toEqual(['dialled', 'refused', 'refused', 'refused', 'unresolved'])
   expect(proxy.refusalOf('rebind.example')).toBe('No address was found for rebind.example.')
 })
 

@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Config } from '../../src/config.ts'
-import type { Contact } from '../../src/egress/port.ts'
+import type { OutboundConnection } from '../../src/egress/port.ts'
 import { createSearch } from '../../src/search/create-search.ts'
 import type { SearchOutcome } from '../../src/search/port.ts'
 import { guard, openCanary } from '../egress/canary.ts'
@@ -13,10 +13,10 @@ import { openSearchService, SEARXNG_ANSWER, type SearchService } from '../suppor
 const KEY = 'key-that-nobody-may-see'
 
 let service: SearchService
-let contacts: Contact[]
+let connections: OutboundConnection[]
 beforeEach(async () => {
   service = await openSearchService()
-  contacts = []
+  connections = []
 })
 afterEach(() => service.close())
 
@@ -28,7 +28,7 @@ async function search(provider: Provider, query = 'otters', maxResults = 5): Pro
   return choice.service!.search(query, {
     maxResults,
     signal: new AbortController().signal,
-    onConnect: async (contact) => void contacts.push(contact),
+    onConnect: async (connection) => void connections.push(connection),
   })
 }
 
@@ -53,7 +53,7 @@ describe('SearXNG', () => {
     expect(service.asked).toMatchObject([
       { method: 'GET', path: '/search', query: { q: 'otters & "tools" site:x', format: 'json' } },
     ])
-    expect(contacts).toEqual([{ host: '127.0.0.1', port: service.port, outcome: 'dialled' }])
+    expect(connections).toEqual([{ host: '127.0.0.1', port: service.port, outcome: 'dialled' }])
   })
 
   test('without JSON among its formats is told as what it is', async () => {

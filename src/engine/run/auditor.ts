@@ -1,23 +1,24 @@
 /**
  * The audit of a run: each host that is turned to on its behalf stands in it before it is dialled. A hijacked model must
- * not fill the database: contacts with one place within a minute are one entry with a count, and where there are too many
+ * not fill the database: connections with one place within a minute are one entry with a count, and where there are too many
  * entries, places that have none are refused.
  */
-import type { ContactKind } from '../../domain/contact.ts'
+
 import { newId } from '../../domain/ids.ts'
-import { type Contact, EgressError } from '../../egress/port.ts'
+import type { OutboundConnectionKind } from '../../domain/outbound-connection.ts'
+import { EgressError, type OutboundConnection } from '../../egress/port.ts'
 import { countAudit, insertAudit, recountAudit } from '../../store/audit.ts'
 import { OUTAGE_MS, patiently } from '../../store/retry-while-down.ts'
 import type { EngineParts } from '../dependencies.ts'
 
-/** Contacts with one place that are so near each other are one entry. */
+/** Connections to one host and port that are so near each other are one entry. */
 const TOGETHER_MS = 60_000
 const COUNTS_AFTER_MS = 1_000
 const MAX_ENTRIES = 2_000
 
 export interface Auditor {
   /** What to hand to the guard as `onConnect`. Rejects with EgressError where the audit is full. */
-  readonly audit: (kind: ContactKind) => (contact: Contact) => Promise<void>
+  readonly audit: (kind: OutboundConnectionKind) => (connection: OutboundConnection) => Promise<void>
   /** Resolves when all counts are stored. */
   settle(): Promise<void>
 }
@@ -44,26 +45,31 @@ export function createAuditor(
   async function next(): Promise<number> {
     const counted = (entries ?? patiently(OUTAGE_MS, () => countAudit(db, interactionId))).then((count) => count + 1)
     entries = counted
-    // Out of reach now, not for ever: the next contact counts anew.
+    // Out of reach now, not for ever: the next connection counts anew.
     counted.catch(() => {
       if (entries === counted) entries = undefined
     })
     return counted
   }
 
-  async function store(id: string, at: number, kind: ContactKind, contact: Contact): Promise<void> {
+  async function store(
+    id: string,
+    at: number,
+    kind: OutboundConnectionKind,
+    connection: OutboundConnection,
+  ): Promise<void> {
     const number = await next()
     if (number <= MAX_ENTRIES)
-      return patiently(OUTAGE_MS, () => insertAudit(db, interactionId, { id, at, kind, ...contact }))
+      return patiently(OUTAGE_MS, () => insertAudit(db, interactionId, { id, at, kind, ...connection }))
     if (number === MAX_ENTRIES + 1) {
       await insertAudit(db, interactionId, { id, at, kind, host: '*', port: 0, outcome: 'refused' })
     }
     throw new EgressError('refused', 'This run has turned to too many hosts; it may go on with those that it knows.')
   }
 
-  async function record(kind: ContactKind, contact: Contact): Promise<void> {
-    emit({ type: 'contact_made', kind, outcome: contact.outcome })
-    const key = [kind, contact.host, contact.port, contact.outcome].join(' ')
+  async function record(kind: OutboundConnectionKind, connection: OutboundConnection): Promise<void> {
+    emit({ type: 'contact_made', kind, outcome: connection.outcome })
+    const key = [kind, connection.host, connection.port, connection.outcome].join(' ')
     const at = now()
     const known = newest.get(key)
     if (known && (at - known.at < TOGETHER_MS || ((await entries) ?? 0) >= MAX_ENTRIES)) {
@@ -72,7 +78,7 @@ export function createAuditor(
       return known.stored
     }
     const id = newId('aud', at)
-    const stored = store(id, at, kind, contact)
+    const stored = store(id, at, kind, connection)
     newest.set(key, { id, at, count: 1, storedCount: 1, stored })
     stored.catch(() => newest.delete(key))
     return stored
@@ -93,7 +99,7 @@ export function createAuditor(
   }
 
   return {
-    audit: (kind) => (contact) => record(kind, contact),
+    audit: (kind) => (connection) => record(kind, connection),
     settle() {
       flush()
       return flushing

@@ -4,9 +4,9 @@
  * makes or takes up.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ContactKind } from '../../domain/contact.ts'
 import type { RunSpec } from '../../domain/interaction.ts'
 import { type Network, withinCeiling } from '../../domain/network.ts'
+import type { OutboundConnectionKind } from '../../domain/outbound-connection.ts'
 import type { Budget, SandboxProxy } from '../../egress/port.ts'
 import { type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import type { Claim } from '../../store/claims.ts'
@@ -26,9 +26,9 @@ export interface RunNetwork {
   /** Gives the sandbox that code runs in what the run's network allows. Throws SandboxError. */
   connect(sandbox: Sandbox): Promise<void>
   /** Gives another of the run's sandboxes a network of its own. Throws SandboxError. */
-  connectCompanion(sandbox: Sandbox, kind: ContactKind, allowed: Network): Promise<void>
+  connectCompanion(sandbox: Sandbox, kind: OutboundConnectionKind, allowed: Network): Promise<void>
   /** A proxy for another sandbox of the run; all of them share the run's bytes. */
-  openProxy(kind: ContactKind, network: Network): SandboxProxy
+  openProxy(kind: OutboundConnectionKind, network: Network): SandboxProxy
   /** Ends every connection. Idempotent. */
   close(): void
 }
@@ -48,7 +48,7 @@ export function createRunNetwork(
   }
   let main: SandboxProxy | undefined
 
-  function openProxy(kind: ContactKind, asked: Network): SandboxProxy {
+  function openProxy(kind: OutboundConnectionKind, asked: Network): SandboxProxy {
     // It may have become less since the run was accepted.
     const allowed = withinCeiling(asked, limits.network)
     const signIn = createSignIn(credentials, projectId, allowed, conceal)

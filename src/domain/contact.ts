@@ -1,2 +1,0 @@
-/** Why a host outside was turned to on a run's behalf: a word of its audit. */
-export type ContactKind = 'file' | 'mcp' | 'search' | 'sandbox' | 'browser' | 'webhook' | 'blob'
