@@ -55,10 +55,10 @@ import { readQueue } from './store/claims.ts'
 import type { Database } from './store/port.ts'
 import { listRemovals, type Removal } from './store/removals.ts'
 import { openSqlite } from './store/sqlite/sqlite.ts'
-import { observeWrites } from './store/telemetry.ts'
 import { reportUsage } from './store/usage-report.ts'
 import { NO_WAKEUPS, type Wakeups } from './store/wakeups.ts'
 import { countPendingWebhooks } from './store/webhooks.ts'
+import { emitDatabaseWrites } from './store/write-telemetry.ts'
 import type { Emit } from './telemetry/events.ts'
 import type { Log } from './telemetry/log.ts'
 import { logMoments } from './telemetry/log-moments.ts'
@@ -157,7 +157,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
   const works = config.role === 'api' ? 'none' : mode === 'one-shot' ? 'own' : 'all'
   for (const sentence of warnings(config)) log.warn(sentence)
   const secret = loadSecret(config.dataDir, config.secret)
-  const db = observeWrites(closers.add(await openDatabase(config, log, emit)), emit)
+  const db = emitDatabaseWrites(closers.add(await openDatabase(config, log, emit)), emit)
   const wakeups = closers.add(await openWakeups(config, log))
   const owner = `${loadPlace(config.dataDir)}.${newId('req')}`
   closers.add(await showLiving(owner))

@@ -2,51 +2,55 @@
 import type { Socket } from 'node:net'
 import type { Log } from '../telemetry/log.ts'
 import { type Dialling, openSocket } from './dial.ts'
-import type { Patience } from './patience.ts'
+import type { FetchTimeout } from './fetch-timeout.ts'
 import { EgressError, type OutboundConnection } from './port.ts'
 import type { Resolve } from './resolve.ts'
-import type { Judge, Place } from './ssrf-policy.ts'
+import type { HostPort, SsrfPolicy } from './ssrf-policy.ts'
 
 /** A connection to the place, encrypted where it is to be. Throws EgressError, the signal's reason, what `onConnect` throws. */
-export type Reach = (place: Place, onConnect: OnConnect | undefined, patience: Patience) => Promise<Socket>
+export type Connect = (
+  hostPort: HostPort,
+  onConnect: OnConnect | undefined,
+  fetchTimeout: FetchTimeout,
+) => Promise<Socket>
 export type OnConnect = (connection: OutboundConnection) => void | Promise<void>
 
-export interface ReachParts extends Dialling {
-  readonly judge: Judge
+export interface ConnectDependencies extends Dialling {
+  readonly policy: SsrfPolicy
   readonly resolve: Resolve
   readonly log: Log
 }
 
-export function createReach({ judge, resolve, log, ...dialling }: ReachParts): Reach {
-  async function addressesOf({ address, host }: Place, patience: Patience): Promise<readonly string[]> {
+export function createConnect({ policy, resolve, log, ...dialling }: ConnectDependencies): Connect {
+  async function addressesOf({ address, host }: HostPort, fetchTimeout: FetchTimeout): Promise<readonly string[]> {
     if (address !== undefined) return [address]
-    return patience.await(resolve(host)).catch(() => {
-      patience.signal.throwIfAborted()
+    return fetchTimeout.await(resolve(host)).catch(() => {
+      fetchTimeout.signal.throwIfAborted()
       return []
     })
   }
 
-  return async function reach(place, onConnect, patience) {
-    const { host, port } = place
-    const addresses = await addressesOf(place, patience)
+  return async function connect(hostPort, onConnect, fetchTimeout) {
+    const { host, port } = hostPort
+    const addresses = await addressesOf(hostPort, fetchTimeout)
     if (addresses.length === 0) {
       // A look-up is a word to a stranger, too.
       await onConnect?.({ host, port, outcome: 'unresolved' })
       throw new EgressError('unreachable', `No address was found for ${host}.`)
     }
-    const allowed = addresses.every((address) => judge.mayDial(place, address))
+    const allowed = addresses.every((address) => policy.mayDial(hostPort, address))
     await onConnect?.({ host, port, outcome: allowed ? 'dialled' : 'refused' })
     if (!allowed) {
       log.warn({ host, port }, 'refused to connect to an address that is not public')
       throw new EgressError('refused', `${host} is not a public address.`)
     }
     log.debug({ host, port }, 'connecting')
-    const opening = openSocket(dialling, place, addresses, patience.signal)
+    const opening = openSocket(dialling, hostPort, addresses, fetchTimeout.signal)
     try {
-      return await patience.await(opening)
+      return await fetchTimeout.await(opening)
     } catch (error) {
       opening.then((socket) => socket.destroy()).catch(() => {})
-      patience.signal.throwIfAborted()
+      fetchTimeout.signal.throwIfAborted()
       throw unreachable(host, error)
     }
   }

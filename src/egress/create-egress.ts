@@ -10,13 +10,13 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
 import type { Log } from '../telemetry/log.ts'
 import { trustBundle, trustedWith } from './authorities.ts'
-import { codeOf, createReach, unreachable } from './connect.ts'
+import { codeOf, createConnect, unreachable } from './connect.ts'
 import { type Dial, dialTcp } from './dial.ts'
-import { type Patience, startPatience } from './patience.ts'
+import { type FetchTimeout, startTimeout } from './fetch-timeout.ts'
 import { type Egress, EgressError, type Fetched, type FetchOptions } from './port.ts'
 import { createProxy } from './proxy.ts'
 import { type Resolve, resolveByDns } from './resolve.ts'
-import { createJudge, type Target, toTarget } from './ssrf-policy.ts'
+import { createSsrfPolicy, type Target, toTarget } from './ssrf-policy.ts'
 
 export interface EgressParts {
   /** `10.1.0.0/16`, `127.0.0.1:9000`: the operator's `egress.allowPrivate`. */
@@ -42,26 +42,30 @@ interface Hop {
 
 export function createEgress(parts: EgressParts): Egress {
   const { allowPrivate, log, resolve = resolveByDns, dial = dialTcp, idleMs = IDLE_MS } = parts
-  const judge = createJudge(allowPrivate)
-  const { judgeUrl } = judge
-  const reach = createReach({ judge, resolve, dial, trusted: trustedWith(parts.authorities), log })
+  const policy = createSsrfPolicy(allowPrivate)
+  const { checkUrl } = policy
+  const connect = createConnect({ policy, resolve, dial, trusted: trustedWith(parts.authorities), log })
 
-  async function visit(target: Target, sent: Sent, options: FetchOptions, patience: Patience): Promise<Hop> {
-    const socket = await reach(target, options.onConnect, patience)
-    return request(target, socket, sent, patience).catch((error) => {
-      patience.signal.throwIfAborted()
+  async function visit(target: Target, sent: Sent, options: FetchOptions, fetchTimeout: FetchTimeout): Promise<Hop> {
+    const socket = await connect(target, options.onConnect, fetchTimeout)
+    return request(target, socket, sent, fetchTimeout).catch((error) => {
+      fetchTimeout.signal.throwIfAborted()
       throw unreachable(target.host, error)
     })
   }
 
-  async function follow(url: string, options: FetchOptions, patience: Patience): Promise<Hop & { host: string }> {
+  async function follow(
+    url: string,
+    options: FetchOptions,
+    fetchTimeout: FetchTimeout,
+  ): Promise<Hop & { host: string }> {
     const { method = 'GET', headers = {}, body, redirect = 'follow' } = options
     let sent: Sent = { method, headers, body }
     for (let at = url, redirects = 0; ; redirects++) {
       const trusted = options.trusted === true && redirects === 0
-      const target = trusted ? { ...toTarget(new URL(at)), trusted } : judgeUrl(at)
+      const target = trusted ? { ...toTarget(new URL(at)), trusted } : checkUrl(at)
       if (typeof target === 'string') throw refused(target, redirects)
-      const hop = await visit(target, sent, options, patience)
+      const hop = await visit(target, sent, options, fetchTimeout)
       const next = redirect === 'manual' ? undefined : redirectOf(hop.answer, target.url)
       if (!next) return { ...hop, host: target.host }
       hop.close()
@@ -82,27 +86,27 @@ export function createEgress(parts: EgressParts): Egress {
 
   return {
     faultOf(url) {
-      const judged = judgeUrl(url)
-      return typeof judged === 'string' ? judged : undefined
+      const verdict = checkUrl(url)
+      return typeof verdict === 'string' ? verdict : undefined
     },
     trusted: () => trustBundle(parts.authorities),
-    openProxy: (terms) => createProxy({ judge, reach, log }, terms),
+    openProxy: (terms) => createProxy({ policy, connect, log }, terms),
     async fetch(url, options) {
-      const patience = startPatience(options.signal, options.timeoutMs, options.idleMs ?? idleMs)
+      const fetchTimeout = startTimeout(options.signal, options.timeoutMs, options.idleMs ?? idleMs)
       try {
-        const { answer, close, host } = await follow(url, options, patience)
+        const { answer, close, host } = await follow(url, options, fetchTimeout)
         const end = () => {
-          patience.stop()
+          fetchTimeout.stop()
           close()
         }
         if (Number(answer.headers['content-length'] ?? 0) > options.maxBytes) {
           end()
           throw tooLarge(options.maxBytes)
         }
-        const body = readBody(answer.body, { maxBytes: options.maxBytes, host, patience, end })
+        const body = readBody(answer.body, { maxBytes: options.maxBytes, host, fetchTimeout, end })
         return { status: answer.statusCode, headers: answer.headers, body, close: end } satisfies Fetched
       } catch (error) {
-        patience.stop()
+        fetchTimeout.stop()
         throw error
       }
     },
@@ -120,7 +124,7 @@ function sentOn(sent: Sent, status: number): Sent {
   return { method: 'GET', headers, body: undefined }
 }
 
-async function request({ url }: Target, socket: Socket, sent: Sent, patience: Patience): Promise<Hop> {
+async function request({ url }: Target, socket: Socket, sent: Sent, fetchTimeout: FetchTimeout): Promise<Hop> {
   let given = false
   const client = new Client(url.origin, {
     connect(_, callback) {
@@ -136,13 +140,13 @@ async function request({ url }: Target, socket: Socket, sent: Sent, patience: Pa
     bodyTimeout: 0,
   })
   const close = () => {
-    patience.signal.removeEventListener('abort', close)
+    fetchTimeout.signal.removeEventListener('abort', close)
     client.destroy().catch(() => {})
     socket.destroy()
   }
-  patience.signal.addEventListener('abort', close)
+  fetchTimeout.signal.addEventListener('abort', close)
   try {
-    const answer = await patience.await(
+    const answer = await fetchTimeout.await(
       client.request({
         method: sent.method as Dispatcher.HttpMethod,
         path: url.pathname + url.search,
@@ -162,25 +166,25 @@ async function request({ url }: Target, socket: Socket, sent: Sent, patience: Pa
 interface BodyTerms {
   readonly maxBytes: number
   readonly host: string
-  readonly patience: Patience
+  readonly fetchTimeout: FetchTimeout
   readonly end: () => void
 }
 
 async function* readBody(
   body: AsyncIterable<Uint8Array>,
-  { maxBytes, host, patience, end }: BodyTerms,
+  { maxBytes, host, fetchTimeout, end }: BodyTerms,
 ): AsyncGenerator<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]()
   try {
     for (let total = 0; ; ) {
-      const next = await patience.await(chunks.next())
+      const next = await fetchTimeout.await(chunks.next())
       if (next.done) return
       total += next.value.byteLength
       if (total > maxBytes) throw tooLarge(maxBytes)
       yield next.value
     }
   } catch (error) {
-    patience.signal.throwIfAborted()
+    fetchTimeout.signal.throwIfAborted()
     if (error instanceof EgressError) throw error
     throw new EgressError('unreachable', `The answer of ${host} broke off${codeOf(error)}.`, error)
   } finally {

@@ -1,7 +1,7 @@
 /** Connections to addresses that were judged: what is dialled is the address, never the name again. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Place } from './ssrf-policy.ts'
+import type { HostPort } from './ssrf-policy.ts'
 
 /** Resolves when connected. Rejects with the system's error, or the signal's reason. */
 export type Dial = (address: string, port: number, signal: AbortSignal) => Promise<Socket>
@@ -19,7 +19,7 @@ const MAX_ADDRESSES = 8
 /** The first of the addresses that answers, with TLS for the place's name on it where that is asked for. */
 export async function openSocket(
   { dial, trusted }: Dialling,
-  place: Place,
+  hostPort: HostPort,
   addresses: readonly string[],
   signal: AbortSignal,
 ): Promise<Socket> {
@@ -27,8 +27,8 @@ export async function openSocket(
   for (const address of addresses.slice(0, MAX_ADDRESSES)) {
     try {
       const within = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
-      const socket = await dial(address, place.port, within)
-      return place.tls ? await secure(socket, place, trusted, signal) : socket
+      const socket = await dial(address, hostPort.port, within)
+      return hostPort.tls ? await secure(socket, hostPort, trusted, signal) : socket
     } catch (error) {
       signal.throwIfAborted()
       failure = error
@@ -43,7 +43,7 @@ export const dialTcp: Dial = (address, port, signal) => {
 
 function secure(
   socket: Socket,
-  { host, address }: Place,
+  { host, address }: HostPort,
   trusted: Dialling['trusted'],
   signal: AbortSignal,
 ): Promise<Socket> {

@@ -2,11 +2,11 @@
 import { type Duplex, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Budget } from './port.ts'
-import { Refusal } from './proxy-words.ts'
+import { Refusal } from './proxy-messages.ts'
 
 const MAX_LISTENERS = 30
 
-export interface Carrier {
+export interface Pipe {
   /** Passes bytes on and counts them; fails when the budget is spent. */
   meter(): Transform
   /** Counts every byte that is read from the connection or written to it, and ends it when the budget is spent. */
@@ -17,7 +17,7 @@ export interface Carrier {
   watch(connection: Duplex): void
 }
 
-export function createCarrier(budget: Budget, idleMs: number): Carrier {
+export function createPipe(budget: Budget, idleMs: number): Pipe {
   function meter(): Transform {
     return new Transform({
       transform(chunk: Buffer, _encoding, callback) {

@@ -2,7 +2,7 @@
  * The proxy of a sandbox: its programs' only way out. It never listens: connections made inside arrive as streams, and
  * speak CONNECT, or plain HTTP with whole addresses; nothing else is understood.
  *
- *   named host → allowed by the run's rules → the way of every connection of the guard (reach.ts)
+ *   named host → allowed by the run's rules → the way of every connection of the guard (connect.ts)
  *
  * A host that is not allowed is never looked up: a name can carry what must not leave. What goes through a tunnel is not
  * looked into: that it is TLS, and for the host that was asked for, is not checked, so an allowed host that fronts for
@@ -16,14 +16,14 @@ import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { goesInClear, injectionsFor, type Network, verdictOf } from '../domain/network.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Reach } from './connect.ts'
+import type { Connect } from './connect.ts'
+import { startTimeout } from './fetch-timeout.ts'
 import { createMask, decoderOf, type Mask } from './mask.ts'
-import { startPatience } from './patience.ts'
-import { createCarrier } from './pipe.ts'
+import { createPipe } from './pipe.ts'
 import { EgressError, type SandboxProxy, type SandboxProxyTerms, type SignedIn } from './port.ts'
-import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-words.ts'
-import { type Judge, type Place, placeOf } from './ssrf-policy.ts'
-import { createImpostor } from './tls-intercept.ts'
+import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-messages.ts'
+import { type HostPort, type SsrfPolicy, toHostPort } from './ssrf-policy.ts'
+import { createTlsInterceptor } from './tls-intercept.ts'
 
 /** Under way at once. */
 const MAX_CONNECTIONS = 128
@@ -36,17 +36,17 @@ const PARTIAL = ['range', 'if-range']
 const MAX_REMEMBERED = 200
 
 interface ProxyParts {
-  readonly judge: Judge
-  readonly reach: Reach
+  readonly policy: SsrfPolicy
+  readonly connect: Connect
   readonly log: Log
 }
 
-export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxProxyTerms): SandboxProxy {
+export function createProxy({ policy, connect, log }: ProxyParts, terms: SandboxProxyTerms): SandboxProxy {
   const { network, onConnect, budget } = terms
   const closing = new AbortController()
   const connections = new Set<Duplex>()
   const refusals = new Map<string, string>()
-  const carry = createCarrier(budget, terms.idleMs ?? IDLE_MS)
+  const pipe = createPipe(budget, terms.idleMs ?? IDLE_MS)
 
   function remember(host: string, sentence: string): void {
     if (refusals.size >= MAX_REMEMBERED) refusals.delete(refusals.keys().next().value!)
@@ -54,47 +54,47 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
   }
 
   /** Throws Refusal, or what `onConnect` throws. */
-  async function admit(hostname: string, port: number): Promise<Place> {
-    const { host } = placeOf(hostname, port)
-    const verdict = verdictOf(network, host, port)
-    const judged = verdict === 'none' ? undefined : judge.judgePlace(hostname, port, verdict === 'port')
-    if (judged !== undefined && typeof judged !== 'string') return judged
+  async function admit(hostname: string, port: number): Promise<HostPort> {
+    const { host } = toHostPort(hostname, port)
+    const allowed = verdictOf(network, host, port)
+    const verdict = allowed === 'none' ? undefined : policy.checkHostPort(hostname, port, allowed === 'port')
+    if (verdict !== undefined && typeof verdict !== 'string') return verdict
     await onConnect({ host, port, outcome: 'refused' })
     throw new Refusal(
       403,
-      judged ? `${host} ${judged}.` : `${host}:${port} is not allowed for this run; ${says(network)}.`,
+      verdict ? `${host} ${verdict}.` : `${host}:${port} is not allowed for this run; ${says(network)}.`,
     )
   }
 
   /** A connection to the place, which ends with whoever it is for. Throws Refusal, EgressError, or what `onConnect` throws. */
-  async function dial(place: Place, client: Duplex | ServerResponse): Promise<Duplex> {
+  async function dial(hostPort: HostPort, client: Duplex | ServerResponse): Promise<Duplex> {
     if (budget.bytes <= 0) throw new Refusal(403, budget.spent)
     const gone = new AbortController()
     const leave = () => gone.abort()
     client.once('close', leave)
     if (client.destroyed) leave()
-    const patience = startPatience(AbortSignal.any([closing.signal, gone.signal]), CONNECT_MS, CONNECT_MS)
+    const connectTimeout = startTimeout(AbortSignal.any([closing.signal, gone.signal]), CONNECT_MS, CONNECT_MS)
     try {
-      const socket = await reach(place, onConnect, patience)
+      const socket = await connect(hostPort, onConnect, connectTimeout)
       gone.signal.addEventListener('abort', () => socket.destroy())
       if (gone.signal.aborted) socket.destroy()
       return socket
     } finally {
-      patience.stop()
+      connectTimeout.stop()
     }
   }
 
   async function tunnel(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
     const { hostname, port } = readAuthority(request.url)
-    const signed = injectionsFor(network, placeOf(hostname, port).host, port).length > 0
+    const signed = injectionsFor(network, toHostPort(hostname, port).host, port).length > 0
     if (signed) {
-      const place = await attempt(hostname, () => admit(hostname, port))
-      return impostor.answerFor({ ...place, tls: true }, client, head)
+      const hostPort = await attempt(hostname, () => admit(hostname, port))
+      return interceptor.answerFor({ ...hostPort, tls: true }, client, head)
     }
     const upstream = await attempt(hostname, async () => dial(await admit(hostname, port), client))
     client.write('HTTP/1.1 200 Connection established\r\n\r\n')
     if (head.length > 0) client.unshift(head)
-    await carry.both(client, upstream)
+    await pipe.both(client, upstream)
   }
 
   async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -104,14 +104,19 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
   }
 
   /** A request that was admitted, signed in where it is to be. */
-  async function answer(request: IncomingMessage, response: ServerResponse, url: URL, place: Place): Promise<void> {
-    const signedIn = await signIn(place)
-    const upstream = await attempt(url.hostname, () => dial(place, response))
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    hostPort: HostPort,
+  ): Promise<void> {
+    const signedIn = await signIn(hostPort)
+    const upstream = await attempt(url.hostname, () => dial(hostPort, response))
     await exchange(request, response, upstream, url, signedIn)
   }
 
   /** Throws Refusal: nothing goes to such a host without what it is signed in with. */
-  async function signIn({ host, port, tls }: Place): Promise<SignedIn> {
+  async function signIn({ host, port, tls }: HostPort): Promise<SignedIn> {
     const injections = injectionsFor(network, host, port)
     if (injections.length === 0) return { headers: {}, confidential: [] }
     if (!tls && !injections.every(goesInClear)) {
@@ -152,7 +157,7 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       ...(chunked && { 'transfer-encoding': 'chunked' }),
       connection: 'close',
     }
-    carry.count(upstream)
+    pipe.count(upstream)
     const onward = send({
       createConnection: () => upstream,
       method: request.method,
@@ -188,7 +193,7 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
     // The length of the original would show that of the secret, and is not that of what is sent.
     const fields = endToEnd(rawHeaders, {}, ['content-length', ...(decoder ? ['content-encoding'] : [])])
     response.writeHead(status, mask.text(statusMessage), fields.map(mask.text))
-    const steps = decoder ? [decoder, carry.meter(), mask.stream()] : [mask.stream()]
+    const steps = decoder ? [decoder, pipe.meter(), mask.stream()] : [mask.stream()]
     await pipeline([received, ...steps, response])
   }
 
@@ -199,14 +204,14 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
     return new Refusal(502, 'The connection broke off.')
   }
 
-  const impostor = createImpostor(network, MAX_HEADER_BYTES, (request, response, place) => {
-    const { host, port } = place
+  const interceptor = createTlsInterceptor(network, MAX_HEADER_BYTES, (request, response, hostPort) => {
+    const { host, port } = hostPort
     const origin = `https://${host}${port === 443 ? '' : `:${port}`}`
     const respond = async () => {
       if (!/^\/(?!\/)/.test(request.url ?? '')) throw new Refusal(400, 'the request must name a path.')
       const url = new URL(origin + request.url)
       checkHost(request.headers.host, url)
-      await answer(request, response, url, place)
+      await answer(request, response, url, hostPort)
     }
     respond().catch((error) => refuse(response, reasonOf(error)))
   })
@@ -229,10 +234,10 @@ export function createProxy({ judge, reach, log }: ProxyParts, terms: SandboxPro
       if (closing.signal.aborted || connections.size >= MAX_CONNECTIONS) return void connection.destroy()
       connections.add(connection)
       connection.once('close', () => connections.delete(connection))
-      carry.watch(connection)
+      pipe.watch(connection)
       server.emit('connection', connection)
     },
-    certificate: impostor.certificate,
+    certificate: interceptor.certificate,
     refusalOf: (host) => refusals.get(host),
     close() {
       closing.abort()

@@ -2,7 +2,7 @@
 import { type Address, contains, isGlobal, parseAddress, type Range, range } from './address.ts'
 
 /** A host and a port, before its addresses are known. */
-export interface Place {
+export interface HostPort {
   /** Without brackets and final dot. */
   readonly host: string
   readonly port: number
@@ -15,20 +15,20 @@ export interface Place {
   readonly trusted?: boolean
 }
 
-export interface Target extends Place {
+export interface Target extends HostPort {
   readonly url: URL
 }
 
-export interface Judge {
+export interface SsrfPolicy {
   /** The target, or what is wrong with it, in words that follow its name. */
-  judgeUrl(text: string): Target | string
+  checkUrl(text: string): Target | string
   /**
    * Where a sandbox may go by its own rules: the host as the URL standard writes it, and whether a rule names that very
    * port. The place, or what is wrong with it, in words that follow its name.
    */
-  judgePlace(hostname: string, port: number, portNamed: boolean): Place | string
+  checkHostPort(hostname: string, port: number, portNamed: boolean): HostPort | string
   /** Whether this place may be dialled at this address, which its host was found to have. */
-  mayDial(place: Place, address: string): boolean
+  mayDial(hostPort: HostPort, address: string): boolean
 }
 
 interface Opening {
@@ -43,13 +43,13 @@ const HOST_NAME = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/
 const NOT_PUBLIC = 'is not a public address'
 
 /** `allowPrivate`: `10.1.0.0/16`, `127.0.0.1:9000`, `10.1.0.0/16:9000`, `[::1]:80`, `127.0.0.1:*`. Without a port: 80 and 443. */
-export function createJudge(allowPrivate: readonly string[]): Judge {
+export function createSsrfPolicy(allowPrivate: readonly string[]): SsrfPolicy {
   const openings = allowPrivate.map(parseOpening)
 
   const opensPort = ({ port }: Opening, asked: number) =>
     port === undefined ? WEB_PORTS.has(asked) : port === '*' || port === asked
 
-  function mayDial({ publicly, trusted = false, port }: Place, text: string): boolean {
+  function mayDial({ publicly, trusted = false, port }: HostPort, text: string): boolean {
     const address: Address | undefined = parseAddress(text)
     if (!address) return false
     if (trusted) return true
@@ -57,20 +57,20 @@ export function createJudge(allowPrivate: readonly string[]): Judge {
     return publicly && isGlobal(address)
   }
 
-  function judgePlace(hostname: string, port: number, portNamed: boolean): Place | string {
-    const place = { ...placeOf(hostname, port), tls: false, publicly: portNamed || WEB_PORTS.has(port) }
-    const { host, address } = place
+  function checkHostPort(hostname: string, port: number, portNamed: boolean): HostPort | string {
+    const hostPort = { ...toHostPort(hostname, port), tls: false, publicly: portNamed || WEB_PORTS.has(port) }
+    const { host, address } = hostPort
     if (address !== undefined) {
       // No address is public here: hosts are reached by name, or opened by the operator.
-      if (mayDial({ ...place, publicly: false }, address)) return place
+      if (mayDial({ ...hostPort, publicly: false }, address)) return hostPort
       return address === host ? 'is an address: hosts are reached by name' : NOT_PUBLIC
     }
     if (!HOST_NAME.test(host)) return 'is no host name of letters, digits, dots and hyphens'
-    if (place.publicly || openings.some((opening) => opensPort(opening, port))) return place
+    if (hostPort.publicly || openings.some((opening) => opensPort(opening, port))) return hostPort
     return `has its ports 80 and 443 open, not ${port}`
   }
 
-  function judgeUrl(text: string): Target | string {
+  function checkUrl(text: string): Target | string {
     const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase()
     if (scheme !== 'https' && scheme !== 'http') return 'must be an https:// address'
     if (AMBIGUOUS.test(text)) return 'must not contain spaces, control characters or backslashes'
@@ -89,7 +89,7 @@ export function createJudge(allowPrivate: readonly string[]): Judge {
     return target
   }
 
-  return { judgeUrl, judgePlace, mayDial }
+  return { checkUrl, checkHostPort, mayDial }
 }
 
 const WRONG_PORT = 'must not name another port than 443 or 80'
@@ -105,12 +105,12 @@ function faultOfPlace(tls: boolean, address: string): string {
 
 export function toTarget(url: URL): Target {
   const tls = url.protocol === 'https:'
-  const place = placeOf(url.hostname, url.port === '' ? (tls ? 443 : 80) : Number(url.port))
-  return { url, ...place, tls, publicly: tls && WEB_PORTS.has(place.port) }
+  const hostPort = toHostPort(url.hostname, url.port === '' ? (tls ? 443 : 80) : Number(url.port))
+  return { url, ...hostPort, tls, publicly: tls && WEB_PORTS.has(hostPort.port) }
 }
 
 /** `hostname` as the URL standard writes it. */
-export function placeOf(hostname: string, port: number): Pick<Place, 'host' | 'port' | 'address'> {
+export function toHostPort(hostname: string, port: number): Pick<HostPort, 'host' | 'port' | 'address'> {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   // RFC 6761: these names are this machine, whatever a name service says.
   const local = host === 'localhost' || host.endsWith('.localhost')

@@ -4,23 +4,23 @@ import type { Duplex } from 'node:stream'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import type { Network } from '../domain/network.ts'
 import { type Authority, createAuthority } from './certificate.ts'
-import type { Place } from './ssrf-policy.ts'
+import type { HostPort } from './ssrf-policy.ts'
 
-type Answer = (request: IncomingMessage, response: ServerResponse, place: Place) => void
+type Answer = (request: IncomingMessage, response: ServerResponse, hostPort: HostPort) => void
 
-export interface Impostor {
+export interface TlsInterceptor {
   /** Of its authority, PEM; undefined where there is no host to answer for. */
   readonly certificate: string | undefined
   /** Takes over a connection that asked for a tunnel to the place, which is one of the network's `inject`. */
-  answerFor(place: Place, client: Duplex, head: Buffer): void
+  answerFor(hostPort: HostPort, client: Duplex, head: Buffer): void
 }
 
-export function createImpostor(network: Network, maxHeaderSize: number, answer: Answer): Impostor {
+export function createTlsInterceptor(network: Network, maxHeaderSize: number, answer: Answer): TlsInterceptor {
   const hosts = typeof network === 'string' ? [] : (network.inject ?? []).map(({ host }) => host.replace(/:\d+$/, ''))
   const authority: Authority | undefined =
     hosts.length > 0 ? createAuthority('Errand, for one run', [...new Set(hosts)]) : undefined
   const contexts = new Map<string, SecureContext>()
-  const places = new WeakMap<object, Place>()
+  const hostPorts = new WeakMap<object, HostPort>()
 
   function contextFor(host: string): SecureContext {
     const known = contexts.get(host) ?? createSecureContext({ ...authority!.issue(host), minVersion: 'TLSv1.2' })
@@ -29,17 +29,17 @@ export function createImpostor(network: Network, maxHeaderSize: number, answer: 
   }
 
   const server = createServer({ maxHeaderSize }, (request, response) => {
-    answer(request, response, places.get(request.socket)!)
+    answer(request, response, hostPorts.get(request.socket)!)
   })
 
   return {
     certificate: authority?.certificate,
-    answerFor(place, client, head) {
+    answerFor(hostPort, client, head) {
       client.write('HTTP/1.1 200 Connection established\r\n\r\n')
       if (head.length > 0) client.unshift(head)
-      const secureContext = contextFor(place.host)
+      const secureContext = contextFor(hostPort.host)
       const secure = new TLSSocket(client, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
-      places.set(secure, place)
+      hostPorts.set(secure, hostPort)
       secure.on('error', () => client.destroy())
       secure.once('close', () => client.destroy())
       server.emit('connection', secure)

@@ -8,7 +8,7 @@
 import type { StoredEvent } from '../domain/event.ts'
 import { readEvents, readProgress } from '../store/events.ts'
 import type { Database } from '../store/port.ts'
-import { patiently } from '../store/retry-while-down.ts'
+import { retryWhileDatabaseDown } from '../store/retry-while-down.ts'
 import type { Hub } from './hub.ts'
 
 const MAX_HELD_BYTES = 64 * 1024
@@ -75,7 +75,7 @@ export async function* followLog(
     held = []
     heldBytes = 0
     behind = false
-    const page = await patiently(OUTAGE_MS, () => readEvents(db, interactionId, last, pageRows), signal)
+    const page = await retryWhileDatabaseDown(OUTAGE_MS, () => readEvents(db, interactionId, last, pageRows), signal)
     if (page.length === pageRows) {
       behind = true
       held = []
@@ -87,7 +87,7 @@ export async function* followLog(
 
   /** Nothing follows any more: the log was read to its end before, or is gone. */
   async function isOver(): Promise<boolean> {
-    const row = await patiently(OUTAGE_MS, () => readProgress(db, interactionId), signal)
+    const row = await retryWhileDatabaseDown(OUTAGE_MS, () => readProgress(db, interactionId), signal)
     return !row || (row.status !== 'running' && row.lastSeq <= last)
   }
 

@@ -10,7 +10,7 @@ import { fixedQuery } from './fixed-query.ts'
 import { textsOf } from './lists.ts'
 import { projectLock } from './locks.ts'
 import { assertMade, type Database, fenced, type Statement } from './port.ts'
-import { patiently } from './retry-while-down.ts'
+import { retryWhileDatabaseDown } from './retry-while-down.ts'
 import type { Tables } from './tables.ts'
 import type { CountedFor } from './usage.ts'
 
@@ -321,7 +321,7 @@ export async function renewLeases(
     .where('status', '=', sql.lit('running'))
     .returning(['id', 'epoch'])
     .compile()
-  const result = await patiently(leaseMs / 4, () => db.write([{ query }]))
+  const result = await retryWhileDatabaseDown(leaseMs / 4, () => db.write([{ query }]))
   assertMade(result)
   return new Map(result.rows[0]!.map((row) => [String(row.id), Number(row.epoch)]))
 }
@@ -370,7 +370,7 @@ export async function endLeases(db: Database, dead: string): Promise<void> {
 }
 
 /** Of an interaction that was ended from outside: nothing of it is left where this owner worked on it. */
-export async function letGo(db: Database, owner: string, id: string): Promise<void> {
+export async function releaseLease(db: Database, owner: string, id: string): Promise<void> {
   const query = db.query
     .updateTable('interactions')
     .set({ lease_owner: null, lease_until: 0 })
@@ -395,7 +395,7 @@ export async function readEpochs(db: Database, ids: readonly string[]): Promise<
  * Gives an interaction back to the queue; does nothing where the claim is lost. Processes of its owner's place may claim it
  * first. `planned`: the attempt is not counted, as at a shutdown; any other counts towards MAX_ATTEMPTS.
  */
-export async function releaseClaim(
+export async function requeue(
   db: Database,
   claim: Pick<Claim, 'id' | 'epoch'>,
   owner: string,
@@ -420,7 +420,7 @@ export async function releaseClaim(
 }
 
 /** Forgets the claims before this one, under the fence: it was not this run that ended its workers. */
-export function forgiveStatement(db: Database, { id, epoch }: Pick<Claim, 'id' | 'epoch'>): Statement {
+export function resetAttemptsStatement(db: Database, { id, epoch }: Pick<Claim, 'id' | 'epoch'>): Statement {
   const query = db.query
     .updateTable('interactions')
     .set({ attempts: 1 })

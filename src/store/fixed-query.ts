@@ -6,7 +6,7 @@ import type { CompiledQuery } from 'kysely'
 import type { Database } from './port.ts'
 
 /** Stands in the built query where an argument goes. */
-class Place {
+class Placeholder {
   readonly name: string
   constructor(name: string) {
     this.name = name
@@ -14,21 +14,23 @@ class Place {
 }
 
 /**
- * `build` is called once, with arguments that are places: it may put them where values go, and do nothing else with them
+ * `build` is called once, with arguments that are placeholders: it may put them where values go, and do nothing else with them
  * (no arithmetic, no branch on one, no null literally).
  */
 export function fixedQuery<A extends object, Row = unknown>(
   build: (db: Database, args: A) => { compile(): CompiledQuery<Row> },
 ): (db: Database, args: A) => CompiledQuery<Row> {
   const built = new Map<Database['dialect'], CompiledQuery<Row>>()
-  const places = new Proxy({}, { get: (_, name) => new Place(String(name)) }) as A
+  const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as A
   return (db, args) => {
     let query = built.get(db.dialect)
     if (!query) {
-      query = build(db, places).compile()
+      query = build(db, placeholders).compile()
       built.set(db.dialect, query)
     }
-    const parameters = query.parameters.map((value) => (value instanceof Place ? args[value.name as keyof A] : value))
+    const parameters = query.parameters.map((value) =>
+      value instanceof Placeholder ? args[value.name as keyof A] : value,
+    )
     return { ...query, parameters }
   }
 }

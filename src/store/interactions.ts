@@ -11,7 +11,7 @@ import { fixedQuery } from './fixed-query.ts'
 import { projectLock } from './locks.ts'
 import { type Database, fenced, type Statement, unexpectedFailure, type WriteResult, wasMade } from './port.ts'
 import { type Removal, removalStatement } from './removals.ts'
-import { patiently } from './retry-while-down.ts'
+import { retryWhileDatabaseDown } from './retry-while-down.ts'
 import type { InteractionsTable, SpecsTable } from './tables.ts'
 import { insertWebhook } from './webhooks.ts'
 
@@ -96,7 +96,7 @@ export async function insertInteraction(
     result = await db.write(statements)
   } catch (error) {
     // The answer to the commit may have got lost.
-    const stored = await patiently(LOOK_UP_MS, () => findClaim(db, interaction.id))
+    const stored = await retryWhileDatabaseDown(LOOK_UP_MS, () => findClaim(db, interaction.id))
     if (!stored) throw error
     // Where the log has grown otherwise, the claim is another one's, though it is the same worker's: it found what waited.
     const isOurs = stored.owner === claimant?.owner && stored.claim.lastSeq === interaction.events.length + 1

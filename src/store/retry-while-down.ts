@@ -4,10 +4,14 @@ import { DatabaseUnavailable } from './port.ts'
 
 const RETRY_MS = 250
 /** So long a run waits where it can't go on without the database. Shorter than a lease. */
-export const OUTAGE_MS = 20_000
+export const MAX_OUTAGE_MS = 20_000
 
 /** Asks again for up to `forMs` while the database is away; then, or once `signal` aborts, rejects as it did last. */
-export async function patiently<T>(forMs: number, ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function retryWhileDatabaseDown<T>(
+  forMs: number,
+  ask: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   for (const until = performance.now() + forMs; ; ) {
     try {
       return await ask()

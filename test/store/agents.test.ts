@@ -1,8 +1,8 @@
 /** Agents and their versions in the database, on every backend. */
 import { expect, it } from 'vitest'
 import type { AgentConfig } from '../../src/domain/agent.ts'
+import type { AgentQuery } from '../../src/store/agent-store.ts'
 import { agentConfigAt, createAgentStore } from '../../src/store/agents.ts'
-import type { AgentQuery } from '../../src/store/agents-port.ts'
 import { onEveryBackend } from './backends.ts'
 import { PROJECT, times } from './rows.ts'
 

@@ -8,8 +8,8 @@ import {
   endLeases,
   readHoldersAtHome,
   readQueue,
-  releaseClaim,
   renewLeases,
+  requeue,
 } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents } from '../../src/store/events.ts'
 import { insertInteraction } from '../../src/store/interactions.ts'
@@ -128,12 +128,12 @@ onEveryBackend(({ open, openAt, createPlace }) => {
   it('what is released waits again, and no attempt is counted where that was planned', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
-    await releaseClaim(db, { id: fence.id, epoch: 7 }, claimant.owner, { planned: true })
+    await requeue(db, { id: fence.id, epoch: 7 }, claimant.owner, { planned: true })
     expect(await claimOldest(db, claimant)).toBeUndefined()
-    await releaseClaim(db, fence, claimant.owner, { planned: true })
+    await requeue(db, fence, claimant.owner, { planned: true })
     const again = (await claimOldest(db, claimant))!
     expect(again).toMatchObject({ id: fence.id, epoch: 2, attempts: 1 })
-    await releaseClaim(db, again, claimant.owner, { planned: false })
+    await requeue(db, again, claimant.owner, { planned: false })
     expect(await claimOldest(db, claimant)).toMatchObject({ id: fence.id, epoch: 3, attempts: 2 })
   })
 
@@ -141,7 +141,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     const db = await open()
     const elsewhere = { ...claimant, owner: 'away.worker' }
     const released = await insertClaimed(db)
-    await releaseClaim(db, released, claimant.owner, { planned: true })
+    await requeue(db, released, claimant.owner, { planned: true })
     expect(await claimOldest(db, elsewhere)).toBeUndefined()
     expect(await claimOldest(db, { ...claimant, owner: 'home.next' })).toMatchObject({ id: released.id, epoch: 2 })
     const AT_HOME_MS = 5_000

@@ -19,8 +19,8 @@ import {
   findStarved,
   readHoldersAtHome,
   readQueue,
-  releaseClaim,
   renewLeases,
+  requeue,
 } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents, readProgress } from '../../src/store/events.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
@@ -223,7 +223,7 @@ onPostgres('plans', (cluster) => {
     ['prolonging leases', () => renewLeases(db, claimant.owner, 60_000, [OVER])],
     ['finding who else holds leases', () => readHoldersAtHome(db, claimant.owner)],
     ['ending the leases of the dead', () => endLeases(db, 'home.dead')],
-    ['releasing', () => releaseClaim(db, { id: OVER, epoch: 1 }, 'home.process', { planned: true })],
+    ['releasing', () => requeue(db, { id: OVER, epoch: 1 }, 'home.process', { planned: true })],
     ['appending', () => append(db, { id: OVER, epoch: 1, lastSeq: 5 }, said('x'))],
     ['cancelling', () => mine.write(endFromOutside(mine, OVER, ending(OVER)))],
     ['finding those that wait too long', () => findStarved(db, 1_000)],

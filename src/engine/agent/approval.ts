@@ -12,7 +12,7 @@
 import { ErrandError } from '../../domain/errors.ts'
 import type { PendingApproval } from '../../domain/fold.ts'
 import { type Decision, insertDecisions, readDecisions } from '../../store/approvals.ts'
-import { forgiveStatement } from '../../store/claims.ts'
+import { resetAttemptsStatement } from '../../store/claims.ts'
 import type { Database } from '../../store/port.ts'
 import type { Hub } from '../hub.ts'
 import type { Place } from '../queue/slots.ts'
@@ -39,7 +39,7 @@ export async function awaitApproval(
   const { db, recorder, place, signal } = context
   if (!asked) recorder.append({ type: 'approval_required', ...call })
   recorder.append({ type: 'stage', stage: 'requires_action' })
-  recorder.attach(() => forgiveStatement(db, { id: context.interactionId, epoch: context.epoch }))
+  recorder.attach(() => resetAttemptsStatement(db, { id: context.interactionId, epoch: context.epoch }))
   await recorder.flush()
   const decision = await waitForDecision(context, call.step)
   await place.retake(signal)

@@ -6,7 +6,7 @@
  */
 
 import { placeOf } from '../../domain/ids.ts'
-import { letGo, readHolder } from '../../store/claims.ts'
+import { readHolder, releaseLease } from '../../store/claims.ts'
 import type { EngineParts } from '../dependencies.ts'
 
 export type LeftoverParts = Pick<EngineParts, 'db' | 'hub' | 'sandboxes' | 'log'>
@@ -23,7 +23,7 @@ export async function endLeftover(parts: LeftoverParts, owner: string, id: strin
   log.info({ interactionId: id }, 'ending what is left here of a run')
   await sandboxes.destroy(id)
   if (!isHere) return
-  await letGo(db, holder.owner!, id)
+  await releaseLease(db, holder.owner!, id)
   hub.publish(id, [])
 }
 

@@ -16,14 +16,14 @@ import {
   type Claim,
   type Claimant,
   claimOldest,
-  forgiveStatement,
   MAX_ATTEMPTS,
   readEpochs,
-  releaseClaim,
   renewLeases,
+  requeue,
+  resetAttemptsStatement,
 } from '../../store/claims.ts'
 import { findInteraction } from '../../store/interactions.ts'
-import { patiently } from '../../store/retry-while-down.ts'
+import { retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import type { LeavingCause } from '../../telemetry/events.ts'
 import type { EngineParts } from '../dependencies.ts'
 import { WORK } from '../hub.ts'
@@ -129,7 +129,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
 
   /** Lost may only mean late, and nobody else has the run. What made it late may come again, so that attempt counts. */
   async function handOver(claim: Claim, cause: 'shutdown' | 'lost'): Promise<void> {
-    await releaseClaim(parts.db, claim, owner, { planned: cause === 'shutdown' })
+    await requeue(parts.db, claim, owner, { planned: cause === 'shutdown' })
     parts.hub.publish(WORK, [])
   }
 
@@ -145,7 +145,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       wake()
     }
     const timer = setTimeout(() => {
-      parts.db.write([forgiveStatement(parts.db, claim)]).then(clear, clear)
+      parts.db.write([resetAttemptsStatement(parts.db, claim)]).then(clear, clear)
     }, leaseMs)
     void run.finished.then(clear)
   }
@@ -167,7 +167,8 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
         except: [...runs.keys()],
         noSuspects: suspect !== undefined,
       })
-      const interaction = claim && (await patiently(leaseMs / 2, () => findInteraction(parts.db, claim.id)))
+      const interaction =
+        claim && (await retryWhileDatabaseDown(leaseMs / 2, () => findInteraction(parts.db, claim.id)))
       if (claim && interaction) start(claim, interaction.spec, slot)
       else slot.giveUp()
       // What finds no room in its project waits for a run of that to end.

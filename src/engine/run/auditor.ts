@@ -8,7 +8,7 @@ import { newId } from '../../domain/ids.ts'
 import type { OutboundConnectionKind } from '../../domain/outbound-connection.ts'
 import { EgressError, type OutboundConnection } from '../../egress/port.ts'
 import { countAudit, insertAudit, recountAudit } from '../../store/audit.ts'
-import { OUTAGE_MS, patiently } from '../../store/retry-while-down.ts'
+import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import type { EngineParts } from '../dependencies.ts'
 
 /** Connections to one host and port that are so near each other are one entry. */
@@ -43,7 +43,9 @@ export function createAuditor(
 
   /** How many there are with this one; what earlier workers wrote counts too. */
   async function next(): Promise<number> {
-    const counted = (entries ?? patiently(OUTAGE_MS, () => countAudit(db, interactionId))).then((count) => count + 1)
+    const counted = (entries ?? retryWhileDatabaseDown(MAX_OUTAGE_MS, () => countAudit(db, interactionId))).then(
+      (count) => count + 1,
+    )
     entries = counted
     // Out of reach now, not for ever: the next connection counts anew.
     counted.catch(() => {
@@ -60,7 +62,9 @@ export function createAuditor(
   ): Promise<void> {
     const number = await next()
     if (number <= MAX_ENTRIES)
-      return patiently(OUTAGE_MS, () => insertAudit(db, interactionId, { id, at, kind, ...connection }))
+      return retryWhileDatabaseDown(MAX_OUTAGE_MS, () =>
+        insertAudit(db, interactionId, { id, at, kind, ...connection }),
+      )
     if (number === MAX_ENTRIES + 1) {
       await insertAudit(db, interactionId, { id, at, kind, host: '*', port: 0, outcome: 'refused' })
     }

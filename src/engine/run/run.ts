@@ -11,7 +11,7 @@ import type { RunSpec } from '../../domain/interaction.ts'
 import type { Usage } from '../../domain/usage.ts'
 import { type Claim, MAX_ATTEMPTS } from '../../store/claims.ts'
 import { ALL_EVENTS, outputsTaken, readEvents } from '../../store/events.ts'
-import { OUTAGE_MS, patiently } from '../../store/retry-while-down.ts'
+import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import { readTurns, type Turn } from '../../store/turns.ts'
 import type { LeavingCause } from '../../telemetry/events.ts'
 import { logWith } from '../../telemetry/log.ts'
@@ -186,7 +186,7 @@ async function readPast(parts: EngineParts, claim: Claim): Promise<Past> {
     return { ...ended, problem: failure('internal', message) }
   }
   try {
-    return await patiently(OUTAGE_MS, async () => {
+    return await retryWhileDatabaseDown(MAX_OUTAGE_MS, async () => {
       const turns = await readTurns(db, claim.id)
       const restored = restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(parts, claim.id))
       return { turns, restored, outputsTaken: await outputsTaken(db, claim.id) }

@@ -5,7 +5,7 @@ import type { RunSpec } from '../../domain/interaction.ts'
 import type { Catalogue, CatalogueEntry, ModelDescription } from '../../models/port.ts'
 import { SandboxError } from '../../sandbox/port.ts'
 import type { Claim } from '../../store/claims.ts'
-import { OUTAGE_MS, patiently } from '../../store/retry-while-down.ts'
+import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import type { RunScope } from '../../tools/port.ts'
 import { reservedMs } from '../agent/allowance.ts'
 import { runLoop } from '../agent/loop.ts'
@@ -55,7 +55,7 @@ export async function work(run: Work): Promise<Outcome | undefined> {
   try {
     const files = { ...claim, onConnect: run.audit('file') }
     const spec = await fetchLinkedFiles(parts, files, accepted, recorder, restored.stage, signal)
-    const opening = await patiently(OUTAGE_MS, () => openingMessages(parts, spec, entry), signal)
+    const opening = await retryWhileDatabaseDown(MAX_OUTAGE_MS, () => openingMessages(parts, spec, entry), signal)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     toolbox = await openToolbox(parts.toolProviders, scopeOf(run, spec, entry), redactor)
     let step = restored.lastStep
@@ -95,7 +95,8 @@ export async function work(run: Work): Promise<Outcome | undefined> {
       remainingMs,
       maxModelCalls: parts.limits.maxModelCalls,
       budget: {
-        left: () => patiently(OUTAGE_MS, () => parts.budgets.left(claim.projectId, recorder.flush), signal),
+        left: () =>
+          retryWhileDatabaseDown(MAX_OUTAGE_MS, () => parts.budgets.left(claim.projectId, recorder.flush), signal),
         isSpent: () => parts.budgets.isSpent(claim.projectId),
       },
     })

@@ -1,7 +1,7 @@
 /** How long a fetch may take: in all, and without a sign of life. One signal says that it is over, and why. */
 import { EgressError } from './port.ts'
 
-export interface Patience {
+export interface FetchTimeout {
   readonly signal: AbortSignal
   /** The promise's outcome, unless the time is over or the caller gave up first: then the signal's reason is thrown. */
   await<T>(promise: Promise<T>): Promise<T>
@@ -9,7 +9,7 @@ export interface Patience {
   stop(): void
 }
 
-export function startPatience(caller: AbortSignal, timeoutMs: number, idleMs: number): Patience {
+export function startTimeout(caller: AbortSignal, timeoutMs: number, idleMs: number): FetchTimeout {
   const abort = new AbortController()
   const { signal } = abort
   const onCaller = () => abort.abort(caller.reason)

@@ -2,10 +2,10 @@
 import type { Emit } from '../telemetry/events.ts'
 import type { Database } from './port.ts'
 
-export function observeWrites(db: Database, emit: Emit): Database {
+export function emitDatabaseWrites(db: Database, emit: Emit): Database {
   return {
     ...db,
-    forProject: (projectId) => observeWrites(db.forProject(projectId), emit),
+    forProject: (projectId) => emitDatabaseWrites(db.forProject(projectId), emit),
     async write(write) {
       const startedAt = performance.now()
       const tell = (outcome: 'done' | 'undone' | 'unavailable') =>
