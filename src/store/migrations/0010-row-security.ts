@@ -1,0 +1,29 @@
+/** The second wall between projects. Whoever adds a table with rows of a project puts it behind the wall as well. */
+import type { Kysely } from 'kysely'
+import type { Query } from '../port.ts'
+import {
+  OF_INTERACTION,
+  OF_SKILL_VERSION,
+  ofProject,
+  showOperators,
+  wall,
+  wallFunctions,
+} from '../postgres/row-security.ts'
+import type { Tables } from '../tables.ts'
+import type { Dialect } from './column-types.ts'
+
+export function rowSecurity(db: Kysely<Tables>, dialect: Dialect): Query[] {
+  if (dialect === 'sqlite') return []
+  const owned = ['keys', 'agents', 'agent_versions', 'labels', 'interactions', 'idempotency'] as const
+  const ownedToo = ['credentials', 'skills', 'skill_versions', 'webhooks'] as const
+  const ofRuns = ['specs', 'events', 'turns', 'audit', 'result_media', 'approvals', 'webhook_deliveries'] as const
+  return [
+    ...wallFunctions(db),
+    ...wall(db, 'projects', ofProject('id')),
+    ...[...owned, ...ownedToo].flatMap((table) => wall(db, table, ofProject())),
+    ...ofRuns.flatMap((table) => wall(db, table, OF_INTERACTION)),
+    ...wall(db, 'skill_contents', OF_SKILL_VERSION),
+    showOperators(db, 'skills'),
+    showOperators(db, 'skill_versions'),
+  ]
+}

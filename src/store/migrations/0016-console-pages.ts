@@ -1,0 +1,11 @@
+/** What the console lists: a project's webhooks by their interactions, and how models did on each node. */
+import type { Kysely } from 'kysely'
+import type { Query } from '../port.ts'
+import type { Tables } from '../tables.ts'
+import type { Dialect } from './column-types.ts'
+
+export function consolePages({ schema }: Kysely<Tables>, dialect: Dialect): Query[] {
+  const listed = schema.createIndex('webhooks_by_project').on('webhooks').columns(['project_id', 'interaction_id'])
+  const health = schema.alterTable('nodes').addColumn('models', 'text', (c) => c.notNull().defaultTo('{}'))
+  return [listed.compile(), ...(dialect === 'sqlite' ? [] : [health.compile()])]
+}
