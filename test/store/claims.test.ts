@@ -1,19 +1,12 @@
 /** The queue in the database: each interaction claimed once, a project's limit held, leases by its clock, on every backend. */
 import { expect, it } from 'vitest'
-import {
-  anyWaits,
-  begunEvent,
-  type Claim,
-  claimOldest,
-  endLeases,
-  readHoldersAtHome,
-  readQueue,
-  renewLeases,
-  requeue,
-} from '../../src/store/claims.ts'
+import type { Claim } from '../../src/store/claim-row.ts'
+import { begunEvent, claimOldest } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents } from '../../src/store/events.ts'
 import { insertInteraction } from '../../src/store/interactions.ts'
+import { expireLeases, readOwnersInSameDirectory, renewLeases } from '../../src/store/leases.ts'
 import type { Database } from '../../src/store/port.ts'
+import { anyQueued, readQueue, requeue } from '../../src/store/queue.ts'
 import { onEveryBackend } from './backends.ts'
 import {
   append,
@@ -40,7 +33,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(claim.claimedAt).toBeGreaterThanOrEqual(claim.startedAt)
     expect(await claimOldest(db, claimant)).toMatchObject({ id: second })
     expect(await claimOldest(db, claimant)).toBeUndefined()
-    expect(await anyWaits(db)).toBe(false)
+    expect(await anyQueued(db)).toBe(false)
     expect(await append(db, claim, said('mine'))).toMatchObject({ ok: true })
   })
 
@@ -91,7 +84,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     const waiting = await insert(db, { projectId: 'prj_b' })
     expect(await claimOf('prj_b')).toBeUndefined()
     expect(await typesOf(db, waiting)).toEqual(['1 stage'])
-    expect(await anyWaits(db)).toBe(true)
+    expect(await anyQueued(db)).toBe(true)
     expect(await claimOldest(db, one)).toMatchObject({ id: waiting, stage: 'queued', lastSeq: 1 })
     expect(await claimOldest(db, one)).toBeUndefined()
   })
@@ -158,10 +151,10 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     const db = await open()
     const dead = await insertClaimed(db)
     const elsewhere = (await insertInteraction(db, newInteraction({}), { ...claimant, owner: 'away.worker' }))!
-    expect(await readHoldersAtHome(db, 'home.next')).toEqual([claimant.owner])
-    expect(await readHoldersAtHome(db, claimant.owner)).toEqual([])
-    await endLeases(db, claimant.owner)
-    expect(await readHoldersAtHome(db, 'home.next')).toEqual([])
+    expect(await readOwnersInSameDirectory(db, 'home.next')).toEqual([claimant.owner])
+    expect(await readOwnersInSameDirectory(db, claimant.owner)).toEqual([])
+    await expireLeases(db, claimant.owner)
+    expect(await readOwnersInSameDirectory(db, 'home.next')).toEqual([])
     expect(await claimOldest(db, { ...claimant, owner: 'home.next' })).toMatchObject({ id: dead.id, epoch: 2 })
     expect(await claimOldest(db, { ...claimant, owner: 'home.next' })).toBeUndefined()
     expect(elsewhere).toBeDefined()

@@ -1,7 +1,6 @@
 /** Interactions in the database: stored whole, listed, found when they are due, removed, on every backend. */
 import { expect, it } from 'vitest'
 import { madeAt } from '../../src/domain/ids.ts'
-import { findStarved } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents } from '../../src/store/events.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
 import {
@@ -12,6 +11,7 @@ import {
   listInteractions,
 } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
+import { findStarved } from '../../src/store/queue.ts'
 import { deleteRemovals, listRemovals, removalStatement } from '../../src/store/removals.ts'
 import { insertTurnStatement, readTurns } from '../../src/store/turns.ts'
 import { onEveryBackend } from './backends.ts'

@@ -12,16 +12,8 @@ import { createAgentStore } from '../../src/store/agents.ts'
 import { readDecisions } from '../../src/store/approvals.ts'
 import { listAudit } from '../../src/store/audit.ts'
 import { readSpent } from '../../src/store/budgets.ts'
-import {
-  claimOldest,
-  endLeases,
-  findClaim,
-  findStarved,
-  readHoldersAtHome,
-  readQueue,
-  renewLeases,
-  requeue,
-} from '../../src/store/claims.ts'
+import { findClaim } from '../../src/store/claim-row.ts'
+import { claimOldest } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents, readProgress } from '../../src/store/events.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
 import {
@@ -32,8 +24,10 @@ import {
   knownInteractions,
   listInteractions,
 } from '../../src/store/interactions.ts'
+import { expireLeases, readOwnersInSameDirectory, renewLeases } from '../../src/store/leases.ts'
 import type { Database } from '../../src/store/port.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
+import { findStarved, readQueue, requeue } from '../../src/store/queue.ts'
 import { countCalls } from '../../src/store/rate-windows.ts'
 import { deleteRemovals } from '../../src/store/removals.ts'
 import { readResultMedia } from '../../src/store/result-media.ts'
@@ -221,8 +215,8 @@ onPostgres('plans', (cluster) => {
     ['listing skills', () => listSkills(mine, PROJECT, page)],
     ['claiming', () => claimOldest(db, claimant)],
     ['prolonging leases', () => renewLeases(db, claimant.owner, 60_000, [OVER])],
-    ['finding who else holds leases', () => readHoldersAtHome(db, claimant.owner)],
-    ['ending the leases of the dead', () => endLeases(db, 'home.dead')],
+    ['finding who else holds leases', () => readOwnersInSameDirectory(db, claimant.owner)],
+    ['ending the leases of the dead', () => expireLeases(db, 'home.dead')],
     ['releasing', () => requeue(db, { id: OVER, epoch: 1 }, 'home.process', { planned: true })],
     ['appending', () => append(db, { id: OVER, epoch: 1, lastSeq: 5 }, said('x'))],
     ['cancelling', () => mine.write(endFromOutside(mine, OVER, ending(OVER)))],

@@ -1,7 +1,7 @@
 /** What runs used, added up: once for each end, whoever writes it, and the same before and after rows are added together. */
 import { expect, it } from 'vitest'
 import type { Usage } from '../../src/domain/usage.ts'
-import type { Claim } from '../../src/store/claims.ts'
+import type { Claim } from '../../src/store/claim-row.ts'
 import { endFromOutside, endStatements, numberEvents } from '../../src/store/events.ts'
 import { deleteInteraction } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'

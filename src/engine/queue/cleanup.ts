@@ -6,7 +6,7 @@
  */
 
 import { placeOf } from '../../domain/ids.ts'
-import { readHolder, releaseLease } from '../../store/claims.ts'
+import { readHolder, releaseLease } from '../../store/leases.ts'
 import type { EngineParts } from '../dependencies.ts'
 
 export type LeftoverParts = Pick<EngineParts, 'db' | 'hub' | 'sandboxes' | 'log'>

@@ -4,9 +4,10 @@
  */
 import { toRunError } from '../../domain/errors.ts'
 import { madeAt } from '../../domain/ids.ts'
-import { endLeases, findStarved, readHoldersAtHome } from '../../store/claims.ts'
 import { deleteIdempotencyKeys } from '../../store/idempotency.ts'
 import { findExpired, knownInteractions } from '../../store/interactions.ts'
+import { expireLeases, readOwnersInSameDirectory } from '../../store/leases.ts'
+import { findStarved } from '../../store/queue.ts'
 import { deleteRemovals } from '../../store/removals.ts'
 import { addUsageTogether } from '../../store/usage.ts'
 import { createMeter } from '../agent/meter.ts'
@@ -82,10 +83,10 @@ export function openReaper({ parts, owner, leads, remove }: ReaperOptions): Reap
 
   /** Of processes that were killed here: what they worked on need not wait until their leases run out. */
   async function endDeadLeases(): Promise<void> {
-    for (const holder of await readHoldersAtHome(parts.db, owner)) {
+    for (const holder of await readOwnersInSameDirectory(parts.db, owner)) {
       if (await parts.lives(holder)) continue
       parts.log.info({ process: holder }, 'a process here has died: its runs are taken up')
-      await endLeases(parts.db, holder)
+      await expireLeases(parts.db, holder)
       parts.hub.publish(WORK, [])
     }
   }

@@ -11,18 +11,11 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RunSpec } from '../../domain/interaction.ts'
-import {
-  anyWaits,
-  type Claim,
-  type Claimant,
-  claimOldest,
-  MAX_ATTEMPTS,
-  readEpochs,
-  renewLeases,
-  requeue,
-  resetAttemptsStatement,
-} from '../../store/claims.ts'
+import type { Claim, Claimant } from '../../store/claim-row.ts'
+import { claimOldest, MAX_ATTEMPTS } from '../../store/claims.ts'
 import { findInteraction } from '../../store/interactions.ts'
+import { readEpochs, renewLeases } from '../../store/leases.ts'
+import { anyQueued, requeue, resetAttemptsStatement } from '../../store/queue.ts'
 import { retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import type { LeavingCause } from '../../telemetry/events.ts'
 import type { EngineParts } from '../dependencies.ts'
@@ -172,7 +165,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       if (claim && interaction) start(claim, interaction.spec, slot)
       else slot.giveUp()
       // What finds no room in its project waits for a run of that to end.
-      if (!claim) someWaits = await anyWaits(parts.db)
+      if (!claim) someWaits = await anyQueued(parts.db)
       return claim !== undefined
     } catch (error) {
       slot.giveUp()

@@ -9,7 +9,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../../domain/event.ts'
-import type { Claim } from '../../store/claims.ts'
+import type { Claim } from '../../store/claim-row.ts'
 import { appendStatements, type Ending, endStatements, numberEvents, readProgress } from '../../store/events.ts'
 import { type Database, type Statement, unexpectedFailure } from '../../store/port.ts'
 import type { Emit } from '../../telemetry/events.ts'

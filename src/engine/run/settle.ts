@@ -5,7 +5,7 @@
 import type { RunEvent } from '../../domain/event.ts'
 import type { RunSpec } from '../../domain/interaction.ts'
 import type { Usage } from '../../domain/usage.ts'
-import type { Claim } from '../../store/claims.ts'
+import type { Claim } from '../../store/claim-row.ts'
 import { outputFilesStatement } from '../../store/events.ts'
 import type { Meter } from '../agent/meter.ts'
 import type { EngineParts } from '../dependencies.ts'
