@@ -3,7 +3,7 @@ import { type Agent, type AgentConfig, sameConfig } from '../domain/agent.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
 import type { AgentPage, AgentQuery, AgentStore } from './agent-store.ts'
-import { labelled } from './interactions.ts'
+import { labelled } from './labels.ts'
 import { type Database, fenced, type ProjectDatabases, type Statement, wasMade } from './port.ts'
 
 export interface AgentStoreOptions {

@@ -1,5 +1,5 @@
 /** Filters of the list of interactions, alone and together, as tests of plans and the bench of lists ask for them. */
-import type { InteractionFilter } from '../../src/store/interactions.ts'
+import type { InteractionFilter } from '../../src/store/list-interactions.ts'
 
 type Filter = Omit<InteractionFilter, 'labels' | 'order'> & Partial<Pick<InteractionFilter, 'labels' | 'order'>>
 

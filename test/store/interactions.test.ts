@@ -3,13 +3,9 @@ import { expect, it } from 'vitest'
 import { madeAt } from '../../src/domain/ids.ts'
 import { endFromOutside, readEvents } from '../../src/store/events.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
-import {
-  deleteInteraction,
-  findExpired,
-  findInteraction,
-  insertInteraction,
-  listInteractions,
-} from '../../src/store/interactions.ts'
+import { insertInteraction } from '../../src/store/insert-interaction.ts'
+import { deleteInteraction, findExpired, findInteraction } from '../../src/store/interactions.ts'
+import { listInteractions } from '../../src/store/list-interactions.ts'
 import type { Database } from '../../src/store/port.ts'
 import { findStarved } from '../../src/store/queue.ts'
 import { deleteRemovals, listRemovals, removalStatement } from '../../src/store/removals.ts'

@@ -16,15 +16,10 @@ import { findClaim } from '../../src/store/claim-row.ts'
 import { claimOldest } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents, readProgress } from '../../src/store/events.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
-import {
-  deleteInteraction,
-  findExpired,
-  findInteraction,
-  insertInteraction,
-  knownInteractions,
-  listInteractions,
-} from '../../src/store/interactions.ts'
+import { insertInteraction } from '../../src/store/insert-interaction.ts'
+import { deleteInteraction, findExpired, findInteraction, knownInteractions } from '../../src/store/interactions.ts'
 import { expireLeases, readOwnersInSameDirectory, renewLeases } from '../../src/store/leases.ts'
+import { listInteractions } from '../../src/store/list-interactions.ts'
 import type { Database } from '../../src/store/port.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { findStarved, readQueue, requeue } from '../../src/store/queue.ts'
