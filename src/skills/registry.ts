@@ -12,31 +12,29 @@ import { ErrandError } from '../domain/errors.ts'
 import { madeAt, newId } from '../domain/ids.ts'
 import { parseSkillRef, type SkillMeta, type SkillOffer } from '../domain/skill.ts'
 import { type Database, wasMade } from '../store/port.ts'
-import { contentOf, digestFolder, type Folder } from './folder.ts'
-import type { AddedSkill, Skills } from './port.ts'
 import {
-  countVersions,
   deleteContent,
-  deleteVersions,
   findContent,
-  findName,
-  findNames,
-  findOwner,
-  findSeen,
-  findVersion,
   holdContent,
   insertContent,
-  insertVersion,
   isKnownBlob,
-  listSkills,
-  listVersions,
-  nameStatement,
   releaseContents,
   releasedContents,
-  SERVER,
-  versionNumbers,
-} from './rows.ts'
+} from './content-rows.ts'
+import { contentOf, digestFolder, type Folder } from './folder.ts'
+import { findName, findNames, findOwner, nameStatement, SERVER } from './name-rows.ts'
+import type { AddedSkill, Skills } from './port.ts'
 import type { SkillText } from './skill-file.ts'
+import {
+  countVersions,
+  deleteVersions,
+  findSeen,
+  findVersion,
+  insertVersion,
+  listSkills,
+  listVersions,
+  versionNumbers,
+} from './version-rows.ts'
 
 export interface RegistryOptions {
   readonly db: Database

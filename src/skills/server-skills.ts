@@ -8,9 +8,9 @@ import { basename, join } from 'node:path'
 import type { Log } from '../telemetry/log.ts'
 import { type Folder, readFolder } from './folder.ts'
 import type { SkillLimits } from './limits.ts'
+import { SERVER } from './name-rows.ts'
 import { isLitter } from './paths.ts'
 import type { GoodFolder, Registry } from './registry.ts'
-import { SERVER } from './rows.ts'
 
 /** A clone of a collection keeps its skills some folders down. */
 const MAX_DEPTH = 4

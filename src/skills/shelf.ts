@@ -10,10 +10,10 @@ import { type Blobs, BlobsUnavailable } from '../blobs/port.ts'
 import { randomBase62 } from '../domain/ids.ts'
 import type { SkillFile } from '../domain/skill.ts'
 import type { Database } from '../store/port.ts'
+import { type Content, findContent } from './content-rows.ts'
 import { skillFileOf } from './folder.ts'
 import { placeInside, type SkillShelf } from './port.ts'
 import { contentKey } from './registry.ts'
-import { type Content, findContent } from './rows.ts'
 import { readSkillFile } from './skill-file.ts'
 
 export interface ShelfOptions {

@@ -1,69 +1,13 @@
-/** The registry's SQL: names, their versions, and the contents that versions share. One operation a function. */
-import type { Skill, SkillFile, SkillMeta } from '../domain/skill.ts'
+/** SQL of skill versions: numbered rows that refer to a content by its digest. */
+import type { Skill, SkillMeta } from '../domain/skill.ts'
 import { fixedQuery } from '../store/fixed-query.ts'
-import { type Database, fenced, type Statement, wasMade } from '../store/port.ts'
-import type { SkillContentsTable } from '../store/tables.ts'
+import type { Database, Statement } from '../store/port.ts'
+import { ownerSeen, SERVER } from './name-rows.ts'
 import type { SkillPage } from './port.ts'
-
-/** The owner of the operator's skills: no project has this id. */
-export const SERVER = ''
-
-/** A name that an owner has used. `newest` is 0 where no version of it is left. */
-export interface NameRow {
-  readonly newest: number
-  readonly lastVersion: number
-  readonly createdAt: number
-}
 
 export interface Page {
   readonly pageSize: number
   readonly after?: string
-}
-
-export async function findName(db: Database, owner: string, name: string): Promise<NameRow | undefined> {
-  const row = await db.query
-    .selectFrom('skills')
-    .select(['newest', 'last_version', 'created_at'])
-    .where('project_id', '=', owner)
-    .where('name', '=', name)
-    .executeTakeFirst()
-  return row && { newest: Number(row.newest), lastVersion: Number(row.last_version), createdAt: Number(row.created_at) }
-}
-
-/** The names that the owner has a version of. */
-export async function findNames(db: Database, owner: string): Promise<string[]> {
-  const rows = await db.query
-    .selectFrom('skills')
-    .select('name')
-    .where('project_id', '=', owner)
-    .where('newest', '>', 0)
-    .execute()
-  return rows.map(({ name }) => name)
-}
-
-/** Makes a name's newest version, and the name where it is new; touches one row where nobody came first. */
-export function nameStatement(
-  db: Database,
-  owner: string,
-  name: string,
-  before: NameRow | undefined,
-  next: { readonly newest: number; readonly lastVersion: number; readonly createdAt: number },
-): Statement {
-  const values = { newest: next.newest, last_version: next.lastVersion, created_at: next.createdAt }
-  const query = before
-    ? db.query
-        .updateTable('skills')
-        .set(values)
-        .where('project_id', '=', owner)
-        .where('name', '=', name)
-        .where('newest', '=', before.newest)
-        .where('last_version', '=', before.lastVersion)
-        .compile()
-    : db.query
-        .insertInto('skills')
-        .values({ project_id: owner, name, ...values })
-        .compile()
-  return fenced(query)
 }
 
 export async function countVersions(db: Database, owner: string): Promise<number> {
@@ -124,18 +68,6 @@ export async function findVersion(
   return row && toSkill(row)
 }
 
-/** Whose skill a project means by a name: its own where it has one. The operator's id is empty, and so the last. */
-function ownerSeen(db: Database, projectId: string, name: string) {
-  return db.query
-    .selectFrom('skills')
-    .select('project_id')
-    .where('project_id', 'in', [projectId, SERVER])
-    .where('name', '=', name)
-    .where('newest', '>', 0)
-    .orderBy('project_id', 'desc')
-    .limit(1)
-}
-
 const seenRows = (db: Database, projectId: string, name: string) =>
   versionRows(db)
     .where('v.project_id', '=', ownerSeen(db, projectId, name))
@@ -160,10 +92,6 @@ export async function findSeen(
     version === undefined ? newestSeen(db, { projectId, name }) : versionSeen(db, { projectId, name, version })
   const [row] = await db.read(query)
   return row && toSkill(row)
-}
-
-export async function findOwner(db: Database, projectId: string, name: string): Promise<string | undefined> {
-  return (await ownerSeen(db, projectId, name).executeTakeFirst())?.project_id
 }
 
 export async function listVersions(db: Database, owner: string, name: string, page: Page): Promise<SkillPage> {
@@ -210,83 +138,6 @@ export async function listSkills(
     .limit(pageSize + 1)
     .execute()
   return pageOf(found.map(toSkill), pageSize, ({ createdAt, name: last }) => `${createdAt}.${last}`)
-}
-
-const contentRow = fixedQuery((db, { digest }: { digest: string }) =>
-  db.query.selectFrom('skill_contents').select(['blob', 'meta', 'files']).where('digest', '=', digest),
-)
-
-export async function findContent(db: Database, digest: string): Promise<Content | undefined> {
-  const [row] = await db.read(contentRow(db, { digest }))
-  return (
-    row && {
-      blob: row.blob,
-      meta: JSON.parse(row.meta) as SkillMeta,
-      files: JSON.parse(row.files) as SkillFile[],
-    }
-  )
-}
-
-export interface Content {
-  /** The owner of its blob in the blob store. */
-  readonly blob: string
-  readonly meta: SkillMeta
-  readonly files: readonly SkillFile[]
-}
-
-export function insertContent(db: Database, digest: string, { blob, meta, files }: Content): Statement {
-  const values: SkillContentsTable = {
-    digest,
-    blob,
-    meta: JSON.stringify(meta),
-    files: JSON.stringify(files),
-    size: files.reduce((sum, file) => sum + file.size, 0),
-    file_count: files.length,
-    released_at: null,
-  }
-  return { query: db.query.insertInto('skill_contents').values(values).compile() }
-}
-
-/** Keeps a content that is there; touches no row where it was removed meanwhile. */
-export function holdContent(db: Database, digest: string): Statement {
-  const query = db.query.updateTable('skill_contents').set({ released_at: null }).where('digest', '=', digest).compile()
-  return fenced(query)
-}
-
-/** Notes when contents were last wanted: those that no version names any more. */
-export async function releaseContents(db: Database, now: number): Promise<void> {
-  const query = db.query
-    .updateTable('skill_contents')
-    .set({ released_at: now })
-    .where('released_at', 'is', null)
-    .where('digest', 'not in', (eb) => eb.selectFrom('skill_versions').select('digest'))
-    .compile()
-  await db.write([{ query }])
-}
-
-export async function releasedContents(db: Database, before: number): Promise<{ digest: string; blob: string }[]> {
-  return db.query
-    .selectFrom('skill_contents')
-    .select(['digest', 'blob'])
-    .where('released_at', '<', before)
-    .limit(100)
-    .execute()
-}
-
-/** False where somebody wants it again. */
-export async function deleteContent(db: Database, digest: string): Promise<boolean> {
-  const query = db.query
-    .deleteFrom('skill_contents')
-    .where('digest', '=', digest)
-    .where('released_at', 'is not', null)
-    .where('digest', 'not in', (eb) => eb.selectFrom('skill_versions').select('digest'))
-    .compile()
-  return wasMade(await db.write([fenced(query)]), 'fence')
-}
-
-export async function isKnownBlob(db: Database, blob: string): Promise<boolean> {
-  const row = await db.query.selectFrom('skill_contents').select('blob').where('blob', '=', blob).executeTakeFirst()
-  return row !== undefined
 }
 
 function versionRows(db: Database) {
