@@ -40,8 +40,8 @@ import { createMemoryCounter, createSharedCounter } from './http/gate/rate-count
 import { createRateLimits } from './http/gate/rate-limits.ts'
 import { createSigner } from './http/response/signed-urls.ts'
 import { openMetricsPort } from './http/routes/metrics.ts'
-import { createRevision20260520 } from './http/wire/2026-05-20.ts'
-import type { ServerFacts } from './http/wire/server.ts'
+import type { ServerFacts } from './http/server-facts.ts'
+import { createRevision20260520 } from './http/wire/2026-05-20/codec.ts'
 import { openCatalogue } from './models/catalogue.ts'
 import { demoEntry } from './models/demo/entry.ts'
 import type { Catalogue } from './models/port.ts'
@@ -294,7 +294,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
         secretOf: (projectId) => webhookSecret(secret, projectId),
         encode(interaction, revision) {
           const codec = revisions.find((each) => each.revision === revision) ?? revisions.at(-1)!
-          return codec.encodeWebhookEvent(interaction)
+          return codec.webhooks.encodeEvent(interaction)
         },
       }),
     )

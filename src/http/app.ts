@@ -41,7 +41,7 @@ import { serverRoutes } from './routes/server.ts'
 import { skillRoutes } from './routes/skills.ts'
 import { deliveryRoutes } from './routes/webhook-deliveries.ts'
 import { continueLate, serverOptions } from './server-options.ts'
-import { createRevision20260520 } from './wire/2026-05-20.ts'
+import { createRevision20260520 } from './wire/2026-05-20/codec.ts'
 import type { Codec } from './wire/codec.ts'
 
 export interface AppDeps

@@ -12,8 +12,8 @@ import type { InFlight } from './gate/in-flight.ts'
 import type { RateLimits } from './gate/rate-limits.ts'
 import type { Readers } from './gate/readers.ts'
 import type { Signer } from './response/signed-urls.ts'
+import type { ServerFacts } from './server-facts.ts'
 import type { Codec } from './wire/codec.ts'
-import type { ServerFacts } from './wire/server.ts'
 
 export interface Edge {
   readonly engine: Engine

@@ -1,30 +1,42 @@
 /**
- * A later revision, for tests alone: another name for the answer, camelCase usage, `text` for `instruction`, another
- * event for fragments. It proves that a revision is a codec: nothing behind the edge knows of it.
+ * A later revision, for tests: `answer` for `output`, `text` for `instruction`, camelCase usage, and other events. It has no
+ * `stage`, another name for fragments, and two events where the first revision has `completed`.
  */
-import type { Body, Codec } from '../../src/http/wire/codec.ts'
+import type { Body, Codec, Frame } from '../../src/http/wire/codec.ts'
 
 export function createNextRevision(first: Codec): Codec {
   return {
     ...first,
     revision: '2027-01-15',
-    decodeNewInteraction(body) {
-      const { text, ...rest } = body as Record<string, unknown>
-      return first.decodeNewInteraction({ ...rest, instruction: text })
+    interactions: {
+      ...first.interactions,
+      decodeNew(body) {
+        const { text, ...rest } = body as Record<string, unknown>
+        return first.interactions.decodeNew({ ...rest, instruction: text })
+      },
+      encode(view, presentation) {
+        const { output, usage, ...rest } = first.interactions.encode(view, presentation)
+        return { ...rest, answer: output, usage: camelCase(usage as Body) }
+      },
     },
-    encodeInteraction(view, presentation) {
-      const { output, usage, ...rest } = first.encodeInteraction(view, presentation)
-      return { ...rest, answer: output, usage: camelCase(usage as Body) }
-    },
-    encodeEvent(event, form) {
-      if (event.type === 'stage') return undefined
-      const { type, data } = first.encodeEvent(event, form) ?? event
-      if (type === 'partial_output') return { type: 'answer_delta', data }
-      if (type !== 'completed') return { type, data }
-      const { usage, ...rest } = JSON.parse(data)
-      return { type, data: JSON.stringify({ ...rest, usage: camelCase(usage) }) }
+    events: {
+      ...first.events,
+      openEncoder(form) {
+        const encode = first.events.openEncoder(form)
+        return (event) => (event.type === 'stage' ? [] : encode(event).flatMap(toNextFrames))
+      },
     },
   }
+}
+
+function toNextFrames({ type, data }: Frame): Frame[] {
+  if (type === 'partial_output') return [{ type: 'answer_delta', data }]
+  if (type !== 'completed') return [{ type, data }]
+  const { usage, ...rest } = JSON.parse(data)
+  return [
+    { type: 'usage', data: JSON.stringify(camelCase(usage)) },
+    { type, data: JSON.stringify(rest) },
+  ]
 }
 
 function camelCase(usage: Body): Body {

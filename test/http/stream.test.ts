@@ -114,7 +114,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
           yield [big]
         }
       },
-      encode: (event) => event,
+      encode: (event) => [event],
       closing: new AbortController().signal,
       emit: (moment) => told.push(moment),
       hold: () => {},

@@ -70,7 +70,7 @@ test.each<[object, string | undefined, string]>([
   [
     { network: { allow: ['a.up.com'], inject: [{ host: 'b.up.com', credentialId: 'c' }] } },
     'network.inject[0].host',
-    'must be among the hosts',
+    'must be in `network.allow`',
   ],
   [
     { network: { allow: ['*.up.com'], inject: [{ host: '*.up.com', credentialId: 'c' }] } },

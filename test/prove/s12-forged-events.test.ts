@@ -5,7 +5,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeEvent, type RunEvent } from '../../src/domain/event.ts'
-import { frame } from '../../src/http/response/sse.ts'
+import { formatEvent } from '../../src/http/response/sse.ts'
 import { checkEnded, outputOf, ROOMY, traceOf } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { figure, rounds, seeded } from '../support/prove.ts'
@@ -62,7 +62,7 @@ afterAll(async () => {
 test('of every event, framed', async () => {
   const texts = fc.sample(hostile, { seed, numRuns: TEXTS })
   const sent = texts.flatMap((text) => EVENTS.map((make) => make(text)))
-  const wire = sent.map((event, i) => frame(i + 1, { type: event.type, data: encodeEvent(event) })).join('')
+  const wire = sent.map((event, i) => formatEvent(i + 1, [{ type: event.type, data: encodeEvent(event) }])).join('')
   let at = 0
   for await (const { id, event, data } of readSse(new Response(wire))) {
     const { type, ...fields } = sent[at]!

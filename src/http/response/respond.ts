@@ -103,7 +103,7 @@ export async function streamRun(
       response: reply.raw,
       headers,
       follow: (signal) => edge.engine.follow(request.caller.projectId, interactionId, after, signal, known),
-      encode: (event) => request.codec.encodeEvent(event, form),
+      encode: request.codec.events.openEncoder(form),
       closing: edge.closing,
       emit: edge.emit,
       readers: edge.readers,
@@ -139,7 +139,7 @@ function encode(
   applied(reply, asked, snapshot)
   const { projectId } = request.caller
   const { interactionId, form } = asked
-  return request.codec.encodeInteraction(snapshot, {
+  return request.codec.interactions.encode(snapshot, {
     form,
     fileUrl: (kind, { name }) => edge.signer.sign({ kind, projectId, interactionId, name }),
   })

@@ -10,7 +10,7 @@ import { ErrandError } from '../../domain/errors.ts'
 import type { StoredEvent } from '../../domain/event.ts'
 import type { Emit } from '../../telemetry/events.ts'
 import type { Readers } from '../gate/readers.ts'
-import type { Frame } from '../wire/codec.ts'
+import type { EventEncoder, Frame } from '../wire/codec.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
@@ -25,7 +25,7 @@ export interface EventStream {
   readonly response: ServerResponse
   readonly headers: OutgoingHttpHeaders
   readonly follow: (signal: AbortSignal) => AsyncIterable<readonly StoredEvent[]>
-  readonly encode: (event: StoredEvent) => Frame | undefined
+  readonly encode: EventEncoder
   /** Aborts when the server closes: the stream ends where it is. */
   readonly closing: AbortSignal
   readonly emit: Emit
@@ -34,8 +34,12 @@ export interface EventStream {
   readonly hold: (bytes: number) => void
 }
 
-export function frame(seq: number, { type, data }: Frame): string {
-  return `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`
+/** The frames of one event. Only the last has the event's number as its id: a caller resumes after whole events. */
+export function formatEvent(seq: number, frames: readonly Frame[]): string {
+  const last = frames.length - 1
+  return frames
+    .map(({ type, data }, i) => `${i === last ? `id: ${seq}\n` : ''}event: ${type}\ndata: ${data}\n\n`)
+    .join('')
 }
 
 /** Resolves when the response has ended: true after the last event or at closing, false where the reader went away. */
@@ -59,10 +63,7 @@ export async function sendEvents({
   try {
     for await (const batch of follow(signal)) {
       let text = ''
-      for (const event of batch) {
-        const encoded = encode(event)
-        if (encoded) text += frame(event.seq, encoded)
-      }
+      for (const event of batch) text += formatEvent(event.seq, encode(event))
       clearImmediate(early)
       if (text === '' || response.write(text)) continue
       hold(text.length)

@@ -44,7 +44,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request, reply) => {
-      const { id, config, warnings } = request.codec.decodeNewAgent(request.body)
+      const { id, config, warnings } = request.codec.agents.decodeNew(request.body)
       checkModel(edge.catalogue, config.model)
       const agent = await agents.create(request.caller.projectId, { id, config: withModel(config, edge) })
       reply.header('Location', `${AGENTS}/${agent.id}`)
@@ -78,7 +78,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
         pageSize: pageSizeOf(request.query),
         after: readPageToken(identity, pageToken),
       })
-      return request.codec.encodeAgentList(found, writePageToken(identity, next))
+      return request.codec.agents.encodeList(found, writePageToken(identity, next))
     },
   )
 
@@ -122,7 +122,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request, reply) => {
-      const { patch, warnings } = request.codec.decodeAgentPatch(request.body)
+      const { patch, warnings } = request.codec.agents.decodePatch(request.body)
       checkModel(edge.catalogue, patch.model ?? undefined)
       const agent = await agents.update(request.caller.projectId, request.params.id, (current) => {
         checkIfMatch(request.headers['if-match'], current)
@@ -185,7 +185,7 @@ function versionRoutes(app: FastifyInstance, { agents, documented }: Edge): void
         after: readPageToken(identity, request.query.pageToken),
       })
       if (!found) throw noAgent(id)
-      return request.codec.encodeAgentVersions(found.agents, writePageToken(identity, found.next))
+      return request.codec.agents.encodeVersions(found.agents, writePageToken(identity, found.next))
     },
   )
 
@@ -216,7 +216,7 @@ function versionRoutes(app: FastifyInstance, { agents, documented }: Edge): void
 
 function sendAgent(request: FastifyRequest, reply: FastifyReply, agent: Agent, warnings: readonly Warning[] = []) {
   reply.header('ETag', agentEtag(agent))
-  return request.codec.encodeAgent(agent, warnings)
+  return request.codec.agents.encode(agent, warnings)
 }
 
 function unused({ config }: Agent, { caller }: FastifyRequest, edge: Edge): Promise<readonly Warning[]> {

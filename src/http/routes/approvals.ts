@@ -30,7 +30,7 @@ export function approvalRoutes(app: FastifyInstance, edge: Edge): void {
       },
       async (request, reply) => {
         const interactionId = request.params.id
-        const verdict = request.codec.decodeApproval(request.body)
+        const verdict = request.codec.approvals.decode(request.body)
         const { projectId, keyId } = request.caller
         await edge.engine.approve(projectId, interactionId, verdict, keyId)
         const preferences = parsePrefer(request.headers.prefer)

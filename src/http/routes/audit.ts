@@ -34,7 +34,7 @@ export function auditRoutes(app: FastifyInstance, { engine, documented }: Edge):
         after: readPageToken(identity, request.query.pageToken),
       })
       if (!found) throw noInteraction(id)
-      return request.codec.encodeAudit(found.entries, writePageToken(identity, found.next))
+      return request.codec.audit.encodeList(found.entries, writePageToken(identity, found.next))
     },
   )
 }

@@ -35,10 +35,10 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request, reply) => {
-      const { credential, warnings } = request.codec.decodeNewCredential(request.body)
+      const { credential, warnings } = request.codec.credentials.decodeNew(request.body)
       const stored = await credentials.create(request.caller.projectId, credential)
       reply.header('Location', `${CREDENTIALS}/${stored.id}`)
-      return request.codec.encodeCredential(stored, [...request.ignored, ...warnings])
+      return request.codec.credentials.encode(stored, [...request.ignored, ...warnings])
     },
   )
 
@@ -62,7 +62,7 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
         pageSize: pageSizeOf(request.query),
         after: readPageToken(identity, pageToken),
       })
-      return request.codec.encodeCredentialList(found, writePageToken(identity, next))
+      return request.codec.credentials.encodeList(found, writePageToken(identity, next))
     },
   )
 
@@ -82,7 +82,7 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
     async (request) => {
       const found = await credentials.find(request.caller.projectId, request.params.id)
       if (!found) throw noCredential(request.params.id)
-      return request.codec.encodeCredential(found)
+      return request.codec.credentials.encode(found)
     },
   )
 
@@ -104,9 +104,9 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
       }),
     },
     async (request) => {
-      const { change, warnings } = request.codec.decodeCredentialPatch(request.body)
+      const { change, warnings } = request.codec.credentials.decodePatch(request.body)
       const changed = await credentials.update(request.caller.projectId, request.params.id, change)
-      return request.codec.encodeCredential(changed, [...request.ignored, ...warnings])
+      return request.codec.credentials.encode(changed, [...request.ignored, ...warnings])
     },
   )
 

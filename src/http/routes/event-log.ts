@@ -34,7 +34,7 @@ export function eventLogRoutes(app: FastifyInstance, { engine, documented }: Edg
         after: readPageToken(identity, request.query.pageToken),
       })
       if (!found) throw noInteraction(id)
-      return request.codec.encodeEventList(found.events, writePageToken(identity, found.next))
+      return request.codec.events.encodeList(found.events, writePageToken(identity, found.next))
     },
   )
 }

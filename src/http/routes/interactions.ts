@@ -97,7 +97,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   const { caller, codec, query } = request
   const preferences = parsePrefer(request.headers.prefer)
   const key = idempotencyKey(request.headers['idempotency-key'])
-  const { run: sent, stream, background } = codec.decodeNewInteraction(request.body)
+  const { run: sent, stream, background } = codec.interactions.decodeNew(request.body)
   const run = { ...sent, warnings: [...request.ignored, ...sent.warnings] }
   checkModel(edge.catalogue, run.settings.model)
   const streams = streamPath || stream
@@ -152,7 +152,7 @@ function readingRoutes(app: FastifyInstance, edge: Edge): void {
         after: readPageToken(identity, pageToken),
       })
       const form = formOf(request.query.view, parsePrefer(request.headers.prefer))
-      return request.codec.encodeInteractionList(interactions, form, writePageToken(identity, next))
+      return request.codec.interactions.encodeList(interactions, form, writePageToken(identity, next))
     },
   )
 

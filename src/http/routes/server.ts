@@ -19,6 +19,6 @@ export function serverRoutes(app: FastifyInstance, { documented, facts, catalogu
         answer: documented.schemas.server,
       }),
     },
-    async (request) => request.codec.encodeServer(facts, catalogue, limits),
+    async (request) => request.codec.server.encode(facts, catalogue, limits),
   )
 }

@@ -53,7 +53,7 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
       request.share?.take('streams', 1)
       const added = await skills.addZip(request.caller.projectId, uploadOf(request, reply, limits.skillBytes))
       reply.header('Location', `${SKILLS}/${added.skill.name}`)
-      return request.codec.encodeAddedSkill(added)
+      return request.codec.skills.encodeAdded(added)
     },
   )
 
@@ -78,7 +78,7 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
         pageSize: pageSizeOf(request.query),
         after: readPageToken(identity, pageToken),
       })
-      return request.codec.encodeSkillList(found.skills, writePageToken(identity, found.next))
+      return request.codec.skills.encodeList(found.skills, writePageToken(identity, found.next))
     },
   )
 
@@ -100,7 +100,7 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
       const asked = parseSkillRef(request.params.name)
       const found = asked && (await skills.find(request.caller.projectId, asked.name, asked.version))
       if (!found) throw noSkill(request.params.name)
-      return request.codec.encodeSkill(found)
+      return request.codec.skills.encode(found)
     },
   )
 
@@ -161,7 +161,7 @@ function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void
         after: readPageToken(identity, request.query.pageToken),
       })
       if (!found) throw noSkill(name)
-      return request.codec.encodeSkillVersions(found.skills, writePageToken(identity, found.next))
+      return request.codec.skills.encodeVersions(found.skills, writePageToken(identity, found.next))
     },
   )
 
@@ -204,7 +204,7 @@ function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void
       const asked = parseSkillRef(ref)
       const found = asked && (await skills.find(request.caller.projectId, asked.name, asked.version))
       if (!found) throw noSkill(ref)
-      return request.codec.encodeSkill(found)
+      return request.codec.skills.encode(found)
     },
   )
 }

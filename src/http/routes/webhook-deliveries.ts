@@ -21,7 +21,9 @@ export function deliveryRoutes(app: FastifyInstance, { engine, documented }: Edg
       }),
     },
     async (request) => {
-      return request.codec.encodeDeliveries(await engine.webhookLog(request.caller.projectId, request.params.id))
+      return request.codec.webhooks.encodeDeliveries(
+        await engine.webhookLog(request.caller.projectId, request.params.id),
+      )
     },
   )
 }

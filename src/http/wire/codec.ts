@@ -1,11 +1,12 @@
 /**
- * The seam between the wire and the domain: one codec a revision. Everything behind the edge speaks the domain's words;
- * what a revision calls a field, which fields it takes and how it shows an event is known here and nowhere else.
+ * The interface between HTTP bodies and the domain. Each API revision implements one `Codec`. Only a codec knows which
+ * fields a revision takes, what they are called, and how a revision shows an event.
  *
- * Decoders throw ErrandError (`invalid_request`, `payload_too_large`) that names the field; they never drop a field in
- * silence: what they don't know they tell in `warnings`. Error bodies, paging and headers are the same in all revisions.
+ * Decoders throw ErrandError (`invalid_request`, `payload_too_large`) that names the field. A field that they do not know
+ * becomes a warning; it is never dropped silently. Error bodies, paging and headers are the same in all revisions.
  */
 import type { z } from 'zod'
+import type { CredentialChange, NewCredential, OpenCredential } from '../../accounts/credentials.ts'
 import type { Agent, AgentConfig, AgentPatch } from '../../domain/agent.ts'
 import type { Credential } from '../../domain/credential.ts'
 import type { StoredEvent, Warning } from '../../domain/event.ts'
@@ -21,13 +22,12 @@ import type { AddedSkill, SkillDetails } from '../../skills/port.ts'
 import type { AuditEntry } from '../../store/audit.ts'
 import type { TimedEvent } from '../../store/events.ts'
 import type { FileKind } from '../response/signed-urls.ts'
-import type { CredentialPatchRequest, NewCredentialRequest } from './credentials.ts'
-import type { ServerFacts } from './server.ts'
+import type { ServerFacts } from '../server-facts.ts'
 
-/** `short`: usage with two fields, arguments of tool calls as JSON text (spec.md 2.5). */
+/** `short`: usage has two fields, and tool calls have their arguments as JSON text. */
 export type Form = 'full' | 'short'
 
-/** JSON for an answer's body. */
+/** A JSON response body. */
 export type Body = Readonly<Record<string, unknown>>
 
 export interface NewAgentRequest {
@@ -41,24 +41,43 @@ export interface AgentPatchRequest {
   readonly warnings: readonly Warning[]
 }
 
-/** Its warnings stand in `run`: the engine stores them with the rest. */
 export interface NewInteractionRequest {
+  /** Includes the warnings: the engine stores them with the run. */
   readonly run: RunRequest
-  /** How the caller wants to be answered; no part of what is run. */
   readonly stream: boolean
   readonly background: boolean
 }
 
+export interface NewCredentialRequest {
+  readonly credential: NewCredential
+  readonly warnings: readonly Warning[]
+}
+
+export interface CredentialPatchRequest {
+  /** Throws ErrandError `invalid_request` if the patched credential is not valid. */
+  readonly change: (current: OpenCredential) => CredentialChange
+  readonly warnings: readonly Warning[]
+}
+
 export interface Presentation {
   readonly form: Form
-  /** A signed address, minted anew at each call. */
+  /** Signs a new download URL at each call. */
   readonly fileUrl: (kind: FileKind, file: StoredFile) => string
 }
 
-/** An event as it goes out: its name, and one JSON object in one line. */
-export type Frame = Pick<StoredEvent, 'data'> & { readonly type: string }
+/** One message of an event stream: its name, and a JSON object on one line. */
+export interface Frame {
+  readonly type: string
+  readonly data: string
+}
 
-/** What the OpenAPI document shows. The request schemas are the ones that validate. */
+/**
+ * Encodes the events of one stream, in order. May keep state between events. Returns the frames of one event: one,
+ * several, or none if the revision does not have the event.
+ */
+export type EventEncoder = (event: StoredEvent) => readonly Frame[]
+
+/** Schemas for the OpenAPI document. The request schemas also validate. */
 export interface CodecSchemas {
   readonly newAgent: z.ZodType
   readonly agentPatch: z.ZodType
@@ -85,38 +104,65 @@ export interface CodecSchemas {
   readonly server: z.ZodType
 }
 
+type NextPage = string | undefined
+
+export interface AgentCodec {
+  decodeNew(body: unknown): NewAgentRequest
+  decodePatch(body: unknown): AgentPatchRequest
+  encode(agent: Agent, warnings?: readonly Warning[]): Body
+  encodeList(agents: readonly Agent[], nextPageToken: NextPage): Body
+  encodeVersions(agents: readonly Agent[], nextPageToken: NextPage): Body
+}
+
+export interface InteractionCodec {
+  decodeNew(body: unknown): NewInteractionRequest
+  encode(snapshot: InteractionSnapshot, presentation: Presentation): Body
+  encodeList(
+    items: readonly { readonly interaction: InteractionSummary; readonly usage: Usage }[],
+    form: Form,
+    nextPageToken: NextPage,
+  ): Body
+}
+
+export interface EventCodec {
+  /** Returns a new encoder for one stream. A resumed stream gets one that has not seen the earlier events. */
+  openEncoder(form: Form): EventEncoder
+  encodeList(events: readonly TimedEvent[], nextPageToken: NextPage): Body
+}
+
+export interface CredentialCodec {
+  decodeNew(body: unknown): NewCredentialRequest
+  decodePatch(body: unknown): CredentialPatchRequest
+  encode(credential: Credential, warnings?: readonly Warning[]): Body
+  encodeList(credentials: readonly Credential[], nextPageToken: NextPage): Body
+}
+
+export interface SkillCodec {
+  encode(details: SkillDetails): Body
+  encodeAdded(added: AddedSkill): Body
+  encodeList(skills: readonly Skill[], nextPageToken: NextPage): Body
+  encodeVersions(skills: readonly Skill[], nextPageToken: NextPage): Body
+}
+
+export interface WebhookCodec {
+  /** The webhook’s delivery attempts. `log` is undefined if the interaction has no webhook. */
+  encodeDeliveries(log: WebhookLog | undefined): Body
+  /** The body that is sent to the webhook when the interaction has ended. */
+  encodeEvent(interaction: InteractionSummary): Body
+}
+
 export interface Codec {
   /** `YYYY-MM-DD`. */
   readonly revision: string
   readonly schemas: CodecSchemas
-  decodeNewAgent(body: unknown): NewAgentRequest
-  decodeAgentPatch(body: unknown): AgentPatchRequest
-  decodeNewInteraction(body: unknown): NewInteractionRequest
-  encodeAgent(agent: Agent, warnings?: readonly Warning[]): Body
-  encodeAgentList(agents: readonly Agent[], nextPageToken: string | undefined): Body
-  encodeAgentVersions(agents: readonly Agent[], nextPageToken: string | undefined): Body
-  encodeInteraction(snapshot: InteractionSnapshot, presentation: Presentation): Body
-  encodeInteractionList(
-    items: readonly { readonly interaction: InteractionSummary; readonly usage: Usage }[],
-    form: Form,
-    nextPageToken: string | undefined,
-  ): Body
-  encodeEventList(events: readonly TimedEvent[], nextPageToken: string | undefined): Body
-  /** Undefined where there was no body. */
-  decodeApproval(body: unknown): Verdict
-  encodeAudit(entries: readonly AuditEntry[], nextPageToken: string | undefined): Body
-  decodeNewCredential(body: unknown): NewCredentialRequest
-  decodeCredentialPatch(body: unknown): CredentialPatchRequest
-  encodeCredential(credential: Credential, warnings?: readonly Warning[]): Body
-  encodeCredentialList(credentials: readonly Credential[], nextPageToken: string | undefined): Body
-  encodeSkill(details: SkillDetails): Body
-  encodeAddedSkill(added: AddedSkill): Body
-  encodeSkillList(skills: readonly Skill[], nextPageToken: string | undefined): Body
-  encodeSkillVersions(skills: readonly Skill[], nextPageToken: string | undefined): Body
-  encodeDeliveries(log: WebhookLog | undefined): Body
-  /** What a webhook is sent of an interaction that is over. */
-  encodeWebhookEvent(interaction: InteractionSummary): Body
-  encodeServer(facts: ServerFacts, catalogue: Catalogue, limits: Limits): Body
-  /** Undefined where this revision has no such event. The first revision gives the stored event back untouched. */
-  encodeEvent(event: StoredEvent, form: Form): Frame | undefined
+  readonly agents: AgentCodec
+  readonly interactions: InteractionCodec
+  readonly events: EventCodec
+  /** `body` is undefined if the request has none. */
+  readonly approvals: { decode(body: unknown): Verdict }
+  readonly audit: { encodeList(entries: readonly AuditEntry[], nextPageToken: NextPage): Body }
+  readonly credentials: CredentialCodec
+  readonly skills: SkillCodec
+  readonly webhooks: WebhookCodec
+  readonly server: { encode(facts: ServerFacts, catalogue: Catalogue, limits: Limits): Body }
 }

@@ -39,7 +39,7 @@ class Agent(Record):
 
 
 class Approval(Record):
-    """Nothing, or `{}`: all that waits is approved."""
+    """A decision on pending tool calls. An empty object approves all of them."""
 
     step: int | None
     approve: bool | None
@@ -48,7 +48,7 @@ class Approval(Record):
 
 
 class AuditEntry(Record):
-    """A host outside that was turned to on the interaction’s behalf."""
+    """A host that the interaction connected to, or tried to."""
 
     time: str
     kind: str
@@ -59,7 +59,7 @@ class AuditEntry(Record):
 
 
 class Credential(Record):
-    """What may be seen of a credential: never its secret."""
+    """A stored credential, without its secret."""
 
     id: str
     name: str | None
@@ -82,7 +82,7 @@ class Delivery(Record):
 
 
 class HeaderInjection(Record):
-    """A header with a credential that is put into each request to a host on its way, so that programs in the sandbox can use it and none can read it."""
+    """A header with a credential that is added to each request to a host, outside the sandbox. Programs in the sandbox use the credential but can’t read it."""
 
     host: str
     header: str | None
@@ -91,7 +91,7 @@ class HeaderInjection(Record):
 
 
 class InputFile(Record):
-    """A file for the sandbox. Exactly one of `content`, `data`, `url`."""
+    """A file for the sandbox. Give exactly one of `content`, `data` and `url`."""
 
     name: str
     content: str | None
@@ -129,7 +129,7 @@ class Interaction(Record):
 
 
 class InteractionInWebhook(Record):
-    """The short interaction, without what was asked and answered."""
+    """The short interaction, without the instruction and the output."""
 
     interaction_id: str
     id: str
@@ -148,7 +148,7 @@ class InteractionInWebhook(Record):
 
 
 class InteractionSummary(Record):
-    """An interaction without what may be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`."""
+    """An interaction without the fields that can be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`."""
 
     interaction_id: str
     id: str
@@ -189,7 +189,7 @@ class McpServerAnswer(Record):
 
 
 class OutputFile(Record):
-    """A file that the agent produced."""
+    """A file that the agent wrote."""
 
     name: str
     url: str
@@ -199,7 +199,7 @@ class OutputFile(Record):
 
 
 class Policy(Record):
-    """Limits of a run. What is left out takes the server’s default."""
+    """Limits of a run. Absent fields get the server’s default."""
 
     max_turn_duration: int | None
     max_output_tokens: int | None
@@ -209,7 +209,7 @@ class Policy(Record):
 
 
 class PolicyAnswer(Record):
-    """Limits of a run: seconds, tokens, US dollars."""
+    """Limits of a run, in seconds, tokens and US dollars."""
 
     max_turn_duration: int | None
     max_output_tokens: int | None
@@ -228,7 +228,7 @@ class RunError(Record):
 
 
 class SandboxPolicy(Record):
-    """What a sandbox of the run may use. Which limit ended a step is told to the model, and in the trace."""
+    """Limits of the run’s sandbox. If one stops a step, the model and the trace show which."""
 
     memory_mi_b: int | None
     cpus: float | None
@@ -239,7 +239,7 @@ class SandboxPolicy(Record):
 
 
 class SandboxPolicyAnswer(Record):
-    """What a sandbox of the run may use."""
+    """Limits of the run’s sandbox."""
 
     memory_mi_b: int | None
     cpus: float | None
@@ -250,7 +250,7 @@ class SandboxPolicyAnswer(Record):
 
 
 class Server(Record):
-    """What this server is."""
+    """The server: version, sandbox, models, tools and limits."""
 
     version: str
     sandbox: Record
@@ -262,7 +262,7 @@ class Server(Record):
 
 
 class Skill(Record):
-    """A skill: instructions, scripts and references under a name, in versions."""
+    """A named, versioned set of instructions, scripts and reference files."""
 
     name: str
     version: int
@@ -309,7 +309,7 @@ class SkillSummary(Record):
 
 
 class StoredInputFile(Record):
-    """A file that the run was given."""
+    """An input file of the run."""
 
     name: str
     url: str
@@ -319,7 +319,7 @@ class StoredInputFile(Record):
 
 
 class TraceStep(Record):
-    """One step of the work. A call and its result each have their own `step`."""
+    """One step of the run. A tool call and its result have one `step` number each."""
 
     step: int
     type: Literal["reasoning"] | Literal["tool_call"] | Literal["tool_result"]
@@ -331,7 +331,7 @@ class TraceStep(Record):
 
 
 class Usage(Record):
-    """What a run used so far; present on failure and cancellation too. The short form has `input_tokens` and `output_tokens` alone."""
+    """Resources that the run has used so far, also if it failed or was cancelled. The short form has only `input_tokens` and `output_tokens`."""
 
     input_tokens: int
     output_tokens: int
@@ -346,7 +346,7 @@ class Usage(Record):
 
 
 class Warning(Record):
-    """Something in the request that was not used: `unknown_field`, `unknown_parameter`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …"""
+    """Something in the request that was ignored: `unknown_field`, `unknown_parameter`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …"""
 
     code: str
     param: str | None
@@ -354,7 +354,7 @@ class Warning(Record):
 
 
 class WebhookEvent(Record):
-    """What a webhook is sent."""
+    """The body of a webhook request."""
 
     type: Literal["interaction.completed", "interaction.failed", "interaction.cancelled"]
     timestamp: str

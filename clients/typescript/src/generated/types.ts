@@ -8,7 +8,7 @@
 export type Agent = {
     id: string;
     /**
-     * The same as `id`, under the name that an interaction uses.
+     * The same as `id`. Interactions use this name.
      */
     agentId: string;
     displayName?: string;
@@ -32,17 +32,17 @@ export type Agent = {
         [key: string]: string;
     };
     /**
-     * From 1; rises with each real change. Each version stays readable.
+     * Starts at 1 and rises with each actual change. Every version stays readable.
      */
     version: number;
     createTime: string;
     updateTime: string;
     /**
-     * The `ETag` header’s value, quotes included: for `If-Match`.
+     * The value of the `ETag` header, including the quotes. Send it in `If-Match`.
      */
     etag: string;
     /**
-     * On the answer to POST and PATCH alone, where there are any.
+     * Only in answers to POST and PATCH, if there are any.
      */
     warnings?: Array<Warning>;
 };
@@ -53,7 +53,7 @@ export type Agent = {
 export type AgentList = {
     agents: Array<Agent>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -61,7 +61,7 @@ export type AgentList = {
 /**
  * AgentPatch
  *
- * A merge patch (RFC 7396): what is absent stays, `null` clears, lists are replaced whole; `policy` and `labels` merge key by key.
+ * A merge patch (RFC 7396). Absent fields stay as they are, `null` clears a field, lists are replaced as a whole, `policy` and `labels` are merged key by key.
  */
 export type AgentPatch = {
     /**
@@ -73,34 +73,34 @@ export type AgentPatch = {
      */
     description?: string | null;
     /**
-     * Standing instruction for the agent.
+     * System instruction of the agent.
      */
     systemInstruction?: string | null;
     /**
-     * A model of this server’s catalogue. Unknown: 400 with the names there are.
+     * The name of one of this server’s models. An unknown name is 400, and the error lists the models.
      */
     model?: string | null;
     /**
-     * Tools to enable: `code_execution`, `web_search`, `file_read`, `file_write`, `browser`. Another name is ignored and told in `warnings`.
+     * Tools to enable: `code_execution`, `web_search`, `file_read`, `file_write`, `browser`. Unknown names are ignored and reported in `warnings`.
      */
     tools?: Array<string> | null;
     /**
-     * Names of registered skills: `pdf` (its newest version) or `pdf@3`. An unknown one is ignored and told in `warnings`.
+     * Skills to enable: `pdf` for the newest version, or `pdf@3`. Unknown skills are ignored and reported in `warnings`.
      */
     skills?: Array<string> | null;
     /**
-     * MCP servers whose tools the agent may use, as `server__tool`. One that can’t be used is told in `warnings`, and the run goes on without it.
+     * MCP servers whose tools the agent may use, as `server__tool`. A server that can’t be used is reported in `warnings`, and the run continues without it.
      */
     mcp?: Array<McpServer> | null;
     network?: 'disabled' | 'public' | {
         /**
-         * Hosts: `host`, `*.host` (all below it), either with `:port`; else 80 and 443.
+         * Hosts: `host`, or `*.host` for all its subdomains. With `:port`, only that port; otherwise 80 and 443.
          */
         allow: Array<string>;
         inject?: Array<HeaderInjection> | null;
     } | null;
     /**
-     * Limits of a run: time, output tokens, cost, what its sandbox may use.
+     * Limits of a run: duration, output tokens, cost, sandbox resources.
      */
     policy?: Policy | null;
     /**
@@ -114,12 +114,12 @@ export type AgentPatch = {
 /**
  * AgentVersions
  *
- * An agent’s versions, newest first.
+ * Versions of an agent, newest first.
  */
 export type AgentVersions = {
     versions: Array<Agent>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -127,35 +127,35 @@ export type AgentVersions = {
 /**
  * Approval
  *
- * Nothing, or `{}`: all that waits is approved.
+ * A decision on pending tool calls. An empty object approves all of them.
  */
 export type Approval = {
     /**
-     * The `step` of the tool call, as `pendingApprovals` has it.
+     * The `step` of the tool call, from `pendingApprovals`.
      */
     step?: number | null;
     /**
-     * `false` denies the call; the model is told, and the run goes on.
+     * `false` denies the call. The model sees that, and the run continues.
      */
     approve?: boolean | null;
     /**
-     * For the model, where the call is denied.
+     * Why the call is denied. The model sees it.
      */
     reason?: string | null;
     /**
-     * Several at once, instead of `step`, `approve` and `reason`.
+     * Several decisions, instead of `step`, `approve` and `reason`.
      */
     decisions?: Array<{
         /**
-         * The `step` of the tool call, as `pendingApprovals` has it.
+         * The `step` of the tool call, from `pendingApprovals`.
          */
         step: number;
         /**
-         * `false` denies the call; the model is told, and the run goes on.
+         * `false` denies the call. The model sees that, and the run continues.
          */
         approve: boolean;
         /**
-         * For the model, where the call is denied.
+         * Why the call is denied. The model sees it.
          */
         reason?: string | null;
     }> | null;
@@ -166,7 +166,7 @@ export type Approval = {
  */
 export type ApprovalDecidedEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'approval_decided';
@@ -182,7 +182,7 @@ export type ApprovalDecidedEvent = {
  */
 export type ApprovalRequiredEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'approval_required';
@@ -190,7 +190,7 @@ export type ApprovalRequiredEvent = {
         step: number;
         name: string;
         /**
-         * An object; in the short form, the same as JSON text.
+         * An object. In the short form, the same object as JSON text.
          */
         args: {
             [key: string]: unknown;
@@ -204,7 +204,7 @@ export type ApprovalRequiredEvent = {
 export type Audit = {
     entries: Array<AuditEntry>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -212,25 +212,25 @@ export type Audit = {
 /**
  * AuditEntry
  *
- * A host outside that was turned to on the interaction’s behalf.
+ * A host that the interaction connected to, or tried to.
  */
 export type AuditEntry = {
     time: string;
     /**
-     * What the connection was for: `file` (an input file by URL), `sandbox` (a program in it), `browser`, `mcp`, `search`, `webhook`, `blob`.
+     * What the connection was for: `file` (an input file by URL), `sandbox` (a program in the sandbox), `browser`, `mcp`, `search`, `webhook`, `blob`.
      */
     kind: string;
     /**
-     * `*`: the audit was full; hosts that were not in it yet were refused from then on.
+     * The host name. `*`: the audit was full, and new hosts were refused from then on.
      */
     host: string;
     port: number;
     /**
-     * `refused` by the guard, `unresolved`: the name has no address. Written before anything is dialled.
+     * `dialled`: allowed. `refused`: not allowed. `unresolved`: the name has no address. Stored before the connection is made.
      */
     outcome: 'dialled' | 'refused' | 'unresolved';
     /**
-     * Contacts that it stands for: those within a minute are one entry.
+     * Number of connections. Those within one minute share an entry.
      */
     count: number;
 };
@@ -240,7 +240,7 @@ export type AuditEntry = {
  */
 export type CompletedEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'completed';
@@ -249,7 +249,7 @@ export type CompletedEvent = {
         status: 'completed' | 'failed' | 'cancelled';
         usage: Usage;
         /**
-         * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
+         * Why a completed run ended. With `max_…` and `budget_exceeded` it reached that limit: its output is truncated, or is the answer that the model gave when it was asked to finish.
          */
         stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     };
@@ -258,23 +258,23 @@ export type CompletedEvent = {
 /**
  * Credential
  *
- * What may be seen of a credential: never its secret.
+ * A stored credential, without its secret.
  */
 export type Credential = {
     id: string;
     name?: string;
     type: string;
     /**
-     * Absent: it may be sent anywhere.
+     * Absent: any host may receive it.
      */
     allowedHosts?: Array<string>;
     createTime: string;
     /**
-     * Also when a run renewed its token.
+     * Also set when a run renews the token.
      */
     updateTime: string;
     /**
-     * To the minute.
+     * Accurate to the minute.
      */
     lastUsedTime?: string;
     warnings?: Array<{
@@ -290,7 +290,7 @@ export type Credential = {
 export type CredentialList = {
     credentials: Array<Credential>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -298,24 +298,24 @@ export type CredentialList = {
 /**
  * CredentialPatch
  *
- * What is absent stays, `null` clears. Sending the secret’s field anew rotates it.
+ * Absent fields stay as they are, `null` clears a field. To rotate the secret, send its new value.
  */
 export type CredentialPatch = {
     /**
-     * Another type needs all its fields.
+     * A change of type needs all fields of the new type.
      */
     type?: 'bearer' | 'headers' | 'basic' | 'oauth2' | null;
     /**
-     * For people.
+     * A name for people to read.
      */
     name?: string | null;
     /**
-     * The only hosts that it may be sent to; without a port, the scheme’s own. Set it: without it, whoever can start a run in this project can have it sent anywhere.
+     * The only hosts that may receive the credential. Without a port: the scheme’s default port. Set this: otherwise anyone who can start a run in this project can have it sent to any host.
      */
     allowedHosts?: Array<string> | null;
     token?: (unknown & unknown & unknown) | null;
     /**
-     * For `headers`: names with their values. Write-only.
+     * For `headers`: header names and values. Write-only.
      */
     headers?: {
         [key: string]: unknown & unknown;
@@ -326,7 +326,7 @@ export type CredentialPatch = {
      */
     password?: string | null;
     /**
-     * For `oauth2`: the token endpoint. Absent: the server that is signed in to says where.
+     * For `oauth2`: the token endpoint. Absent: discovered from the server that the credential is for.
      */
     tokenUrl?: string | null;
     /**
@@ -338,20 +338,20 @@ export type CredentialPatch = {
      */
     clientSecret?: string | null;
     /**
-     * For `oauth2`, instead of `clientSecret`: the client signs in by JWT. PEM (PKCS #8). Write-only.
+     * For `oauth2`, instead of `clientSecret`: the key with which the client signs a JWT. PEM (PKCS #8). Write-only.
      */
     privateKey?: string | null;
     /**
-     * For `privateKey`. Default `ES256`.
+     * Algorithm for `privateKey`. Default `ES256`.
      */
     signingAlgorithm?: 'ES256' | 'ES384' | 'ES512' | 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'EdDSA' | null;
     /**
-     * For `oauth2`: what access tokens are renewed by, also in the middle of a run. Write-only.
+     * For `oauth2`: renews access tokens, also during a run. Write-only.
      */
     refreshToken?: string | null;
     accessToken?: (unknown & unknown) | null;
     /**
-     * For `oauth2`: what to ask for.
+     * For `oauth2`: scopes to request.
      */
     scopes?: Array<unknown & unknown> | null;
 };
@@ -364,7 +364,7 @@ export type Delivery = {
     time: string;
     durationMs: number;
     /**
-     * Of the receiver’s answer, where there was one.
+     * HTTP status of the receiver’s response, if there was one.
      */
     status?: number;
     /**
@@ -376,15 +376,15 @@ export type Delivery = {
 /**
  * DeliveryList
  *
- * The attempts to tell a webhook of the interaction’s end, oldest first.
+ * Attempts to deliver the webhook event, oldest first.
  */
 export type DeliveryList = {
     /**
-     * `delivered` with the first 2xx, `gone` where the receiver answered 410, `failed` where it was given up after a day. Absent where the interaction has no webhook.
+     * `delivered`: the receiver responded with 2xx. `gone`: it responded with 410. `failed`: no attempt succeeded within a day. Absent if the interaction has no webhook.
      */
     state?: 'pending' | 'delivered' | 'gone' | 'failed';
     /**
-     * When it is tried again, where it is.
+     * Time of the next attempt, if there is one.
      */
     nextAttemptTime?: string;
     deliveries: Array<Delivery>;
@@ -438,7 +438,7 @@ export type ErrorBody = {
  */
 export type ErrorEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'error';
@@ -457,7 +457,7 @@ export type ErrorEvent = {
 export type EventList = {
     events: Array<TimedEvent>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -465,18 +465,18 @@ export type EventList = {
 /**
  * EventStream
  *
- * Server-Sent Events. Each has `id` (its number in the interaction’s log, 1, 2, 3 …), `event` and `data` (a JSON object in one line), as `StreamEvent` has them. See “Events”.
+ * Server-Sent Events. Each has `id` (its number in the interaction’s log: 1, 2, 3 …), `event` and `data` (a JSON object on one line). `StreamEvent` describes them. See “Events”.
  */
 export type EventStream = string;
 
 /**
  * HeaderInjection
  *
- * A header with a credential that is put into each request to a host on its way, so that programs in the sandbox can use it and none can read it.
+ * A header with a credential that is added to each request to a host, outside the sandbox. Programs in the sandbox use the credential but can’t read it.
  */
 export type HeaderInjection = {
     /**
-     * One host, with a port or without; `allow` must have it. Requests go by https; by plain http too where a port other than 443 is named.
+     * One host, with or without a port. It must be in `allow`. The header is added to HTTPS requests, and to plain HTTP requests if a port other than 443 is given.
      */
     host: string;
     /**
@@ -488,7 +488,7 @@ export type HeaderInjection = {
      */
     credentialId: string;
     /**
-     * The header’s value, `{secret}` standing for the secret’s text. Default: as the credential’s type says for `Authorization` (`Bearer …`, `Basic …`), the text alone for other headers.
+     * Template of the header’s value. `{secret}` is replaced with the secret. Default: for `Authorization`, what the credential’s type needs (`Bearer …`, `Basic …`); for other headers, the secret itself.
      */
     format?: string | null;
 };
@@ -496,19 +496,19 @@ export type HeaderInjection = {
 /**
  * InputFile
  *
- * A file for the sandbox. Exactly one of `content`, `data`, `url`.
+ * A file for the sandbox. Give exactly one of `content`, `data` and `url`.
  */
 export type InputFile = {
     /**
-     * Relative path in the working directory, `/` between its parts.
+     * Relative path in the working directory, with `/` between folders.
      */
     name: string;
     /**
-     * The content, in `encoding`.
+     * The content, in the encoding that `encoding` names.
      */
     content?: string | null;
     /**
-     * How `content` is written. Default `utf-8`.
+     * Encoding of `content`. Default `utf-8`.
      */
     encoding?: 'utf-8' | 'base64' | null;
     /**
@@ -516,7 +516,7 @@ export type InputFile = {
      */
     data?: string | null;
     /**
-     * An https address, or `s3://bucket/key` or `gs://bucket/object` in a bucket that the operator opened; fetched when the run starts, redirects are followed. Private addresses are refused. What can’t be had ends the run with `file_unavailable`.
+     * An https URL, or `s3://bucket/key` or `gs://bucket/object` in a bucket that the operator allows. It is fetched when the run starts; redirects are followed, private addresses are refused. If it can’t be fetched, the run fails with `file_unavailable`.
      */
     url?: string | null;
     /**
@@ -537,11 +537,11 @@ export type Interaction = {
      */
     id: string;
     /**
-     * `running` turns into exactly one of the others, which never changes again.
+     * `running` changes once, to one of the others, which are final.
      */
     status: 'running' | 'completed' | 'failed' | 'cancelled';
     /**
-     * Where a `running` interaction is.
+     * What a `running` interaction is doing.
      */
     stage?: 'queued' | 'provisioning' | 'working' | 'requires_action' | 'settling';
     agentId?: string;
@@ -550,7 +550,7 @@ export type Interaction = {
     instruction: string;
     previousInteractionId?: string;
     /**
-     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This one is a new run.
+     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This is a new run.
      */
     retryOf?: string;
     labels: {
@@ -559,50 +559,43 @@ export type Interaction = {
     createTime: string;
     endTime?: string;
     /**
-     * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
+     * Why a completed run ended. With `max_…` and `budget_exceeded` it reached that limit: its output is truncated, or is the answer that the model gave when it was asked to finish.
      */
     stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     error?: RunError;
     usage: Usage;
     /**
-     * The answer: the stream’s `partial_output` fragments joined.
+     * The answer. The same text as all `partial_output` fragments of the stream joined.
      */
     output: string;
     executionTrace: Array<TraceStep>;
     files: Array<OutputFile>;
     warnings: Array<Warning>;
     /**
-     * Tool calls that wait for a person, in stage `requires_action`. See `:approve`.
+     * Tool calls that wait for a person, in stage `requires_action`. Decide with `:approve`.
      */
     pendingApprovals?: Array<{
         step: number;
         name: string;
         /**
-         * An object; in the short form, the same as JSON text.
+         * An object. In the short form, the same object as JSON text.
          */
         args: {
             [key: string]: unknown;
         } | string;
     }>;
     /**
-     * What the run ran with: agent, request and defaults put together at acceptance.
+     * The settings of the run: agent, request and defaults, merged when the run was accepted.
      */
     resolved: {
         systemInstruction?: string;
         model: string;
         tools: Array<string>;
         /**
-         * With their versions: `pdf@3`.
+         * With the version: `pdf@3`.
          */
         skills: Array<string>;
-        /**
-         * Of the content of each, by its entry in `skills`.
-         */
-        skillDigests?: {
-            [key: string]: string;
-        };
         mcp: Array<McpServerAnswer>;
-        policy: PolicyAnswer;
         network: 'disabled' | 'public' | {
             allow: Array<string>;
             inject?: Array<{
@@ -612,14 +605,21 @@ export type Interaction = {
                 format?: string;
             }>;
         };
+        policy: PolicyAnswer;
         /**
-         * The JSON Schema that the answer must satisfy.
+         * SHA-256 digest of each skill’s content, by its entry in `skills`.
+         */
+        skillDigests?: {
+            [key: string]: string;
+        };
+        /**
+         * The JSON Schema that the answer must match.
          */
         responseFormat?: {
             [key: string]: unknown;
         };
         /**
-         * What it was given; those by URL stand here once they were fetched.
+         * Input files. A file by URL is listed once it has been fetched.
          */
         files: Array<StoredInputFile>;
     };
@@ -628,7 +628,7 @@ export type Interaction = {
 /**
  * InteractionInWebhook
  *
- * The short interaction, without what was asked and answered.
+ * The short interaction, without the instruction and the output.
  */
 export type InteractionInWebhook = {
     interactionId: string;
@@ -637,7 +637,7 @@ export type InteractionInWebhook = {
      */
     id: string;
     /**
-     * `running` turns into exactly one of the others, which never changes again.
+     * `running` changes once, to one of the others, which are final.
      */
     status: 'running' | 'completed' | 'failed' | 'cancelled';
     agentId?: string;
@@ -645,7 +645,7 @@ export type InteractionInWebhook = {
     model: string;
     previousInteractionId?: string;
     /**
-     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This one is a new run.
+     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This is a new run.
      */
     retryOf?: string;
     labels: {
@@ -654,7 +654,7 @@ export type InteractionInWebhook = {
     createTime: string;
     endTime?: string;
     /**
-     * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
+     * Why a completed run ended. With `max_…` and `budget_exceeded` it reached that limit: its output is truncated, or is the answer that the model gave when it was asked to finish.
      */
     stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     error?: RunError;
@@ -670,7 +670,7 @@ export type InteractionInWebhook = {
 export type InteractionList = {
     interactions: Array<InteractionSummary>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -678,7 +678,7 @@ export type InteractionList = {
 /**
  * InteractionSummary
  *
- * An interaction without what may be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.
+ * An interaction without the fields that can be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.
  */
 export type InteractionSummary = {
     interactionId: string;
@@ -687,11 +687,11 @@ export type InteractionSummary = {
      */
     id: string;
     /**
-     * `running` turns into exactly one of the others, which never changes again.
+     * `running` changes once, to one of the others, which are final.
      */
     status: 'running' | 'completed' | 'failed' | 'cancelled';
     /**
-     * Where a `running` interaction is.
+     * What a `running` interaction is doing.
      */
     stage?: 'queued' | 'provisioning' | 'working' | 'requires_action' | 'settling';
     agentId?: string;
@@ -700,7 +700,7 @@ export type InteractionSummary = {
     instruction: string;
     previousInteractionId?: string;
     /**
-     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This one is a new run.
+     * The earlier interaction with the same `Idempotency-Key`, which failed with a retryable error. This is a new run.
      */
     retryOf?: string;
     labels: {
@@ -709,7 +709,7 @@ export type InteractionSummary = {
     createTime: string;
     endTime?: string;
     /**
-     * Why a completed run ended. `max_…` and `budget_exceeded`: it reached that limit, and its output is cut off, or the model was asked to answer with what it had.
+     * Why a completed run ended. With `max_…` and `budget_exceeded` it reached that limit: its output is truncated, or is the answer that the model gave when it was asked to finish.
      */
     stopReason?: 'end_turn' | 'max_output_tokens' | 'max_cost' | 'budget_exceeded' | 'max_model_calls' | 'max_turn_duration' | 'content_filter';
     error?: RunError;
@@ -723,15 +723,15 @@ export type InteractionSummary = {
  */
 export type McpServer = {
     /**
-     * Names the server, and its tools before the model: `name__tool`. Without `url`, one that the operator registered.
+     * The server’s name. The model sees its tools as `name__tool`. Without `url`, the name of a server that the operator registered.
      */
     name: string;
     /**
-     * Address of a Streamable HTTP endpoint. Private addresses are refused.
+     * URL of a Streamable HTTP endpoint. Private addresses are refused.
      */
     url?: string | null;
     /**
-     * How to sign in: `none`, `bearer`, `headers`, `basic`, `oauth2` (an access token is renewed by `refreshToken` or the client’s own credentials, also in the middle of a run; without any of them the server is asked for one, which ends well where no person has to agree), or `credential`. A bare string is a bearer token. Write-only, and sent to this server’s own origin alone. A stored agent refers to a credential and holds no secret.
+     * How to authenticate: `none`, `bearer`, `headers`, `basic`, `oauth2` or `credential`. A string is a bearer token. Write-only. Secrets are sent only to this server’s own origin. A stored agent can use `credential` but not hold a secret. With `oauth2`, access tokens are renewed with `refreshToken` or the client’s own credentials, also during a run; without either, the server is asked for a token, which works if no person has to agree.
      */
     authentication?: (unknown & unknown & unknown) | {
         type: 'none';
@@ -742,7 +742,7 @@ export type McpServer = {
         type: 'bearer' | 'headers' | 'basic' | 'oauth2';
         token?: (unknown & unknown & unknown) | null;
         /**
-         * For `headers`: names with their values. Write-only.
+         * For `headers`: header names and values. Write-only.
          */
         headers?: {
             [key: string]: unknown & unknown;
@@ -753,7 +753,7 @@ export type McpServer = {
          */
         password?: string | null;
         /**
-         * For `oauth2`: the token endpoint. Absent: the server that is signed in to says where.
+         * For `oauth2`: the token endpoint. Absent: discovered from the server that the credential is for.
          */
         tokenUrl?: string | null;
         /**
@@ -765,29 +765,29 @@ export type McpServer = {
          */
         clientSecret?: string | null;
         /**
-         * For `oauth2`, instead of `clientSecret`: the client signs in by JWT. PEM (PKCS #8). Write-only.
+         * For `oauth2`, instead of `clientSecret`: the key with which the client signs a JWT. PEM (PKCS #8). Write-only.
          */
         privateKey?: string | null;
         /**
-         * For `privateKey`. Default `ES256`.
+         * Algorithm for `privateKey`. Default `ES256`.
          */
         signingAlgorithm?: 'ES256' | 'ES384' | 'ES512' | 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'EdDSA' | null;
         /**
-         * For `oauth2`: what access tokens are renewed by, also in the middle of a run. Write-only.
+         * For `oauth2`: renews access tokens, also during a run. Write-only.
          */
         refreshToken?: string | null;
         accessToken?: (unknown & unknown) | null;
         /**
-         * For `oauth2`: what to ask for.
+         * For `oauth2`: scopes to request.
          */
         scopes?: Array<unknown & unknown> | null;
     } | null;
     /**
-     * The server’s tools that may be used. Absent: all.
+     * The server’s tools that the agent may use. Absent: all.
      */
     allowedTools?: Array<string> | null;
     /**
-     * Whether a person has to agree before a tool is used; or the tools for which that holds; or `unless_skill`: for all but those that an enabled skill names in its `allowed-tools`.
+     * Whether a person must approve each tool call. A list: only calls of these tools. `unless_skill`: all calls, except of tools that an enabled skill names in its `allowed-tools`.
      */
     requireApproval?: boolean | 'always' | 'never' | 'unless_skill' | Array<string> | null;
 };
@@ -801,7 +801,7 @@ export type McpServerAnswer = {
     name: string;
     url?: string;
     /**
-     * The kind alone, never a secret.
+     * Only the type. Secrets are never shown.
      */
     authentication?: {
         type: string;
@@ -817,7 +817,7 @@ export type McpServerAnswer = {
  */
 export type ModelRetriedEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'model_retried';
@@ -830,11 +830,11 @@ export type ModelRetriedEvent = {
 /**
  * NewAgent
  *
- * An agent to be stored. Nothing is required. `null` is the same as absent.
+ * An agent to store. All fields are optional. `null` is the same as absent.
  */
 export type NewAgent = {
     /**
-     * An id of your own choice. Absent: the server makes one. Taken: 409.
+     * An id of your own. Absent: the server generates one. An id that exists is 409.
      */
     id?: string | null;
     /**
@@ -846,34 +846,34 @@ export type NewAgent = {
      */
     description?: string | null;
     /**
-     * Standing instruction for the agent.
+     * System instruction of the agent.
      */
     systemInstruction?: string | null;
     /**
-     * A model of this server’s catalogue. Unknown: 400 with the names there are.
+     * The name of one of this server’s models. An unknown name is 400, and the error lists the models.
      */
     model?: string | null;
     /**
-     * Tools to enable: `code_execution`, `web_search`, `file_read`, `file_write`, `browser`. Another name is ignored and told in `warnings`.
+     * Tools to enable: `code_execution`, `web_search`, `file_read`, `file_write`, `browser`. Unknown names are ignored and reported in `warnings`.
      */
     tools?: Array<string> | null;
     /**
-     * Names of registered skills: `pdf` (its newest version) or `pdf@3`. An unknown one is ignored and told in `warnings`.
+     * Skills to enable: `pdf` for the newest version, or `pdf@3`. Unknown skills are ignored and reported in `warnings`.
      */
     skills?: Array<string> | null;
     /**
-     * MCP servers whose tools the agent may use, as `server__tool`. One that can’t be used is told in `warnings`, and the run goes on without it.
+     * MCP servers whose tools the agent may use, as `server__tool`. A server that can’t be used is reported in `warnings`, and the run continues without it.
      */
     mcp?: Array<McpServer> | null;
     network?: 'disabled' | 'public' | {
         /**
-         * Hosts: `host`, `*.host` (all below it), either with `:port`; else 80 and 443.
+         * Hosts: `host`, or `*.host` for all its subdomains. With `:port`, only that port; otherwise 80 and 443.
          */
         allow: Array<string>;
         inject?: Array<HeaderInjection> | null;
     } | null;
     /**
-     * Limits of a run: time, output tokens, cost, what its sandbox may use.
+     * Limits of a run: duration, output tokens, cost, sandbox resources.
      */
     policy?: Policy | null;
     /**
@@ -887,28 +887,28 @@ export type NewAgent = {
 /**
  * NewCredential
  *
- * A secret to be kept, encrypted, and used by id. It is never shown again.
+ * A secret to store encrypted and use by its id. It is never shown again.
  */
 export type NewCredential = {
     /**
-     * An id of your own choice. Absent: the server makes one. Taken: 409.
+     * An id of your own. Absent: the server generates one. An id that exists is 409.
      */
     id?: string | null;
     /**
-     * How it signs in: `bearer` (token), `headers` (headers), `basic` (username, password), or `oauth2` (refreshToken or clientId and clientSecret or accessToken; tokenUrl, scopes).
+     * How it authenticates, with the fields that the type needs: `bearer` (token), `headers` (headers), `basic` (username, password), or `oauth2` (refreshToken, or clientId and clientSecret, or accessToken; optionally tokenUrl, scopes).
      */
     type: 'bearer' | 'headers' | 'basic' | 'oauth2';
     /**
-     * For people.
+     * A name for people to read.
      */
     name?: string | null;
     /**
-     * The only hosts that it may be sent to; without a port, the scheme’s own. Set it: without it, whoever can start a run in this project can have it sent anywhere.
+     * The only hosts that may receive the credential. Without a port: the scheme’s default port. Set this: otherwise anyone who can start a run in this project can have it sent to any host.
      */
     allowedHosts?: Array<string> | null;
     token?: (unknown & unknown & unknown) | null;
     /**
-     * For `headers`: names with their values. Write-only.
+     * For `headers`: header names and values. Write-only.
      */
     headers?: {
         [key: string]: unknown & unknown;
@@ -919,7 +919,7 @@ export type NewCredential = {
      */
     password?: string | null;
     /**
-     * For `oauth2`: the token endpoint. Absent: the server that is signed in to says where.
+     * For `oauth2`: the token endpoint. Absent: discovered from the server that the credential is for.
      */
     tokenUrl?: string | null;
     /**
@@ -931,20 +931,20 @@ export type NewCredential = {
      */
     clientSecret?: string | null;
     /**
-     * For `oauth2`, instead of `clientSecret`: the client signs in by JWT. PEM (PKCS #8). Write-only.
+     * For `oauth2`, instead of `clientSecret`: the key with which the client signs a JWT. PEM (PKCS #8). Write-only.
      */
     privateKey?: string | null;
     /**
-     * For `privateKey`. Default `ES256`.
+     * Algorithm for `privateKey`. Default `ES256`.
      */
     signingAlgorithm?: 'ES256' | 'ES384' | 'ES512' | 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'EdDSA' | null;
     /**
-     * For `oauth2`: what access tokens are renewed by, also in the middle of a run. Write-only.
+     * For `oauth2`: renews access tokens, also during a run. Write-only.
      */
     refreshToken?: string | null;
     accessToken?: (unknown & unknown) | null;
     /**
-     * For `oauth2`: what to ask for.
+     * For `oauth2`: scopes to request.
      */
     scopes?: Array<unknown & unknown> | null;
 };
@@ -952,54 +952,54 @@ export type NewCredential = {
 /**
  * NewInteraction
  *
- * What is to be run: inline (instruction, model, tools, files …), or by a stored agent (`agentId` and instruction), or both. `null` is the same as absent.
+ * A run to start. Name a stored agent (`agentId`), or give the settings inline (model, tools …), or both. `null` is the same as absent.
  */
 export type NewInteraction = {
     /**
-     * What the agent is to do, in natural language.
+     * The task for the agent, in natural language.
      */
     instruction: string;
     /**
-     * A stored agent to run as. A setting beside it replaces the agent’s whole field (`[]` clears it); `policy` overrides key by key.
+     * The stored agent to run. Settings in this request override the agent’s: each replaces the whole field (`[]` clears a list), `policy` overrides key by key.
      */
     agentId?: string | null;
     /**
-     * Pins a version of the agent. Absent: the newest.
+     * A version of the agent. Absent: the newest.
      */
     agentVersion?: number | null;
     /**
-     * Standing instruction for the agent.
+     * System instruction of the agent.
      */
     systemInstruction?: string | null;
     /**
-     * A model of this server’s catalogue. Unknown: 400 with the names there are.
+     * The name of one of this server’s models. An unknown name is 400, and the error lists the models.
      */
     model?: string | null;
     /**
-     * Tools to enable: `code_execution`, `web_search`, `file_read`, `file_write`, `browser`. Another name is ignored and told in `warnings`.
+     * Tools to enable: `code_execution`, `web_search`, `file_read`, `file_write`, `browser`. Unknown names are ignored and reported in `warnings`.
      */
     tools?: Array<string> | null;
     /**
-     * Names of registered skills: `pdf` (its newest version) or `pdf@3`. An unknown one is ignored and told in `warnings`.
+     * Skills to enable: `pdf` for the newest version, or `pdf@3`. Unknown skills are ignored and reported in `warnings`.
      */
     skills?: Array<string> | null;
     /**
-     * MCP servers whose tools the agent may use, as `server__tool`. One that can’t be used is told in `warnings`, and the run goes on without it.
+     * MCP servers whose tools the agent may use, as `server__tool`. A server that can’t be used is reported in `warnings`, and the run continues without it.
      */
     mcp?: Array<McpServer> | null;
     network?: 'disabled' | 'public' | {
         /**
-         * Hosts: `host`, `*.host` (all below it), either with `:port`; else 80 and 443.
+         * Hosts: `host`, or `*.host` for all its subdomains. With `:port`, only that port; otherwise 80 and 443.
          */
         allow: Array<string>;
         inject?: Array<HeaderInjection> | null;
     } | null;
     /**
-     * Limits of a run: time, output tokens, cost, what its sandbox may use.
+     * Limits of a run: duration, output tokens, cost, sandbox resources.
      */
     policy?: Policy | null;
     /**
-     * Up to 100 files that lie in the working directory before the first model call; 10 MiB in all.
+     * Up to 100 files to put into the working directory before the first model call. Inline content may have 10 MiB in total.
      */
     files?: Array<InputFile> | null;
     /**
@@ -1009,29 +1009,29 @@ export type NewInteraction = {
         [key: string]: string | null;
     } | null;
     /**
-     * A JSON Schema (draft 2020-12, or draft-07 where `$schema` says so) that the answer, then JSON, must satisfy. Bare, or as `{"type": "json_schema", "schema": …}`. At most 64 KiB.
+     * A JSON Schema that the answer must match; the answer is then JSON. Draft 2020-12, or draft-07 if `$schema` says so. Either the schema itself, or `{"type": "json_schema", "schema": …}`. At most 64 KiB.
      */
     responseFormat?: {
         [key: string]: unknown;
     } | null;
     /**
-     * Goes on from an ended interaction’s conversation. The sandbox is a new one all the same.
+     * An ended interaction whose conversation to continue. The sandbox is new; files are not carried over.
      */
     previousInteractionId?: string | null;
     /**
-     * Answer with an event stream, as `:stream` does.
+     * Respond with an event stream, as `:stream` does.
      */
     stream?: boolean | null;
     /**
-     * Answer at once, while the run goes on.
+     * Respond immediately, while the run continues.
      */
     background?: boolean | null;
     /**
-     * What happens when a waiting or streaming caller goes away: the run goes on (`continue`, the default), or is cancelled.
+     * What happens to the run if the caller disconnects while it waits or streams. Default `continue`.
      */
     onDisconnect?: 'continue' | 'cancel' | null;
     /**
-     * Where the interaction’s end is told by a signed POST (Standard Webhooks), at least once: `interaction.completed`, `interaction.failed` or `interaction.cancelled`, with the short interaction as `data`. Anything but 2xx is tried again for a day. See docs/webhooks.md.
+     * URL to notify when the interaction ends. It gets a signed POST (Standard Webhooks) at least once: `interaction.completed`, `interaction.failed` or `interaction.cancelled`, with the short interaction as `data`. Responses other than 2xx are retried for a day. See docs/webhooks.md.
      */
     webhook?: {
         url: string;
@@ -1041,15 +1041,15 @@ export type NewInteraction = {
 /**
  * OutputFile
  *
- * A file that the agent produced.
+ * A file that the agent wrote.
  */
 export type OutputFile = {
     /**
-     * Path below `outputs/` of the working directory.
+     * Path below `outputs/` in the working directory.
      */
     name: string;
     /**
-     * Signed, valid for an hour, minted anew at each read. Needs no key.
+     * Signed download URL, valid for one hour. Needs no API key. Each read returns a new one.
      */
     url: string;
     /**
@@ -1065,7 +1065,7 @@ export type OutputFile = {
  */
 export type PartialOutputEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'partial_output';
@@ -1077,23 +1077,23 @@ export type PartialOutputEvent = {
 /**
  * Policy
  *
- * Limits of a run. What is left out takes the server’s default.
+ * Limits of a run. Absent fields get the server’s default.
  */
 export type Policy = {
     /**
-     * Longest run time, seconds. Default 600. Over it, the run fails with `deadline_exceeded`.
+     * Maximum duration of the run, in seconds. Default 600. A run that takes longer fails with `deadline_exceeded`.
      */
     maxTurnDuration?: number | null;
     /**
-     * Most output tokens over the whole run, reasoning included. Default 65536. Once reached, the run completes with what there is and `stopReason: "max_output_tokens"`.
+     * Maximum output tokens of the whole run, including reasoning. Default 65536. At the limit the run completes with the output so far and `stopReason: "max_output_tokens"`.
      */
     maxOutputTokens?: number | null;
     /**
-     * Most US dollars over the whole run, for models with a price. No default.
+     * Maximum cost of the whole run, in US dollars, for models with a price. No default.
      */
     maxCost?: number | null;
     /**
-     * Longest time of one tool call, seconds. Default 3600. Over it the call is stopped, the model is told, and the run goes on.
+     * Maximum duration of one tool call, in seconds. Default 3600. A call that takes longer is stopped, the model sees that, and the run continues.
      */
     maxToolDuration?: number | null;
     sandbox?: SandboxPolicy | null;
@@ -1102,7 +1102,7 @@ export type Policy = {
 /**
  * PolicyAnswer
  *
- * Limits of a run: seconds, tokens, US dollars.
+ * Limits of a run, in seconds, tokens and US dollars.
  */
 export type PolicyAnswer = {
     maxTurnDuration?: number;
@@ -1117,7 +1117,7 @@ export type PolicyAnswer = {
  */
 export type ReasoningDeltaEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'reasoning_delta';
@@ -1132,7 +1132,7 @@ export type ReasoningDeltaEvent = {
  */
 export type ReasoningStartedEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'reasoning_started';
@@ -1166,31 +1166,31 @@ export type RunError = {
 /**
  * SandboxPolicy
  *
- * What a sandbox of the run may use. Which limit ended a step is told to the model, and in the trace.
+ * Limits of the run’s sandbox. If one stops a step, the model and the trace show which.
  */
 export type SandboxPolicy = {
     /**
-     * Memory, MiB; the workspace’s files count. Default 512.
+     * Memory in MiB, including the files in the workspace. Default 512.
      */
     memoryMiB?: number | null;
     /**
-     * Processor cores, fractions allowed. Default 1.
+     * Processor cores. Fractions are allowed. Default 1.
      */
     cpus?: number | null;
     /**
-     * Processes and threads. Default 128.
+     * Number of processes and threads. Default 128.
      */
     pids?: number | null;
     /**
-     * Size of the workspace, MiB. Default 256.
+     * Size of the workspace in MiB. Default 256.
      */
     workspaceMiB?: number | null;
     /**
-     * Files and directories in the workspace. Default 50000.
+     * Number of files and directories in the workspace. Default 50000.
      */
     files?: number | null;
     /**
-     * Output kept of one tool call, bytes; the middle of a longer one is cut. Default 65536.
+     * Maximum output kept of one tool call, in bytes. Longer output is truncated in the middle. Default 65536.
      */
     outputBytes?: number | null;
 };
@@ -1198,7 +1198,7 @@ export type SandboxPolicy = {
 /**
  * SandboxPolicyAnswer
  *
- * What a sandbox of the run may use.
+ * Limits of the run’s sandbox.
  */
 export type SandboxPolicyAnswer = {
     memoryMiB?: number;
@@ -1212,31 +1212,31 @@ export type SandboxPolicyAnswer = {
 /**
  * Server
  *
- * What this server is.
+ * The server: version, sandbox, models, tools and limits.
  */
 export type Server = {
     version: string;
     /**
-     * What isolates runs on this host, and what does not.
+     * How runs are isolated on this host.
      */
     sandbox: {
         driver: string;
         /**
-         * What holds: a topic, a colon, how.
+         * Limits that are enforced, as “topic: how”.
          */
         enforced: Array<string>;
         /**
-         * What does not hold on this host, and what the operator can do about it.
+         * Limits that this host does not enforce, and what the operator can do about each.
          */
         notEnforced: Array<string>;
         /**
-         * The attacks that the driver made on a sandbox of its own when the server started.
+         * Test attacks on a sandbox, made when the server started.
          */
         attacks: {
             tried: number;
             refused: number;
             /**
-             * Those that came through.
+             * Attacks that succeeded.
              */
             open: Array<{
                 name: string;
@@ -1244,11 +1244,11 @@ export type Server = {
             }>;
         };
         /**
-         * What code finds inside.
+         * Software in the sandbox.
          */
         inside: string;
         /**
-         * Whether there is a Chromium inside.
+         * Whether the sandbox has Chromium.
          */
         browser: boolean;
     };
@@ -1256,39 +1256,39 @@ export type Server = {
         name: string;
         provider: string;
         /**
-         * How the server came to have it.
+         * Where the server’s configuration of the model comes from.
          */
         source: string;
         /**
-         * The built-in demo model stands in for a real one.
+         * Whether this is the built-in demo model.
          */
         demo: boolean;
         /**
-         * It can be shown images.
+         * Whether the model accepts images.
          */
         vision: boolean;
         /**
-         * It can be shown PDFs, whole.
+         * Whether the model accepts PDFs.
          */
         documents: boolean;
         /**
-         * The models that are asked, in this order, where this one fails before it has said anything.
+         * Fallback models, in order. They are called if this one fails before it has returned any output.
          */
         fallbacks?: Array<string>;
         /**
-         * Why it can’t be called, and what to do.
+         * Why the model can’t be called, and what to do about it.
          */
         unavailable?: string;
         /**
-         * Absent where it can’t be called, or can’t fail.
+         * Absent if the model can’t be called, or can’t fail.
          */
         health?: {
             /**
-             * `failing`: the last call failed; `resting`: calls failed again and again, and the provider is left alone until `restsUntil`.
+             * `failing`: the last call failed. `resting`: calls failed repeatedly, and the model is not called until `restsUntil`.
              */
             state: 'untried' | 'up' | 'failing' | 'resting';
             /**
-             * Calls in a row that failed by the provider’s trouble.
+             * Consecutive calls that failed because of the provider.
              */
             failures: number;
             lastFailure?: {
@@ -1302,22 +1302,22 @@ export type Server = {
     tools: {
         available: Array<string>;
         /**
-         * A run that names one of these gets a warning.
+         * Tools that this server does not have. A run that names one gets a warning.
          */
         missing: Array<{
             name: string;
             /**
-             * What the operator can do.
+             * What the operator can do about it.
              */
             remedy: string;
         }>;
     };
     /**
-     * Who searches the web; absent: nobody.
+     * The web search service. Absent: there is none.
      */
     search?: string;
     /**
-     * As this server’s operator has set them; `…S` are seconds.
+     * Limits that the operator has set. Names that end in `S` are seconds.
      */
     limits: {
         maxTurnDuration: {
@@ -1392,40 +1392,40 @@ export type Server = {
 /**
  * Skill
  *
- * A skill: instructions, scripts and references under a name, in versions.
+ * A named, versioned set of instructions, scripts and reference files.
  */
 export type Skill = {
     name: string;
     /**
-     * From 1; each upload with another content is the next.
+     * Starts at 1. Each upload with different content is a new version.
      */
     version: number;
     /**
-     * What it does and when to use it, as the model is told.
+     * What the skill does and when to use it. The model sees this.
      */
     description: string;
     license?: string;
     /**
-     * What it asks of its surroundings.
+     * What the skill needs from its environment.
      */
     compatibility?: string;
     metadata: {
         [key: string]: string;
     };
     /**
-     * The tools that it counts on, as written. They enable nothing: a run whose `tools` lack them is warned.
+     * Tools that the skill uses, as its author wrote them. They are not enabled by this: a run whose `tools` lack one gets a warning.
      */
     allowedTools: Array<string>;
     /**
-     * `server`: the operator’s, there for every project. A project’s own of that name goes before it.
+     * `project`: uploaded to this project. `server`: installed by the operator for every project. A project’s skill overrides the server’s with the same name.
      */
     source: 'project' | 'server';
     /**
-     * Of the content: the same content has the same one everywhere.
+     * SHA-256 digest of the content. The same content always has the same digest.
      */
     digest: string;
     /**
-     * All files together, unpacked, bytes.
+     * Total size of the unpacked files, in bytes.
      */
     size: number;
     fileCount: number;
@@ -1435,11 +1435,11 @@ export type Skill = {
      */
     updateTime: string;
     /**
-     * All there are, newest first.
+     * All versions, newest first.
      */
     versions?: Array<number>;
     /**
-     * What is in its folder.
+     * Files in the skill’s folder.
      */
     files?: Array<{
         path: string;
@@ -1448,7 +1448,7 @@ export type Skill = {
         sha256: string;
     }>;
     /**
-     * On the answer to POST alone: what the convention would have otherwise.
+     * Only in the answer to POST: where the skill deviates from the format.
      */
     warnings?: Array<{
         code: string;
@@ -1477,7 +1477,7 @@ export type SkillFile = {
 export type SkillList = {
     skills: Array<SkillSummary>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -1490,35 +1490,35 @@ export type SkillList = {
 export type SkillSummary = {
     name: string;
     /**
-     * From 1; each upload with another content is the next.
+     * Starts at 1. Each upload with different content is a new version.
      */
     version: number;
     /**
-     * What it does and when to use it, as the model is told.
+     * What the skill does and when to use it. The model sees this.
      */
     description: string;
     license?: string;
     /**
-     * What it asks of its surroundings.
+     * What the skill needs from its environment.
      */
     compatibility?: string;
     metadata: {
         [key: string]: string;
     };
     /**
-     * The tools that it counts on, as written. They enable nothing: a run whose `tools` lack them is warned.
+     * Tools that the skill uses, as its author wrote them. They are not enabled by this: a run whose `tools` lack one gets a warning.
      */
     allowedTools: Array<string>;
     /**
-     * `server`: the operator’s, there for every project. A project’s own of that name goes before it.
+     * `project`: uploaded to this project. `server`: installed by the operator for every project. A project’s skill overrides the server’s with the same name.
      */
     source: 'project' | 'server';
     /**
-     * Of the content: the same content has the same one everywhere.
+     * SHA-256 digest of the content. The same content always has the same digest.
      */
     digest: string;
     /**
-     * All files together, unpacked, bytes.
+     * Total size of the unpacked files, in bytes.
      */
     size: number;
     fileCount: number;
@@ -1547,7 +1547,7 @@ export type SkillUpload = {
 export type SkillVersionList = {
     versions: Array<SkillSummary>;
     /**
-     * For the next page; absent on the last one.
+     * Send it as `pageToken` to read the next page. Absent on the last page.
      */
     nextPageToken?: string;
 };
@@ -1557,13 +1557,13 @@ export type SkillVersionList = {
  */
 export type StageEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'stage';
     data: {
         /**
-         * Where a `running` interaction is.
+         * What a `running` interaction is doing.
          */
         stage: 'queued' | 'provisioning' | 'working' | 'requires_action' | 'settling';
     };
@@ -1572,7 +1572,7 @@ export type StageEvent = {
 /**
  * StoredInputFile
  *
- * A file that the run was given.
+ * An input file of the run.
  */
 export type StoredInputFile = {
     /**
@@ -1580,7 +1580,7 @@ export type StoredInputFile = {
      */
     name: string;
     /**
-     * Signed, valid for an hour, minted anew at each read. Needs no key.
+     * Signed download URL, valid for one hour. Needs no API key. Each read returns a new one.
      */
     url: string;
     /**
@@ -1594,24 +1594,24 @@ export type StoredInputFile = {
 /**
  * StreamEvent
  *
- * One of the events of a stream, its lines as fields. Ignore those with names that you don’t know.
+ * An event of a stream, with its lines as fields. Ignore events whose name you don’t know: later versions add some.
  */
 export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | ModelRetriedEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
 
 /**
  * TimedEvent
  *
- * An event of a stream, with its time.
+ * An event with the time at which it was stored.
  */
 export type TimedEvent = {
     id: number;
     event: string;
     /**
-     * When it was stored.
+     * When the event was stored.
      */
     time: string;
     /**
-     * As the stream has it.
+     * The same as in the stream.
      */
     data: {
         [key: string]: unknown;
@@ -1623,7 +1623,7 @@ export type TimedEvent = {
  */
 export type ToolCallEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'tool_call';
@@ -1631,7 +1631,7 @@ export type ToolCallEvent = {
         step: number;
         name: string;
         /**
-         * An object; in the short form, the same as JSON text.
+         * An object. In the short form, the same object as JSON text.
          */
         args: {
             [key: string]: unknown;
@@ -1647,7 +1647,7 @@ export type ToolCallStep = {
     type: 'tool_call';
     name: string;
     /**
-     * An object; in the short form, the same as JSON text.
+     * An object. In the short form, the same object as JSON text.
      */
     args: {
         [key: string]: unknown;
@@ -1659,7 +1659,7 @@ export type ToolCallStep = {
  */
 export type ToolOutputEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'tool_output';
@@ -1674,7 +1674,7 @@ export type ToolOutputEvent = {
  */
 export type ToolResultEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'tool_result';
@@ -1698,14 +1698,14 @@ export type ToolResultStep = {
 /**
  * TraceStep
  *
- * One step of the work. A call and its result each have their own `step`.
+ * One step of the run. A tool call and its result have one `step` number each.
  */
 export type TraceStep = ReasoningStep | ToolCallStep | ToolResultStep;
 
 /**
  * Usage
  *
- * What a run used so far; present on failure and cancellation too. The short form has `input_tokens` and `output_tokens` alone.
+ * Resources that the run has used so far, also if it failed or was cancelled. The short form has only `input_tokens` and `output_tokens`.
  */
 export type Usage = {
     input_tokens: number;
@@ -1715,22 +1715,22 @@ export type Usage = {
      */
     total_tokens?: number;
     /**
-     * Wall time from acceptance to the end, milliseconds.
+     * Time from acceptance to the end of the run, in milliseconds.
      */
     duration_ms?: number;
     cached_input_tokens?: number;
     /**
-     * Part of `output_tokens`.
+     * Included in `output_tokens`.
      */
     reasoning_tokens?: number;
     model_calls?: number;
     tool_calls?: number;
     /**
-     * Wall time during which a sandbox stood, milliseconds.
+     * Time for which the run had a sandbox, in milliseconds.
      */
     sandbox_ms?: number;
     /**
-     * Where the model has a price.
+     * Present if the model has a price.
      */
     cost?: {
         amount: string;
@@ -1741,12 +1741,12 @@ export type Usage = {
 /**
  * Warning
  *
- * Something in the request that was not used: `unknown_field`, `unknown_parameter`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …
+ * Something in the request that was ignored: `unknown_field`, `unknown_parameter`, `unknown_tool`, `tool_unavailable`, `unknown_skill`, `mcp_unavailable` …
  */
 export type Warning = {
     code: string;
     /**
-     * The request field it is about.
+     * The request field that the warning is about.
      */
     param?: string;
     message: string;
@@ -1757,14 +1757,14 @@ export type Warning = {
  */
 export type WarningEvent = {
     /**
-     * Its number in the interaction’s log.
+     * Number of the event in the interaction’s log.
      */
     id: number;
     event: 'warning';
     data: {
         code: string;
         /**
-         * The request field it is about.
+         * The request field that the warning is about.
          */
         param?: string;
         message: string;
@@ -1774,7 +1774,7 @@ export type WarningEvent = {
 /**
  * WebhookEvent
  *
- * What a webhook is sent.
+ * The body of a webhook request.
  */
 export type WebhookEvent = {
     type: 'interaction.completed' | 'interaction.failed' | 'interaction.cancelled';

@@ -1,22 +1,52 @@
-/** Files of a request → checked names, with bytes or an address; whether that may be dialled is the engine's to say. What a name may be is the workspace's rule, not a revision's. */
-import { ErrandError } from '../../domain/errors.ts'
-import type { InlineFile, RunRequest } from '../../domain/interaction.ts'
-import { wrongField } from '../request/fields.ts'
+/**
+ * `files` of a request: schema, and decoding to checked names with bytes or a URL. The engine decides whether a URL may be
+ * fetched.
+ */
+import { z } from 'zod'
+import { ErrandError } from '../../../domain/errors.ts'
+import type { InlineFile, RunRequest } from '../../../domain/interaction.ts'
+import { wrongField } from '../../request/fields.ts'
+import { MAX_URL_CHARS, text } from './common-fields.ts'
 
 const MAX_NAME_BYTES = 1024
 const MAX_SEGMENT_BYTES = 255
 
-/** A file as sent; `null` is the same as absent. */
-export interface SentFile {
-  readonly name: string
-  readonly content?: string | null
-  readonly encoding?: 'utf-8' | 'base64' | null
-  readonly data?: string | null
-  readonly url?: string | null
-  readonly mimeType?: string | null
+export function inputFileRequest() {
+  return z
+    .object({
+      name: text(1024)
+        .min(1)
+        .meta({
+          description: 'Relative path in the working directory, with `/` between folders.',
+          examples: ['data/sales.csv'],
+        }),
+      content: z.string().nullish().meta({ description: 'The content, in the encoding that `encoding` names.' }),
+      encoding: z.enum(['utf-8', 'base64']).nullish().meta({ description: 'Encoding of `content`. Default `utf-8`.' }),
+      data: z.string().nullish().meta({ description: 'The content in base64, instead of `content`.' }),
+      url: text(MAX_URL_CHARS)
+        .nullish()
+        .meta({
+          description:
+            'An https URL, or `s3://bucket/key` or `gs://bucket/object` in a bucket that the operator allows. It is fetched when the run starts; redirects are followed, private addresses are refused. If it can’t be fetched, the run fails with `file_unavailable`.',
+          examples: ['https://files.example.com/sales.csv'],
+        }),
+      mimeType: z
+        .string()
+        .max(255)
+        .regex(/^[\w.+-]+\/[\w.+-]+(\s*;.*)?$/, { error: 'must be a media type such as text/csv' })
+        .nullish()
+        .meta({ description: 'Media type.', examples: ['text/csv'] }),
+    })
+    .meta({
+      title: 'InputFile',
+      description: 'A file for the sandbox. Give exactly one of `content`, `data` and `url`.',
+      examples: [{ name: 'sales.csv', content: 'region,total\nnorth,10\n' }],
+    })
 }
 
-/** Throws ErrandError `invalid_request` naming `files[i].…`, or `payload_too_large` over `maxBytes` in all. */
+type SentFile = z.output<ReturnType<typeof inputFileRequest>>
+
+/** Throws ErrandError `invalid_request` naming `files[i].…`, or `payload_too_large` above `maxBytes` in total. */
 export function decodeFiles(files: readonly SentFile[], maxBytes: number): RunRequest['files'] {
   const names = new Set<string>()
   const folders = new Set<string>()
@@ -30,7 +60,7 @@ export function decodeFiles(files: readonly SentFile[], maxBytes: number): RunRe
     const bytes = decodeContent(file, `files[${i}]`)
     total += bytes.byteLength
     if (total > maxBytes) {
-      throw new ErrandError('payload_too_large', `The inline files have more than ${maxBytes} bytes in all.`, {
+      throw new ErrandError('payload_too_large', `The inline files have more than ${maxBytes} bytes in total.`, {
         param: 'files',
       })
     }
@@ -49,7 +79,7 @@ function decodeContent(file: SentFile, param: string): Uint8Array {
   return new TextEncoder().encode(file.content ?? '')
 }
 
-/** Node's own decoder skips what is not base64; a damaged file must be refused, not shortened. */
+/** Checks before it decodes: Node's decoder skips invalid characters, which would shorten a damaged file. */
 function decodeBase64(text: string, param: string): Uint8Array {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
     throw wrongField(param, 'is not base64 (RFC 4648, section 4, with padding and without line breaks)')
@@ -60,12 +90,12 @@ function decodeBase64(text: string, param: string): Uint8Array {
 function checkName(name: string, param: string, names: Set<string>, folders: Set<string>): void {
   const fault = faultOf(name)
   if (fault) throw wrongField(param, fault)
-  if (names.has(name)) throw wrongField(param, 'is the name of another file too')
-  if (folders.has(name)) throw wrongField(param, 'is the name of a folder of another file too')
+  if (names.has(name)) throw wrongField(param, 'is also the name of another file')
+  if (folders.has(name)) throw wrongField(param, 'is also the name of a folder that another file is in')
   names.add(name)
   for (let at = name.indexOf('/'); at !== -1; at = name.indexOf('/', at + 1)) {
     const folder = name.slice(0, at)
-    if (names.has(folder)) throw wrongField(param, `lies below ${JSON.stringify(folder)}, which is a file`)
+    if (names.has(folder)) throw wrongField(param, `is inside ${JSON.stringify(folder)}, which is a file`)
     folders.add(folder)
   }
 }

@@ -1,75 +1,67 @@
-/** What this server is, as a caller may know it: no directory of the operator's, no address of a provider, no key. */
+/** The server description in revision 2026-05-20. It shows no directory, no provider address and no key. */
 import { z } from 'zod'
-import type { ToolName } from '../../domain/agent.ts'
-import type { Limits } from '../../domain/limits.ts'
-import type { Catalogue, ModelDescription, ModelHealth } from '../../models/port.ts'
-import type { SandboxFacts } from '../../sandbox/port.ts'
-import type { Body } from './codec.ts'
-import { rfc3339 } from './time.ts'
-
-/** As found at start; `doctor` and the start log tell the same. */
-export interface ServerFacts {
-  readonly version: string
-  readonly sandbox: SandboxFacts
-  readonly tools: readonly ToolName[]
-  /** The specification's other tools, each with what the operator can do about it. */
-  readonly missingTools: readonly { readonly name: ToolName; readonly remedy: string }[]
-  /** Who searches the web: `searxng`, `brave`, …; `model`: the models' own providers. */
-  readonly search: string | undefined
-}
+import type { Limits } from '../../../domain/limits.ts'
+import type { Catalogue, ModelDescription, ModelHealth } from '../../../models/port.ts'
+import type { ServerFacts } from '../../server-facts.ts'
+import type { Body } from '../codec.ts'
+import { rfc3339 } from '../time.ts'
 
 const sandbox = z.object({
   driver: z.string().meta({ examples: ['bubblewrap'] }),
   enforced: z
     .array(z.string())
-    .meta({ description: 'What holds: a topic, a colon, how.', examples: [['memory: 512 MiB (cgroup v2)']] }),
+    .meta({ description: 'Limits that are enforced, as “topic: how”.', examples: [['memory: 512 MiB (cgroup v2)']] }),
   notEnforced: z
     .array(z.string())
-    .meta({ description: 'What does not hold on this host, and what the operator can do about it.' }),
+    .meta({ description: 'Limits that this host does not enforce, and what the operator can do about each.' }),
   attacks: z
     .object({
       tried: z.int().min(0),
       refused: z.int().min(0),
       open: z
         .array(z.object({ name: z.string(), detail: z.string().optional() }))
-        .meta({ description: 'Those that came through.' }),
+        .meta({ description: 'Attacks that succeeded.' }),
     })
-    .meta({ description: 'The attacks that the driver made on a sandbox of its own when the server started.' }),
-  inside: z.string().meta({ description: 'What code finds inside.', examples: ['Python 3.11, Node 24, bash, git'] }),
-  browser: z.boolean().meta({ description: 'Whether there is a Chromium inside.' }),
+    .meta({ description: 'Test attacks on a sandbox, made when the server started.' }),
+  inside: z.string().meta({ description: 'Software in the sandbox.', examples: ['Python 3.11, Node 24, bash, git'] }),
+  browser: z.boolean().meta({ description: 'Whether the sandbox has Chromium.' }),
 })
 
 const health = z
   .object({
     state: z.enum(['untried', 'up', 'failing', 'resting']).meta({
       description:
-        '`failing`: the last call failed; `resting`: calls failed again and again, and the provider is left alone until `restsUntil`.',
+        '`failing`: the last call failed. `resting`: calls failed repeatedly, and the model is not called until `restsUntil`.',
     }),
-    failures: z.int().min(0).meta({ description: 'Calls in a row that failed by the provider’s trouble.' }),
+    failures: z.int().min(0).meta({ description: 'Consecutive calls that failed because of the provider.' }),
     lastFailure: z.object({ message: z.string(), time: z.string() }).optional(),
     restsUntil: z.string().optional(),
   })
-  .meta({ description: 'How its provider did lately, as far as this process has called it.' })
+  .meta({ description: 'Recent health of the model’s provider, as seen by this process.' })
 
 const model = z.object({
   name: z.string().meta({ examples: ['svc-3.5-flash'] }),
   provider: z.string().meta({ examples: ['anthropic'] }),
-  source: z.string().meta({ description: 'How the server came to have it.', examples: ['errand.yaml'] }),
-  demo: z.boolean().meta({ description: 'The built-in demo model stands in for a real one.' }),
-  vision: z.boolean().meta({ description: 'It can be shown images.' }),
-  documents: z.boolean().meta({ description: 'It can be shown PDFs, whole.' }),
+  source: z
+    .string()
+    .meta({ description: 'Where the server’s configuration of the model comes from.', examples: ['errand.yaml'] }),
+  demo: z.boolean().meta({ description: 'Whether this is the built-in demo model.' }),
+  vision: z.boolean().meta({ description: 'Whether the model accepts images.' }),
+  documents: z.boolean().meta({ description: 'Whether the model accepts PDFs.' }),
   fallbacks: z.array(z.string()).optional().meta({
-    description: 'The models that are asked, in this order, where this one fails before it has said anything.',
+    description: 'Fallback models, in order. They are called if this one fails before it has returned any output.',
   }),
-  unavailable: z.string().optional().meta({ description: 'Why it can’t be called, and what to do.' }),
-  health: health.optional().meta({ description: 'Absent where it can’t be called, or can’t fail.' }),
+  unavailable: z.string().optional().meta({ description: 'Why the model can’t be called, and what to do about it.' }),
+  health: health.optional().meta({ description: 'Absent if the model can’t be called, or can’t fail.' }),
 })
 
 const tools = z.object({
   available: z.array(z.string()),
   missing: z
-    .array(z.object({ name: z.string(), remedy: z.string().meta({ description: 'What the operator can do.' }) }))
-    .meta({ description: 'A run that names one of these gets a warning.' }),
+    .array(
+      z.object({ name: z.string(), remedy: z.string().meta({ description: 'What the operator can do about it.' }) }),
+    )
+    .meta({ description: 'Tools that this server does not have. A run that names one gets a warning.' }),
 })
 
 const range = z.object({ default: z.number(), min: z.number(), max: z.number() })
@@ -88,22 +80,22 @@ const limits = z
     ...eachAs(NUMBERS, z.number()),
     sandbox: z.object(eachAs(SANDBOX, range)),
   })
-  .meta({ description: 'As this server’s operator has set them; `…S` are seconds.' })
+  .meta({ description: 'Limits that the operator has set. Names that end in `S` are seconds.' })
 
 export const server = z
   .object({
     version: z.string(),
-    sandbox: sandbox.meta({ description: 'What isolates runs on this host, and what does not.' }),
+    sandbox: sandbox.meta({ description: 'How runs are isolated on this host.' }),
     models: z.array(model),
     defaultModel: z.string(),
     tools,
     search: z
       .string()
       .optional()
-      .meta({ description: 'Who searches the web; absent: nobody.', examples: ['searxng'] }),
+      .meta({ description: 'The web search service. Absent: there is none.', examples: ['searxng'] }),
     limits,
   })
-  .meta({ title: 'Server', description: 'What this server is.' })
+  .meta({ title: 'Server', description: 'The server: version, sandbox, models, tools and limits.' })
 
 export function encodeServer(facts: ServerFacts, catalogue: Catalogue, all: Limits): Body {
   const { driver, enforced, notEnforced, probes, inside, browser } = facts.sandbox
@@ -136,7 +128,7 @@ export function encodeServer(facts: ServerFacts, catalogue: Catalogue, all: Limi
 
 function encodeModel(description: ModelDescription, health: ModelHealth | undefined): Body {
   const { name, provider, source, demo, vision, documents, fallbacks, unavailable } = description
-  // `Ollama at 127.0.0.1:11434`: where it is concerns the operator alone.
+  // `Ollama at 127.0.0.1:11434` without the address, which callers must not see.
   return {
     name,
     provider,

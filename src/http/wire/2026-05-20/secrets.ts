@@ -1,18 +1,17 @@
 /**
- * Ways of signing in, as they are written in a request: on a credential, or spelled out as an MCP server's
- * `authentication`. The fields stand flat beside `type`; which of them go with which type is checked here. What was sent
- * never stands in a message.
+ * Secrets in requests: of a credential, or of an MCP server's `authentication`. The fields are next to `type`, and each type
+ * takes some of them. Error messages never contain what was sent.
  */
 import { z } from 'zod'
-import { SECRET_TYPES, type Secret, type SecretType } from '../../domain/credential.ts'
-import { wrongField } from '../request/fields.ts'
+import { SECRET_TYPES, type Secret, type SecretType } from '../../../domain/credential.ts'
+import { wrongField } from '../../request/fields.ts'
 
 const MAX_SECRET_CHARS = 16_384
 const MAX_URL_CHARS = 4096
 const MAX_HEADERS = 20
 const MAX_SCOPES = 50
 
-/** What HTTP itself needs, or what would let a caller speak as somebody else to a proxy. */
+/** Headers that HTTP or MCP itself needs, and headers that a proxy could take as another caller's identity. */
 const RESERVED = new Set([
   ...['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
   ...['expect', 'keep-alive', 'accept', 'accept-encoding', 'mcp-session-id', 'mcp-protocol-version', 'last-event-id'],
@@ -26,12 +25,12 @@ const secretText = () =>
     .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
     .refine((text) => text.isWellFormed(), { error: 'is not Unicode (a lone surrogate)' })
 
-/** Goes into a header as it is. */
-const headerText = () => secretText().regex(/^[\x20-\x7e]*$/, { error: 'may have visible ASCII characters alone' })
+/** Text that is put into a header unchanged. */
+const headerText = () => secretText().regex(/^[\x20-\x7e]*$/, { error: 'may only have visible ASCII characters' })
 
 const headerName = z
   .string()
-  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: 'has a name that is none of an HTTP header' })
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: 'has a name that is not a valid HTTP header name' })
   .refine((name) => !RESERVED.has(name.toLowerCase()), { error: 'has a name that the server sets itself' })
 
 export const secretFields = {
@@ -45,14 +44,14 @@ export const secretFields = {
       error: `may have at most ${MAX_HEADERS} entries`,
     })
     .nullish()
-    .meta({ description: 'For `headers`: names with their values. Write-only.' }),
+    .meta({ description: 'For `headers`: header names and values. Write-only.' }),
   username: secretText()
     .regex(/^[^:]*$/, { error: 'must not contain a colon' })
     .nullish()
     .meta({ description: 'For `basic`.' }),
   password: secretText().nullish().meta({ description: 'For `basic`. Write-only.' }),
   tokenUrl: z.string().max(MAX_URL_CHARS).nullish().meta({
-    description: 'For `oauth2`: the token endpoint. Absent: the server that is signed in to says where.',
+    description: 'For `oauth2`: the token endpoint. Absent: discovered from the server that the credential is for.',
   }),
   clientId: secretText().nullish().meta({ description: 'For `oauth2`.' }),
   clientSecret: secretText().nullish().meta({ description: 'For `oauth2`. Write-only.' }),
@@ -64,21 +63,24 @@ export const secretFields = {
     })
     .nullish()
     .meta({
-      description: 'For `oauth2`, instead of `clientSecret`: the client signs in by JWT. PEM (PKCS #8). Write-only.',
+      description:
+        'For `oauth2`, instead of `clientSecret`: the key with which the client signs a JWT. PEM (PKCS #8). Write-only.',
     }),
   signingAlgorithm: z
     .enum(['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'EdDSA'])
     .nullish()
-    .meta({ description: 'For `privateKey`. Default `ES256`.' }),
+    .meta({ description: 'Algorithm for `privateKey`. Default `ES256`.' }),
   refreshToken: secretText().nullish().meta({
-    description: 'For `oauth2`: what access tokens are renewed by, also in the middle of a run. Write-only.',
+    description: 'For `oauth2`: renews access tokens, also during a run. Write-only.',
   }),
-  accessToken: headerText().nullish().meta({ description: 'For `oauth2`: a token there is already. Write-only.' }),
+  accessToken: headerText()
+    .nullish()
+    .meta({ description: 'For `oauth2`: an access token that you already have. Write-only.' }),
   scopes: z
     .array(headerText().max(512))
     .max(MAX_SCOPES)
     .nullish()
-    .meta({ description: 'For `oauth2`: what to ask for.' }),
+    .meta({ description: 'For `oauth2`: scopes to request.' }),
 } as const
 
 const FIELDS: Readonly<Record<SecretType, readonly (keyof typeof secretFields)[]>> = {
@@ -93,7 +95,7 @@ const FIELDS: Readonly<Record<SecretType, readonly (keyof typeof secretFields)[]
 
 export const secretType = z.enum(SECRET_TYPES)
 
-/** As an MCP server's `authentication`: a token alone, or an object of one of the types. */
+/** `authentication` of an MCP server: a bearer token, or an object of one of the types. */
 export const authentication = z.union(
   [
     secretFields.token.unwrap().unwrap(),
@@ -112,15 +114,14 @@ export type SentAuthentication = z.output<typeof authentication>
 type SecretFields = { readonly [K in keyof typeof secretFields]?: z.output<(typeof secretFields)[K]> }
 
 /**
- * The secret that the fields spell, over what `stored` has of the same type: a change to it may leave fields out. An oauth2
- * one may hold nothing yet: a run then asks the server for a token. Throws ErrandError `invalid_request`; `param` names a
- * field below `at`.
+ * Builds a secret from the fields of a request. Absent fields come from `stored`, if it has the same type. An oauth2 secret
+ * may be empty: a run then asks the server for a token. Throws ErrandError `invalid_request`; `param` is below `at`.
  */
 export function toSecret(type: SecretType, fields: SecretFields, at = '', stored?: Secret): Secret {
   const own = FIELDS[type]
   for (const name of Object.keys(secretFields) as (keyof typeof secretFields)[]) {
     if (fields[name] === undefined || fields[name] === null || own.includes(name)) continue
-    throw wrongField(at + name, `does not go with type ${JSON.stringify(type)}`)
+    throw wrongField(at + name, `is not a field of type ${JSON.stringify(type)}`)
   }
   const before: Readonly<Record<string, unknown>> = stored?.type === type ? { ...stored } : {}
   const merged: Record<string, unknown> = { type }
@@ -133,7 +134,7 @@ export function toSecret(type: SecretType, fields: SecretFields, at = '', stored
   return merged as unknown as Secret
 }
 
-/** As `toSecret`, for one that is kept: it must be good for something. */
+/** Like `toSecret`, for a stored credential: an oauth2 secret must be able to get a token without a run. */
 export function toStoredSecret(type: SecretType, fields: SecretFields, stored?: Secret): Secret {
   const secret = toSecret(type, fields, '', stored)
   if (secret.type !== 'oauth2') return secret
@@ -142,12 +143,12 @@ export function toStoredSecret(type: SecretType, fields: SecretFields, stored?: 
   if (clientId !== undefined && (clientSecret ?? privateKey) !== undefined) return secret
   throw wrongField(
     'refreshToken',
-    'is required, unless there is an `accessToken`, or a `clientId` with its `clientSecret` or `privateKey`',
+    'is required, unless you send an `accessToken`, or a `clientId` with its `clientSecret` or `privateKey`',
   )
 }
 
 function checkTokenUrl(text: string, param: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') throw wrongField(param, 'must be an https:// address')
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') throw wrongField(param, 'must be an https:// URL')
   if (url.username !== '' || url.password !== '') throw wrongField(param, 'must not contain a user name or password')
 }

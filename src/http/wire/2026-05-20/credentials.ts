@@ -1,12 +1,12 @@
-/** Credentials on the wire: written with their secret, answered without it. */
+/** Credentials in revision 2026-05-20. Requests contain the secret; answers never do. */
 import { z } from 'zod'
-import type { CredentialChange, NewCredential, OpenCredential } from '../../accounts/credentials.ts'
-import type { Credential } from '../../domain/credential.ts'
-import type { Warning } from '../../domain/event.ts'
-import { check, unknownFields } from '../request/fields.ts'
-import type { Body } from './codec.ts'
+import type { Credential } from '../../../domain/credential.ts'
+import type { Warning } from '../../../domain/event.ts'
+import { check, unknownFields } from '../../request/fields.ts'
+import type { Body, CredentialCodec, CredentialPatchRequest, NewCredentialRequest } from '../codec.ts'
+import { rfc3339 } from '../time.ts'
+import { nextPageToken, time } from './common-fields.ts'
 import { secretFields, secretType, toStoredSecret } from './secrets.ts'
-import { rfc3339 } from './time.ts'
 
 const MAX_NAME_CHARS = 512
 const MAX_HOSTS = 20
@@ -26,7 +26,7 @@ const fields = {
     .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
     .refine((name) => name.isWellFormed(), { error: 'is not Unicode (a lone surrogate)' })
     .nullish()
-    .meta({ description: 'For people.', examples: ['Tracker, read-only'] }),
+    .meta({ description: 'A name for people to read.', examples: ['Tracker, read-only'] }),
   allowedHosts: z
     .array(host)
     .min(1)
@@ -34,7 +34,7 @@ const fields = {
     .nullish()
     .meta({
       description:
-        'The only hosts that it may be sent to; without a port, the scheme’s own. Set it: without it, whoever can start a run in this project can have it sent anywhere.',
+        'The only hosts that may receive the credential. Without a port: the scheme’s default port. Set this: otherwise anyone who can start a run in this project can have it sent to any host.',
       examples: [['mcp.example.com', '*.api.example.com']],
     }),
   ...secretFields,
@@ -49,43 +49,44 @@ const newCredential = z
       })
       .nullish()
       .meta({
-        description: 'An id of your own choice. Absent: the server makes one. Taken: 409.',
+        description: 'An id of your own. Absent: the server generates one. An id that exists is 409.',
         examples: ['tracker'],
       }),
     type: secretType.meta({
       description:
-        'How it signs in: `bearer` (token), `headers` (headers), `basic` (username, password), or `oauth2` (refreshToken or clientId and clientSecret or accessToken; tokenUrl, scopes).',
+        'How it authenticates, with the fields that the type needs: `bearer` (token), `headers` (headers), `basic` (username, password), or `oauth2` (refreshToken, or clientId and clientSecret, or accessToken; optionally tokenUrl, scopes).',
     }),
     ...fields,
   })
   .meta({
     title: 'NewCredential',
-    description: 'A secret to be kept, encrypted, and used by id. It is never shown again.',
+    description: 'A secret to store encrypted and use by its id. It is never shown again.',
     examples: [{ id: 'tracker', type: 'bearer', token: 's3cr3t', allowedHosts: ['mcp.example.com'] }],
   })
 
 const credentialPatch = z
-  .object({ type: secretType.nullish().meta({ description: 'Another type needs all its fields.' }), ...fields })
+  .object({
+    type: secretType.nullish().meta({ description: 'A change of type needs all fields of the new type.' }),
+    ...fields,
+  })
   .meta({
     title: 'CredentialPatch',
-    description: 'What is absent stays, `null` clears. Sending the secret’s field anew rotates it.',
+    description: 'Absent fields stay as they are, `null` clears a field. To rotate the secret, send its new value.',
     examples: [{ token: 'n3w-s3cr3t' }],
   })
-
-const time = () => z.iso.datetime().meta({ examples: ['2026-05-20T09:30:00.000Z'] })
 
 const credential = z
   .object({
     id: z.string().meta({ examples: ['tracker'] }),
     name: z.string().optional(),
     type: z.string().meta({ examples: ['bearer'] }),
-    allowedHosts: z.array(z.string()).optional().meta({ description: 'Absent: it may be sent anywhere.' }),
+    allowedHosts: z.array(z.string()).optional().meta({ description: 'Absent: any host may receive it.' }),
     createTime: time(),
-    updateTime: time().meta({ description: 'Also when a run renewed its token.' }),
-    lastUsedTime: time().optional().meta({ description: 'To the minute.' }),
+    updateTime: time().meta({ description: 'Also set when a run renews the token.' }),
+    lastUsedTime: time().optional().meta({ description: 'Accurate to the minute.' }),
     warnings: z.array(z.looseObject({ code: z.string(), message: z.string() })).optional(),
   })
-  .meta({ title: 'Credential', description: 'What may be seen of a credential: never its secret.' })
+  .meta({ title: 'Credential', description: 'A stored credential, without its secret.' })
 
 export const credentialSchemas = {
   newCredential,
@@ -94,23 +95,22 @@ export const credentialSchemas = {
   credentialList: z
     .object({
       credentials: z.array(credential),
-      nextPageToken: z.string().optional().meta({ description: 'For the next page; absent on the last one.' }),
+      nextPageToken,
     })
     .meta({ title: 'CredentialList' }),
 }
 
-export interface NewCredentialRequest {
-  readonly credential: NewCredential
-  readonly warnings: readonly Warning[]
+export const credentialCodec: CredentialCodec = {
+  decodeNew: decodeNewCredential,
+  decodePatch: decodeCredentialPatch,
+  encode: encodeCredential,
+  encodeList: (credentials, nextPageToken) => ({
+    credentials: credentials.map((credential) => encodeCredential(credential)),
+    nextPageToken,
+  }),
 }
 
-export interface CredentialPatchRequest {
-  /** Throws ErrandError `invalid_request` where the two together make no credential. */
-  readonly change: (current: OpenCredential) => CredentialChange
-  readonly warnings: readonly Warning[]
-}
-
-export function decodeNewCredential(body: unknown): NewCredentialRequest {
+function decodeNewCredential(body: unknown): NewCredentialRequest {
   const sent = check(newCredential, body)
   return {
     credential: {
@@ -123,7 +123,7 @@ export function decodeNewCredential(body: unknown): NewCredentialRequest {
   }
 }
 
-export function decodeCredentialPatch(body: unknown): CredentialPatchRequest {
+function decodeCredentialPatch(body: unknown): CredentialPatchRequest {
   const sent = check(credentialPatch, body)
   return {
     change({ credential: now, secret }) {
@@ -137,7 +137,7 @@ export function decodeCredentialPatch(body: unknown): CredentialPatchRequest {
   }
 }
 
-export function encodeCredential(credential: Credential, warnings: readonly Warning[] = []): Body {
+function encodeCredential(credential: Credential, warnings: readonly Warning[] = []): Body {
   const { id, name, type, allowedHosts, createdAt, updatedAt, lastUsedAt } = credential
   return {
     id,

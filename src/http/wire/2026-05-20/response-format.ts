@@ -1,32 +1,42 @@
-/** `responseFormat` → a JSON Schema within bounds. Whether it compiles is checked in a thread (engine/agent/schema-checks.ts). */
-import type { JsonSchema } from '../../domain/interaction.ts'
-import { wrongField } from '../request/fields.ts'
+/**
+ * `responseFormat` of a request: decoding to a JSON Schema of limited size. A thread checks later whether it compiles
+ * (engine/agent/schema-checks.ts).
+ */
+import { z } from 'zod'
+import type { JsonSchema } from '../../../domain/interaction.ts'
+import { wrongField } from '../../request/fields.ts'
 
 const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 40
 const MAX_REFERENCES = 2_000
-/** Each is resolved at run time, over all schemas that enclose it. */
+/** Lower than MAX_REFERENCES: each dynamic reference is resolved at run time, through all enclosing schemas. */
 const MAX_DYNAMIC_REFERENCES = 50
 const REFERENCE = '$ref'
 const DYNAMIC = new Set(['$dynamicRef', '$recursiveRef'])
 const PARAM = 'responseFormat'
 const DIALECT = /^https?:\/\/json-schema\.org\/(draft\/2020-12|draft-07)\/schema#?$/
 
-/** Bare, or as `{type: "json_schema", schema}`. Throws ErrandError `invalid_request` with param `responseFormat`. */
+export const responseFormatRequest = z.record(z.string(), z.unknown()).meta({
+  description:
+    'A JSON Schema that the answer must match; the answer is then JSON. Draft 2020-12, or draft-07 if `$schema` says so. Either the schema itself, or `{"type": "json_schema", "schema": …}`. At most 64 KiB.',
+  examples: [{ type: 'object', properties: { total: { type: 'number' } }, required: ['total'] }],
+})
+
+/** Accepts the schema itself or `{type: "json_schema", schema}`. Throws ErrandError `invalid_request`. */
 export function decodeResponseFormat(sent: Readonly<Record<string, unknown>>): JsonSchema {
   const schema = sent.type === 'json_schema' ? sent.schema : sent
   if (!isObject(schema)) throw wrongField(PARAM, 'must have a JSON Schema object in `schema`')
   const size = Buffer.byteLength(JSON.stringify(schema))
-  if (size > MAX_BYTES) throw wrongField(PARAM, `has ${size} bytes; at most ${MAX_BYTES} are taken`)
+  if (size > MAX_BYTES) throw wrongField(PARAM, `has ${size} bytes; at most ${MAX_BYTES} are allowed`)
   if (schema.$schema !== undefined && !DIALECT.test(String(schema.$schema))) {
-    throw wrongField(PARAM, 'must be of draft 2020-12 or draft-07, by its `$schema`')
+    throw wrongField(PARAM, 'must have a `$schema` of draft 2020-12 or draft-07')
   }
-  refuseTangled(schema)
+  checkComplexity(schema)
   return schema
 }
 
-/** A caller's mistake is refused here; what a bounded schema can still do to the compiler is the thread's to bear. */
-function refuseTangled(schema: JsonSchema): void {
+/** Limits depth and references. The thread that compiles the schema survives whatever these limits allow. */
+function checkComplexity(schema: JsonSchema): void {
   let references = 0
   let dynamic = 0
   const open: { part: unknown; depth: number }[] = [{ part: schema, depth: 1 }]

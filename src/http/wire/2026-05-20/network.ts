@@ -1,7 +1,7 @@
-/** `network` as it is written in a request: hosts by name, headers that the guard puts in, held against what is allowed. */
+/** `network`, what a sandbox may connect to: schemas, and decoding within what the operator allows. */
 import { z } from 'zod'
-import { beyondCeiling, type HeaderInjection, isAllowed, type Network, readHostRule } from '../../domain/network.ts'
-import { wrongField } from '../request/fields.ts'
+import { beyondCeiling, type HeaderInjection, isAllowed, type Network, readHostRule } from '../../../domain/network.ts'
+import { wrongField } from '../../request/fields.ts'
 
 const MAX_RULE_CHARS = 300
 const MAX_RULES = 100
@@ -9,16 +9,33 @@ const MAX_INJECTIONS = 20
 const MAX_FORMAT_CHARS = 200
 const FORMAT_RULE = 'must be ASCII text with {secret} in it'
 
-/** What HTTP itself needs: a credential in one of these would change what is asked, not who asks. */
+/** Headers that HTTP itself needs. A credential in one of them would change the request instead of authenticating it. */
 const RESERVED = new Set([
   ...['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'upgrade', 'te'],
   ...['trailer', 'expect', 'keep-alive', 'accept-encoding', 'proxy-authorization', 'proxy-connection', 'range'],
 ])
 
-export type SentNetwork = z.output<ReturnType<typeof networkSchema>>
+export const networkAnswer = z.union([
+  z.enum(['disabled', 'public']),
+  z.object({
+    allow: z.array(z.string()),
+    inject: z
+      .array(
+        z.object({
+          host: z.string(),
+          header: z.string(),
+          credentialId: z.string(),
+          format: z.string().optional(),
+        }),
+      )
+      .optional(),
+  }),
+])
 
-/** `ceiling`: what is told of what may be asked for. */
-export function networkSchema(ceiling: Network) {
+export type SentNetwork = z.output<ReturnType<typeof networkRequest>>
+
+/** `ceiling`: the operator's maximum, shown in the description. */
+export function networkRequest(ceiling: Network) {
   const injection = z
     .object({
       host: z
@@ -26,13 +43,15 @@ export function networkSchema(ceiling: Network) {
         .max(MAX_RULE_CHARS)
         .meta({
           description:
-            'One host, with a port or without; `allow` must have it. Requests go by https; by plain http too where a port other than 443 is named.',
+            'One host, with or without a port. It must be in `allow`. The header is added to HTTPS requests, and to plain HTTP requests if a port other than 443 is given.',
           examples: ['api.github.com'],
         }),
       header: z
         .string()
         .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, { error: 'must be the name of an HTTP header' })
-        .refine((name) => !RESERVED.has(name.toLowerCase()), { error: 'is a header that HTTP itself needs' })
+        .refine((name) => !RESERVED.has(name.toLowerCase()), {
+          error: 'is a header that HTTP itself needs; use another one',
+        })
         .nullish()
         .meta({ description: 'Default `Authorization`.' }),
       credentialId: z.string().min(1).max(128).meta({ description: 'A credential of the project.' }),
@@ -44,14 +63,14 @@ export function networkSchema(ceiling: Network) {
         .nullish()
         .meta({
           description:
-            'The header’s value, `{secret}` standing for the secret’s text. Default: as the credential’s type says for `Authorization` (`Bearer …`, `Basic …`), the text alone for other headers.',
+            'Template of the header’s value. `{secret}` is replaced with the secret. Default: for `Authorization`, what the credential’s type needs (`Bearer …`, `Basic …`); for other headers, the secret itself.',
           examples: ['token {secret}'],
         }),
     })
     .meta({
       title: 'HeaderInjection',
       description:
-        'A header with a credential that is put into each request to a host on its way, so that programs in the sandbox can use it and none can read it.',
+        'A header with a credential that is added to each request to a host, outside the sandbox. Programs in the sandbox use the credential but can’t read it.',
     })
   return z
     .union(
@@ -62,7 +81,8 @@ export function networkSchema(ceiling: Network) {
             .array(z.string().min(1).max(MAX_RULE_CHARS))
             .max(MAX_RULES)
             .meta({
-              description: 'Hosts: `host`, `*.host` (all below it), either with `:port`; else 80 and 443.',
+              description:
+                'Hosts: `host`, or `*.host` for all its subdomains. With `:port`, only that port; otherwise 80 and 443.',
               examples: [['pypi.org', '*.pythonhosted.org']],
             }),
           inject: z.array(injection).max(MAX_INJECTIONS).nullish(),
@@ -71,17 +91,17 @@ export function networkSchema(ceiling: Network) {
       { error: 'must be "disabled", "public", or {"allow": ["host", "*.host"]}' },
     )
     .meta({
-      description: `What programs in the sandbox may reach: nothing (\`"disabled"\`, the default), every public host (\`"public"\`), or the hosts of a list. By HTTP and HTTPS through a proxy that the sandbox’s environment names; addresses that are not public are refused whatever their name. The browser goes by it too; where nobody sets it, the browser may see what is public. ${offered(ceiling)}`,
+      description: `What programs in the sandbox may connect to: nothing (\`"disabled"\`, the default), every public host (\`"public"\`), or a list of hosts. They use HTTP or HTTPS through a proxy that is set in the sandbox’s environment. Private addresses are always refused. The setting also applies to the browser; if it is absent, the browser may open public sites. ${describeCeiling(ceiling)}`,
     })
 }
 
-function offered(ceiling: Network): string {
-  if (ceiling === 'public') return 'This server allows all of it.'
-  if (ceiling === 'disabled') return 'This server allows `"disabled"` alone.'
+function describeCeiling(ceiling: Network): string {
+  if (ceiling === 'public') return 'This server allows all of these.'
+  if (ceiling === 'disabled') return 'This server allows only `"disabled"`.'
   return `This server allows at most: ${ceiling.allow.map((rule) => `\`${rule}\``).join(', ')}.`
 }
 
-/** Throws ErrandError `invalid_request`, `param` at or below `network`. */
+/** Throws ErrandError `invalid_request` that names the field at or below `network`. */
 export function decodeNetwork(sent: SentNetwork, ceiling: Network): Network {
   const network = typeof sent === 'string' ? sent : readRules(sent)
   const beyond = beyondCeiling(network, ceiling)
@@ -96,12 +116,13 @@ function readRules({ allow, inject }: Exclude<SentNetwork, string>): Network {
   const injections = inject.map((each, i): HeaderInjection => {
     const at = `network.inject[${i}]`
     const host = readRule(each.host, `${at}.host`)
-    if (host.startsWith('*.')) throw wrongField(`${at}.host`, 'must be one host: a credential goes to no wildcard')
-    if (!isAllowed(rules, host)) throw wrongField(`${at}.host`, 'must be among the hosts of `network.allow`')
+    if (host.startsWith('*.'))
+      throw wrongField(`${at}.host`, 'must be one host, not a wildcard: a credential is sent to named hosts only')
+    if (!isAllowed(rules, host)) throw wrongField(`${at}.host`, 'must be in `network.allow`')
     const header = each.header ?? 'Authorization'
-    const place = `${host} ${header.toLowerCase()}`
-    if (seen.has(place)) throw wrongField(at, `is the second for the header ${header} of ${host}`)
-    seen.add(place)
+    const target = `${host} ${header.toLowerCase()}`
+    if (seen.has(target)) throw wrongField(at, `sets the header ${header} of ${host} a second time`)
+    seen.add(target)
     return { host, header, credentialId: each.credentialId, ...(each.format ? { format: each.format } : {}) }
   })
   return { ...rules, inject: injections }

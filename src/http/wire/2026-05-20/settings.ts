@@ -1,0 +1,99 @@
+/**
+ * The settings that an agent stores and an interaction can override: request schema, answer schema, decoding and encoding.
+ * Agents and interactions both spread these. A new setting does not compile until each of the four has it.
+ */
+import { z } from 'zod'
+import { type AgentConfig, TOOL_NAMES } from '../../../domain/agent.ts'
+import type { RunRequest, RunSpec } from '../../../domain/interaction.ts'
+import type { Limits } from '../../../domain/limits.ts'
+import { MAX_NAME_CHARS, text } from './common-fields.ts'
+import { decodeMcpServers, encodeMcpServer, mcpServerAnswer, mcpServerRequest } from './mcp-servers.ts'
+import { decodeNetwork, networkAnswer, networkRequest } from './network.ts'
+import { policyAnswer, policyRequest, withoutNullsBelow } from './policy.ts'
+
+type SettingName = keyof RunRequest['settings']
+
+/** Request schemas by setting. All accept `null`: absent in a new resource, cleared in a patch. */
+export function settingRequests(limits: Limits) {
+  return {
+    systemInstruction: text(limits.systemInstructionChars)
+      .nullish()
+      .meta({ description: 'System instruction of the agent.', examples: ['Answer in one sentence.'] }),
+    model: text(MAX_NAME_CHARS)
+      .min(1)
+      .nullish()
+      .meta({
+        description: 'The name of one of this server’s models. An unknown name is 400, and the error lists the models.',
+        examples: ['svc-3.5-flash', 'svc-3.1-pro'],
+      }),
+    tools: z
+      .array(text(MAX_NAME_CHARS))
+      .max(limits.tools)
+      .nullish()
+      .meta({
+        description: `Tools to enable: ${TOOL_NAMES.map((name) => `\`${name}\``).join(', ')}. Unknown names are ignored and reported in \`warnings\`.`,
+        examples: [['code_execution', 'file_read']],
+      }),
+    skills: z
+      .array(text(MAX_NAME_CHARS).min(1))
+      .max(limits.skills)
+      .nullish()
+      .meta({
+        description:
+          'Skills to enable: `pdf` for the newest version, or `pdf@3`. Unknown skills are ignored and reported in `warnings`.',
+        examples: [['pdf', 'house-style@3']],
+      }),
+    mcp: z.array(mcpServerRequest).max(limits.mcp).nullish().meta({
+      description:
+        'MCP servers whose tools the agent may use, as `server__tool`. A server that can’t be used is reported in `warnings`, and the run continues without it.',
+    }),
+    network: networkRequest(limits.network).nullish(),
+    policy: policyRequest(limits)
+      .nullish()
+      .meta({ description: 'Limits of a run: duration, output tokens, cost, sandbox resources.' }),
+  } satisfies Record<SettingName, z.ZodType>
+}
+
+export type SentSettings = Partial<z.output<z.ZodObject<ReturnType<typeof settingRequests>>>>
+
+/** Answer schemas by setting. */
+export const settingAnswers = {
+  systemInstruction: z.string().optional(),
+  model: z.string().meta({ examples: ['svc-3.5-flash'] }),
+  tools: z.array(z.string()),
+  skills: z.array(z.string()),
+  mcp: z.array(mcpServerAnswer),
+  network: networkAnswer,
+  policy: policyAnswer,
+} satisfies Record<SettingName, z.ZodType>
+
+const SETTING_NAMES = Object.keys(settingAnswers) as readonly SettingName[]
+
+/** The settings among the fields of a request. */
+export function settingsIn(fields: SentSettings): SentSettings {
+  return Object.fromEntries(SETTING_NAMES.map((name) => [name, fields[name]])) as SentSettings
+}
+
+/**
+ * Settings as the domain stores them; other fields are copied. With `keepNulls`, `null` stays in `policy`: a patch clears
+ * with it. Throws ErrandError `invalid_request`.
+ */
+export function decodeSettings(sent: SentSettings, { network: ceiling }: Limits, keepNulls = false): AgentConfig {
+  const { mcp, network, policy } = sent
+  const decoded = {
+    ...sent,
+    mcp: mcp && decodeMcpServers(mcp),
+    network: network && decodeNetwork(network, ceiling),
+    policy: policy && (keepNulls ? policy : withoutNullsBelow(policy)),
+  }
+  return Object.fromEntries(Object.entries(decoded).filter(([, value]) => value !== undefined)) as AgentConfig
+}
+
+/** Settings as answers show them: missing lists as empty ones, and no secrets. */
+export function encodeSettings(settings: Pick<AgentConfig, SettingName> | Pick<RunSpec, SettingName>) {
+  const { systemInstruction, model, tools = [], skills = [], mcp = [], network, policy = {} } = settings
+  return { systemInstruction, model, tools, skills, mcp: mcp.map(encodeMcpServer), network, policy } satisfies Record<
+    SettingName,
+    unknown
+  >
+}
