@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse as parseYaml } from 'yaml'
-import type { Client, JsonObject } from './client.ts'
+import type { JsonObject, NewAgent } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
 import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
@@ -19,14 +19,11 @@ export interface AgentFields {
   readonly skill: readonly string[]
 }
 
-const COLLECTION = '/v1beta/agents'
-const at = (id: string) => `${COLLECTION}/${encodeURIComponent(id)}`
-
 export async function listAgents(
   context: CliContext,
   options: ServerOptions & { readonly json: boolean },
 ): Promise<void> {
-  const agents = await withClient(context, options, allAgents)
+  const agents = await withClient(context, options, ({ agents }) => Array.fromAsync(agents.list({ pageSize: 100 })))
   if (options.json) return print(context, agents)
   const rows = agents.map((agent) =>
     [agent.id, agent.displayName, agent.model, agent.version, agent.updateTime].map((cell) =>
@@ -37,12 +34,12 @@ export async function listAgents(
 }
 
 export async function getAgent(context: CliContext, id: string, options: ServerOptions): Promise<void> {
-  print(context, await withClient(context, options, (client) => client.call('GET', at(id))))
+  print(context, await withClient(context, options, ({ agents }) => agents.retrieve(id)))
 }
 
 export async function createAgent(context: CliContext, options: ServerOptions & AgentFields): Promise<void> {
   const body = await agentBody(context, options)
-  print(context, await withClient(context, options, (client) => client.call('POST', COLLECTION, body)))
+  print(context, await withClient(context, options, ({ agents }) => agents.create(body as NewAgent)))
 }
 
 export async function updateAgent(
@@ -52,24 +49,12 @@ export async function updateAgent(
 ): Promise<void> {
   const body = await agentBody(context, options)
   if (Object.keys(body).length === 0) throw new Exit(2, 'Nothing to change was given; see errand agents update --help.')
-  print(context, await withClient(context, options, (client) => client.call('PATCH', at(id), body)))
+  print(context, await withClient(context, options, ({ agents }) => agents.update(id, body)))
 }
 
 export async function deleteAgent(context: CliContext, id: string, options: ServerOptions): Promise<void> {
-  await withClient(context, options, (client) => client.call('DELETE', at(id)))
+  await withClient(context, options, ({ agents }) => agents.delete(id))
   context.err.write(`${id} is deleted.\n`)
-}
-
-async function allAgents(client: Client): Promise<JsonObject[]> {
-  const agents: JsonObject[] = []
-  let token: unknown
-  do {
-    const query = new URLSearchParams({ pageSize: '100', ...(token ? { pageToken: String(token) } : {}) })
-    const page = await client.call('GET', `${COLLECTION}?${query}`)
-    agents.push(...(page.agents as JsonObject[]))
-    token = page.nextPageToken
-  } while (token)
-  return agents
 }
 
 async function agentBody(context: CliContext, fields: AgentFields): Promise<JsonObject> {

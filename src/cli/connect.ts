@@ -5,10 +5,10 @@
  *
  * The last one listens on a free loopback port and accepts a key of its own. From here on all four are the same.
  */
-import { type Client, createClient, Refused, Unreachable } from './client.ts'
+import { createClient, type Errand, exitOf, NO_SERVER } from './client.ts'
 import { type CliContext, Exit } from './context.ts'
 import { createLog, quieter } from './log.ts'
-import { findServer } from './running-server.ts'
+import { findServer, type RunningServer } from './running-server.ts'
 import { type ConfigOption, listen, loadConfig, startErrand } from './start.ts'
 
 export interface ServerOptions extends ConfigOption {
@@ -17,44 +17,37 @@ export interface ServerOptions extends ConfigOption {
 }
 
 /** `server` says in words which server the client speaks to, as the subject of a sentence. */
-type Use<T> = (client: Client, server: string) => Promise<T>
+type Use<T> = (client: Errand, server: string) => Promise<T>
 
-/** Exit code: the server could not be reached, or refused the call. */
-const NO_SERVER = 4
-
-/** Runs `use` with a client. Refused and Unreachable become Exit. */
+/** Runs `use` with a client. An error of the client becomes an Exit. */
 export async function withClient<T>(context: CliContext, options: ServerOptions, use: Use<T>): Promise<T> {
-  try {
-    return await select(context, options, use)
-  } catch (error) {
-    if (error instanceof Unreachable) {
-      const hint = `Is the server running there? \`${context.command} serve\` starts one.`
-      throw new Exit(NO_SERVER, `${error.message} ${hint}`)
-    }
-    if (error instanceof Refused) throw new Exit(NO_SERVER, `The server refused (${error.status}): ${error.message}`)
-    throw error
-  }
-}
-
-async function select<T>(context: CliContext, options: ServerOptions, use: Use<T>): Promise<T> {
   const { ERRAND_BASE_URL, ERRAND_API_KEY } = context.env
   const key = options.key || ERRAND_API_KEY
-  if (options.server !== undefined) return use(remote(context, '--server', options.server, key), at(options.server))
+  if (options.server !== undefined) {
+    return useServer(context, remote(context, '--server', options.server, key), at(options.server), use)
+  }
   if (ERRAND_BASE_URL) {
-    return use(remote(context, 'ERRAND_BASE_URL', ERRAND_BASE_URL, key), `${at(ERRAND_BASE_URL)} (ERRAND_BASE_URL)`)
+    const server = remote(context, 'ERRAND_BASE_URL', ERRAND_BASE_URL, key)
+    return useServer(context, server, `${at(ERRAND_BASE_URL)} (ERRAND_BASE_URL)`, use)
   }
   const config = loadConfig(context, options, NO_SERVER)
   const running = await findServer(config.dataDir)
   if (running === undefined) return inProcess(context, config, use)
-  return use(
-    createClient(running.url, key || running.key),
-    `${at(running.url)}, which is running on ${config.dataDir},`,
-  )
+  const server = { url: running.url, key: key || running.key }
+  return useServer(context, server, `${at(running.url)}, which is running on ${config.dataDir},`, use)
+}
+
+async function useServer<T>(context: CliContext, server: RunningServer, description: string, use: Use<T>): Promise<T> {
+  try {
+    return await use(await createClient(server.url, server.key), description)
+  } catch (error) {
+    throw await exitOf(error, `${context.command} serve`)
+  }
 }
 
 const at = (url: string) => `The server at ${url}`
 
-function remote(context: CliContext, setting: string, url: string, key: string | undefined): Client {
+function remote(context: CliContext, setting: string, url: string, key: string | undefined): RunningServer {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new Exit(2, `${setting} is ${JSON.stringify(url)}; it must be an address like http://127.0.0.1:8080.`)
   }
@@ -64,7 +57,7 @@ function remote(context: CliContext, setting: string, url: string, key: string |
       `The server at ${url} needs a key: give --key KEY or set ERRAND_API_KEY. \`${context.command} keys create --name NAME\` makes one.`,
     )
   }
-  return createClient(url, key)
+  return { url, key }
 }
 
 async function inProcess<T>(context: CliContext, file: ReturnType<typeof loadConfig>, use: Use<T>): Promise<T> {
@@ -74,8 +67,8 @@ async function inProcess<T>(context: CliContext, file: ReturnType<typeof loadCon
   const errand = await startErrand(config, { log, mode: 'one-shot', env: context.env }, NO_SERVER)
   try {
     const { url } = await listen(errand, config, NO_SERVER)
-    const client = createClient(url, await errand.accounts.temporaryKey('default'))
-    return await use(client, `This process, as no server is running on ${config.dataDir},`)
+    const server = { url, key: await errand.accounts.temporaryKey('default') }
+    return await useServer(context, server, `This process, as no server is running on ${config.dataDir},`, use)
   } finally {
     await errand.close(0)
   }

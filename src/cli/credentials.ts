@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse as parseYaml } from 'yaml'
-import type { Client, JsonObject } from './client.ts'
+import type { Credential, CredentialPatch, Errand, JsonObject, NewCredential } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
 import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
@@ -14,8 +14,6 @@ export interface CredentialFields extends ServerOptions {
   readonly host: readonly string[]
 }
 
-const COLLECTION = '/v1beta/credentials'
-
 /** Made, or, where there is one by that id, given the new secret. */
 export async function addCredential(context: CliContext, id: string, options: CredentialFields): Promise<void> {
   const secret = await readSecret(context, options.from)
@@ -24,11 +22,8 @@ export async function addCredential(context: CliContext, id: string, options: Cr
   const fields = { ...secret, ...given }
   const rotated = await withClient(context, options, async (client) => {
     const known = (await allCredentials(client)).some((credential) => credential.id === id)
-    await client.call(
-      known ? 'PATCH' : 'POST',
-      known ? `${COLLECTION}/${id}` : COLLECTION,
-      known ? fields : { id, ...fields },
-    )
+    if (known) await client.credentials.update(id, fields as CredentialPatch)
+    else await client.credentials.create({ id, ...fields } as NewCredential)
     return known
   })
   context.err.write(`${id} is ${rotated ? 'changed' : 'stored'}. Nobody can read it back.\n`)
@@ -44,7 +39,7 @@ export async function listCredentials(
     return
   }
   const rows = credentials.map(({ id, name, type, allowedHosts, updateTime, lastUsedTime }) =>
-    [id, name, type, (allowedHosts as string[] | undefined)?.join(' ') ?? 'any', updateTime, lastUsedTime].map((cell) =>
+    [id, name, type, allowedHosts?.join(' ') ?? 'any', updateTime, lastUsedTime].map((cell) =>
       printable(String(cell ?? '-')),
     ),
   )
@@ -52,20 +47,12 @@ export async function listCredentials(
 }
 
 export async function removeCredential(context: CliContext, id: string, options: ServerOptions): Promise<void> {
-  await withClient(context, options, (client) => client.call('DELETE', `${COLLECTION}/${encodeURIComponent(id)}`))
+  await withClient(context, options, ({ credentials }) => credentials.delete(id))
   context.err.write(`${id} is removed.\n`)
 }
 
-async function allCredentials(client: Client): Promise<JsonObject[]> {
-  const credentials: JsonObject[] = []
-  let token: unknown
-  do {
-    const query = new URLSearchParams({ pageSize: '100', ...(token ? { pageToken: String(token) } : {}) })
-    const page = await client.call('GET', `${COLLECTION}?${query}`)
-    credentials.push(...(page.credentials as JsonObject[]))
-    token = page.nextPageToken
-  } while (token)
-  return credentials
+function allCredentials({ credentials }: Errand): Promise<Credential[]> {
+  return Array.fromAsync(credentials.list({ pageSize: 100 }))
 }
 
 /** What was read never stands in a message. */

@@ -9,7 +9,7 @@ const EXAMPLES = join(import.meta.dirname, '../../examples')
 
 interface Example {
   readonly instruction: string
-  readonly tools: readonly string[]
+  readonly tools: string[]
   /** Beside it. */
   readonly file: string
 }
@@ -19,8 +19,8 @@ export async function runExample(context: CliContext, url: string, key: string):
   const { instruction, tools, file } = JSON.parse(readFileSync(join(EXAMPLES, 'first-run.json'), 'utf8')) as Example
   const content = readFileSync(join(EXAMPLES, file)).toString('base64')
   context.out.write(`${paint(context.out, 'bold', 'An example, run through the API above:')} ${instruction}\n\n`)
-  const files = [{ name: basename(file), content, encoding: 'base64' }]
-  await watch(context, createClient(url, key), { instruction, tools, files }, { json: false })
+  const files = [{ name: basename(file), content, encoding: 'base64' as const }]
+  await watch(context, await createClient(url, key), { instruction, tools, files }, { json: false })
   context.out.write(
     '\nThe server stays up; Ctrl-C stops it. The same again, or your own, from another terminal:\n' +
       `  ${context.command} run --file ${relative(context.cwd, join(EXAMPLES, file))} ${JSON.stringify(instruction)}\n`,

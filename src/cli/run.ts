@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, resolve, sep } from 'node:path'
 import type { RunEvent, TerminalStatus } from '../domain/event.ts'
-import type { Client, JsonObject } from './client.ts'
+import type { Errand, Interaction, InteractionRequest, StreamEvent } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
 import { type CliContext, Exit, paint, printable } from './context.ts'
 import { createTraceView, type TraceView } from './trace-view.ts'
@@ -31,14 +31,14 @@ const EXIT_CODES: Readonly<Record<TerminalStatus, number>> = { completed: 0, fai
 export async function run(context: CliContext, words: readonly string[], options: RunOptions): Promise<number> {
   const instruction = words.join(' ') === '-' ? await context.readStdin() : words.join(' ')
   if (instruction.trim() === '') throw new Exit(2, 'There is no instruction: errand run "what is to be done".')
-  const request = {
+  const request: InteractionRequest = {
     instruction,
     agentId: options.agent,
     model: options.model,
     systemInstruction: options.system,
     // An agent brings its own tools; naming some replaces them.
-    tools: options.tool.length > 0 ? options.tool : options.agent ? undefined : DEFAULT_TOOLS,
-    skills: options.skill.length > 0 ? options.skill : undefined,
+    tools: options.tool.length > 0 ? [...options.tool] : options.agent ? undefined : DEFAULT_TOOLS,
+    skills: options.skill.length > 0 ? [...options.skill] : undefined,
     files: readFiles(context, options.file),
     labels: readLabels(options.label),
     policy: options.maxSeconds === undefined ? undefined : { maxTurnDuration: options.maxSeconds },
@@ -53,11 +53,11 @@ export interface WatchOptions extends Pick<RunOptions, 'out' | 'json'> {
   readonly answers?: string
 }
 
-/** Runs a request to its end, on the terminal. The exit code that says how it ended. Throws Refused, Unreachable. */
+/** Runs a request to its end, on the terminal. The exit code that says how it ended. Throws what the client throws. */
 export async function watch(
   context: CliContext,
-  client: Client,
-  request: JsonObject,
+  client: Errand,
+  request: InteractionRequest,
   options: WatchOptions,
 ): Promise<number> {
   const view = options.json ? undefined : createTraceView(context.out)
@@ -71,18 +71,24 @@ export async function watch(
 async function watchWith(
   view: TraceView | undefined,
   context: CliContext,
-  client: Client,
-  request: JsonObject,
+  client: Errand,
+  request: InteractionRequest,
   options: WatchOptions,
 ): Promise<number> {
-  const { interactionId, events } = await client.run(request, (message) => view?.note(message))
+  const stream = client.interactions.stream(request, {
+    onReconnect: () => view?.note('The stream broke; reconnecting.'),
+  })
+  const events = stream[Symbol.asyncIterator]()
+  // The stream starts the run when its first event is asked for.
+  const first = await events.next()
+  const interactionId = stream.interactionId!
   const interruption = cancelOnSignal(context, client, interactionId, view)
   try {
     if (options.answers !== undefined) {
       context.err.write(`${options.answers} answers with ${await modelOf(client, interactionId)}\n`)
     }
-    const status = await follow(events, view)
-    const interaction = await client.call('GET', `/v1beta/interactions/${interactionId}`)
+    const status = await follow(first, events, view)
+    const interaction = await client.interactions.retrieve(interactionId)
     if (options.json) context.out.write(`${JSON.stringify(interaction, null, 2)}\n`)
     const saved = await keepFiles(context, client, interaction, options)
     if (interruption.happened()) return 130
@@ -92,64 +98,54 @@ async function watchWith(
   }
 }
 
-interface Model {
-  readonly name: string
-  readonly provider: string
-  readonly source: string
-  readonly demo: boolean
-  /** Why it can't be called: sentences. */
-  readonly unavailable?: string
-}
-
 /** The end of a sentence: the model that this run was given. A server that does not describe its models is not asked further. */
-async function modelOf(client: Client, interactionId: string): Promise<string> {
+async function modelOf(client: Errand, interactionId: string): Promise<string> {
   const [interaction, server] = await Promise.all([
-    client.call('GET', `/v1beta/interactions/${interactionId}`),
-    client.call('GET', '/v1beta/server').catch(() => ({})),
+    client.interactions.retrieve(interactionId),
+    client.server().catch(() => undefined),
   ])
-  const { model: name } = interaction.resolved as { readonly model: string }
-  const model = (server as { readonly models?: readonly Model[] }).models?.find((each) => each.name === name)
+  const { model: name } = interaction.resolved
+  const model = server?.models.find((each) => each.name === name)
   if (model === undefined) return `${printable(name)}.`
   const { demo, provider, source, unavailable } = model
   if (unavailable !== undefined) return printable(`${name}, which can't be called: ${unavailable}`)
   return printable(`${name} (${demo ? 'the built-in demo model' : `${provider}, from ${source}`}).`)
 }
 
-async function follow(events: AsyncIterable<RunEvent>, view: TraceView | undefined): Promise<TerminalStatus> {
-  for await (const event of events) {
+/** Shows the events up to `completed`; returns the status that it reports. */
+async function follow(
+  first: IteratorResult<StreamEvent>,
+  rest: AsyncGenerator<StreamEvent>,
+  view: TraceView | undefined,
+): Promise<TerminalStatus> {
+  for (let next = first; !next.done; next = await rest.next()) {
+    const event = { ...next.value.data, type: next.value.event } as RunEvent
     view?.add(event)
     if (event.type === 'completed') return event.status
   }
-  throw new Error('A stream ends with `completed` or throws.')
+  throw new Error('The event stream ended without `completed`.')
 }
 
 /** The first Ctrl-C cancels the run on the server and waits for its end; the second leaves at once. */
-function cancelOnSignal(context: CliContext, client: Client, id: string, view: TraceView | undefined) {
+function cancelOnSignal(context: CliContext, client: Errand, id: string, view: TraceView | undefined) {
   let happened = false
   const stop = context.onSignal((_signal, count) => {
     if (count > 1) return context.exitNow(130)
     happened = true
     view?.note('Cancelling the run; once more to leave at once.')
     // A run that ended in this moment can't be cancelled any more; its end is on the stream.
-    client.call('POST', `/v1beta/interactions/${id}:cancel`).catch(() => {})
+    client.interactions.cancel(id).catch(() => {})
   })
   return { stop, happened: () => happened }
-}
-
-interface OutputFile {
-  readonly name: string
-  readonly url: string
-  readonly size?: number
 }
 
 /** Saves the files with `--out`, else names their links. False where one could not be had. */
 async function keepFiles(
   context: CliContext,
-  client: Client,
-  interaction: JsonObject,
+  client: Errand,
+  { files }: Interaction,
   { out, json }: Pick<RunOptions, 'out' | 'json'>,
 ): Promise<boolean> {
-  const files = (interaction.files ?? []) as OutputFile[]
   const tell = (text: string) => (json ? undefined : context.out.write(`${text}\n`))
   if (files.length > 0) tell('')
   let all = true
@@ -158,7 +154,7 @@ async function keepFiles(
     if (out === undefined) tell(`${what} ${printable(file.url)}`)
     else {
       try {
-        tell(`${what} → ${save(resolve(context.cwd, out), file.name, await client.download(file.url))}`)
+        tell(`${what} → ${save(resolve(context.cwd, out), file.name, await client.files.download(file))}`)
       } catch (error) {
         all = false
         context.err.write(`${printable(file.name)} could not be saved: ${(error as Error).message}\n`)
@@ -179,7 +175,7 @@ function save(directory: string, name: string, bytes: Uint8Array): string {
   return path
 }
 
-function readFiles(context: CliContext, paths: readonly string[]): JsonObject[] | undefined {
+function readFiles(context: CliContext, paths: readonly string[]): InteractionRequest['files'] {
   if (paths.length === 0) return undefined
   const names = new Set<string>()
   return paths.map((path) => {

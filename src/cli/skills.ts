@@ -6,22 +6,18 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { DEFAULT_LIMITS } from '../domain/limits.ts'
 import { type Folder, readFolder } from '../skills/folder.ts'
-import type { Client, JsonObject } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
 import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
 
-const COLLECTION = '/v1beta/skills'
-const at = (ref: string) => `${COLLECTION}/${encodeURIComponent(ref)}`
-
 /** Each path is a folder or a zip; one that can't be used stops before any is sent. */
 export async function addSkills(context: CliContext, paths: readonly string[], options: ServerOptions): Promise<void> {
-  const zips: { readonly path: string; readonly bytes: Uint8Array }[] = []
+  const zips: { readonly path: string; readonly bytes: Uint8Array<ArrayBuffer> }[] = []
   for (const path of paths) zips.push({ path, bytes: await zipOf(context, path) })
   await withClient(context, options, async (client) => {
     for (const { path, bytes } of zips) {
-      const skill = await client.upload('POST', COLLECTION, bytes, 'application/zip')
-      for (const { message } of (skill.warnings ?? []) as { message: string }[]) {
+      const skill = await client.skills.upload(bytes)
+      for (const { message } of skill.warnings ?? []) {
         context.err.write(`warning: ${printable(join(path, message))}\n`)
       }
       context.out.write(`${printable(`${skill.name}@${skill.version}`)}\n`)
@@ -33,16 +29,16 @@ export async function listSkills(
   context: CliContext,
   options: ServerOptions & { readonly json: boolean },
 ): Promise<void> {
-  const skills = await withClient(context, options, allSkills)
+  const skills = await withClient(context, options, (client) => Array.fromAsync(client.skills.list({ pageSize: 100 })))
   if (options.json) return void context.out.write(`${JSON.stringify(skills, null, 2)}\n`)
   const rows = skills.map(({ name, version, source, updateTime, description }) =>
-    [name, version, source, updateTime, firstWords(String(description))].map((cell) => printable(String(cell ?? '-'))),
+    [name, version, source, updateTime, firstWords(description)].map((cell) => printable(String(cell ?? '-'))),
   )
   context.out.write(table(['NAME', 'VERSION', 'SOURCE', 'UPDATED', 'DESCRIPTION'], rows))
 }
 
 export async function removeSkill(context: CliContext, ref: string, options: ServerOptions): Promise<void> {
-  await withClient(context, options, (client) => client.call('DELETE', at(ref)))
+  await withClient(context, options, (client) => client.skills.delete(ref))
   context.err.write(`${ref} is removed.\n`)
 }
 
@@ -70,7 +66,7 @@ async function readSkill(context: CliContext, path: string): Promise<Folder> {
   })
 }
 
-async function zipOf(context: CliContext, path: string): Promise<Uint8Array> {
+async function zipOf(context: CliContext, path: string): Promise<Uint8Array<ArrayBuffer>> {
   const place = resolve(context.cwd, path)
   const found = await stat(place).catch(() => undefined)
   if (!found) throw new Exit(2, `${path} is not there. Give a skill's folder, or a zip of one.`)
@@ -82,7 +78,7 @@ async function zipOf(context: CliContext, path: string): Promise<Uint8Array> {
 }
 
 /** Under its own name, so that the server can hold it against the skill's. */
-async function zipFolder({ directory, files }: Folder): Promise<Uint8Array> {
+async function zipFolder({ directory, files }: Folder): Promise<Uint8Array<ArrayBuffer>> {
   const { ZipFile } = await import('yazl')
   const zip = new ZipFile()
   for (const { path, executable } of files) {
@@ -92,18 +88,6 @@ async function zipFolder({ directory, files }: Folder): Promise<Uint8Array> {
   const chunks: Buffer[] = []
   for await (const chunk of zip.outputStream) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
-}
-
-async function allSkills(client: Client): Promise<JsonObject[]> {
-  const skills: JsonObject[] = []
-  let token: unknown
-  do {
-    const query = new URLSearchParams({ pageSize: '100', ...(token ? { pageToken: String(token) } : {}) })
-    const page = await client.call('GET', `${COLLECTION}?${query}`)
-    skills.push(...(page.skills as JsonObject[]))
-    token = page.nextPageToken
-  } while (token)
-  return skills
 }
 
 function firstWords(text: string): string {

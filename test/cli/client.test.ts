@@ -1,10 +1,13 @@
-/** The client against a server that speaks the wire by hand, so that it can break where it is told to. */
+/** The command line against a server that the test scripts by hand, so that connections break at chosen places. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createClient, Refused, Unreachable } from '../../src/cli/client.ts'
-import { readSse, type SseMessage } from '../../src/cli/sse.ts'
+import { readSse, type SseMessage } from '../../clients/typescript/src/sse.ts'
+import type { Errand } from '../../src/cli/client.ts'
+import { withClient } from '../../src/cli/connect.ts'
+import type { CliContext, Terminal } from '../../src/cli/context.ts'
+import { watch } from '../../src/cli/run.ts'
 
 let server: Server | undefined
 afterEach(() => {
@@ -26,34 +29,56 @@ function begin(response: ServerResponse): void {
   response.writeHead(200, { 'Content-Type': 'text/event-stream', 'X-Interaction-Id': 'int_1' })
 }
 
-async function texts(url: string, onBreak?: () => void): Promise<string> {
-  const { events } = await createClient(url, 'k').run({ instruction: 'x' }, onBreak)
-  let all = ''
-  for await (const event of events) if (event.type === 'partial_output') all += event.text
-  return all
+/** Collects what a command writes. */
+function openContext(): { readonly context: CliContext; written(): string } {
+  let text = ''
+  const terminal: Terminal = { write: (chunk) => (text += chunk), isTTY: false, colour: false, columns: 80 }
+  const context: CliContext = {
+    env: {},
+    cwd: '/',
+    command: 'errand',
+    out: terminal,
+    err: terminal,
+    readStdin: async () => '',
+    onSignal: () => () => {},
+    exitNow: () => {},
+  }
+  return { context, written: () => text }
+}
+
+function use<T>(url: string, call: (client: Errand) => Promise<T>, { context } = openContext()): Promise<T> {
+  return withClient(context, { server: url, key: 'the-key' }, call)
+}
+
+async function run(url: string): Promise<{ code: number; written: string }> {
+  const terminal = openContext()
+  const code = await use(url, (client) => watch(terminal.context, client, { instruction: 'x' }, { json: false }))
+  return { code, written: terminal.written() }
 }
 
 describe('a stream', () => {
-  test('that breaks, even within an event, is taken up after the last event that came, and nothing comes twice', async () => {
-    const asked: (string | undefined)[] = []
+  test('that breaks, even within an event, resumes after the last received event and repeats nothing', async () => {
+    const requests: (string | undefined)[] = []
     const url = await serve((request, response) => {
-      asked.push(`${request.method} ${request.url} ${request.headers['last-event-id'] ?? '-'}`)
+      if (request.url === '/v1beta/interactions/int_1') return response.end('{"files": []}')
+      requests.push(`${request.method} ${request.url} ${request.headers['last-event-id'] ?? '-'}`)
       begin(response)
-      if (asked.length === 1) response.write(LOG[0]! + LOG[1]! + LOG[2]!.slice(0, 20), () => response.destroy())
-      else if (asked.length === 2) response.end(LOG[2]!)
+      if (requests.length === 1) response.write(LOG[0]! + LOG[1]! + LOG[2]!.slice(0, 20), () => response.destroy())
+      else if (requests.length === 2) response.end(LOG[2]!)
       else response.end(LOG[3]! + LAST)
     })
-    let breaks = 0
-    expect(await texts(url, () => breaks++)).toBe('abcd')
-    expect(breaks).toBe(2)
-    expect(asked).toEqual([
+    const { code, written } = await run(url)
+    expect(code).toBe(0)
+    expect(written.match(/^(a|b|c|d)+$/gm)!.join('')).toBe('abcd')
+    expect(written.match(/The stream broke; reconnecting\./g)).toHaveLength(2)
+    expect(requests).toEqual([
       'POST /v1beta/interactions:stream -',
       'GET /v1beta/interactions/int_1:stream 2',
       'GET /v1beta/interactions/int_1:stream 3',
     ])
   })
 
-  test('that can never be taken up again because it is gone ends with the refusal', async () => {
+  test('that cannot be resumed because the interaction is gone ends with the refusal', async () => {
     const gone = await serve((request, response) => {
       if (request.method === 'POST') {
         begin(response)
@@ -61,7 +86,11 @@ describe('a stream', () => {
       }
       response.writeHead(404, { 'Content-Type': 'application/json' }).end('{"error":{"message":"There is none."}}')
     })
-    await expect(texts(gone)).rejects.toThrow(Refused)
+    await expect(run(gone)).rejects.toMatchObject({
+      name: 'Exit',
+      code: 4,
+      message: 'The server refused (404): There is none.',
+    })
   })
 
   test('is read the same however its bytes are cut', async () => {
@@ -80,10 +109,8 @@ describe('a stream', () => {
   })
 
   async function collect(chunks: readonly Uint8Array[]): Promise<SseMessage[]> {
-    const messages: SseMessage[] = []
-    for await (const message of readSse(ReadableStream.from(chunks) as ReadableStream<Uint8Array>))
-      messages.push(message)
-    return messages
+    const body = ReadableStream.from(chunks) as ReadableStream<Uint8Array>
+    return Array.fromAsync(readSse(body, 10_000, () => new Error('idle')))
   }
 })
 
@@ -92,29 +119,34 @@ describe('a call', () => {
     let headers: IncomingMessage['headers'] = {}
     const url = await serve((request, response) => {
       headers = request.headers
-      response.end('{}')
+      response.end('{"agents": []}')
     })
-    await createClient(`${url}/`, 'the-key').call('GET', '/v1beta/agents')
+    await use(`${url}/`, async (client) => client.agents.list())
     expect(headers).toMatchObject({ 'x-svc-api-key': 'the-key', 'api-revision': '2026-05-20' })
     expect(headers['content-type']).toBeUndefined()
   })
 
-  test('that is refused says why, about which field, and when to try again', async () => {
+  test('that is refused says why, about which field, and when to try again; it is not repeated', async () => {
+    let requests = 0
     const url = await serve((_request, response) => {
+      requests++
       response.writeHead(429, { 'Retry-After': '7', 'Content-Type': 'application/json' })
       response.end('{"error":{"message":"Too many.","param":"files"}}')
     })
-    const failure = createClient(url, 'k').call('GET', '/x')
-    await expect(failure).rejects.toThrow('Too many. (files) Try again after 7 s.')
-    await expect(failure).rejects.toMatchObject({ status: 429 })
+    await expect(use(url, async (client) => client.agents.list())).rejects.toMatchObject({
+      code: 4,
+      message: 'The server refused (429): Too many. (files) Try again after 7 s.',
+    })
+    expect(requests).toBe(1)
   })
 
-  test('to nobody says that there is nobody', async () => {
+  test('to an address without a server names the address and the cause', async () => {
     const url = await serve(() => {})
     await new Promise((resolve) => server!.close(resolve))
-    await expect(createClient(url, 'k').call('GET', '/x')).rejects.toThrow(Unreachable)
-    await expect(createClient(url, 'k').call('GET', '/x')).rejects.toThrow(
-      `${url} can't be reached: connect ECONNREFUSED`,
+    await expect(use(url, async (client) => client.agents.list())).rejects.toThrow(
+      new RegExp(
+        `^${url} can't be reached: connect ECONNREFUSED.* Is the server running there\\? .errand serve. starts one`,
+      ),
     )
   })
 })

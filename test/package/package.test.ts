@@ -28,6 +28,7 @@ test('it holds the program as JavaScript, the console and what they read, and no
   const files = stdout.trim().split('\n')
   for (const name of [
     'dist/main.js',
+    'dist/client/index.js',
     'dist/store/sqlite/writer.js',
     'dist/engine/agent/schema-thread.js',
     'dist/sandbox/host/host-main.js',

@@ -11,13 +11,13 @@ import type {
   NewInteraction,
 } from './generated/types.ts'
 import { byLabel, List } from './paging.ts'
-import { InteractionStream, type StreamSource } from './stream.ts'
+import { InteractionStream, type StreamOptions, type StreamSource } from './stream.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
 /** What is asked of an agent; how it is answered is the method's choice. */
 export type InteractionRequest = Omit<NewInteraction, 'stream' | 'background'>
 
-export interface RunOptions extends RequestOptions {
+export interface RunOptions extends StreamOptions {
   /**
    * Calls with the same key and request share one run, for 24 hours. If that run failed with a retryable error, the next call
    * starts one new run. Default: a new key for each call, which its own retries share.
@@ -90,7 +90,7 @@ export class Interactions {
   }
 
   /** The events of an interaction behind number `after` (default: all), live until its end. */
-  events(id: string, options: RequestOptions & { readonly after?: number } = {}): InteractionStream {
+  events(id: string, options: StreamOptions & { readonly after?: number } = {}): InteractionStream {
     objectCall('interactions.events', id)
     return new InteractionStream(this.#transport, this.#source, { id, after: options.after }, options)
   }

@@ -27,12 +27,17 @@ export interface StreamSource {
   settle(interaction: Interaction): Interaction
 }
 
+export interface StreamOptions extends RequestOptions {
+  /** Called with the reason each time the connection breaks, before the client reconnects. */
+  readonly onReconnect?: (reason: Error) => void
+}
+
 export class InteractionStream implements AsyncIterable<StreamEvent> {
   #id: string | undefined
   #last: number
   readonly #transport: Transport
   readonly #source: StreamSource
-  readonly #options: RequestOptions
+  readonly #options: StreamOptions
   readonly #leave = new AbortController()
   #events: AsyncGenerator<StreamEvent> | undefined
 
@@ -41,7 +46,7 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
     transport: Transport,
     source: StreamSource,
     from: { id?: string; after?: number },
-    options: RequestOptions,
+    options: StreamOptions,
   ) {
     this.#transport = transport
     this.#source = source
@@ -117,6 +122,7 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
         const lost = performance.now() - brokenSince >= PATIENCE_MS
         if (this.#id === undefined || !mayPass(error) || lost) throw error
         waitMs = error instanceof ApiError ? (error.retryAfterS ?? 0) * 1000 : 0
+        this.#options.onReconnect?.(error as Error)
       }
       failures++
       await this.#transport.pause(failures, waitMs, leave).catch(() => {})
@@ -135,7 +141,7 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-const silent = () => new ConnectionError('The stream fell silent.')
+const silent = () => new ConnectionError('The stream sent nothing for 45 s.')
 
 /** What `fetch` throws where a body breaks off has no class of its own. */
 function mayPass(error: unknown): boolean {

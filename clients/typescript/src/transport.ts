@@ -74,10 +74,11 @@ export function createTransport(options: ClientOptions): Transport {
     const timeout = new AbortController()
     const timer = setTimeout(() => timeout.abort(), allowedMs)
     const whole = /^https?:/.test(call.path)
+    const address = addressOf(whole ? call.path : base + call.path, call.query)
     const [body, type] = encodeBody(call)
     let reached = false
     try {
-      const response = await doFetch(addressOf(whole ? call.path : base + call.path, call.query), {
+      const response = await doFetch(address, {
         method: call.method,
         headers: { ...(whole ? {} : identity), ...(type && { 'Content-Type': type }), ...call.headers, ...headers },
         body,
@@ -87,9 +88,10 @@ export function createTransport(options: ClientOptions): Transport {
       return await read(response)
     } catch (error) {
       if (signal?.aborted) throw aborted(signal)
-      if (timeout.signal.aborted) throw new TimeoutError(`No answer came within ${allowedMs / 1000} s.`)
+      if (timeout.signal.aborted)
+        throw new TimeoutError(`${originOf(address)} did not answer within ${allowedMs / 1000} s.`)
       if (error instanceof ErrandError) throw error
-      const what = reached ? 'The connection broke' : "The server can't be reached"
+      const what = reached ? `The connection to ${originOf(address)} broke` : `${originOf(address)} can't be reached`
       throw new ConnectionError(`${what}: ${reasonOf(error)}.`, { cause: error })
     } finally {
       clearTimeout(timer)
@@ -136,7 +138,7 @@ type Reading<T> = (response: Response) => Promise<T>
 
 /** Something else answers there: another program, a proxy's page for signing in. */
 export function notOurs(): ConnectionError {
-  return new ConnectionError('What answered is no Errand server: is the base address right?')
+  return new ConnectionError('The response is not from an Errand server. Check the base address.')
 }
 
 class Trouble {
@@ -195,14 +197,21 @@ export function aborted(signal: AbortSignal): AbortedError {
   return new AbortedError('The call was aborted.', { cause: signal.reason })
 }
 
-function encodeBody({ body, type }: Call): [BodyInit | undefined, string | undefined] {
+function encodeBody({ body, type }: Call): [RequestInit['body'], string | undefined] {
   if (body === undefined) return [undefined, undefined]
-  return type === undefined ? [JSON.stringify(body), 'application/json'] : [body as BodyInit, type]
+  return type === undefined ? [JSON.stringify(body), 'application/json'] : [body as RequestInit['body'], type]
 }
 
 function addressOf(url: string, query: Call['query'] = {}): string {
-  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]],
+  )
   return given.length === 0 ? url : `${url}?${new URLSearchParams(given)}`
+}
+
+/** Without the path: the query of a signed address is a secret. */
+function originOf(address: string): string {
+  return URL.canParse(address) ? new URL(address).origin : address
 }
 
 function secondsOf(header: string | null): number | undefined {

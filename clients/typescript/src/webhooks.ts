@@ -38,7 +38,7 @@ export async function verifyWebhook({
   throw new WebhookSignatureError('The webhook’s signature is wrong: is it the secret of this project?')
 }
 
-function importKey(secret: string): Promise<CryptoKey> {
+function importKey(secret: string) {
   const bytes = fromBase64(secret.replace(/^whsec_/, ''))
   if (!bytes) throw new WebhookSignatureError('The secret is not one of a project: they begin with whsec_.')
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])

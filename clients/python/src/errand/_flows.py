@@ -175,7 +175,7 @@ def fetch(call: Call, max_retries: int, kind: type[Record] = Record) -> Flow:
 
 def not_ours() -> ConnectionError:
     """Something else answers there: another program, a proxy's page for signing in."""
-    return ConnectionError("What answered is no Errand server: is the base address right?")
+    return ConnectionError("The response is not from an Errand server. Check the base address.")
 
 
 def creation(path: str, body: dict[str, Any], idempotency_key: str | None, strict: bool, timeout: float | None) -> Call:
