@@ -1,11 +1,20 @@
 /** `blobsUrl`: `s3://bucket/prefix?endpoint=…&region=…&pathStyle=…` or `file:///directory`, taken apart. */
 
+import { join } from 'node:path'
 import type { BlobsLocation } from '../blobs/port.ts'
 import { withoutEnd } from '../domain/trim.ts'
+import type { Values } from './sources.ts'
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/
 const QUERY = ['endpoint', 'region', 'pathStyle']
+
+/** By `blobsUrl`, else in the data directory. Throws as `parseBlobsUrl` does. */
+export function blobsLocation(values: Values): BlobsLocation {
+  const url = values.get('blobsUrl') as string | undefined
+  if (url !== undefined) return parseBlobsUrl(url)
+  return { kind: 'disk', directory: join(values.get('dataDir') as string, 'blobs') }
+}
 
 /** Throws an Error whose message follows the setting's name. */
 export function parseBlobsUrl(text: string): BlobsLocation {

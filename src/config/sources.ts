@@ -1,6 +1,12 @@
 /**
- * Reading values out of the file and the environment by the table, with every problem noted: unknown names with the
- * likely one, values that can't be what they must be. Pure.
+ * Reads values from the file and the environment by the table of settings. Pure. Collects every problem: an unknown name with
+ * the nearest known one, and a value that its setting does not allow.
+ *
+ * Zod checks the values and `yaml` parses the file. We considered a configuration library for the rest and decided against
+ * it. c12 (15 packages) merges files and defaults, but maps no environment variables to settings and throws at the first
+ * error. convict maps them, but does not report unknown variables and has a second schema language beside Zod's. Neither
+ * remembers whether a value came from the file or the environment, which decides what a relative path is relative to. What
+ * they would replace is about 60 of the lines below.
  */
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'

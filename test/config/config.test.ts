@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { warnings } from '../../src/config/nodes.ts'
+import { ConfigError, readConfig, unsupported } from '../../src/config/read-config.ts'
 import { configReference } from '../../src/config/reference.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
-import { type Config, ConfigError, readConfig, unsupported } from '../../src/config.ts'
+import type { Config } from '../../src/config.ts'
 import { DEFAULT_LIMITS } from '../../src/domain/limits.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

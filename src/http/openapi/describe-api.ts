@@ -1,6 +1,6 @@
 /** The OpenAPI documents without a running server: for the documentation. */
 import { pino } from 'pino'
-import { readConfig } from '../../config.ts'
+import { readConfig } from '../../config/read-config.ts'
 import type { Limits } from '../../domain/limits.ts'
 import { type AppDeps, createApp } from '../app.ts'
 import { type JsonObject, publicApiOf, servedFrom } from './openapi.ts'

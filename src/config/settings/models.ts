@@ -1,0 +1,76 @@
+/** Models and their providers. */
+import { parse as parseYaml } from 'yaml'
+import * as z from 'zod'
+import { ALL_PROVIDERS, findProvider, PROVIDER_NAMES } from '../../models/providers/registry.ts'
+import { type Setting, section, text } from '../setting.ts'
+
+const price = z.number('must be a number of US dollars per million tokens').min(0, 'must not be negative')
+
+const MISSING = {
+  model: 'is missing: the provider’s own name for the model',
+  baseUrl: 'is missing: the address of the model server, with /v1',
+}
+
+const NO_SEND_REASONING = `is for the provider ${ALL_PROVIDERS.filter((provider) => provider.takesSendReasoning)
+  .map(({ name }) => name)
+  .join(' or ')}; the others send reasoning back as they need it`
+
+const model = z
+  .strictObject(
+    {
+      provider: z.enum(PROVIDER_NAMES, `must be one of ${PROVIDER_NAMES.join(', ')}`),
+      model: z.string('must be the provider’s own name for the model').min(1, 'must not be empty').optional(),
+      baseUrl: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).optional(),
+      apiKeyEnv: z
+        .string('must be the name of an environment variable')
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the key itself')
+        .optional(),
+      price: z
+        .strictObject(
+          { input: price, output: price, cachedInput: price.optional(), cacheWrite: price.optional() },
+          'must be {input, output}, and may have cachedInput and cacheWrite',
+        )
+        .optional(),
+      vision: z.boolean('must be true or false').optional(),
+      documents: z.boolean('must be true or false').optional(),
+      maxTries: z.int('must be a whole number').min(1, 'must be at least 1').max(10, 'must be at most 10').optional(),
+      idleTimeoutS: z.number('must be a number of seconds').positive('must be above 0').optional(),
+      sendReasoning: z.boolean('must be true or false').optional(),
+      fallbacks: z
+        .array(z.string('must be a name of models'), 'must be a list of names of models')
+        .max(5, 'must be at most 5 names')
+        .optional(),
+    },
+    'must be a map with provider, model, …',
+  )
+  .superRefine((entry, context) => {
+    const provider = findProvider(entry.provider)!
+    for (const field of provider.requires) {
+      if (entry[field] === undefined) context.addIssue({ code: 'custom', path: [field], message: MISSING[field] })
+    }
+    if (!provider.takesSendReasoning && entry.sendReasoning !== undefined) {
+      context.addIssue({ code: 'custom', path: ['sendReasoning'], message: NO_SEND_REASONING })
+    }
+  })
+  .transform((entry) => ({ ...entry, model: entry.model ?? entry.provider }))
+
+const models = z.record(
+  z.string().regex(/^[\w][\w.:/-]{0,127}$/, 'is no model name: letters, digits and . _ : / - are allowed'),
+  model,
+  'must be a map from names to models',
+)
+
+export const MODEL_SETTINGS: readonly Setting[] = [
+  text('defaultModel', {
+    must: 'a model name',
+    pattern: /^[\w][\w.:/-]{0,127}$/,
+    doc: 'The model where neither caller nor agent names one; default `svc-3.5-flash`, or the first of `models` where that has no such name.',
+  }),
+  section('models', {
+    must: 'a map from names to models',
+    schema: models,
+    parse: (value) => parseYaml(value, { logLevel: 'error' }),
+    fallback: {},
+    doc: 'Names and the models behind them (below). Empty: known environment keys, then a model server on loopback, then the demo model.',
+  }),
+]
