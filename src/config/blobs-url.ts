@@ -17,7 +17,7 @@ export function blobsLocation(values: Values): BlobsLocation {
 }
 
 /** Throws an Error whose message follows the setting's name. */
-export function parseBlobsUrl(text: string): BlobsLocation {
+function parseBlobsUrl(text: string): BlobsLocation {
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || url.hash !== '' || url.port !== '') {
     throw new Error(

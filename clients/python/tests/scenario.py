@@ -384,7 +384,7 @@ SCENARIOS: dict[str, Callable[[], Awaitable[Any]]] = {
     "no-repeat": lambda: caught(lambda: agents.create(display_name="Once")),
     "give-up": give_up,
     "other-server": other_server,
-    "time-out": lambda: caught(lambda: Client(timeout=0.3, max_retries=0).agents.retrieve("analyst")),
+    "time-out": lambda: caught(lambda: Client(timeout=1.0, max_retries=0).agents.retrieve("analyst")),
     "error-invalid": lambda: caught(interactions.create),
     "error-key": error_key,
     "error-not-found": lambda: caught(lambda: interactions.create("x", agent_id="nobody")),

@@ -100,7 +100,7 @@ const SCENARIOS: Record<string, () => Promise<unknown>> = {
     call: await caught(() => agents.retrieve('analyst', { maxRetries: 0 })),
     stream: await caught(() => interactions.create({ instruction: '[speaks]' }, { maxRetries: 0 })),
   }),
-  'time-out': () => caught(() => agents.retrieve('analyst', { timeoutMs: 300, maxRetries: 0 })),
+  'time-out': () => caught(() => agents.retrieve('analyst', { timeoutMs: 1000, maxRetries: 0 })),
   'error-invalid': () => caught(() => interactions.create({} as lib.InteractionRequest)),
   'error-key': () =>
     caught(() => new lib.Errand({ apiKey: 'errand_sk_no' }).agents.list()[Symbol.asyncIterator]().next()),
