@@ -9,7 +9,7 @@ import { loadSecret } from './accounts/secret.ts'
 import { createAccountParts } from './compose/accounts.ts'
 import { type Closers, createClosers } from './compose/closers.ts'
 import type { ComposeContext, OpenOptions } from './compose/context.ts'
-import { createEngineParts, openEngineWith, openWebhookDelivery, watchEngine } from './compose/engine.ts'
+import { createEngineDependencies, openEngineWith, openWebhookDelivery, watchEngine } from './compose/engine.ts'
 import { openBlobs, openSkillRoom } from './compose/files.ts'
 import { openHttp } from './compose/http.ts'
 import { openModels } from './compose/models.ts'
@@ -21,8 +21,8 @@ import { warnings } from './config/nodes.ts'
 import type { Config } from './config.ts'
 import { readAuthorities } from './egress/authorities.ts'
 import { createEgress } from './egress/create-egress.ts'
-import { healthOf } from './engine/agent/model-health.ts'
 import type { Engine } from './engine/engine.ts'
+import { healthOf } from './engine/queue/model-health.ts'
 import type { Nodes } from './engine/queue/nodes.ts'
 import type { ServerFacts } from './http/server-facts.ts'
 import { createRevision20260520 } from './http/wire/2026-05-20/codec.ts'
@@ -102,7 +102,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
   const skills = await openSkillRoom(context, db, blobs)
   const tools = createTools(context, { egress, skills, ...accountParts, sandboxFacts })
   const facts = describeServer(tools, catalogue, config, sandboxFacts)
-  const parts = createEngineParts(context, {
+  const parts = createEngineDependencies(context, {
     ...accountParts,
     store,
     blobs,

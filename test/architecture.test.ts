@@ -112,5 +112,5 @@ test('an import against the direction is found', () => {
   expect(violation('http/app.ts', 'compose.ts')).toBe('http/app.ts imports compose.ts')
   expect(violation('tools/tools.ts', 'sandbox/port.ts')).toBeUndefined()
   expect(violation('cli/client.ts', CLIENT)).toBeUndefined()
-  expect(violation('engine/run/run.ts', 'store/events.ts')).toBeUndefined()
+  expect(violation('engine/queue/execute.ts', 'store/events.ts')).toBeUndefined()
 })

@@ -1,7 +1,7 @@
 /** Input of every function in this room: the configuration, what the command asked for, and where to register closers. */
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
-import type { EngineParts } from '../engine/dependencies.ts'
+import type { EngineDependencies } from '../engine/dependencies.ts'
 import type { Begun } from './begin-sandboxes.ts'
 import type { Closers } from './closers.ts'
 
@@ -17,13 +17,13 @@ export interface OpenOptions {
   /** Environment that holds the API keys of the model providers. */
   readonly env: NodeJS.ProcessEnv
   /** For tests. */
-  readonly onPoint?: EngineParts['onPoint']
+  readonly onPoint?: EngineDependencies['onPoint']
 }
 
 export interface ComposeContext extends Omit<OpenOptions, 'sandboxes'> {
   readonly config: Config
   /** Which interactions this process works on. */
   readonly works: 'none' | 'own' | 'all'
-  readonly emit: EngineParts['emit']
+  readonly emit: EngineDependencies['emit']
   readonly closers: Closers
 }

@@ -5,8 +5,7 @@ import { createBuckets } from '../buckets/create-buckets.ts'
 import type { Egress } from '../egress/port.ts'
 import { createSchemaChecks } from '../engine/agent/schema-checks.ts'
 import { createBudgets } from '../engine/budgets.ts'
-import type { EngineParts } from '../engine/dependencies.ts'
-
+import type { EngineDependencies } from '../engine/dependencies.ts'
 import { createHub } from '../engine/hub.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import { openWebhooks } from '../engine/webhooks.ts'
@@ -34,10 +33,10 @@ interface Rooms extends Pick<AccountParts, 'credentials' | 'vault'> {
   readonly inside: string
   readonly egress: Egress
   readonly skills: SkillRoom
-  readonly toolProviders: EngineParts['toolProviders']
+  readonly toolProviders: EngineDependencies['toolProviders']
 }
 
-export function createEngineParts(context: ComposeContext, rooms: Rooms): EngineParts {
+export function createEngineDependencies(context: ComposeContext, rooms: Rooms): EngineDependencies {
   const { config, env, log, emit, onPoint, closers } = context
   const { store, blobs, catalogue, sandboxes, inside, egress, credentials, vault, skills, toolProviders } = rooms
   const { db, wakeups } = store
@@ -69,12 +68,12 @@ export function createEngineParts(context: ComposeContext, rooms: Rooms): Engine
 
 export function openEngineWith(
   { config, works, closers }: ComposeContext,
-  parts: EngineParts,
+  deps: EngineDependencies,
   { owner, nodes }: Store,
 ): OpenEngine {
   const slots = config.workerSlots
   const leaseMs = config.leaseS * 1_000
-  return closers.add(openEngine({ parts, owner, slots, leaseMs, works, leads: nodes?.leads }))
+  return closers.add(openEngine({ deps, owner, slots, leaseMs, works, leads: nodes?.leads }))
 }
 
 /** Registers the gauges that are read when the metrics are rendered. */
@@ -82,7 +81,7 @@ export function watchEngine(
   { config, works }: ComposeContext,
   { metrics }: Telemetry,
   engine: OpenEngine,
-  { db, sandboxes, catalogue }: Pick<EngineParts, 'db' | 'sandboxes' | 'catalogue'>,
+  { db, sandboxes, catalogue }: Pick<EngineDependencies, 'db' | 'sandboxes' | 'catalogue'>,
 ): void {
   metrics.watch({
     queue: () => readQueue(db),
@@ -99,13 +98,13 @@ export function watchEngine(
 export function openWebhookDelivery(
   { works, closers }: ComposeContext,
   telemetry: Telemetry,
-  parts: EngineParts,
+  deps: EngineDependencies,
   revisions: readonly Codec[],
   secret: string,
 ): void {
   if (works !== 'all') return
   const webhooks = openWebhooks({
-    parts,
+    deps,
     secretOf: (projectId) => webhookSecret(secret, projectId),
     encode(interaction, revision) {
       const codec = revisions.find((each) => each.revision === revision) ?? revisions.at(-1)!

@@ -1,8 +1,8 @@
 /** The HTTP server: its routes' dependencies, and listening. */
 import type { AddressInfo } from 'node:net'
-import { healthByNode } from '../engine/agent/model-health.ts'
-import type { EngineParts } from '../engine/dependencies.ts'
+import type { EngineDependencies } from '../engine/dependencies.ts'
 import type { Engine } from '../engine/engine.ts'
+import { healthByNode } from '../engine/queue/model-health.ts'
 import { type AppDeps, createApp } from '../http/app.ts'
 import type { ConsoleDependencies } from '../http/console-api/dependencies.ts'
 import { createMemoryCounter, createSharedCounter } from '../http/gate/rate-counters.ts'
@@ -26,7 +26,7 @@ export interface HttpServer {
 
 interface Rooms extends Pick<AccountParts, 'accounts' | 'credentials'>, Pick<AppDeps, 'facts'> {
   readonly engine: Engine
-  readonly parts: EngineParts
+  readonly parts: EngineDependencies
   readonly store: Store
   readonly skills: SkillRoom
   readonly tools: Tools

@@ -52,6 +52,9 @@ export interface ToolMessage {
 
 export type Message = UserMessage | AssistantMessage | ToolMessage
 
+/** Separates two turns of an answer. */
+export const TURN_BREAK = '\n\n'
+
 export function userText(text: string): UserMessage {
   return { role: 'user', content: [{ type: 'text', text }] }
 }

@@ -18,7 +18,7 @@ import {
   readSpent,
 } from '../store/budgets.ts'
 import { assertMade, wasMade } from '../store/port.ts'
-import type { EngineParts } from './dependencies.ts'
+import type { EngineDependencies } from './dependencies.ts'
 
 /** So old may be what is known of a project. */
 const FRESH_MS = 1_000
@@ -58,7 +58,12 @@ export interface Budgets {
   close(): Promise<void>
 }
 
-export function createBudgets({ db, now, log, emit }: Pick<EngineParts, 'db' | 'now' | 'log' | 'emit'>): Budgets {
+export function createBudgets({
+  db,
+  now,
+  log,
+  emit,
+}: Pick<EngineDependencies, 'db' | 'now' | 'log' | 'emit'>): Budgets {
   const known = new Map<string, { readonly at: number; readonly status: Promise<BudgetStatus> }>()
   const latest = new Map<string, BudgetStatus>()
   const spenders = new Map<string, Set<Spender>>()

@@ -29,7 +29,7 @@ export type CrashPoint =
   | 'files-stored'
   | 'sandbox-gone' // and the end is not written
 
-export interface EngineParts {
+export interface EngineDependencies {
   readonly db: Database
   readonly hub: Hub
   readonly blobs: Blobs

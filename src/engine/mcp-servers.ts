@@ -12,7 +12,7 @@ import {
 } from '../domain/mcp.ts'
 import type { Egress } from '../egress/port.ts'
 
-interface Parts {
+interface AcceptDependencies {
   readonly egress: Pick<Egress, 'faultOf'>
   readonly credentials: Credentials
   readonly vault: Vault
@@ -24,7 +24,7 @@ export interface McpAcceptance {
 }
 
 export async function acceptServers(
-  parts: Parts,
+  deps: AcceptDependencies,
   projectId: string,
   interactionId: string,
   servers: readonly ResolvedMcpServer[],
@@ -32,20 +32,20 @@ export async function acceptServers(
   const mcp: RunMcpServer[] = []
   const warnings: Warning[] = []
   for (const [i, { authentication, ...server }] of servers.entries()) {
-    const fault = await faultOf(parts, projectId, { ...server, authentication })
+    const fault = await faultOf(deps, projectId, { ...server, authentication })
     if (fault) {
       const message = `The MCP server ${server.name} can't be used: ${fault.because}.`
       warnings.push({ code: 'mcp_unavailable', param: `mcp[${i}].${fault.field}`, message })
     } else {
       const owner = sealOwner(interactionId, server.name)
-      mcp.push(authentication ? { ...server, authentication: seal(parts.vault, owner, authentication) } : server)
+      mcp.push(authentication ? { ...server, authentication: seal(deps.vault, owner, authentication) } : server)
     }
   }
   return { mcp, warnings }
 }
 
 async function faultOf(
-  { egress, credentials }: Parts,
+  { egress, credentials }: AcceptDependencies,
   projectId: string,
   { url, authentication }: McpServer,
 ): Promise<{ readonly field: string; readonly because: string } | undefined> {

@@ -14,14 +14,14 @@ import type { Removal } from '../store/removals.ts'
 import { readTurnTokens } from '../store/turns.ts'
 import { listWebhooks, readWebhookLog, type SealedWebhook } from '../store/webhooks.ts'
 import { decide, undecided } from './agent/approval.ts'
-import { createMeter } from './agent/meter.ts'
-import type { EngineParts } from './dependencies.ts'
+import type { EngineDependencies } from './dependencies.ts'
 import type { Engine, Reading } from './engine.ts'
 import { followLog } from './follower.ts'
 import { nothingLeft } from './queue/cleanup.ts'
 import { endOutside } from './queue/ending.ts'
 import { openReaper } from './queue/reaper.ts'
 import { openWorker } from './queue/worker.ts'
+import { createMeter } from './run/meter.ts'
 import { Stop } from './run/stop.ts'
 import { submitRun } from './submit.ts'
 import { webhookOwner } from './webhooks.ts'
@@ -31,7 +31,7 @@ const EVENTS_PAGE = 200
 const FOLLOW_POLL_MS = 2_000
 
 export interface EngineOptions {
-  readonly parts: EngineParts
+  readonly deps: EngineDependencies
   readonly owner: string
   readonly slots: number
   readonly leaseMs: number
@@ -42,18 +42,18 @@ export interface EngineOptions {
 }
 
 export function openEngine({
-  parts,
+  deps,
   owner,
   slots,
   leaseMs,
   works,
   leads = () => true,
 }: EngineOptions): Engine & { readonly running: number } {
-  const { db, hub } = parts
+  const { db, hub } = deps
   const pollMs = Math.min(1_000, leaseMs / 3)
   const worker =
-    works === 'none' ? undefined : openWorker({ parts, owner, slots, leaseMs, pollMs, claims: works === 'all' })
-  const reaper = works === 'own' ? undefined : openReaper({ parts, owner, leads, remove })
+    works === 'none' ? undefined : openWorker({ deps, owner, slots, leaseMs, pollMs, claims: works === 'all' })
+  const reaper = works === 'own' ? undefined : openReaper({ deps, owner, leads, remove })
   let closing: Promise<void> | undefined
   worker?.wake()
 
@@ -77,8 +77,8 @@ export function openEngine({
     if (live) return live
     const turns = await readTurnTokens(seen, interaction.id)
     const { createdAt, spec } = interaction
-    const priceOf = (model: string) => parts.catalogue.get(model)?.price
-    return createMeter({ model: spec.model, priceOf, createdAt, now: parts.now, turns, toolCalls: 0 }).usage()
+    const priceOf = (model: string) => deps.catalogue.get(model)?.price
+    return createMeter({ model: spec.model, priceOf, createdAt, now: deps.now, turns, toolCalls: 0 }).usage()
   }
 
   async function closeAll(graceMs: number): Promise<void> {
@@ -94,17 +94,17 @@ export function openEngine({
       const { spec, keyId } = interaction
       const countedFor = { projectId, agentId: spec.agentId, model: spec.model, keyId }
       const usage = await usageOf(seen, interaction)
-      await endOutside({ ...parts, db: seen }, id, { status: 'cancelled', usage, countedFor })
+      await endOutside({ ...deps, db: seen }, id, { status: 'cancelled', usage, countedFor })
       const run = worker?.get(id)
       run?.stop(new Stop('cancelled'))
-      await parts.sandboxes.destroy(id)
+      await deps.sandboxes.destroy(id)
       await run?.finished
     }
     const { status } = (await findInteraction(seen, id, projectId)) ?? interaction
     if (status !== 'cancelled') throw new ErrandError('conflict', `The interaction ${id} has ${status} already.`)
-    await parts.sandboxes.destroy(id)
+    await deps.sandboxes.destroy(id)
     // On one SQLite all sandboxes are this host's; else they may be another node's.
-    if (db.dialect === 'postgres') await nothingLeft(parts, id)
+    if (db.dialect === 'postgres') await nothingLeft(deps, id)
   }
 
   /** `by`: a key's id, or `retention`. */
@@ -112,19 +112,19 @@ export function openEngine({
     const seen = seenBy(projectId)
     const interaction = await findInteraction(seen, id, projectId)
     if (!interaction) throw notFound(id)
-    if (interaction.status === 'running' || !(await deleteInteraction(seen, removalOf(interaction, by, parts.now())))) {
+    if (interaction.status === 'running' || !(await deleteInteraction(seen, removalOf(interaction, by, deps.now())))) {
       throw new ErrandError('conflict', `The interaction ${id} is still running; cancel it first.`)
     }
     // What could not be removed now has no owner any more, and is found by that.
-    await parts.blobs
+    await deps.blobs
       .removeAll(id)
-      .catch((error) => parts.log.warn({ err: error, interactionId: id }, 'files could not be removed'))
+      .catch((error) => deps.log.warn({ err: error, interactionId: id }, 'files could not be removed'))
   }
 
   return {
     submit(projectId, request, options) {
       if (closing) throw new ErrandError('unavailable', 'The server is shutting down. Try again in a few seconds.')
-      return submitRun({ ...parts, db: seenBy(projectId) }, worker, projectId, request, options)
+      return submitRun({ ...deps, db: seenBy(projectId) }, worker, projectId, request, options)
     },
     follow: (projectId, id, after, signal, known) =>
       followLog({ db: seenBy(projectId), hub, pollMs: FOLLOW_POLL_MS }, id, after, signal, known),
@@ -167,7 +167,7 @@ export function openEngine({
         throw new ErrandError('conflict', `The interaction ${id} has ${interaction.status} already; nothing waits.`)
       }
       const { pendingApprovals } = await readView(seen, id)
-      await decide({ db: seen, hub }, id, pendingApprovals, verdict, { keyId, at: parts.now() })
+      await decide({ db: seen, hub }, id, pendingApprovals, verdict, { keyId, at: deps.now() })
     },
     remove,
     async webhookLog(projectId, id) {
@@ -178,7 +178,7 @@ export function openEngine({
     async webhooks(projectId, query) {
       const { rows, next } = await listWebhooks(seenBy(projectId), projectId, query)
       const shown = ({ sealedUrl, ...row }: SealedWebhook) => {
-        return { ...row, host: hostOf(parts.vault, sealedUrl, row.interactionId) }
+        return { ...row, host: hostOf(deps.vault, sealedUrl, row.interactionId) }
       }
       return { webhooks: rows.map(shown), next }
     },
@@ -186,7 +186,7 @@ export function openEngine({
       if (closing) return 'The server is shutting down.'
       // Through the writer, which may be gone while reads still work.
       await db.write([{ query: db.query.selectFrom('accounts').select('id').limit(1).compile() }])
-      const models = parts.catalogue.describe()
+      const models = deps.catalogue.describe()
       return models.some((model) => model.unavailable === undefined) || models[0]!.unavailable!
     },
     get running() {
@@ -200,7 +200,7 @@ export function openEngine({
 }
 
 /** Sealed under another secret, as after one was lost, it can't be told. */
-function hostOf(vault: EngineParts['vault'], sealedUrl: string, interactionId: string): string {
+function hostOf(vault: EngineDependencies['vault'], sealedUrl: string, interactionId: string): string {
   try {
     return new URL(vault.unseal(sealedUrl, webhookOwner(interactionId))).host
   } catch {

@@ -14,7 +14,7 @@ import { findByIdempotencyKey } from '../store/idempotency.ts'
 import { type InsertOutcome, insertInteraction } from '../store/insert-interaction.ts'
 import { findInteraction } from '../store/interactions.ts'
 import { DatabaseUnavailable } from '../store/port.ts'
-import type { EngineParts } from './dependencies.ts'
+import type { EngineDependencies } from './dependencies.ts'
 import type { SubmitOptions, Submitted } from './engine.ts'
 import { WORK } from './hub.ts'
 import { acceptServers } from './mcp-servers.ts'
@@ -27,33 +27,33 @@ import { refuseWebhook, webhookOwner } from './webhooks.ts'
 const IDEMPOTENCY_MS = 24 * 3600 * 1000
 
 export async function submitRun(
-  parts: EngineParts,
+  deps: EngineDependencies,
   worker: Worker | undefined,
   projectId: string,
   request: RunRequest,
   options: SubmitOptions,
 ): Promise<Submitted> {
-  const notBefore = parts.now() - IDEMPOTENCY_MS
-  options = { ...options, idempotency: sealIdempotency(parts, options.idempotency) }
+  const notBefore = deps.now() - IDEMPOTENCY_MS
+  options = { ...options, idempotency: sealIdempotency(deps, options.idempotency) }
   const earlier =
-    options.idempotency && (await findByIdempotencyKey(parts.db, projectId, options.idempotency, notBefore))
+    options.idempotency && (await findByIdempotencyKey(deps.db, projectId, options.idempotency, notBefore))
   if (earlier && !earlier.released) return { interactionId: earlier.interactionId, joined: true }
   const retryOf = earlier?.interactionId
 
-  await parts.budgets.admit(projectId)
-  refuseAddresses(parts, projectId, request.files)
-  refuseWebhook(parts.egress, request.webhook)
-  const agent = await findAgent(parts, projectId, request)
-  await checkPrevious(parts, projectId, request.previousInteractionId)
-  const id = newId('int', parts.now())
-  const skills = await parts.skills.lookUp(projectId, skillsAskedFor(request, agent))
-  const resolution = resolveRequest(parts, request, agent, skills)
-  await parts.schemas.admit(projectId, request.responseFormat)
-  await checkInjections(parts.credentials, projectId, resolution.spec.network)
-  const { mcp, warnings: unmet } = await acceptServers(parts, projectId, id, resolution.mcp)
+  await deps.budgets.admit(projectId)
+  refuseAddresses(deps, projectId, request.files)
+  refuseWebhook(deps.egress, request.webhook)
+  const agent = await findAgent(deps, projectId, request)
+  await checkPrevious(deps, projectId, request.previousInteractionId)
+  const id = newId('int', deps.now())
+  const skills = await deps.skills.lookUp(projectId, skillsAskedFor(request, agent))
+  const resolution = resolveRequest(deps, request, agent, skills)
+  await deps.schemas.admit(projectId, request.responseFormat)
+  await checkInjections(deps.credentials, projectId, resolution.spec.network)
+  const { mcp, warnings: unmet } = await acceptServers(deps, projectId, id, resolution.mcp)
   const warnings = decideUnmet([...resolution.warnings, ...unmet], options.strict)
 
-  const files = await storeInputs(parts, id, request)
+  const files = await storeInputs(deps, id, request)
   const reservation = worker?.reserve()
   const { traceparent } = options
   const full: RunSpec = {
@@ -71,7 +71,7 @@ export async function submitRun(
     ]
     const first = numberEvents(events, 0)
     const inserted = await insertInteraction(
-      parts.db,
+      deps.db,
       {
         id,
         projectId,
@@ -79,67 +79,71 @@ export async function submitRun(
         spec: full,
         labels: request.labels,
         events: first,
-        createdAt: parts.now(),
+        createdAt: deps.now(),
         idempotency: options.idempotency && { ...options.idempotency, notBefore, releasedBy: retryOf },
-        webhook: sealWebhook(parts, id, request.webhook),
-        queuedPerProject: parts.limits.queuedPerProject,
-        runningPerProject: parts.limits.runningPerProject,
+        webhook: sealWebhook(deps, id, request.webhook),
+        queuedPerProject: deps.limits.queuedPerProject,
+        runningPerProject: deps.limits.runningPerProject,
       },
       reservation?.claimant,
     )
     if (inserted.outcome === 'accepted') {
-      parts.onPoint?.('accepted')
-      parts.emit({ type: 'accepted', interactionId: id, projectId })
+      deps.onPoint?.('accepted')
+      deps.emit({ type: 'accepted', interactionId: id, projectId })
       const { claim } = inserted
       if (claim && reservation) {
         reservation.start(claim, full)
         // Nobody but this run writes on, and it has not begun.
         return { interactionId: id, joined: false, begun: [...first, begunEvent(claim)] }
       }
-      parts.hub.publish(WORK, [])
+      deps.hub.publish(WORK, [])
       return { interactionId: id, joined: false }
     }
-    await parts.blobs.removeAll(id).catch(() => {})
-    return await notInserted(parts, projectId, options, notBefore, inserted)
+    await deps.blobs.removeAll(id).catch(() => {})
+    return await notInserted(deps, projectId, options, notBefore, inserted)
   } catch (error) {
     // Where nobody can say whether it was stored, its files stay: those without an owner are found later.
     const settled = !(error instanceof ErrandError || error instanceof DatabaseUnavailable)
-    if (settled) await parts.blobs.removeAll(id).catch(() => {})
+    if (settled) await deps.blobs.removeAll(id).catch(() => {})
     throw error
   } finally {
-    reservation?.giveUp()
+    reservation?.release()
   }
 }
 
 /** The request may hold secrets that are easy to guess: what is kept to know it again is keyed. */
-function sealIdempotency({ vault }: EngineParts, idempotency: SubmitOptions['idempotency']) {
+function sealIdempotency({ vault }: EngineDependencies, idempotency: SubmitOptions['idempotency']) {
   return idempotency && { ...idempotency, fingerprint: vault.digest(idempotency.fingerprint) }
 }
 
-function sealWebhook({ vault }: EngineParts, id: string, webhook: RunRequest['webhook']) {
+function sealWebhook({ vault }: EngineDependencies, id: string, webhook: RunRequest['webhook']) {
   return webhook && { sealedUrl: vault.seal(webhook.url, webhookOwner(id)), revision: webhook.revision }
 }
 
 async function notInserted(
-  parts: EngineParts,
+  deps: EngineDependencies,
   projectId: string,
   { idempotency }: SubmitOptions,
   notBefore: number,
   inserted: Exclude<InsertOutcome, { outcome: 'accepted' }>,
 ): Promise<Submitted> {
   if (inserted.outcome === 'duplicate_key' && idempotency) {
-    const other = await findByIdempotencyKey(parts.db, projectId, idempotency, notBefore)
+    const other = await findByIdempotencyKey(deps.db, projectId, idempotency, notBefore)
     // Also if it has failed by now: the requests were concurrent, so they share one run.
     if (other) return { interactionId: other.interactionId, joined: true }
   }
-  const { runningPerProject, queuedPerProject } = parts.limits
+  const { runningPerProject, queuedPerProject } = deps.limits
   throw new ErrandError(
     'unavailable',
     `This project has ${runningPerProject} interactions running and ${queuedPerProject} waiting already. Try again when some have ended.`,
   )
 }
 
-async function findAgent({ db }: EngineParts, projectId: string, request: RunRequest): Promise<Agent | undefined> {
+async function findAgent(
+  { db }: EngineDependencies,
+  projectId: string,
+  request: RunRequest,
+): Promise<Agent | undefined> {
   const { agentId, agentVersion } = request
   if (agentId === undefined) {
     if (agentVersion === undefined) return undefined
@@ -151,7 +155,7 @@ async function findAgent({ db }: EngineParts, projectId: string, request: RunReq
   throw new ErrandError('not_found', `There is no agent ${JSON.stringify(agentId)}${version}.`, { param: 'agentId' })
 }
 
-async function checkPrevious({ db }: EngineParts, projectId: string, id: string | undefined): Promise<void> {
+async function checkPrevious({ db }: EngineDependencies, projectId: string, id: string | undefined): Promise<void> {
   if (id === undefined) return
   const param = 'previousInteractionId'
   const previous = await findInteraction(db, id, projectId)
@@ -163,12 +167,12 @@ async function checkPrevious({ db }: EngineParts, projectId: string, id: string 
   }
 }
 
-function resolveRequest(parts: EngineParts, request: RunRequest, agent: Agent | undefined, skills: SkillOffers) {
-  const { catalogue, toolProviders, mcpServers } = parts
+function resolveRequest(deps: EngineDependencies, request: RunRequest, agent: Agent | undefined, skills: SkillOffers) {
+  const { catalogue, toolProviders, mcpServers } = deps
   const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
   const model = request.settings.model ?? agent?.config.model ?? catalogue.defaultName
   if (catalogue.get(model)?.searches) tools.add('web_search')
-  const offer = { defaultModel: catalogue.defaultName, limits: parts.limits, tools, mcpServers, skills }
+  const offer = { defaultModel: catalogue.defaultName, limits: deps.limits, tools, mcpServers, skills }
   const { spec, mcp, warnings } = resolve(request, agent, [], offer)
   const entry = catalogue.get(spec.model)
   if (!entry) {
@@ -232,7 +236,7 @@ function decideUnmet(warnings: readonly Warning[], strict: boolean): Warning[] {
 type InputFiles = Required<Pick<RunSpec, 'inputFiles' | 'linkedFiles'>>
 
 /** What came with the request is stored; what is only named has its place in the store already. */
-async function storeInputs({ blobs }: EngineParts, id: string, { files }: RunRequest): Promise<InputFiles> {
+async function storeInputs({ blobs }: EngineDependencies, id: string, { files }: RunRequest): Promise<InputFiles> {
   const inputFiles = []
   const linkedFiles = []
   for (const [i, file] of files.entries()) {

@@ -17,7 +17,7 @@ import { type Egress, EgressError } from '../egress/port.ts'
 import { insertAudit } from '../store/audit.ts'
 import { findInteraction } from '../store/interactions.ts'
 import { claimDueWebhook, type DueWebhook, recordDelivery } from '../store/webhooks.ts'
-import type { EngineParts } from './dependencies.ts'
+import type { EngineDependencies } from './dependencies.ts'
 
 /** What the last failed attempt is followed by, seconds: in all, a day. */
 const DELAYS_S = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 21_600, 36_000]
@@ -31,7 +31,7 @@ const AT_ONCE_PER_PROJECT = 4
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export interface WebhookOptions {
-  readonly parts: Pick<EngineParts, 'db' | 'egress' | 'vault' | 'log' | 'now' | 'emit'>
+  readonly deps: Pick<EngineDependencies, 'db' | 'egress' | 'vault' | 'log' | 'now' | 'emit'>
   /** `whsec_…` of a project. */
   readonly secretOf: (projectId: string) => string
   /** The event's `type`, `timestamp` and `data`, in a revision's words. */
@@ -60,8 +60,8 @@ export function webhookOwner(interactionId: string): readonly string[] {
   return ['webhook', interactionId]
 }
 
-export function openWebhooks({ parts, secretOf, encode, delaysMs }: WebhookOptions): Webhooks {
-  const { db, log } = parts
+export function openWebhooks({ deps, secretOf, encode, delaysMs }: WebhookOptions): Webhooks {
+  const { db, log } = deps
   const delays = delaysMs ?? DELAYS_S.map((seconds) => seconds * 1_000)
   const sending = new Map<Promise<void>, string>()
   const closing = new AbortController()
@@ -112,7 +112,7 @@ export function openWebhooks({ parts, secretOf, encode, delaysMs }: WebhookOptio
     const { interactionId, attempt } = due
     const interaction = await findInteraction(db, interactionId)
     if (!interaction) return
-    const at = parts.now()
+    const at = deps.now()
     const startedAt = performance.now()
     const outcome = await send(due, JSON.stringify(encode(interaction, due.revision)))
     if (closing.signal.aborted) return
@@ -120,14 +120,14 @@ export function openWebhooks({ parts, secretOf, encode, delaysMs }: WebhookOptio
     const inMs = (delays[attempt - 1] ?? 0) * (0.8 + 0.4 * Math.random())
     const delivery = { at, durationMs: Math.round(performance.now() - startedAt), ...outcome }
     await recordDelivery(db, due, delivery, { state, inMs })
-    parts.emit({ type: 'webhook_sent', state, ms: delivery.durationMs })
+    deps.emit({ type: 'webhook_sent', state, ms: delivery.durationMs })
     log.info({ interactionId, attempt, status: outcome.status, state }, 'webhook')
   }
 
   async function send(due: DueWebhook, body: string): Promise<{ status?: number; error?: string }> {
     try {
-      const timestamp = Math.floor(parts.now() / 1_000)
-      const answer = await parts.egress.fetch(parts.vault.unseal(due.sealedUrl, webhookOwner(due.interactionId)), {
+      const timestamp = Math.floor(deps.now() / 1_000)
+      const answer = await deps.egress.fetch(deps.vault.unseal(due.sealedUrl, webhookOwner(due.interactionId)), {
         method: 'POST',
         body,
         headers: {
@@ -142,7 +142,7 @@ export function openWebhooks({ parts, secretOf, encode, delaysMs }: WebhookOptio
         timeoutMs: SEND_MS,
         signal: closing.signal,
         // Not by the run's auditor: an audit that a run has filled must not keep its end from being told.
-        onConnect: (connection) => insertAudit(db, due.interactionId, { ...connection, ...auditKey(parts.now()) }),
+        onConnect: (connection) => insertAudit(db, due.interactionId, { ...connection, ...auditKey(deps.now()) }),
       })
       answer.close()
       const { status } = answer

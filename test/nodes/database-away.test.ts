@@ -24,8 +24,7 @@ onPostgres('a database that is away', (cluster) => {
     const code = await first.stop()
     const said = first.output()
     expect(code, said).toBe(0)
-    for (const id of ids)
-      expect(said).toMatch(new RegExp(`${id}.*could not be given back|could not be given back.*${id}`))
+    for (const id of ids) expect(said).toMatch(new RegExp(`${id}.*could not be released|could not be released.*${id}`))
     // As Node reports what nobody caught.
     expect(said).not.toMatch(/^Node\.js v/m)
 

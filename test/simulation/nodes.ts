@@ -4,7 +4,7 @@ import { createVault } from '../../src/accounts/vault.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
 import { createSchemaChecks } from '../../src/engine/agent/schema-checks.ts'
 import { type Budgets, createBudgets } from '../../src/engine/budgets.ts'
-import type { EngineParts } from '../../src/engine/dependencies.ts'
+import type { EngineDependencies } from '../../src/engine/dependencies.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { createHub } from '../../src/engine/hub.ts'
 import { type EngineOptions, openEngine } from '../../src/engine/open-engine.ts'
@@ -86,12 +86,12 @@ export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost,
 
   // Its timers must be its own, so it starts in its own time.
   scheduler.schedule(process, 0, 'starts', () => {
-    const parts = partsOf(world, node, host, () => webhooks?.wake())
+    const deps = dependenciesOf(world, node, host, () => webhooks?.wake())
     const { leaseMs, slots } = world
-    budgets = parts.budgets
-    engine = openEngine({ parts, owner: name, slots, leaseMs, works })
+    budgets = deps.budgets
+    engine = openEngine({ deps, owner: name, slots, leaseMs, works })
     webhooks = openWebhooks({
-      parts,
+      deps,
       secretOf: () => 'whsec_c2ltdWxhdGlvbg==',
       encode: ({ id, status }) => ({ id, status }),
       delaysMs: [1_000, 2_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000, 4_000],
@@ -145,12 +145,12 @@ export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost,
   })
 }
 
-function partsOf(
+function dependenciesOf(
   world: World,
   node: { process: Process; cutOff: boolean },
   host: SandboxHost,
   onEnd: () => void,
-): EngineParts {
+): EngineDependencies {
   const { scheduler, odds, database, limits, files, errors } = world
   const { process } = node
   const { random, chance } = scheduler
@@ -164,7 +164,7 @@ function partsOf(
     return { thereMs, backMs }
   }
 
-  const told: Pick<EngineParts, 'db' | 'now' | 'log' | 'emit'> = {
+  const told: Pick<EngineDependencies, 'db' | 'now' | 'log' | 'emit'> = {
     db: database.connect(process, passage),
     now: () => wallClock(scheduler, process),
     log: {

@@ -56,7 +56,7 @@ onEveryBackend((backend) => {
     allowPrivate = [`127.0.0.1:${receiver.port}`],
   ) {
     const webhooks = openWebhooks({
-      parts: { db, vault, log, now: Date.now, emit: () => {}, egress: guard({ allowPrivate }) },
+      deps: { db, vault, log, now: Date.now, emit: () => {}, egress: guard({ allowPrivate }) },
       secretOf: (project) => webhookSecret(SECRET, project),
       encode: ({ id, status }, revision) => ({ type: `interaction.${status}`, data: { id, revision } }),
       delaysMs,
@@ -201,7 +201,7 @@ onEveryBackend((backend) => {
     const held: string[] = []
     for (let i = 0; i < 20; i++) held.push(await over(db))
     const webhooks = openWebhooks({
-      parts: {
+      deps: {
         db,
         vault,
         log,

@@ -7,7 +7,8 @@
 import type { StopReason } from '../../domain/event.ts'
 import type { RunSpec } from '../../domain/interaction.ts'
 import type { Price } from '../../domain/usage.ts'
-import type { Meter } from './meter.ts'
+import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
+import type { AgentContext } from './context.ts'
 
 /** Output tokens that are reserved at most. */
 const RESERVED_TOKENS = 4_096
@@ -29,15 +30,6 @@ export interface Allowance {
   readonly last: boolean
 }
 
-export interface AllowanceContext {
-  readonly spec: Pick<RunSpec, 'policy'>
-  readonly meter: Meter
-  readonly maxModelCalls: number
-  /** Milliseconds until the run's deadline. */
-  readonly remainingMs: () => number
-  readonly budget: { left(): Promise<number> }
-}
-
 /** Milliseconds that tools leave for the last turn: a tenth of the run, at most a minute. */
 export function reservedMs({ policy: { maxTurnDuration } }: Pick<RunSpec, 'policy'>): number {
   return maxTurnDuration < LEAST_DURATION_S ? 0 : Math.min(RESERVED_MS, maxTurnDuration * 100)
@@ -52,13 +44,13 @@ interface Bound {
 
 /** `prompt`: characters of the request. `usesTools`: the model may ask for tools, so that further turns may follow. */
 export async function allowance(
-  context: AllowanceContext,
+  context: Pick<AgentContext, 'deps' | 'run'>,
   price: Price | undefined,
   prompt: number,
   usesTools: boolean,
 ): Promise<Allowance> {
-  const { spec, meter, maxModelCalls, remainingMs } = context
-  const callsLeft = maxModelCalls - meter.modelCalls()
+  const { spec, meter, remainingMs } = context.run
+  const callsLeft = context.deps.limits.maxModelCalls - meter.modelCalls()
   if (callsLeft < 1) return { tokens: 0, limit: 'max_model_calls', last: false }
   const bounds = await boundsOf(context, price, prompt)
   const least = bounds.reduce((a, b) => (b.tokens < a.tokens ? b : a))
@@ -76,11 +68,17 @@ export async function allowance(
 }
 
 async function boundsOf(
-  { spec, meter, budget }: AllowanceContext,
+  { deps, run }: Pick<AgentContext, 'deps' | 'run'>,
   price: Price | undefined,
   prompt: number,
 ): Promise<readonly Bound[]> {
+  const { spec, meter, claim, recorder, signal } = run
   const { maxOutputTokens, maxCost = Number.POSITIVE_INFINITY } = spec.policy
+  const budgetLeft = await retryWhileDatabaseDown(
+    MAX_OUTAGE_MS,
+    () => deps.budgets.left(claim.projectId, recorder.flush),
+    signal,
+  )
   const tokens = Math.max(0, maxOutputTokens - meter.outputTokens())
   const money = (limit: StopReason, dollars: number): Bound => {
     const reserved = price ? shareOf((dollars * 1e6) / price.output) : 0
@@ -91,7 +89,7 @@ async function boundsOf(
   return [
     { limit: 'max_output_tokens', tokens, reserved: shareOf(maxOutputTokens) },
     money('max_cost', maxCost),
-    money('budget_exceeded', (meter.cost() ?? 0) + (await budget.left())),
+    money('budget_exceeded', (meter.cost() ?? 0) + budgetLeft),
   ]
 }
 

@@ -14,53 +14,46 @@ import type { PendingApproval } from '../../domain/fold.ts'
 import { type Decision, insertDecisions, readDecisions } from '../../store/approvals.ts'
 import type { Database } from '../../store/port.ts'
 import { resetAttemptsStatement } from '../../store/queue.ts'
-import type { Hub } from '../hub.ts'
-import type { Place } from '../queue/slots.ts'
-import type { Recorder } from '../run/recorder.ts'
+import type { EngineDependencies } from '../dependencies.ts'
+import type { Run } from '../run/run.ts'
 
 const POLL_MS = 1_000
 
-export interface ApprovalContext {
-  readonly interactionId: string
-  readonly epoch: number
-  readonly place: Place
-  readonly db: Database
-  readonly hub: Hub
-  readonly recorder: Recorder
-  readonly signal: AbortSignal
-}
+/** The database and the hub that decisions come through. */
+type DecisionSources = Pick<EngineDependencies, 'db' | 'hub'>
 
 /** Asks, unless an earlier worker did, and waits; the decision is in the log when it resolves. Rejects with the signal's reason. */
 export async function awaitApproval(
-  context: ApprovalContext,
+  deps: DecisionSources,
+  run: Run,
   call: PendingApproval,
   asked: boolean,
 ): Promise<Decision> {
-  const { db, recorder, place, signal } = context
+  const { claim, recorder, slot, signal } = run
   if (!asked) recorder.append({ type: 'approval_required', ...call })
   recorder.append({ type: 'stage', stage: 'requires_action' })
-  recorder.attach(() => resetAttemptsStatement(db, { id: context.interactionId, epoch: context.epoch }))
+  recorder.attach(() => resetAttemptsStatement(deps.db, claim))
   await recorder.flush()
-  const decision = await waitForDecision(context, call.step)
-  await place.retake(signal)
+  const decision = await waitForDecision(deps, run, call.step)
+  await slot.reacquire(signal)
   recorder.append({ type: 'approval_decided', ...decision })
   recorder.append({ type: 'stage', stage: 'working' })
   await recorder.flush()
   return decision
 }
 
-async function waitForDecision(context: ApprovalContext, step: number): Promise<Decision> {
-  const { interactionId, db, hub, place, signal } = context
+async function waitForDecision({ db, hub }: DecisionSources, run: Run, step: number): Promise<Decision> {
+  const { claim, slot, signal } = run
   let hint = Promise.withResolvers<void>()
-  const unsubscribe = hub.subscribe(interactionId, () => hint.resolve())
+  const unsubscribe = hub.subscribe(claim.id, () => hint.resolve())
   const onAbort = () => hint.resolve()
   signal.addEventListener('abort', onAbort)
   try {
     for (;;) {
       if (signal.aborted) throw signal.reason
-      const found = await findDecision(db, interactionId, step)
+      const found = await findDecision(db, claim.id, step)
       if (found) return found
-      place.giveUp()
+      slot.release()
       const timer = setTimeout(() => hint.resolve(), POLL_MS)
       await hint.promise
       clearTimeout(timer)
@@ -100,7 +93,7 @@ export type Verdict = { readonly decisions: readonly Decision[] } | { readonly a
  * nothing waits.
  */
 export async function decide(
-  { db, hub }: Pick<ApprovalContext, 'db' | 'hub'>,
+  { db, hub }: DecisionSources,
   interactionId: string,
   asked: readonly PendingApproval[],
   verdict: Verdict,

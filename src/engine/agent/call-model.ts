@@ -1,31 +1,11 @@
 /** One model call: its request, its answer as events while it comes, its tokens and its bound. */
-import type { RunSpec } from '../../domain/interaction.ts'
 import { countCharacters, partialMessage } from '../../domain/message.ts'
 import { costOf, estimateTokens } from '../../domain/usage.ts'
 import type { CatalogueEntry, Model, ModelOutcome, ModelRequest } from '../../models/port.ts'
 import { stopCause } from '../run/stop.ts'
-import type { AllowanceContext } from './allowance.ts'
-import type { Conversation } from './conversation.ts'
+import type { AgentContext } from './context.ts'
 import { createOutputRouter, type OutputRouter } from './output-router.ts'
-import type { CallContext } from './tool-call.ts'
 import { viewOf } from './view.ts'
-
-export interface ModelContext extends CallContext, Omit<AllowanceContext, 'budget'> {
-  readonly spec: RunSpec
-  /** The model that was asked for, and behind it its fallbacks. */
-  readonly models: readonly [CatalogueEntry, ...CatalogueEntry[]]
-  readonly system: string | undefined
-  readonly conversation: Conversation
-  /** What is wrong with an answer by `responseFormat`, for the model to correct; undefined if nothing is. */
-  readonly faultOf: (answer: string) => Promise<string | undefined>
-  /** Of the project, for this month. */
-  readonly budget: {
-    /** US dollars that are left. */
-    left(): Promise<number>
-    /** Whether the answer under way is to be cut off. */
-    isSpent(): boolean
-  }
-}
 
 /** How far the answer has come when a call begins. */
 export interface AnswerState {
@@ -51,7 +31,7 @@ export interface ModelCall {
 const EMPTY_MESSAGE = { role: 'assistant', content: [] } as const
 
 /** Characters of the next request, for estimates. */
-export function promptCharacters({ system, conversation }: Pick<ModelContext, 'system' | 'conversation'>): number {
+export function promptCharacters({ system, conversation }: Pick<AgentContext, 'system' | 'conversation'>): number {
   return countCharacters(conversation.messages()) + (system?.length ?? 0)
 }
 
@@ -60,12 +40,13 @@ export function promptCharacters({ system, conversation }: Pick<ModelContext, 's
  * stopped; what the model had said by then is stored if the run goes on elsewhere, else it is part of the answer.
  */
 export async function callModel(
-  context: ModelContext,
+  context: AgentContext,
   entry: CatalogueEntry,
   maxOutputTokens: number,
   { started, continues }: AnswerState,
 ): Promise<ModelCall> {
-  const { spec, meter, recorder, conversation, signal } = context
+  const { deps, run, conversation } = context
+  const { spec, meter, recorder, signal } = run
   const frame = {
     system: context.system,
     tools: [...context.toolbox.tools().values()].map((tool) => tool.definition),
@@ -77,7 +58,7 @@ export async function callModel(
   const speaker = createOutputRouter({
     emit(event) {
       recorder.append(event)
-      context.onPoint?.('model-speaks')
+      deps.onPoint?.('model-speaks')
     },
     nextStep: context.nextStep,
     hold: spec.responseFormat ? 'everything' : request.tools.length > 0 || request.search ? 'start' : 'nothing',
@@ -106,7 +87,7 @@ export async function callModel(
 
 /** Stores what a failed call was billed for, and the part of the answer that it showed. */
 export function takeFailedCall(
-  { conversation, models }: Pick<ModelContext, 'conversation' | 'models'>,
+  { conversation, models }: Pick<AgentContext, 'conversation' | 'models'>,
   entry: CatalogueEntry,
   { speaker, billed }: Pick<ModelCall, 'speaker' | 'billed'>,
 ): void {
@@ -117,18 +98,18 @@ export function takeFailedCall(
 }
 
 /** Undefined: the interaction's own model. */
-export function fallbackName(models: ModelContext['models'], entry: CatalogueEntry): string | undefined {
+export function fallbackName(models: AgentContext['models'], entry: CatalogueEntry): string | undefined {
   return entry === models[0] ? undefined : entry.name
 }
 
 /** What a call said that is not continued stays readable; half a JSON value is no answer. */
-export function endUnanswered({ spec }: Pick<ModelContext, 'spec'>, speaker: OutputRouter): void {
+export function endUnanswered({ run: { spec } }: Pick<AgentContext, 'run'>, speaker: OutputRouter): void {
   if (spec.responseFormat) speaker.drop()
   else speaker.endBroken()
 }
 
 function observeCall(
-  { run, emit, redactor }: ModelContext,
+  { deps, run: { claim, redactor } }: AgentContext,
   model: CatalogueEntry,
   request: ModelRequest,
   outcome: ModelOutcome,
@@ -139,7 +120,18 @@ function observeCall(
   const cost = model.price && costOf(tokens, model.price)
   const firstMs = firstAt && firstAt - startedAt
   const ms = performance.now() - startedAt
-  emit({ type: 'model_called', run, model, request, outcome, tokens, cost, firstMs, redact: redactor.redact, ms })
+  deps.emit({
+    type: 'model_called',
+    run: claim,
+    model,
+    request,
+    outcome,
+    tokens,
+    cost,
+    firstMs,
+    redact: redactor.redact,
+    ms,
+  })
 }
 
 /**
@@ -152,7 +144,7 @@ async function callWithinBudget(
   model: Model,
   request: ModelRequest,
   speaker: OutputRouter,
-  { meter, signal, budget }: ModelContext,
+  { deps, run: { claim, meter, signal } }: AgentContext,
 ): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined; readonly spent: boolean }> {
   const cut = new AbortController()
   let overrun = false
@@ -182,7 +174,7 @@ async function callWithinBudget(
           text += delta.text
           speaker.text(delta.text)
         }
-        spent = budget.isSpent()
+        spent = deps.budgets.isSpent(claim.projectId)
         if (spent || estimateTokens(characters) > cutAt) {
           overrun = true
           cut.abort()

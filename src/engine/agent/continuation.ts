@@ -4,7 +4,7 @@
  *
  * Not by prefilling the assistant's message, which OpenAI, Gemini and current Claude models refuse: one way for all.
  */
-import { NOTHING_LEFT } from './prompts.ts'
+import { NOTHING_LEFT } from '../../domain/prompts.ts'
 
 /** Characters of a continuation that are compared at first. A shorter repetition counts from `SHORTEST` on. */
 const HEAD = 32

@@ -1,9 +1,8 @@
 /** A run's conversation with its model. It grows at its end, and keeps what belongs to the next stored turn. */
 import type { AssistantMessage, Message, UserMessage } from '../../domain/message.ts'
-import type { Database } from '../../store/port.ts'
 import { insertTurnStatement, type TurnFinish } from '../../store/turns.ts'
-import type { Recorder } from '../run/recorder.ts'
-import type { Meter } from './meter.ts'
+import type { EngineDependencies } from '../dependencies.ts'
+import type { Run } from '../run/run.ts'
 
 /** A model call, as it is stored. */
 export interface TakenTurn {
@@ -25,22 +24,12 @@ export interface Conversation {
   take(turn: TakenTurn): void
 }
 
-export interface ConversationOptions {
-  readonly db: Database
-  readonly interactionId: string
-  readonly recorder: Pick<Recorder, 'attach'>
-  readonly meter: Pick<Meter, 'lastCall' | 'lastCost'>
-  readonly messages: readonly Message[]
-}
-
-export function createConversation({
-  db,
-  interactionId,
-  recorder,
-  meter,
-  ...start
-}: ConversationOptions): Conversation {
-  let messages = [...start.messages]
+export function createConversation(
+  { db }: Pick<EngineDependencies, 'db'>,
+  { claim, recorder, meter }: Pick<Run, 'claim' | 'recorder' | 'meter'>,
+  start: readonly Message[],
+): Conversation {
+  let messages = [...start]
   let asked: UserMessage[] = []
 
   return {
@@ -59,7 +48,7 @@ export function createConversation({
       const failed = finish === 'failed'
       const row = { asked: failed ? [] : asked, message, finish, model, tokens: meter.lastCall() }
       const cost = meter.lastCost()
-      recorder.attach((atSeq) => insertTurnStatement(db, interactionId, { ...row, atSeq }, cost))
+      recorder.attach((atSeq) => insertTurnStatement(db, claim.id, { ...row, atSeq }, cost))
       if (failed) return
       asked = []
       messages.push(message)

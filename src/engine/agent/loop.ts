@@ -5,21 +5,15 @@
  */
 import { type RunError, toRunError } from '../../domain/errors.ts'
 import type { StopReason } from '../../domain/event.ts'
-import { answerText, type FinishReason, type Message, partialMessage, toolCalls } from '../../domain/message.ts'
+import { answerText, type FinishReason, partialMessage, toolCalls } from '../../domain/message.ts'
+import { CONTINUE, correction } from '../../domain/prompts.ts'
 import type { TurnFinish } from '../../store/turns.ts'
 import { BUDGET_SPENT } from '../budgets.ts'
-import { type AnswerState, type ModelContext, promptCharacters } from './call-model.ts'
-import { createConversation } from './conversation.ts'
+import type { Refusal, Restored } from '../run/restore.ts'
+import { type AnswerState, promptCharacters } from './call-model.ts'
+import type { AgentContext } from './context.ts'
 import { type ModelTurn, takeTurn } from './model-turn.ts'
-import { CONTINUE, correction } from './prompts.ts'
-import type { Refusal, Restored } from './restore.ts'
 import { performCall } from './tool-call.ts'
-
-export interface LoopContext extends Omit<ModelContext, 'conversation'> {
-  /** The conversation up to and with the instruction. */
-  readonly opening: readonly Message[]
-  readonly restored: Restored
-}
 
 export type LoopEnd =
   | { readonly status: 'completed'; readonly stopReason: StopReason }
@@ -30,11 +24,9 @@ const FORMAT_TRIES = 3
 /** Replies to the request for a last answer; the second is for a model that asks for tools all the same. */
 const LAST_TURNS = 2
 
-export async function runLoop(loop: LoopContext): Promise<LoopEnd> {
-  const { restored } = loop
-  const messages = [...loop.opening, ...restored.messages]
-  const conversation = createConversation({ ...loop, messages })
-  const context: ModelContext = { ...loop, conversation }
+export async function runLoop(context: AgentContext): Promise<LoopEnd> {
+  const { conversation } = context
+  const { restored } = context.run.past
   for (const open of restored.openCalls) conversation.push(await performCall(context, open.call, open.refusal, open))
   const ended = await resume(context, restored)
   if (ended) return ended
@@ -75,8 +67,9 @@ export async function runLoop(loop: LoopContext): Promise<LoopEnd> {
 }
 
 /** Goes on where an earlier worker left the last turn. Returns the end if the answer was complete. */
-async function resume(context: ModelContext, restored: Restored): Promise<LoopEnd | undefined> {
-  const { conversation, meter, models, spec } = context
+async function resume(context: AgentContext, restored: Restored): Promise<LoopEnd | undefined> {
+  const { run, conversation, models } = context
+  const { meter, spec } = run
   const { closingTurn, unfinished, continues } = restored
   if (unfinished !== '') {
     meter.startCall(promptCharacters(context), models[0].price)
@@ -105,26 +98,26 @@ function failed(message: string, retryable?: boolean): LoopEnd {
 }
 
 /** A limit is reached. A run whose project has no budget left to begin with has failed. */
-function exhausted({ meter }: ModelContext, stopReason: StopReason): LoopEnd {
+function exhausted({ run: { meter } }: AgentContext, stopReason: StopReason): LoopEnd {
   if (stopReason !== 'budget_exceeded' || meter.modelCalls() > 0) return { status: 'completed', stopReason }
   return { status: 'failed', error: toRunError('budget_exceeded', BUDGET_SPENT) }
 }
 
 /** What is wrong with an answer that the model ended itself; one that was cut off stays as it is. */
 async function answerProblem(
-  { faultOf }: ModelContext,
+  { deps, run: { claim, spec, signal } }: AgentContext,
   finish: TurnFinish,
   answer: string,
 ): Promise<string | undefined> {
-  return finish === 'stop' ? faultOf(answer) : undefined
+  return finish === 'stop' ? deps.schemas.faultOf(claim.projectId, spec.responseFormat, answer, signal) : undefined
 }
 
-function stopReason(context: ModelContext, { finish, allowed }: ModelTurn): StopReason {
+function stopReason(context: AgentContext, { finish, allowed }: ModelTurn): StopReason {
   return allowed.last ? allowed.limit : reasonOf(context, finish, allowed.limit)
 }
 
 /** Why the answer ended. A provider may have exceeded a limit without being cut off. */
-function reasonOf({ spec, meter }: ModelContext, finish: TurnFinish, limit: StopReason): StopReason {
+function reasonOf({ run: { spec, meter } }: AgentContext, finish: TurnFinish, limit: StopReason): StopReason {
   const { maxOutputTokens, maxCost } = spec.policy
   if (finish === 'length') return limit
   if (meter.outputTokens() > maxOutputTokens) return 'max_output_tokens'

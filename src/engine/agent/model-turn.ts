@@ -9,6 +9,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StopReason } from '../../domain/event.ts'
 import type { AssistantMessage, FinishReason } from '../../domain/message.ts'
+import { CONTINUE, LAST_TURN } from '../../domain/prompts.ts'
 import { withoutNewMedia } from '../../domain/view.ts'
 import type { CatalogueEntry, ModelFailure } from '../../models/port.ts'
 import { type Allowance, allowance } from './allowance.ts'
@@ -18,12 +19,11 @@ import {
   endUnanswered,
   fallbackName,
   type ModelCall,
-  type ModelContext,
   promptCharacters,
   takeFailedCall,
 } from './call-model.ts'
+import type { AgentContext } from './context.ts'
 import type { OutputRouter } from './output-router.ts'
-import { CONTINUE, LAST_TURN } from './prompts.ts'
 
 /** A turn that the model ended. The caller stores it (`Conversation.take`). */
 export interface ModelTurn {
@@ -47,7 +47,7 @@ const FIRST_BACKOFF_MS = 500
 const LONGEST_BACKOFF_MS = 8_000
 
 /** `announced`: the model was told before that its next reply is the last. Rejects with the signal's reason when the run is stopped. */
-export async function takeTurn(context: ModelContext, answer: AnswerState, announced: boolean): Promise<TurnOutcome> {
+export async function takeTurn(context: AgentContext, answer: AnswerState, announced: boolean): Promise<TurnOutcome> {
   const { models, conversation } = context
   const recovery = createRecovery(context, answer)
   for (;;) {
@@ -70,8 +70,8 @@ export async function takeTurn(context: ModelContext, answer: AnswerState, annou
       endUnanswered(context, speaker)
       return { failure: outcome.failure }
     }
-    await delay(waitMs, undefined, { signal: context.signal }).catch(() => {})
-    if (context.signal.aborted) throw context.signal.reason
+    await delay(waitMs, undefined, { signal: context.run.signal }).catch(() => {})
+    if (context.run.signal.aborted) throw context.run.signal.reason
   }
 }
 
@@ -84,8 +84,8 @@ interface Recovery {
 }
 
 /** Decides what follows on the failed calls of one turn. */
-function createRecovery(context: ModelContext, start: AnswerState): Recovery {
-  const { models, conversation, recorder } = context
+function createRecovery(context: AgentContext, start: AnswerState): Recovery {
+  const { run, models, conversation } = context
   let answer = start
   let model = 0
   let fruitless = 0
@@ -104,7 +104,7 @@ function createRecovery(context: ModelContext, start: AnswerState): Recovery {
     if (!next) return false
     model++
     fruitless = 0
-    recorder.append({
+    run.recorder.append({
       type: 'warning',
       code: 'model_fallback',
       param: 'model',
@@ -141,7 +141,7 @@ function createRecovery(context: ModelContext, start: AnswerState): Recovery {
       const shown = call.speaker.shown()
       const next = shown === '' ? afterNothing(entry, call, failure) : continueAnswer(shown)
       if (next !== 'retry') return next === 'now' ? 0 : undefined
-      recorder.append({ type: 'model_retried', attempt: ++retries, reason: failure.message })
+      run.recorder.append({ type: 'model_retried', attempt: ++retries, reason: failure.message })
       return Math.random() * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** fruitless)
     },
   }

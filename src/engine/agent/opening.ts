@@ -7,8 +7,8 @@ import { ALL_EVENTS, readEvents } from '../../store/events.ts'
 import { findInteraction } from '../../store/interactions.ts'
 import type { Database } from '../../store/port.ts'
 import { readTurns } from '../../store/turns.ts'
-import { forgottenMedia, type MediaStores, type Modalities, readMedia, type ShownMedia } from './media.ts'
-import { restore } from './restore.ts'
+import { forgottenMedia, type MediaStores, type Modalities, readMedia, type ShownMedia } from '../run/media.ts'
+import { restore } from '../run/restore.ts'
 
 /** How far back a conversation is carried over, in interactions. */
 const MAX_HISTORY = 50

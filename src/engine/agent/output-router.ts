@@ -11,11 +11,9 @@
  * A turn that continues a broken one holds nothing and begins where that one ended.
  */
 import { fragmentsOf, type RunEvent } from '../../domain/event.ts'
+import { TURN_BREAK } from '../../domain/message.ts'
 import type { ModelDelta } from '../../models/port.ts'
 import { createOverlapFilter } from './continuation.ts'
-
-/** Between two turns of the answer. */
-export const TURN_BREAK = '\n\n'
 
 const HELD_CHARACTERS = 240
 

@@ -1,50 +1,16 @@
 /** One tool call of a model: the intent in the log, the act, the result in the log. */
-import type { AssistantPart, MediaPart, ToolMessage } from '../../domain/message.ts'
-import type { Sandbox } from '../../sandbox/port.ts'
+import type { AssistantPart, ToolMessage } from '../../domain/message.ts'
 import { SandboxError } from '../../sandbox/port.ts'
 import type { Decision } from '../../store/approvals.ts'
-import type { Emit, RunName, ToolEnding } from '../../telemetry/events.ts'
+import type { ToolEnding } from '../../telemetry/events.ts'
 import type { Tool, ToolOutcome } from '../../tools/port.ts'
-import type { EngineParts } from '../dependencies.ts'
-import type { Attachment } from '../run/recorder.ts'
-import type { Redactor } from '../run/redactor.ts'
+import { keepMedia } from '../run/media.ts'
+import type { OpenCall, Refusal } from '../run/restore.ts'
+import type { Run } from '../run/run.ts'
 import { stopCause } from '../run/stop.ts'
-import { type ApprovalContext, awaitApproval, denial } from './approval.ts'
-import type { Meter } from './meter.ts'
-import type { OpenCall, Refusal } from './restore.ts'
-import type { Toolbox } from './toolbox.ts'
-
-/** What tools are given of the run. */
-export interface ToolScope {
-  /** Made on first need. Throws SandboxError. */
-  openSandbox(preloaded?: boolean): Promise<Sandbox>
-  /** Forgets a sandbox that was lost, so that the next need makes a new one. */
-  forgetSandbox(): void
-  /** What an interrupted call was to run in was never ready, so nothing of it happened. */
-  readonly neverBegan: boolean
-  /** Ends the process in the sandbox; the run's own signal only ends the waiting for it. */
-  readonly kill: AbortSignal
-  /** Milliseconds that tools may still take: the last turn's are left out. */
-  readonly remainingMs: () => number
-  /** The longest that one call may take. */
-  readonly maxToolMs: number
-  readonly vision: boolean
-  readonly documents: boolean
-  readonly outputBytes: number
-}
-
-export interface CallContext extends ApprovalContext {
-  readonly run: RunName
-  readonly emit: Emit
-  readonly toolbox: Toolbox
-  readonly toolScope: ToolScope
-  readonly meter: Meter
-  readonly redactor: Redactor
-  readonly nextStep: () => number
-  readonly onPoint: EngineParts['onPoint']
-  /** Stores what the result of that step shows; the attachment belongs to its event. */
-  readonly keepMedia: (step: number, media: readonly MediaPart[]) => Promise<Attachment | undefined>
-}
+import { reservedMs } from './allowance.ts'
+import { awaitApproval, denial } from './approval.ts'
+import type { AgentContext } from './context.ts'
 
 interface Acted extends ToolOutcome {
   readonly ending: ToolEnding
@@ -57,12 +23,13 @@ type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
  * it. Then its intent is in the log already, and only the sandbox may know whether the act happened.
  */
 export async function performCall(
-  context: CallContext,
+  context: AgentContext,
   call: ToolCallPart,
   refusal?: Refusal,
   begun?: Pick<OpenCall, 'step' | 'approval' | 'outlived'>,
 ): Promise<ToolMessage> {
-  const { recorder, meter, signal, redactor } = context
+  const { deps, run } = context
+  const { recorder, meter, signal, redactor } = run
   const step = begun?.step ?? context.nextStep()
   if (begun?.step === undefined) {
     recorder.append({ type: 'tool_call', step, name: call.name, args: shownArgs(call) })
@@ -87,7 +54,7 @@ export async function performCall(
   const { media } = acted
   const duration_ms = Math.round(performance.now() - startedAt)
   const resultStep = context.nextStep()
-  const kept = media && (await context.keepMedia(resultStep, media))
+  const kept = media && (await keepMedia(deps, run.claim.id, resultStep, media))
   recorder.append({ type: 'tool_result', step: resultStep, output, duration_ms })
   if (kept) recorder.attach(kept)
   return { role: 'tool', callId: call.callId, name: call.name, output, ...(media && { media }) }
@@ -100,7 +67,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
 }
 
 function tellCall(
-  { run, emit, redactor: { redact } }: CallContext,
+  { deps, run: { claim, redactor } }: AgentContext,
   call: ToolCallPart,
   ending: ToolEnding,
   output: string | undefined,
@@ -108,7 +75,8 @@ function tellCall(
 ): void {
   const { name, callId } = call
   const ms = performance.now() - startedAt
-  emit({ type: 'tool_called', run, name, callId, args: shownArgs(call), output, ending, redact, ms })
+  const { redact } = redactor
+  deps.emit({ type: 'tool_called', run: claim, name, callId, args: shownArgs(call), output, ending, redact, ms })
 }
 
 function shownArgs(call: ToolCallPart): Readonly<Record<string, unknown>> {
@@ -117,7 +85,7 @@ function shownArgs(call: ToolCallPart): Readonly<Record<string, unknown>> {
 
 /** What does not need a person's word, or has it, is done. A call that was only waiting for it was never begun. */
 async function approveAndAct(
-  context: CallContext,
+  context: AgentContext,
   call: ToolCallPart,
   step: number,
   begun: Pick<OpenCall, 'approval' | 'outlived'> | undefined,
@@ -128,7 +96,7 @@ async function approveAndAct(
   if (typeof approval === 'object') return denied({ approve: false, step, reason: approval.reason })
   if (approval === 'asked' || (tool?.needsApproval && call.args && approval === undefined)) {
     const waiting = { step, name: call.name, args: shownArgs(call) }
-    const decision = await awaitApproval(context, waiting, approval === 'asked')
+    const decision = await awaitApproval(context.deps, context.run, waiting, approval === 'asked')
     return decision.approve ? act(context, call, step) : denied(decision)
   }
   return act(context, call, step, begun)
@@ -139,12 +107,14 @@ function denied(decision: Decision): Acted {
 }
 
 async function act(
-  context: CallContext,
+  context: AgentContext,
   call: ToolCallPart,
   step: number,
   begun?: Pick<OpenCall, 'outlived'>,
 ): Promise<Acted> {
-  const { toolScope, recorder, redactor } = context
+  const { deps, run, models } = context
+  const { recorder, redactor, workspace } = run
+  const { policy } = run.spec
   const tools = context.toolbox.tools()
   const tool = tools.get(call.name)
   if (!tool) return { output: unknownTool(call.name, tools), ending: 'refused' }
@@ -155,30 +125,33 @@ async function act(
     }
   const shown = redactor.stream((text) => {
     recorder.append({ type: 'tool_output', step, text })
-    context.onPoint?.('tool-speaks')
+    deps.onPoint?.('tool-speaks')
   })
   try {
-    context.onPoint?.('tool-begins')
-    if (begun && !(await repeatable(tool, toolScope, begun))) return OUTCOME_UNKNOWN
-    const endsAt = performance.now() + toolScope.maxToolMs
+    deps.onPoint?.('tool-begins')
+    if (begun && !(await repeatable(tool, run, begun))) return OUTCOME_UNKNOWN
+    const maxToolMs = policy.maxToolDuration * 1_000
+    const endsAt = performance.now() + maxToolMs
+    // The time of the last turn is reserved.
+    const runEndsInMs = () => run.remainingMs() - reservedMs(run.spec)
     const running = tool.run(call.args, {
-      sandbox: toolScope.openSandbox,
+      sandbox: (preloaded) => workspace.open(run.spec.inputFiles, preloaded),
       key: `step-${step}`,
-      remainingMs: () => Math.max(0, Math.min(toolScope.remainingMs(), endsAt - performance.now())),
-      maxToolMs: toolScope.maxToolMs,
+      remainingMs: () => Math.max(0, Math.min(runEndsInMs(), endsAt - performance.now())),
+      maxToolMs,
       onOutput: shown.write,
-      signal: toolScope.kill,
-      vision: toolScope.vision,
-      documents: toolScope.documents,
-      outputBytes: toolScope.outputBytes,
+      signal: context.kill,
+      vision: models[0].vision,
+      documents: models[0].documents,
+      outputBytes: policy.sandbox.outputBytes,
     })
-    const outcome = await Promise.race([running, leftBehind(context.signal)])
-    context.onPoint?.('tool-ended')
-    if (outcome.sandboxLost) toolScope.forgetSandbox()
+    const outcome = await Promise.race([running, leftBehind(run.signal)])
+    deps.onPoint?.('tool-ended')
+    if (outcome.sandboxLost) workspace.forget()
     return { ...outcome, ending: 'answered' }
   } catch (error) {
     if (!(error instanceof SandboxError) || error.code !== 'lost') throw error
-    toolScope.forgetSandbox()
+    workspace.forget()
     return OUTCOME_UNKNOWN
   } finally {
     shown.end()
@@ -208,11 +181,15 @@ const OUTCOME_UNKNOWN: Acted = {
  * Whether an interrupted call may be asked for again: it does no harm, or it was to run in a sandbox that was never
  * ready, or in one that still lives and knows it by its key, and not in one before that.
  */
-async function repeatable(tool: Tool, scope: ToolScope, { outlived }: Pick<OpenCall, 'outlived'>): Promise<boolean> {
+async function repeatable(
+  tool: Tool,
+  { spec, past, workspace }: Run,
+  { outlived }: Pick<OpenCall, 'outlived'>,
+): Promise<boolean> {
   if (tool.repeatable) return true
   if (!tool.keyed || outlived) return false
-  if (scope.neverBegan) return true
-  const sandbox = await scope.openSandbox()
+  if (past.restored.neverReady) return true
+  const sandbox = await workspace.open(spec.inputFiles)
   return !sandbox.fresh
 }
 

@@ -7,16 +7,16 @@
 
 import { placeOf } from '../../domain/ids.ts'
 import { readHolder, releaseLease } from '../../store/leases.ts'
-import type { EngineParts } from '../dependencies.ts'
+import type { EngineDependencies } from '../dependencies.ts'
 
-export type LeftoverParts = Pick<EngineParts, 'db' | 'hub' | 'sandboxes' | 'log'>
+export type CleanupDependencies = Pick<EngineDependencies, 'db' | 'hub' | 'sandboxes' | 'log'>
 
 /**
  * Ends the sandboxes that an interaction has here, unless they may still be of use: it is not over, and nobody elsewhere
  * has it. Where it was ended from outside, whoever waits for that hears that nothing is left here. `owner`: this process.
  */
-export async function endLeftover(parts: LeftoverParts, owner: string, id: string): Promise<void> {
-  const { db, hub, sandboxes, log } = parts
+export async function endLeftover(deps: CleanupDependencies, owner: string, id: string): Promise<void> {
+  const { db, hub, sandboxes, log } = deps
   const holder = await readHolder(db, id)
   const isHere = holder?.owner != null && placeOf(holder.owner) === placeOf(owner)
   if (holder?.status === 'running' && (isHere || !holder.held)) return
@@ -34,7 +34,7 @@ const LOOK_MS = 250
  * Resolves when no node has anything left of an interaction that was ended from outside: its worker has let go of it, or
  * has been silent for a whole lease and so has stopped.
  */
-export async function nothingLeft({ db, hub }: LeftoverParts, id: string): Promise<void> {
+export async function nothingLeft({ db, hub }: CleanupDependencies, id: string): Promise<void> {
   let hint = Promise.withResolvers<void>()
   const unsubscribe = hub.subscribe(id, () => hint.resolve())
   try {

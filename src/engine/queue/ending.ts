@@ -6,7 +6,7 @@ import type { Usage } from '../../domain/usage.ts'
 import { endFromOutside } from '../../store/events.ts'
 import { wasMade } from '../../store/port.ts'
 import type { CountedFor } from '../../store/usage.ts'
-import type { EngineParts } from '../dependencies.ts'
+import type { EngineDependencies } from '../dependencies.ts'
 import { terminalEvents } from '../run/settle.ts'
 
 export interface OutsideEnd {
@@ -18,9 +18,14 @@ export interface OutsideEnd {
 }
 
 /** Writes the end and tells followers. False where the interaction was over already (or claimed since, with `epoch`). */
-export async function endOutside(parts: EngineParts, id: string, end: OutsideEnd, epoch?: number): Promise<boolean> {
+export async function endOutside(
+  deps: EngineDependencies,
+  id: string,
+  end: OutsideEnd,
+  epoch?: number,
+): Promise<boolean> {
   const events = terminalEvents(id, end, end.usage)
-  const result = await parts.db.write(endFromOutside(parts.db, id, { ...end, events, at: parts.now() }, epoch))
+  const result = await deps.db.write(endFromOutside(deps.db, id, { ...end, events, at: deps.now() }, epoch))
   if (!wasMade(result, 'fence')) return false
   const lastSeq = Number(result.rows[0]![0]!.last_seq)
   const stored: StoredEvent[] = events.map((event, i) => ({
@@ -28,8 +33,8 @@ export async function endOutside(parts: EngineParts, id: string, end: OutsideEnd
     type: event.type,
     data: encodeEvent(event),
   }))
-  parts.hub.publish(id, stored)
+  deps.hub.publish(id, stored)
   const { status, stopReason, error, usage } = end
-  parts.emit({ type: 'ended', interactionId: id, status, stopReason, code: error?.code, usage, webhook: true })
+  deps.emit({ type: 'ended', interactionId: id, status, stopReason, code: error?.code, usage, webhook: true })
   return true
 }

@@ -2,27 +2,22 @@
  * A worker's slots: so many runs work at once. A run that waits for a person gives its slot up, and takes the next that
  * is free when it goes on, before anything new is begun.
  */
+import type { WorkerSlot } from '../run/run.ts'
+
 export interface Slots {
   /** Undefined where none is free. */
   take(): Slot | undefined
 }
 
-export interface Slot extends Place {
-  held(): boolean
-}
-
-export interface Place {
-  /** Idempotent. */
-  giveUp(): void
-  /** Resolves when it is held again, first come first served. Rejects with the signal's reason. */
-  retake(signal: AbortSignal): Promise<void>
+export interface Slot extends WorkerSlot {
+  isHeld(): boolean
 }
 
 export function createSlots(most: number): Slots {
   let free = most
   const waiting: (() => void)[] = []
 
-  function giveBack(): void {
+  function passOn(): void {
     const next = waiting.shift()
     if (next) next()
     else free++
@@ -47,13 +42,13 @@ export function createSlots(most: number): Slots {
       free--
       let held = true
       return {
-        held: () => held,
-        giveUp() {
+        isHeld: () => held,
+        release() {
           if (!held) return
           held = false
-          giveBack()
+          passOn()
         },
-        async retake(signal) {
+        async reacquire(signal) {
           signal.throwIfAborted()
           if (held) return
           if (free > 0) free--

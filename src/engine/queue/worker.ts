@@ -18,18 +18,19 @@ import { readEpochs, renewLeases } from '../../store/leases.ts'
 import { anyQueued, requeue, resetAttemptsStatement } from '../../store/queue.ts'
 import { retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import type { LeavingCause } from '../../telemetry/events.ts'
-import type { EngineParts } from '../dependencies.ts'
+import type { EngineDependencies } from '../dependencies.ts'
 import { WORK } from '../hub.ts'
-import { type Run, startRun } from '../run/run.ts'
+import type { WorkerSlot } from '../run/run.ts'
 import { Stop } from '../run/stop.ts'
 import { endLeftover } from './cleanup.ts'
-import { createSlots, type Place, type Slot } from './slots.ts'
+import { type Execution, startRun } from './execute.ts'
+import { createSlots, type Slot } from './slots.ts'
 
 /** For the database to answer where the lease is over already: a process that was frozen may find all as it was. */
 const LAST_MOMENT_MS = 500
 
 export interface WorkerOptions {
-  readonly parts: EngineParts
+  readonly deps: EngineDependencies
   /** Names this process among all that work on the database, as `place.process`: see sandbox/place.ts. */
   readonly owner: string
   readonly slots: number
@@ -41,23 +42,23 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** What `insertInteraction` needs to claim at once; undefined where no slot is free. Holds the slot until `start` or `giveUp`. */
-  reserve(): { readonly claimant: Claimant; start(claim: Claim, spec: RunSpec): void; giveUp(): void } | undefined
+  /** What `insertInteraction` needs to claim at once; undefined where no slot is free. Holds the slot until `start` or `release`. */
+  reserve(): { readonly claimant: Claimant; start(claim: Claim, spec: RunSpec): void; release(): void } | undefined
   /** Something may be waiting. */
   wake(): void
-  get(interactionId: string): Run | undefined
+  get(interactionId: string): Execution | undefined
   /** Those that wait for a person are none. */
   readonly running: number
   /** Stops claiming, waits up to `graceMs` for what runs, hands over the rest. */
   close(graceMs: number): Promise<void>
 }
 
-export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: WorkerOptions): Worker {
-  const runs = new Map<string, { readonly run: Run; readonly slot: Slot }>()
-  const claimant: Claimant = { owner, leaseMs, runningPerProject: parts.limits.runningPerProject }
-  const places = createSlots(slots)
+export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: WorkerOptions): Worker {
+  const runs = new Map<string, { readonly run: Execution; readonly slot: Slot }>()
+  const claimant: Claimant = { owner, leaseMs, runningPerProject: deps.limits.runningPerProject }
+  const capacity = createSlots(slots)
   /** It has one attempt left: perhaps it is what ended its workers. There is no other such beside it. */
-  let suspect: Run | undefined
+  let suspect: Execution | undefined
   let closing = false
   let claiming = false
   let wokenMeanwhile = false
@@ -69,7 +70,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   /** When the database was asked for the leases that it gave last. */
   let renewedAt = performance.now()
 
-  const unsubscribe = parts.hub.subscribe(WORK, wake)
+  const unsubscribe = deps.hub.subscribe(WORK, wake)
   const poll = setInterval(() => {
     void look()
     wake()
@@ -79,58 +80,58 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
   function start(claim: Claim, spec: RunSpec, slot: Slot): void {
     // Found waiting while its submission waited to hear whether it was stored.
     if (runs.get(claim.id)?.run.epoch === claim.epoch) {
-      slot.giveUp()
+      slot.release()
       return
     }
     if (closing) {
-      slot.giveUp()
-      void handOver(claim, 'shutdown').catch((error) => {
-        parts.log.warn(
+      slot.release()
+      void releaseRun(claim, 'shutdown').catch((error) => {
+        deps.log.warn(
           { err: error, interactionId: claim.id },
-          'a run could not be given back; its lease has to run out',
+          'a run could not be released; another worker takes it when its lease expires',
         )
       })
       return
     }
-    const place: Place = {
-      giveUp() {
-        slot.giveUp()
+    const runSlot: WorkerSlot = {
+      release() {
+        slot.release()
         if (closing) run.stop(new Stop('shutdown'))
         else wake()
       },
-      retake: slot.retake,
+      reacquire: slot.reacquire,
     }
-    const run = startRun(parts, claim, spec, place, leave)
+    const run = startRun(deps, claim, spec, runSlot, leave)
     runs.set(claim.id, { run, slot })
-    const unsubscribe = parts.hub.subscribe(claim.id, (events) => {
+    const unsubscribe = deps.hub.subscribe(claim.id, (events) => {
       if (events.length === 0) void look()
     })
     if (claim.attempts === MAX_ATTEMPTS) watchSuspect(run, claim)
     void run.finished.then(() => {
       unsubscribe()
       if (runs.get(claim.id)?.run === run) runs.delete(claim.id)
-      slot.giveUp()
+      slot.release()
       if (someWaits) wake()
     })
   }
 
   async function leave(claim: Claim, cause: LeavingCause): Promise<void> {
     if (cause === 'ended') return
-    if (cause === 'shutdown' || cause === 'lost') await handOver(claim, cause)
-    await endLeftover(parts, owner, claim.id)
+    if (cause === 'shutdown' || cause === 'lost') await releaseRun(claim, cause)
+    await endLeftover(deps, owner, claim.id)
   }
 
   /** Lost may only mean late, and nobody else has the run. What made it late may come again, so that attempt counts. */
-  async function handOver(claim: Claim, cause: 'shutdown' | 'lost'): Promise<void> {
-    await requeue(parts.db, claim, owner, { planned: cause === 'shutdown' })
-    parts.hub.publish(WORK, [])
+  async function releaseRun(claim: Claim, cause: 'shutdown' | 'lost'): Promise<void> {
+    await requeue(deps.db, claim, owner, { planned: cause === 'shutdown' })
+    deps.hub.publish(WORK, [])
   }
 
   /**
    * A run that kills its workers takes its neighbours along, each time. So those with one attempt left go on one after
    * another, and one that has lived for a whole lease is acquitted: the next crash will not have been its own.
    */
-  function watchSuspect(run: Run, claim: Claim): void {
+  function watchSuspect(run: Execution, claim: Claim): void {
     suspect = run
     const clear = () => {
       clearTimeout(timer)
@@ -138,7 +139,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       wake()
     }
     const timer = setTimeout(() => {
-      parts.db.write([resetAttemptsStatement(parts.db, claim)]).then(clear, clear)
+      deps.db.write([resetAttemptsStatement(deps.db, claim)]).then(clear, clear)
     }, leaseMs)
     void run.finished.then(clear)
   }
@@ -152,23 +153,22 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
 
   /** False where no slot is free or nothing waits. A lease of our own that ran out is for the heartbeat to prolong. */
   async function claimOne(): Promise<boolean> {
-    const slot = closing ? undefined : places.take()
+    const slot = closing ? undefined : capacity.take()
     if (!slot) return false
     try {
-      const claim = await claimOldest(parts.db, {
+      const claim = await claimOldest(deps.db, {
         ...claimant,
         except: [...runs.keys()],
         noSuspects: suspect !== undefined,
       })
-      const interaction =
-        claim && (await retryWhileDatabaseDown(leaseMs / 2, () => findInteraction(parts.db, claim.id)))
+      const interaction = claim && (await retryWhileDatabaseDown(leaseMs / 2, () => findInteraction(deps.db, claim.id)))
       if (claim && interaction) start(claim, interaction.spec, slot)
-      else slot.giveUp()
+      else slot.release()
       // What finds no room in its project waits for a run of that to end.
-      if (!claim) someWaits = await anyQueued(parts.db)
+      if (!claim) someWaits = await anyQueued(deps.db)
       return claim !== undefined
     } catch (error) {
-      slot.giveUp()
+      slot.release()
       throw error
     }
   }
@@ -181,7 +181,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
         while (await claimOne());
       } while (wokenMeanwhile)
     } catch (error) {
-      parts.log.error({ err: error }, 'could not claim work')
+      deps.log.error({ err: error }, 'could not claim work')
     } finally {
       claiming = false
     }
@@ -194,10 +194,10 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
     const askedAt = performance.now()
     const before = [...runs.values()].map(({ run }) => run)
     try {
-      if (before.length > 0) await inTime(renewLeases(parts.db, owner, leaseMs, [...runs.keys()]))
+      if (before.length > 0) await inTime(renewLeases(deps.db, owner, leaseMs, [...runs.keys()]))
       renewedAt = askedAt
     } catch (error) {
-      parts.log.error({ err: error }, 'could not renew leases')
+      deps.log.error({ err: error }, 'could not renew leases')
       if (performance.now() - renewedAt > leaseMs) for (const run of before) run.stop(new Stop('lost'))
     } finally {
       renewing = false
@@ -222,7 +222,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
       hintedMeanwhile = false
       const before = [...runs.values()].map(({ run }) => run)
       // A database that is away is asked again; for how long it may be, the leases say.
-      const epochs = await readEpochs(parts.db, [...runs.keys()]).catch(() => undefined)
+      const epochs = await readEpochs(deps.db, [...runs.keys()]).catch(() => undefined)
       for (const run of before) if ((epochs?.get(run.id) ?? run.epoch) !== run.epoch) run.stop(new Stop('lost'))
     } while (hintedMeanwhile)
     looking = false
@@ -230,7 +230,7 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
 
   return {
     reserve() {
-      const slot = closing ? undefined : places.take()
+      const slot = closing ? undefined : capacity.take()
       if (!slot) return undefined
       let started = false
       return {
@@ -239,21 +239,21 @@ export function openWorker({ parts, owner, slots, leaseMs, pollMs, claims }: Wor
           started = true
           start(claim, spec, slot)
         },
-        giveUp() {
-          if (!started) slot.giveUp()
+        release() {
+          if (!started) slot.release()
         },
       }
     },
     wake,
     get: (id) => runs.get(id)?.run,
     get running() {
-      return [...runs.values()].filter(({ slot }) => slot.held()).length
+      return [...runs.values()].filter(({ slot }) => slot.isHeld()).length
     },
     async close(graceMs) {
       closing = true
       unsubscribe()
       // Nobody knows how long a person takes.
-      for (const { run, slot } of runs.values()) if (!slot.held()) run.stop(new Stop('shutdown'))
+      for (const { run, slot } of runs.values()) if (!slot.isHeld()) run.stop(new Stop('shutdown'))
       const all = () => Promise.all([...runs.values()].map(({ run }) => run.finished))
       await Promise.race([all(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
       for (const { run } of runs.values()) run.stop(new Stop('shutdown'))

@@ -9,7 +9,7 @@ import type { OutboundConnectionKind } from '../../domain/outbound-connection.ts
 import { EgressError, type OutboundConnection } from '../../egress/port.ts'
 import { countAudit, insertAudit, recountAudit } from '../../store/audit.ts'
 import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
-import type { EngineParts } from '../dependencies.ts'
+import type { EngineDependencies } from '../dependencies.ts'
 
 /** Connections to one host and port that are so near each other are one entry. */
 const TOGETHER_MS = 60_000
@@ -33,7 +33,7 @@ interface Entry {
 }
 
 export function createAuditor(
-  { db, now, log, emit }: Pick<EngineParts, 'db' | 'now' | 'log' | 'emit'>,
+  { db, now, log, emit }: Pick<EngineDependencies, 'db' | 'now' | 'log' | 'emit'>,
   interactionId: string,
 ): Auditor {
   const newest = new Map<string, Entry>()

@@ -5,32 +5,29 @@
  */
 import { isBucketAddress, type SignedAddress } from '../../buckets/port.ts'
 import { ErrandError } from '../../domain/errors.ts'
-import type { Stage } from '../../domain/event.ts'
 import type { LinkedFile, RunRequest, RunSpec, StoredFile } from '../../domain/interaction.ts'
-import { EgressError, type Fetched, type FetchOptions } from '../../egress/port.ts'
-import type { Claim } from '../../store/claim-row.ts'
+import { EgressError, type Fetched } from '../../egress/port.ts'
 import { fetchedFilesStatement } from '../../store/fetched-files.ts'
-import type { EngineParts } from '../dependencies.ts'
-import type { Recorder } from './recorder.ts'
+import type { EngineDependencies } from '../dependencies.ts'
+import type { Run } from './run.ts'
 import { storeFile } from './store-file.ts'
 
 const AT_ONCE = 4
 const MIB = 1024 * 1024
 
-type Run = Pick<Claim, 'id' | 'projectId'> & Required<Pick<FetchOptions, 'onConnect'>>
 type Linked = NonNullable<RunSpec['linkedFiles']>[number]
 
 /** Throws ErrandError `invalid_request` for an address that shows by itself that it is refused. */
-export function refuseAddresses(parts: EngineParts, projectId: string, files: RunRequest['files']): void {
+export function refuseAddresses(deps: EngineDependencies, projectId: string, files: RunRequest['files']): void {
   for (const [i, file] of files.entries()) {
-    const fault = 'url' in file && faultOf(parts, projectId, file.url)
+    const fault = 'url' in file && faultOf(deps, projectId, file.url)
     if (!fault) continue
     const param = `files[${i}].url`
     throw new ErrandError('invalid_request', `\`${param}\` ${fault}.`, { param })
   }
 }
 
-function faultOf({ egress, buckets }: EngineParts, projectId: string, url: string): string | undefined {
+function faultOf({ egress, buckets }: EngineDependencies, projectId: string, url: string): string | undefined {
   return isBucketAddress(url) ? buckets.faultOf(url, projectId) : egress.faultOf(url)
 }
 
@@ -38,43 +35,31 @@ function faultOf({ egress, buckets }: EngineParts, projectId: string, url: strin
  * The spec with every file in the store, and no address in it any more; what is stored of it follows with the next append.
  * `stage`: what the log said last of where the run is. Throws ErrandError `file_unavailable`; the signal's reason where that aborts.
  */
-export async function fetchLinkedFiles(
-  parts: EngineParts,
-  run: Run,
-  spec: RunSpec,
-  recorder: Recorder,
-  stage: Stage,
-  signal: AbortSignal,
-): Promise<RunSpec> {
+export async function fetchLinkedFiles(deps: EngineDependencies, run: Run): Promise<RunSpec> {
+  const { claim, spec, past, recorder } = run
   const { linkedFiles, ...rest } = spec
   if (!linkedFiles || linkedFiles.length === 0) return spec
-  if (stage !== 'provisioning') recorder.append({ type: 'stage', stage: 'provisioning' })
-  const fetched = await fetchAll(parts, run, linkedFiles, spec.policy.sandbox.workspaceMiB, signal)
+  if (past.restored.stage !== 'provisioning') recorder.append({ type: 'stage', stage: 'provisioning' })
+  const fetched = await fetchAll(deps, run, linkedFiles)
   const ready: RunSpec = { ...rest, inputFiles: [...spec.inputFiles, ...fetched] }
   recorder.append({ type: 'stage', stage: 'working' })
-  recorder.attach(() => fetchedFilesStatement(parts.db, run.id, ready))
+  recorder.attach(() => fetchedFilesStatement(deps.db, claim.id, ready))
   return ready
 }
 
 /** In the order of the request. The first that fails stops the others. */
-async function fetchAll(
-  parts: EngineParts,
-  run: Run,
-  files: readonly Linked[],
-  workspaceMiB: number,
-  signal: AbortSignal,
-): Promise<StoredFile[]> {
+async function fetchAll(deps: EngineDependencies, run: Run, files: readonly Linked[]): Promise<StoredFile[]> {
   const stored: StoredFile[] = []
   const failed = new AbortController()
-  const either = AbortSignal.any([signal, failed.signal])
+  const either = AbortSignal.any([run.signal, failed.signal])
   // More than the workspace holds would never be of use.
-  const room = { bytes: workspaceMiB * MIB }
+  const room = { bytes: run.spec.policy.sandbox.workspaceMiB * MIB }
   const waiting = files.entries()
 
   async function fetchNext(): Promise<void> {
     for (const [i, file] of waiting) {
       try {
-        stored[i] = await fetchOne(parts, run, file, room, either)
+        stored[i] = await fetchOne(deps, run, file, room, either)
       } catch (error) {
         failed.abort(error)
         throw error
@@ -88,22 +73,22 @@ async function fetchAll(
 }
 
 async function fetchOne(
-  parts: EngineParts,
+  deps: EngineDependencies,
   run: Run,
   file: Linked,
   room: { bytes: number },
   signal: AbortSignal,
 ): Promise<StoredFile> {
-  const { blobs, egress, limits, fileTypes } = parts
+  const { blobs, egress, limits, fileTypes } = deps
   let answer: Fetched | undefined
   try {
-    const { url, trusted } = await addressOf(parts, run, file)
+    const { url, trusted } = await addressOf(deps, run, file)
     answer = await egress.fetch(url, {
       signal,
       trusted,
       maxBytes: limits.fileBytes,
       timeoutMs: limits.fileFetchS * 1_000,
-      onConnect: run.onConnect,
+      onConnect: run.auditor.audit('file'),
     })
     if (answer.status !== 200) throw unavailable(file, `The answer was ${answer.status} instead of 200.`)
     refuseType(fileTypes, file, answer)
@@ -128,15 +113,15 @@ function refuseType(allowed: readonly string[], file: Linked, { headers }: Fetch
 }
 
 /** What is to be dialled. Judged anew: the configuration may be another one since the run was accepted. */
-async function addressOf(parts: EngineParts, run: Run, file: Linked): Promise<SignedAddress> {
+async function addressOf(deps: EngineDependencies, run: Run, file: Linked): Promise<SignedAddress> {
   const { url } = file
   if (!isBucketAddress(url)) return { url, trusted: false }
-  const fault = parts.buckets.faultOf(url, run.projectId)
+  const fault = deps.buckets.faultOf(url, run.claim.projectId)
   if (fault) throw unavailable(file, `Its address ${fault}.`)
   try {
-    return await parts.buckets.sign(url)
+    return await deps.buckets.sign(url)
   } catch (error) {
-    parts.log.error({ err: error, interactionId: run.id }, 'the address of a file in a bucket could not be signed')
+    deps.log.error({ err: error, interactionId: run.claim.id }, 'the address of a file in a bucket could not be signed')
     throw unavailable(file, 'The server’s credentials for it can’t be used.')
   }
 }

@@ -10,7 +10,7 @@ import type { OutboundConnectionKind } from '../../domain/outbound-connection.ts
 import type { Budget, SandboxProxy } from '../../egress/port.ts'
 import { type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import type { Claim } from '../../store/claim-row.ts'
-import type { EngineParts } from '../dependencies.ts'
+import type { EngineDependencies } from '../dependencies.ts'
 import type { Auditor } from './auditor.ts'
 import { createSignIn } from './network-credentials.ts'
 import type { Redactor } from './redactor.ts'
@@ -34,7 +34,7 @@ export interface RunNetwork {
 }
 
 export function createRunNetwork(
-  { egress, limits, credentials }: Pick<EngineParts, 'egress' | 'limits' | 'credentials'>,
+  { egress, limits, credentials }: Pick<EngineDependencies, 'egress' | 'limits' | 'credentials'>,
   { projectId }: Pick<Claim, 'projectId'>,
   { network }: RunSpec,
   { audit }: Auditor,

@@ -13,7 +13,7 @@ import type { Claim } from '../../store/claim-row.ts'
 import { appendStatements, type Ending, endStatements, numberEvents, readProgress } from '../../store/events.ts'
 import { type Database, type Statement, unexpectedFailure } from '../../store/port.ts'
 import type { Emit } from '../../telemetry/events.ts'
-import type { EngineParts } from '../dependencies.ts'
+import type { EngineDependencies } from '../dependencies.ts'
 import type { Hub } from '../hub.ts'
 
 export interface RecorderOptions {
@@ -25,7 +25,7 @@ export interface RecorderOptions {
   readonly emit: Emit
   /** Nothing more will be written by this recorder: stop all work. Called once. */
   readonly onStopped: (cause: RecorderStop, error?: Error) => void
-  readonly onPoint?: EngineParts['onPoint']
+  readonly onPoint?: EngineDependencies['onPoint']
 }
 
 /**

@@ -3,40 +3,30 @@
  * transaction.
  */
 import type { RunEvent } from '../../domain/event.ts'
-import type { RunSpec } from '../../domain/interaction.ts'
 import type { Usage } from '../../domain/usage.ts'
-import type { Claim } from '../../store/claim-row.ts'
 import { outputFilesStatement } from '../../store/events.ts'
-import type { Meter } from '../agent/meter.ts'
-import type { EngineParts } from '../dependencies.ts'
+import type { EngineDependencies } from '../dependencies.ts'
 import { failure, internalFailure, type Outcome } from './outcome.ts'
 import type { Outputs } from './outputs.ts'
 import type { Recorder } from './recorder.ts'
-import type { Workspace } from './workspace.ts'
+import type { Run } from './run.ts'
 
 /** Output files of a run that failed are still taken, but nobody waits longer for them. */
 const COLLECT_AFTER_FAILURE_MS = 1_000
 const COLLECT_MS = 120_000
 
 /** Ends the run as `outcome` says; as a failure of the server, behind what is stored, where a defect of ours keeps that from being written. */
-export async function settle(
-  parts: EngineParts,
-  claim: Claim,
-  spec: RunSpec,
-  recorder: Recorder,
-  meter: Meter,
-  workspace: Workspace,
-  outcome: Outcome,
-): Promise<void> {
+export async function settle(deps: EngineDependencies, run: Run, outcome: Outcome): Promise<void> {
+  const { recorder } = run
   const startedAt = performance.now()
   const end = async (to: Recorder, how: Outcome) => {
-    await writeEnd(parts, claim, spec, to, meter, workspace, how)
-    parts.emit({ type: 'settled', run: claim, ms: performance.now() - startedAt })
+    await writeEnd(deps, { ...run, recorder: to }, how)
+    deps.emit({ type: 'settled', run: run.claim, ms: performance.now() - startedAt })
   }
   let reopened = recorder.reopen()
   if (!reopened) {
     try {
-      return await end(recorder, await keepOutputs(parts, claim, recorder, workspace, outcome))
+      return await end(recorder, await keepOutputs(deps, run, outcome))
     } catch (error) {
       reopened = recorder.reopen()
       if (!reopened) throw error
@@ -46,16 +36,11 @@ export async function settle(
 }
 
 /** Stores the output files. Returns how the run ends: without files that it made, it has failed. */
-async function keepOutputs(
-  parts: EngineParts,
-  claim: Claim,
-  recorder: Recorder,
-  workspace: Workspace,
-  outcome: Outcome,
-): Promise<Outcome> {
+async function keepOutputs(deps: EngineDependencies, run: Run, outcome: Outcome): Promise<Outcome> {
+  const { claim, recorder, workspace } = run
   if (!workspace.opened()) return outcome
   recorder.append({ type: 'stage', stage: 'settling' })
-  const outputs = await collect(parts, claim, workspace, outcome)
+  const outputs = await collect(deps, run, outcome)
   if (outputs && outputs !== 'unstored') {
     for (const problem of firstFew(outputs.problems)) {
       recorder.append({
@@ -64,33 +49,29 @@ async function keepOutputs(
         message: `Not every output file could be kept: ${problem}.`,
       })
     }
-    recorder.attach(() => outputFilesStatement(parts.db, claim, outputs.files))
+    recorder.attach(() => outputFilesStatement(deps.db, claim, outputs.files))
   }
   // The files are in the store before the sandbox goes: a crash in between loses nothing.
   await recorder.flush()
-  parts.onPoint?.('files-stored')
+  deps.onPoint?.('files-stored')
   return outputs === 'unstored'
     ? failure('unavailable', 'The output files could not be stored. Try again later.')
     : outcome
 }
 
 async function writeEnd(
-  parts: EngineParts,
-  claim: Claim,
-  { webhook }: RunSpec,
-  recorder: Recorder,
-  meter: Meter,
-  workspace: Workspace,
+  deps: EngineDependencies,
+  { claim, spec: { webhook }, recorder, meter, workspace }: Run,
   outcome: Outcome,
 ): Promise<void> {
   // Also where none was opened here: the worker before may have made one that is not in the log.
   await workspace.destroy()
-  parts.onPoint?.('sandbox-gone')
+  deps.onPoint?.('sandbox-gone')
   const usage = meter.usage()
   await recorder.end({ ...outcome, usage, countedFor: claim, events: terminalEvents(claim.id, outcome, usage) })
   const { status, stopReason, error } = outcome
   const end = { status, stopReason, code: error?.code, usage, webhook: webhook ?? false }
-  parts.emit({ type: 'ended', interactionId: claim.id, run: claim, ...end })
+  deps.emit({ type: 'ended', interactionId: claim.id, run: claim, ...end })
 }
 
 const PROBLEMS_TOLD = 20
@@ -102,9 +83,8 @@ function firstFew(problems: readonly string[]): readonly string[] {
 
 /** `unstored`: they are there, but could not be kept: without them the run is not what it says. Undefined: taken before. */
 async function collect(
-  { log }: EngineParts,
-  claim: Claim,
-  workspace: Workspace,
+  { log }: EngineDependencies,
+  { claim, workspace }: Run,
   outcome: Outcome,
 ): Promise<Outputs | 'unstored' | undefined> {
   const withinMs = outcome.status === 'completed' ? COLLECT_MS : COLLECT_AFTER_FAILURE_MS

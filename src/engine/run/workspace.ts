@@ -13,8 +13,8 @@ import {
   type SandboxSpec,
 } from '../../sandbox/port.ts'
 import type { Companion } from '../../tools/port.ts'
-import type { RestoredSandboxState } from '../agent/restore.ts'
 import { aborted, collectOutputs, type Outputs, type OutputsOptions } from './outputs.ts'
+import type { RestoredSandboxState } from './restore.ts'
 
 /** A sandbox ends itself so long after its run's deadline, whoever forgot it. */
 const LIFETIME_SLACK_MS = 60_000
@@ -39,7 +39,7 @@ export interface WorkspaceOptions {
   /** An earlier worker took the outputs, and they are stored. */
   readonly outputsTaken: boolean
   /** Awaited when a sandbox is being made and when it is ready, or where an earlier worker's is. Then code runs in it. */
-  readonly onProvision: (state: 'started' | 'ready' | 'taken up') => Promise<void>
+  readonly onProvision: (state: 'started' | 'ready' | 'resumed') => Promise<void>
 }
 
 export interface Workspace {
@@ -91,7 +91,7 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     }
     await options.connect(sandbox)
     if (sandbox.fresh) await putFiles(options, sandbox, inputFiles)
-    await options.onProvision(state === 'ready' ? 'taken up' : 'ready')
+    await options.onProvision(state === 'ready' ? 'resumed' : 'ready')
     state = 'ready'
     return sandbox
   }

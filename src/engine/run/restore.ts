@@ -6,11 +6,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
 import { decodeEvent } from '../../domain/event.ts'
-import { type AssistantPart, answerText, type MediaPart, type Message, toolCalls } from '../../domain/message.ts'
+import {
+  type AssistantPart,
+  answerText,
+  type MediaPart,
+  type Message,
+  TURN_BREAK,
+  toolCalls,
+} from '../../domain/message.ts'
+import { LAST_TURN } from '../../domain/prompts.ts'
 import { withoutMedia } from '../../domain/view.ts'
 import type { Turn } from '../../store/turns.ts'
-import { TURN_BREAK } from './output-router.ts'
-import { LAST_TURN } from './prompts.ts'
 
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 

@@ -2,7 +2,7 @@
 
 import { placeOf } from '../../domain/ids.ts'
 import type { Catalogue, ModelHealth } from '../../models/port.ts'
-import type { Nodes } from '../queue/nodes.ts'
+import type { Nodes } from './nodes.ts'
 
 /** By the models' names. */
 export type Health = Readonly<Record<string, ModelHealth>>

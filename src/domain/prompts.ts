@@ -1,5 +1,5 @@
 /** What Errand itself says to a model in the course of a run. Each is stored with the turn that answers it. */
-import { type UserMessage, userText } from '../../domain/message.ts'
+import { type UserMessage, userText } from './message.ts'
 
 /** The whole text of a continuation that has nothing to add. */
 export const NOTHING_LEFT = '[end of answer]'

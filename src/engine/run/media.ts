@@ -8,10 +8,10 @@ import type { MediaPart } from '../../domain/message.ts'
 import type { ModelDescription } from '../../models/port.ts'
 import type { Database } from '../../store/port.ts'
 import { insertResultMedia, readResultMedia, type StoredMedia } from '../../store/result-media.ts'
-import type { EngineParts } from '../dependencies.ts'
-import type { Attachment } from '../run/recorder.ts'
+import type { EngineDependencies } from '../dependencies.ts'
+import type { Attachment } from './recorder.ts'
 
-export type MediaStores = Pick<EngineParts, 'db' | 'blobs' | 'log'>
+export type MediaStores = Pick<EngineDependencies, 'db' | 'blobs' | 'log'>
 
 /** What may be put before a model. */
 export type Modalities = Pick<ModelDescription, 'vision' | 'documents'>

@@ -1,0 +1,20 @@
+/** The agent of one run: what its loop, its model calls and its tool calls share. */
+import type { CatalogueEntry } from '../../models/port.ts'
+import type { EngineDependencies } from '../dependencies.ts'
+import type { Run } from '../run/run.ts'
+import type { Conversation } from './conversation.ts'
+import type { Toolbox } from './toolbox.ts'
+
+export interface AgentContext {
+  readonly deps: EngineDependencies
+  readonly run: Run
+  /** The model that was asked for, followed by its fallbacks. */
+  readonly models: readonly [CatalogueEntry, ...CatalogueEntry[]]
+  readonly toolbox: Toolbox
+  readonly system: string | undefined
+  readonly conversation: Conversation
+  /** The number of the next step in the trace. */
+  readonly nextStep: () => number
+  /** Ends the process in the sandbox. The run's own signal only ends the waiting for it. */
+  readonly kill: AbortSignal
+}

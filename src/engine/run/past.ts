@@ -1,0 +1,51 @@
+/** The stored state of a run from its earlier workers, read when a worker claims it. */
+import { BlobsUnavailable } from '../../blobs/port.ts'
+import type { Claim } from '../../store/claim-row.ts'
+import { MAX_ATTEMPTS } from '../../store/claims.ts'
+import { ALL_EVENTS, outputsTaken, readEvents } from '../../store/events.ts'
+import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
+import { readTurns, type Turn } from '../../store/turns.ts'
+import type { EngineDependencies } from '../dependencies.ts'
+import { readMedia } from './media.ts'
+import { failure, type Outcome, storeOutOfReach } from './outcome.ts'
+import { NOTHING_RESTORED, type Restored, restore } from './restore.ts'
+
+export interface Past {
+  readonly turns: readonly Turn[]
+  readonly restored: Restored
+  readonly outputsTaken: boolean
+  /** Why the run can't go on. An interaction that kills its workers must end before it does so again. */
+  readonly problem?: Outcome
+}
+
+/** Whether every attempt was used. */
+export function isOutOfAttempts({ attempts }: Claim): boolean {
+  return attempts > MAX_ATTEMPTS
+}
+
+/** Never rejects: state that can't be read is a `problem`. */
+export async function readPast(deps: EngineDependencies, claim: Claim): Promise<Past> {
+  const { db, log } = deps
+  const nothing = { turns: [], restored: { ...NOTHING_RESTORED, stage: claim.stage }, outputsTaken: false }
+  if (claim.epoch === 1) return nothing
+  // A sandbox of the run may still exist: with `ready`, the end looks for it and destroys it.
+  const ended = { ...nothing, restored: { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' } } as const
+  if (isOutOfAttempts(claim)) {
+    const message = `The server stopped ${MAX_ATTEMPTS} times while it worked on this interaction; it was given up.`
+    return { ...ended, problem: failure('internal', message) }
+  }
+  try {
+    return await retryWhileDatabaseDown(MAX_OUTAGE_MS, async () => {
+      const turns = await readTurns(db, claim.id)
+      const restored = restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(deps, claim.id))
+      return { turns, restored, outputsTaken: await outputsTaken(db, claim.id) }
+    })
+  } catch (error) {
+    log.error({ err: error, interactionId: claim.id }, 'could not read the stored state of a run')
+    const problem =
+      error instanceof BlobsUnavailable
+        ? storeOutOfReach()
+        : failure('internal', 'The stored state of the run could not be read; the server log has more.')
+    return { ...ended, problem }
+  }
+}
