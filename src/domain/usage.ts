@@ -30,7 +30,10 @@ export interface Usage {
   readonly total_tokens: number
   /** Wall time from acceptance to the end, milliseconds. */
   readonly duration_ms: number
+  /** Part of `input_tokens`: read from the provider's prompt cache. */
   readonly cached_input_tokens: number
+  /** Part of `input_tokens`: written to the provider's prompt cache. */
+  readonly cache_write_tokens: number
   /** Part of `output_tokens`. */
   readonly reasoning_tokens: number
   readonly model_calls: number

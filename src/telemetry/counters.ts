@@ -86,7 +86,7 @@ export function createCounters(registers: Registry[]): Counters {
   )
   const tokens = counter(
     'errand_model_tokens_total',
-    'Tokens: `input` with `cached_input` in it, `output` with `reasoning` in it',
+    'Tokens: `input` includes `cached_input` and `cache_write`, `output` includes `reasoning`',
     'model',
     'type',
   )
@@ -186,10 +186,11 @@ function seconds(ms: number): number {
   return ms / 1_000
 }
 
-function typesOf({ input, cachedInput, output, reasoning }: TokenCount): [string, number][] {
+function typesOf({ input, cachedInput, cacheWrite = 0, output, reasoning }: TokenCount): [string, number][] {
   return [
     ['input', input],
     ['cached_input', cachedInput],
+    ['cache_write', cacheWrite],
     ['output', output],
     ['reasoning', reasoning],
   ]

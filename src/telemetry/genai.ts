@@ -32,6 +32,7 @@ export function endAttributes({ status, stopReason, usage }: Told<'ended'>): Att
     'gen_ai.usage.input_tokens': usage.input_tokens,
     'gen_ai.usage.output_tokens': usage.output_tokens,
     'gen_ai.usage.cache_read.input_tokens': usage.cached_input_tokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage.cache_write_tokens,
     'gen_ai.usage.reasoning.output_tokens': usage.reasoning_tokens,
     ...(usage.cost && { 'errand.usage.cost_usd': Number(usage.cost.amount) }),
   }
@@ -59,6 +60,7 @@ export function chatAttributes({
     'gen_ai.usage.input_tokens': tokens.input,
     'gen_ai.usage.output_tokens': tokens.output,
     'gen_ai.usage.cache_read.input_tokens': tokens.cachedInput,
+    'gen_ai.usage.cache_creation.input_tokens': tokens.cacheWrite ?? 0,
     'gen_ai.usage.reasoning.output_tokens': tokens.reasoning,
     'errand.model.name': model.name,
     ...(cost !== undefined && { 'errand.usage.cost_usd': cost }),

@@ -11,6 +11,7 @@ const usage = {
   total_tokens: 932,
   duration_ms: 1900,
   cached_input_tokens: 0,
+  cache_write_tokens: 0,
   reasoning_tokens: 0,
   model_calls: 2,
   tool_calls: 1,

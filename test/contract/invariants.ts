@@ -22,7 +22,7 @@ const STAGES = ['queued', 'provisioning', 'working', 'requires_action', 'settlin
 const RFC3339_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/
 const COUNTS = [
   ...['input_tokens', 'output_tokens', 'total_tokens', 'duration_ms'],
-  ...['cached_input_tokens', 'reasoning_tokens', 'model_calls', 'tool_calls', 'sandbox_ms'],
+  ...['cached_input_tokens', 'cache_write_tokens', 'reasoning_tokens', 'model_calls', 'tool_calls', 'sandbox_ms'],
 ]
 
 /** So that no test meets a rate limit. */
@@ -136,7 +136,7 @@ function checkUsage(usage: any): void {
   }
   expect(usage.total_tokens).toBe(usage.input_tokens + usage.output_tokens)
   expect(usage.reasoning_tokens).toBeLessThanOrEqual(usage.output_tokens)
-  expect(usage.cached_input_tokens).toBeLessThanOrEqual(usage.input_tokens)
+  expect(usage.cached_input_tokens + usage.cache_write_tokens).toBeLessThanOrEqual(usage.input_tokens)
   if (usage.cost !== undefined) {
     expect(usage.cost.amount).toMatch(/^\d+(\.\d+)?$/)
     expect(usage.cost.currency).toMatch(/^[A-Z]{3}$/)

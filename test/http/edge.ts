@@ -80,6 +80,7 @@ const USAGE: Usage = {
   total_tokens: 15,
   duration_ms: 7,
   cached_input_tokens: 0,
+  cache_write_tokens: 0,
   reasoning_tokens: 0,
   model_calls: 1,
   tool_calls: 1,

@@ -36,6 +36,7 @@ export const USAGE: Usage = {
   total_tokens: 3,
   duration_ms: 4,
   cached_input_tokens: 0,
+  cache_write_tokens: 0,
   reasoning_tokens: 0,
   model_calls: 1,
   tool_calls: 0,

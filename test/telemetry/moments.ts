@@ -20,6 +20,7 @@ const usage = {
   total_tokens: 15,
   duration_ms: 7,
   cached_input_tokens: 4,
+  cache_write_tokens: 0,
   reasoning_tokens: 2,
   model_calls: 1,
   tool_calls: 1,

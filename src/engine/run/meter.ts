@@ -58,8 +58,8 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
   let { toolCalls } = start
   let lastCall = NO_TOKENS
   let lastCost = 0
-  /** Input that the provider read from its cache last; a growing conversation has as much of it again. */
-  let cached = turns.at(-1)?.tokens.cachedInput ?? 0
+  /** Input that the provider has in its prompt cache after the last call: the next request of the conversation begins with it. */
+  let cached = cachedAfter(turns.at(-1)?.tokens)
   let call: { prompt: number; said: number; price: Price | undefined } | undefined
   let sandboxSince: number | undefined
 
@@ -79,7 +79,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
       spent += costAt(counted, call?.price)
       modelCalls++
       lastCall = counted
-      cached = counted.cachedInput
+      cached = cachedAfter(counted)
       call = undefined
     },
     startCall(promptCharacters, callPrice) {
@@ -124,6 +124,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
         total_tokens: total.input + total.output,
         duration_ms: Math.max(0, at - createdAt),
         cached_input_tokens: total.cachedInput,
+        cache_write_tokens: total.cacheWrite ?? 0,
         reasoning_tokens: total.reasoning,
         model_calls: modelCalls + (call ? 1 : 0),
         tool_calls: toolCalls,
@@ -132,6 +133,10 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
       }
     },
   }
+}
+
+function cachedAfter(call: TokenCount | undefined): number {
+  return call ? call.cachedInput + (call.cacheWrite ?? 0) : 0
 }
 
 function costAt(tokens: TokenCount, price: Price | undefined): number {

@@ -338,6 +338,7 @@ class Usage(Record):
     total_tokens: int | None
     duration_ms: int | None
     cached_input_tokens: int | None
+    cache_write_tokens: int | None
     reasoning_tokens: int | None
     model_calls: int | None
     tool_calls: int | None

@@ -1718,7 +1718,14 @@ export type Usage = {
      * Time from acceptance to the end of the run, in milliseconds.
      */
     duration_ms?: number;
+    /**
+     * Part of `input_tokens` that the provider read from its prompt cache.
+     */
     cached_input_tokens?: number;
+    /**
+     * Part of `input_tokens` that the provider wrote to its prompt cache.
+     */
+    cache_write_tokens?: number;
     /**
      * Included in `output_tokens`.
      */

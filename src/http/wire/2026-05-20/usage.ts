@@ -12,7 +12,12 @@ export const fullUsage = z
       .int()
       .optional()
       .meta({ description: 'Time from acceptance to the end of the run, in milliseconds.' }),
-    cached_input_tokens: z.int().optional(),
+    cached_input_tokens: z.int().optional().meta({
+      description: 'Part of `input_tokens` that the provider read from its prompt cache.',
+    }),
+    cache_write_tokens: z.int().optional().meta({
+      description: 'Part of `input_tokens` that the provider wrote to its prompt cache.',
+    }),
     reasoning_tokens: z.int().optional().meta({ description: 'Included in `output_tokens`.' }),
     model_calls: z.int().optional(),
     tool_calls: z.int().optional(),
