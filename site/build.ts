@@ -1,6 +1,10 @@
 /**
- * Makes the documentation, as a directory of static files that any web server can serve: `node site/build.ts [DIRECTORY]`, by
- * default site/dist, from where the server serves it at /docs. A link that leads nowhere stops it.
+ * Builds the documentation as static files for any web server: `node site/build.ts [DIRECTORY]` (default site/dist, which the
+ * server serves at /docs). A broken link or anchor fails the build.
+ *
+ * Why not VitePress or Starlight: both put inline scripts and styles into pages and set HTML from strings, which our CSP
+ * (`script-src 'self'`, trusted types `'none'`) refuses; each brings Vite and hundreds of packages, where this needs four without
+ * dependencies (marked, github-slugger, highlight.js, minisearch; 11 MB). Checked code blocks and generated reference would stay ours.
  */
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -8,34 +12,35 @@ import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, normalize, resolve } from 'node:path'
 import { slug } from 'github-slugger'
 import { describeApi } from '../src/http/openapi/describe-api.ts'
+import { renderClientReference } from './client-reference.ts'
 import { ROOT, readSections, type Source } from './contents.ts'
 import { html } from './html.ts'
 import { type Assets, type Menu, renderLayout } from './layout.ts'
-import { type Page, renderMarkdown } from './markdown.ts'
+import { type Page, type Passage, renderMarkdown } from './markdown.ts'
 import { renderReference } from './reference.ts'
 
 const OUTSIDE = /^(?:https?:|mailto:)/
 
-/** Throws with every link that leads nowhere. */
+/** Writes the site into `target`. Throws with a list of all broken links. */
 export async function buildSite(target: string): Promise<void> {
   const sections = readSections()
   const sources = sections.flatMap(({ sources }) => sources)
   const copied = new Map<string, string>()
-  const lost: string[] = []
+  const broken: string[] = []
   const { everything, api, limits } = await describeApi()
   const pages = new Map<string, Page>()
-  const made = renderReference(everything, limits)
+  const generated = new Map([...renderReference(everything, limits), ...renderClientReference()])
   for (const source of sources) {
     const address = (link: string) => {
       const found = addressOf(link, source, sources, copied)
-      if (found === undefined) lost.push(`${source.file}: ${link}`)
+      if (found === undefined) broken.push(`${source.file}: ${link}`)
       return found ?? link
     }
-    const page = made.get(source.name) ?? renderMarkdown(textOf(source), address)
+    const page = generated.get(source.name) ?? renderMarkdown(textOf(source), address)
     pages.set(source.name, page)
   }
-  lost.push(...lostAnchors(pages))
-  if (lost.length > 0) throw new Error(`These links lead nowhere:\n${lost.join('\n')}`)
+  broken.push(...brokenAnchors(pages))
+  if (broken.length > 0) throw new Error(`These links are broken:\n${broken.join('\n')}`)
 
   rmSync(target, { recursive: true, force: true })
   mkdirSync(join(target, 'assets'), { recursive: true })
@@ -53,7 +58,7 @@ export async function buildSite(target: string): Promise<void> {
   }
 }
 
-/** Its Markdown. The programs that the examples' page names stand on it, before its data. */
+/** The Markdown of a page. The page of the examples gets the text of each program that it links to. */
 function textOf({ name, file }: Source): string {
   const text = readFileSync(join(ROOT, file), 'utf8')
   if (name !== 'examples') return text
@@ -70,7 +75,7 @@ const NOT_FOUND: Page = {
   title: 'Not found',
   headings: [],
   passages: [],
-  body: html`<h1>There is no such page</h1><p>The contents beside this lead to those that there are; <kbd>/</kbd> searches them.</p>`,
+  body: html`<h1>There is no such page</h1><p>Choose a page from the contents, or press <kbd>/</kbd> to search.</p>`,
 }
 
 function titleOf(name: string, pages: ReadonlyMap<string, Page>): string {
@@ -80,7 +85,7 @@ function titleOf(name: string, pages: ReadonlyMap<string, Page>): string {
   return (pages.get(name) as Page).title
 }
 
-/** A page's link to a file of the checkout, as a link within the site: to that file's page, or to a copy of it. Undefined where there is none. */
+/** The address in the site of a file that a page links to: the file's page, or a copy of the file. Undefined if there is no such file. */
 function addressOf(
   link: string,
   { file }: Source,
@@ -99,7 +104,7 @@ function addressOf(
   return copy
 }
 
-function lostAnchors(pages: ReadonlyMap<string, Page>): string[] {
+function brokenAnchors(pages: ReadonlyMap<string, Page>): string[] {
   const idsOf = ({ body }: Page) => new Set([...body.html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]))
   const ids = new Map([...pages].map(([name, page]) => [`${name}.html`, idsOf(page)]))
   return [...pages].flatMap(([name, { body }]) =>
@@ -109,7 +114,7 @@ function lostAnchors(pages: ReadonlyMap<string, Page>): string[] {
   )
 }
 
-/** Each under a name that says what is in it, so that it may be kept for ever. */
+/** Writes scripts and styles. File names have a hash of the content, so browsers can cache them forever. */
 function writeAssets(target: string, pages: ReadonlyMap<string, Page>): Assets {
   const write = (name: string, text: string | Buffer): string => {
     const hash = createHash('sha256').update(text).digest('hex').slice(0, 10)
@@ -127,9 +132,11 @@ function writeAssets(target: string, pages: ReadonlyMap<string, Page>): Assets {
   )
   const engine = write('minisearch.js', minisearch.replace(/\n\/\/# sourceMappingURL.*/, ''))
   const index = write('passages.js', `export default ${JSON.stringify(passagesOf(pages))}\n`)
+  const ranking = write('search-index.js', here('search-index.js'))
   const search = here('search.js')
     .replace("'minisearch'", `'./${basename(engine)}'`)
     .replace("'passages'", `'./${basename(index)}'`)
+    .replace("'./search-index.js'", `'./${basename(ranking)}'`)
   const script = here('site.js').replace('./search.js', `./${basename(write('search.js', search))}`)
   return {
     style: write('style.css', here('style.css')),
@@ -139,15 +146,26 @@ function writeAssets(target: string, pages: ReadonlyMap<string, Page>): Assets {
   }
 }
 
-function passagesOf(pages: ReadonlyMap<string, Page>) {
-  return [...pages].flatMap(([name, { title, passages }]) =>
-    passages.map(({ heading, id, text }) => ({
+/** The passages of all pages, as the search shows them. */
+export function passagesOf(pages: ReadonlyMap<string, Page>) {
+  return [...pages].flatMap(([name, { passages }]) =>
+    passages.map(({ heading, id, text, code = '', ...variant }) => ({
       id: `${name}.html#${id}`,
-      page: titleOf(name, pages) === 'Overview' ? 'Overview' : title,
+      page: titleOf(name, pages),
       heading,
       text,
+      code,
+      ...(CLIENT_GUIDES[name] && guideVariant(CLIENT_GUIDES[name], heading)),
+      ...variant,
     })),
   )
+}
+
+/** The pages of the two clients have the same sections. */
+const CLIENT_GUIDES: Readonly<Record<string, string>> = { typescript: 'TypeScript', python: 'Python' }
+
+function guideVariant(language: string, heading: string): Pick<Passage, 'group' | 'language'> {
+  return { group: `guide ${heading}`, language }
 }
 
 if (import.meta.main) await buildSite(resolve(process.argv[2] ?? join(import.meta.dirname, 'dist')))

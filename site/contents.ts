@@ -1,13 +1,13 @@
-/** What the site is made of: its sections in order, and where each page's text stands in the checkout. */
+/** The site's table of contents: its sections in order, and the source file of each page. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '..')
 
 export interface Source {
-  /** The page's address, without `.html`. */
+  /** Address of the page, without `.html`. */
   readonly name: string
-  /** Its Markdown, from the root of the checkout. What is made from the OpenAPI document has a word to readers of the checkout there. */
+  /** Path from the root of the checkout. A generated page names the file that readers of the checkout see instead. */
   readonly file: string
 }
 
@@ -17,13 +17,15 @@ export interface Section {
 }
 
 const inDocs = (name: string): Source => ({ name, file: `docs/${name}.md` })
+const generated = (name: string): Source => ({ name, file: 'docs/reference.md' })
+const generatedForClient = (name: string): Source => ({ name, file: 'docs/clients.md' })
 
 const SECTIONS: readonly Section[] = [
   {
-    title: 'Start',
+    title: 'Get started',
     sources: [
       { name: 'index', file: 'docs/README.md' },
-      ...['start', 'concepts', 'interactions'].map(inDocs),
+      ...['start', 'concepts', 'interactions', 'cookbook'].map(inDocs),
       { name: 'examples', file: 'examples/README.md' },
     ],
   },
@@ -32,30 +34,41 @@ const SECTIONS: readonly Section[] = [
     sources: ['models', 'tools', 'skills', 'mcp', 'network', 'webhooks'].map(inDocs),
   },
   {
-    title: 'Reference',
+    title: 'API',
     sources: [
       inDocs('reference'),
-      { name: 'objects', file: 'docs/reference.md' },
-      inDocs('errors'),
-      { name: 'typescript', file: 'clients/typescript/README.md' },
-      { name: 'python', file: 'clients/python/README.md' },
-      inDocs('configuration'),
-      { name: 'console-api', file: 'docs/reference.md' },
+      ...['interactions', 'agents', 'credentials', 'skills', 'files', 'server'].map((tag) =>
+        generated(`reference-${tag}`),
+      ),
+      generated('objects'),
+      ...['errors', 'guarantees'].map(inDocs),
+      generated('console-api'),
     ],
   },
   {
-    title: 'Operating',
+    title: 'Clients',
+    sources: [
+      inDocs('clients'),
+      { name: 'typescript', file: 'clients/typescript/README.md' },
+      generatedForClient('client-typescript'),
+      { name: 'python', file: 'clients/python/README.md' },
+      generatedForClient('client-python'),
+    ],
+  },
+  {
+    title: 'Operate',
     sources: [
       'install',
+      'production',
+      'configuration',
       'operating',
+      'troubleshooting',
       'accounts',
       'usage',
-      'postgres',
-      'scaling',
-      'proof',
-      'event-loop',
       'metrics',
       'traces',
+      'postgres',
+      'scaling',
     ].map(inDocs),
   },
   {
@@ -63,12 +76,16 @@ const SECTIONS: readonly Section[] = [
     sources: [{ name: 'security', file: 'SECURITY.md' }, inDocs('sandbox')],
   },
   {
-    title: 'Beside others',
-    sources: ['comparison', 'benchmarks', 'migrating'].map(inDocs),
+    title: 'Compare',
+    sources: ['comparison', 'migrating', 'benchmarks'].map(inDocs),
+  },
+  {
+    title: 'Contribute',
+    sources: ['development', 'event-loop', 'proof'].map(inDocs),
   },
 ]
 
-/** A page of docs/ that no section names stands in one of its own at the end, so that none is ever missing. */
+/** The sections of the site. Pages of docs/ that no section names are added to a last section, so none is missing. */
 export function readSections(): readonly Section[] {
   const named = new Set(SECTIONS.flatMap(({ sources }) => sources.map(({ file }) => file)))
   const rest = readdirSync(join(ROOT, 'docs'))

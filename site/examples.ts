@@ -1,18 +1,18 @@
 /**
- * The examples of the API reference, by operation: in curl from the document, in TypeScript and Python from this table. They are
- * run in this order by test/docs, and stand as they are run.
+ * The examples of the API reference by operation: curl from the OpenAPI document, TypeScript and Python from this table.
+ * test/docs/examples.test.ts runs them in this order, exactly as they are shown.
  */
 import type { JsonObject } from '../src/http/openapi/openapi.ts'
 import { writtenJson } from './json.ts'
 
-/** One of the document. */
+/** An operation of the OpenAPI document. */
 export interface Operation {
   readonly method: string
   readonly path: string
   readonly doc: JsonObject
 }
 
-/** What each example begins with. `interactionId` is an interaction's id, like `int_0Wb1xYz3kJ9mQ2pR5sT7uV`. */
+/** The first lines of every example. `interactionId` is the id of an interaction, like `int_0Wb1xYz3kJ9mQ2pR5sT7uV`. */
 export const BEGINNINGS = {
   sh: `export ERRAND_BASE_URL=http://127.0.0.1:8080
 export ERRAND_API_KEY=errand_sk_…`,
@@ -25,9 +25,9 @@ errand = Errand()  # ERRAND_BASE_URL and ERRAND_API_KEY, or Errand(base_url=…,
 }
 
 export interface Example {
-  /** Its operation. */
+  /** Operation id. */
   readonly id: string
-  /** The body of the call in curl, where it is another than the document's own example. */
+  /** Body of the request in curl. Default: the example in the OpenAPI document. */
   readonly body?: JsonObject
   readonly ts: string
   readonly python: string
@@ -270,7 +270,7 @@ print(server.models, server.sandbox)`,
   },
 ]
 
-/** Spellings for clients that can't write a colon, as the clients here can. */
+/** Paths with a slash, for HTTP clients that can't send a colon. The examples are the same. */
 const BY_SLASH = CALLS.filter(({ id }) => /^(stream|cancel|approve)Interaction$/.test(id)).map((example) => ({
   ...example,
   id: `${example.id}BySlash`,
@@ -279,7 +279,7 @@ const LAST = CALLS.findIndex(({ id }) => id === 'deleteAgent')
 
 export const EXAMPLES: readonly Example[] = [...CALLS.slice(0, LAST), ...BY_SLASH, ...CALLS.slice(LAST)]
 
-/** The same call in curl. */
+/** The curl command of an operation. */
 export function curl({ method, path, doc }: Operation): string {
   const id = String(doc.operationId)
   if (id === 'downloadFile') return 'curl -OJ "$FILE_URL"   # the `url` of one of an interaction’s `files`'

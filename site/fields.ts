@@ -13,7 +13,7 @@ export interface Row {
   readonly description: string
 }
 
-/** The fields of an object schema; none for what is no object. */
+/** The fields of an object schema. Empty for other schemas. */
 export function fieldRows(schema: JsonObject): Row[] {
   const required = new Set((schema.required ?? []) as string[])
   return Object.entries((schema.properties ?? {}) as Record<string, JsonObject>).map(([name, field]) => ({
@@ -25,9 +25,10 @@ export function fieldRows(schema: JsonObject): Row[] {
   }))
 }
 
-export function parameterRows(parameters: readonly JsonObject[], place: string): Row[] {
+/** `location`: `path`, `query` or `header`. */
+export function parameterRows(parameters: readonly JsonObject[], location: string): Row[] {
   return parameters
-    .filter((parameter) => parameter.in === place)
+    .filter((parameter) => parameter.in === location)
     .map((parameter) => ({
       name: String(parameter.name),
       required: parameter.required === true,
@@ -47,7 +48,7 @@ export function table(title: string, rows: readonly Row[], level = 4): Html {
   )}</dl>`
 }
 
-/** A schema in few words, with links to the objects it names. `null` is left out: every optional field takes it. */
+/** A short name of a schema's type, with links to objects. Leaves out `null`, which every optional field accepts. */
 export function typeOf(schema: JsonObject): Html {
   if (typeof schema.$ref === 'string') return link(schema.$ref)
   const choices = (schema.anyOf ?? schema.oneOf) as JsonObject[] | undefined

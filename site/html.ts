@@ -1,10 +1,10 @@
-/** HTML by tagged template: what is put in is escaped, unless it is Html itself. And the little Markdown our texts use. */
+/** HTML by tagged template: inserted values are escaped, unless they are Html. Also renders the short Markdown in API descriptions. */
 
 export interface Html {
   readonly html: string
 }
 
-/** HTML that is HTML already. */
+/** Marks text as HTML, so it is not escaped. */
 export function raw(text: string): Html {
   return { html: text }
 }
@@ -34,7 +34,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Paragraphs, lists of `- ` lines, and `code`. */
+/** Renders paragraphs, lists of `- ` lines, and `code`. */
 export function prose(markdown: string): Html {
   const blocks = markdown.split('\n\n').map((block) => {
     if (!block.startsWith('- ')) return html`<p>${inline(block)}</p>`

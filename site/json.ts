@@ -1,4 +1,4 @@
-/** JSON as a person writes it: what fits into a line of `width` stands on one, all else a field a line. */
+/** Formats JSON as a person would: a value that fits into `width` is on one line, others have a line for each field. */
 export function writtenJson(value: unknown, width: number, indent = ''): string {
   const line = onOneLine(value)
   if (typeof value !== 'object' || value === null || indent.length + line.length < width) return line

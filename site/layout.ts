@@ -1,4 +1,4 @@
-/** The frame around a page: head, bar, the site's contents, the page's own contents, what comes before and after. */
+/** The layout around a page: head, top bar, table of contents, contents of the page, previous and next page. */
 import { type Html, html } from './html.ts'
 import type { Heading, Page } from './markdown.ts'
 
@@ -12,7 +12,7 @@ export interface Menu {
   readonly entries: readonly Entry[]
 }
 
-/** Where the site's own files are, by what they are called here. */
+/** Addresses of the site's scripts and styles. */
 export interface Assets {
   readonly style: string
   readonly theme: string
@@ -20,13 +20,13 @@ export interface Assets {
   readonly icon: string
 }
 
-/** Their contents stand in the menu, and examples beside the text. */
-const WIDE = new Set(['reference', 'objects', 'console-api'])
+/** Pages that list their contents in the menu and show examples beside the text. */
+const WIDE = /^(?:reference|objects$|console-api$)/
 
 export function renderLayout(name: string, page: Page, menus: readonly Menu[], assets: Assets): string {
-  // A page that is not found may have been looked for anywhere below /docs.
+  // The page for 404 is shown at any address below /docs, so its links are absolute.
   const base = name === '404' ? '/docs/' : ''
-  const wide = WIDE.has(name)
+  const wide = WIDE.test(name)
   const entries = menus.flatMap(({ entries }) => entries)
   const at = entries.findIndex((entry) => entry.name === name)
   const onThisPage = contents(page.headings.filter(({ depth }) => depth === 2 || depth === 3))
@@ -79,5 +79,5 @@ function turn(before: Entry | undefined, after: Entry | undefined): Html {
     entry
       ? html`<a rel="${rel}" href="${entry.name}.html"><small>${word}</small>${entry.title}</a>`
       : html`<span></span>`
-  return html`<nav class="turn" aria-label="Pages before and after">${link(before, 'prev', 'Before')}${link(after, 'next', 'Next')}</nav>`
+  return html`<nav class="turn" aria-label="Previous and next page">${link(before, 'prev', 'Previous')}${link(after, 'next', 'Next')}</nav>`
 }

@@ -1,7 +1,6 @@
 /**
- * Markdown → HTML. What our pages use of it: GitHub's form, headings with GitHub's anchors, code that is coloured here and
- * not in the browser, and `<!-- tabs -->` … `<!-- /tabs -->` around blocks that say the same in several languages. HTML other than
- * comments, and line breaks in tables, is refused: what stands in a page is text.
+ * Renders Markdown to HTML: GitHub's dialect and heading anchors, code highlighted at build time, and tabs for code blocks that
+ * do the same in several languages (`<!-- tabs -->` … `<!-- /tabs -->`). Refuses HTML, except comments and `<br>`.
  */
 import GithubSlugger from 'github-slugger'
 import hljs from 'highlight.js/lib/core'
@@ -39,11 +38,16 @@ export interface Heading {
   readonly id: string
 }
 
-/** A stretch of a page under one heading, for the search. */
+/** The part of a page under one heading, for the search. */
 export interface Passage {
   readonly heading: string
   readonly id: string
   readonly text: string
+  /** Its code blocks. They are searched, but rank below the text. */
+  readonly code?: string
+  /** Passages with the same group say the same for different languages. The search shows them as one result. */
+  readonly group?: string
+  readonly language?: string
 }
 
 export interface Page {
@@ -53,11 +57,11 @@ export interface Page {
   readonly body: Html
 }
 
-/** `address` turns what a link or an image names into where it is in the site. */
+/** Renders a page. `address` maps the target of a link or image to its address in the site. */
 export function renderMarkdown(text: string, address: (target: string) => string): Page {
   const slugger = new GithubSlugger()
   const headings: Heading[] = []
-  const passages: { heading: string; id: string; text: string }[] = []
+  const passages: { heading: string; id: string; text: string; code: string }[] = []
   let tabs = 0
   const marked = new Marked({
     renderer: {
@@ -83,7 +87,7 @@ export function renderMarkdown(text: string, address: (target: string) => string
         if (text.trim() === '<!-- tabs -->') return `<div class="tabs" data-tabs="${tabs++}">`
         if (text.trim() === '<!-- /tabs -->') return '</div>'
         if (/^\s*(?:<!--[\s\S]*?-->\s*)+$/.test(text)) return ''
-        throw new Error(`HTML has no place in a page: ${text}`)
+        throw new Error(`A page must not contain HTML: ${text}`)
       },
     },
   })
@@ -94,14 +98,15 @@ export function renderMarkdown(text: string, address: (target: string) => string
     if (token.type === 'heading') {
       const id = slugger.slug(words)
       headings.push({ depth: (token as Tokens.Heading).depth, text: words, id })
-      passages.push({ heading: words, id, text: '' })
-    } else if (words !== '') {
+      passages.push({ heading: words, id, text: '', code: '' })
+    } else {
       const passage = passages.at(-1)
-      if (passage) passage.text += `${words}\n`
+      if (passage && words !== '') passage.text += `${words}\n`
+      if (passage && token.type === 'code') passage.code += `${(token as Tokens.Code).text}\n`
     }
   }
   const title = headings[0]
-  if (title?.depth !== 1) throw new Error('A page begins with a heading of the first level.')
+  if (title?.depth !== 1) throw new Error('A page must begin with a heading of level 1.')
   return { title: title.text, headings, passages, body: raw(marked.parser(tokens)) }
 }
 
@@ -109,24 +114,24 @@ function cell(tag: string, inner: string): string {
   return `<${tag}>${inner}</${tag}>`
 }
 
-/** `sh run` → `sh`; what comes after the language is for the test that runs the blocks (test/docs). */
+/** The language of a code block: `sh run` → `sh`. The rest says how test/docs checks the block. */
 function languageOf(info: string | undefined): string {
   return info?.split(' ')[0] ?? ''
 }
 
 const TAB_NAMES: Readonly<Record<string, string>> = { sh: 'curl', ts: 'TypeScript', python: 'Python' }
 
-/** Coloured by classes; with its name, where it stands in tabs. */
+/** A highlighted code block. Its language is the name of its tab. */
 export function codeBlock(text: string, language: string): Html {
-  const coloured = hljs.getLanguage(language)
+  const highlighted = hljs.getLanguage(language)
     ? raw(hljs.highlight(text, { language, ignoreIllegals: true }).value)
     : html`${text}`
   const name = TAB_NAMES[language] ?? language
-  return html`<figure class="code" data-language="${name}"><pre tabindex="0"><code>${coloured}</code></pre></figure>
+  return html`<figure class="code" data-language="${name}"><pre tabindex="0"><code>${highlighted}</code></pre></figure>
 `
 }
 
-/** The words of a token, as a reader sees them; nothing of code blocks, which are found by what stands around them. */
+/** The visible words of a token, without code blocks. */
 function plain(token: Token): string {
   if (token.type === 'html') return token.raw === '<br>' ? ' ' : ''
   if (token.type === 'code' || token.type === 'space') return ''

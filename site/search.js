@@ -1,25 +1,9 @@
-// The search: loaded when it is first asked for. The build puts the addresses of the two in the place of their names.
+// The search dialog. It is loaded when it is first opened. The build replaces the names of the imports by their addresses.
 import MiniSearch from 'minisearch'
 import passages from 'passages'
+import { createSearch } from './search-index.js'
 
-const index = new MiniSearch({
-  fields: ['heading', 'page', 'text'],
-  storeFields: ['heading', 'page', 'text'],
-  // `sandbox.memoryMiB` and `ERRAND_LEASE_S` are words, and so are their parts.
-  tokenize: (text) => {
-    const words = text.split(/[\s,;:()[\]{}<>"“”`]+/).filter(Boolean)
-    return words.flatMap((word) =>
-      [word, ...word.split(/[^\p{L}\p{N}]+/u)].filter((part, i, all) => part && all.indexOf(part) === i),
-    )
-  },
-  searchOptions: {
-    boost: { heading: 4, page: 2 },
-    prefix: true,
-    fuzzy: (term) => (term.length > 4 ? 0.2 : false),
-    combineWith: 'AND',
-  },
-})
-index.addAll(passages)
+const search = createSearch(MiniSearch, passages)
 
 const dialog = document.createElement('dialog')
 dialog.className = 'search'
@@ -40,7 +24,7 @@ for (const [name, value] of Object.entries({
 }
 const list = Object.assign(document.createElement('ul'), { id: 'found' })
 list.setAttribute('role', 'listbox')
-list.setAttribute('aria-label', 'Found')
+list.setAttribute('aria-label', 'Results')
 const note = Object.assign(document.createElement('p'), { className: 'note' })
 note.setAttribute('role', 'status')
 dialog.append(input, list, note)
@@ -74,13 +58,13 @@ dialog.addEventListener('click', (event) => {
 
 function draw() {
   const words = input.value.trim()
-  const found = words === '' ? [] : index.search(words).slice(0, 12)
+  const found = words === '' ? [] : search(words, chosenLanguage()).slice(0, 12)
   list.replaceChildren(...found.map(option))
   note.textContent =
     words === ''
-      ? 'Type a word: a setting, an error, a tool …'
+      ? 'Search for a task, a setting, an error, a method …'
       : found.length === 0
-        ? 'Nothing has all of these words.'
+        ? 'No results. Try fewer or other words.'
         : ''
   mark()
 }
@@ -91,18 +75,27 @@ function option(hit, i) {
   item.setAttribute('role', 'option')
   item.dataset.address = hit.id
   const heading = Object.assign(document.createElement('strong'), { textContent: hit.heading })
-  const page = Object.assign(document.createElement('span'), { textContent: hit.page === hit.heading ? '' : hit.page })
+  const place = hit.languages.length > 1 ? hit.languages.sort().reverse().join(' · ') : hit.page
+  const page = Object.assign(document.createElement('span'), { textContent: place === hit.heading ? '' : place })
   item.append(heading, page, excerpt(hit))
   return item
 }
 
-// The words around the first that was found.
+// The text around the first word that was found.
 function excerpt({ text, terms }) {
   const line = document.createElement('small')
   const places = terms.map((term) => text.toLowerCase().indexOf(term)).filter((place) => place >= 0)
   const begin = places.length > 0 ? Math.max(0, text.lastIndexOf(' ', Math.max(0, Math.min(...places) - 40))) : 0
   line.textContent = text.slice(begin, begin + 160).trim()
   return line
+}
+
+function chosenLanguage() {
+  try {
+    return localStorage.getItem('errand.docs.language')
+  } catch {
+    return null
+  }
 }
 
 function mark() {

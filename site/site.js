@@ -1,5 +1,5 @@
-// What a page does beyond being read: tabs of languages, copying, colours, the search, and where one is on the page. All of it is
-// put in here, so that a page without scripts shows nothing that does not work.
+// The interactive parts of a page: language tabs, Copy buttons, color theme, search, and the current section in the contents. This script
+// adds all of them, so that a page without scripts shows no control that does not work.
 
 const kept = {
   get: (name) => {
@@ -27,7 +27,7 @@ function element(tag, properties = {}, ...children) {
   return made
 }
 
-// Code that says the same in several languages: one is shown, and it is the same one everywhere.
+// Code in several languages: the chosen language is shown in every group of tabs.
 const LANGUAGE = 'errand.docs.language'
 const groups = []
 for (const group of document.querySelectorAll('.tabs')) {
@@ -72,7 +72,7 @@ function show(language) {
   }
 }
 
-// What was clicked stays where it is, whatever changes its height above it.
+// Keeps the clicked tab at its position on the screen, although the blocks above it may change their height.
 function choose(language, tab) {
   const before = tab.getBoundingClientRect().top
   kept.set(LANGUAGE, language)
@@ -84,13 +84,13 @@ show(kept.get(LANGUAGE))
 for (const figure of document.querySelectorAll('figure.code')) {
   const button = element('button', { type: 'button', className: 'copy' }, 'Copy')
   button.addEventListener('click', async () => {
-    let said = 'Copied'
+    let result = 'Copied'
     try {
       await navigator.clipboard.writeText(figure.querySelector('code').textContent)
     } catch {
-      said = 'Not allowed'
+      result = 'Not allowed'
     }
-    button.textContent = said
+    button.textContent = result
     setTimeout(() => {
       button.textContent = 'Copy'
     }, 1500)
@@ -98,14 +98,14 @@ for (const figure of document.querySelectorAll('figure.code')) {
   figure.append(button)
 }
 
-// Colours: the system's, light, dark; the console's switch is the same one.
+// Color theme: system, light, dark. The console uses the same setting.
 const THEMES = [null, 'light', 'dark']
 const NAMES = ['System', 'Light', 'Dark']
 const theme = element('button', { type: 'button', className: 'theme' })
 const nameTheme = () => {
   const at = Math.max(THEMES.indexOf(kept.get('errand.theme')), 0)
   theme.textContent = NAMES[at]
-  theme.setAttribute('aria-label', `Colours: ${NAMES[at]}`)
+  theme.setAttribute('aria-label', `Theme: ${NAMES[at]}`)
 }
 theme.addEventListener('click', () => {
   const next = THEMES[(THEMES.indexOf(kept.get('errand.theme')) + 1) % THEMES.length]
@@ -135,7 +135,7 @@ document.addEventListener('keydown', (event) => {
 })
 document.querySelector('.tools').append(find, theme)
 
-// Wide enough, the contents are always open, and the summary is not shown.
+// On wide screens the contents are always open, and the summary is hidden.
 const menu = document.querySelector('.menu details')
 const wide = matchMedia('(min-width: 60rem)')
 const settle = () => {
@@ -145,7 +145,7 @@ wide.addEventListener('change', settle)
 settle()
 if (wide.matches) document.querySelector('.menu [aria-current]')?.scrollIntoView({ block: 'nearest' })
 
-// Where one is on the page.
+// Marks the current section in the contents.
 const links = new Map([...document.querySelectorAll('.toc a, .menu li li a')].map((link) => [link.hash.slice(1), link]))
 if (links.size > 0) {
   const marks = [...links.keys()].map((id) => document.getElementById(id)).filter(Boolean)

@@ -1,4 +1,4 @@
-/** The documentation as it is served: whole, kept by browsers, within its policy, and usable by everybody; and as a plain directory. */
+/** Tests of the documentation site: pages, caching, content security policy, accessibility, search, and hosting by any web server. */
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
@@ -32,7 +32,7 @@ afterAll(async () => {
 
 interface Reader {
   readonly page: Page
-  /** What the browser logged: refused by the policy, not found, thrown. */
+  /** Messages in the browser's console: blocked by the policy, not found, thrown. */
   readonly complaints: readonly string[]
   leave(): Promise<void>
 }
@@ -48,16 +48,15 @@ async function open(address: string, options: BrowserContextOptions = {}): Promi
 }
 
 describe('what is served', () => {
-  test('every page of docs/ is there, and the operations, errors and settings are on theirs', async () => {
+  test('has every page of docs/, every operation, object and setting', async () => {
     const sources = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'))
     const named = sources.map((name) => (name === 'README.md' ? 'index.html' : name.replace(/md$/, 'html')))
     expect(PAGES).toEqual(
       expect.arrayContaining([...named, 'typescript.html', 'python.html', 'examples.html', 'security.html']),
     )
     const { body: api } = await server.get(EVERYTHING)
-    const text = (
-      await Promise.all(['reference', 'objects', 'console-api'].map((name) => server.get(`/docs/${name}.html`)))
-    )
+    const generated = PAGES.filter((name) => /^(?:reference-|objects|console-api)/.test(name))
+    const text = (await Promise.all(generated.map((name) => server.get(`/docs/${name}`))))
       .map((page) => page.text)
       .join('')
     for (const methods of Object.values<Record<string, { operationId: string }>>(api.paths)) {
@@ -67,7 +66,7 @@ describe('what is served', () => {
     expect((await server.get('/docs/configuration.html')).text).toContain('ERRAND_LEASE_S')
   })
 
-  test('/docs leads to the first page; a name without .html is found, one that is nothing is a page that says so', async () => {
+  test('redirects /docs to the first page, adds .html to names, and answers 404 with a page', async () => {
     const first = await fetch(`${server.url}/docs`)
     expect([first.status, first.url]).toEqual([200, `${server.url}/docs/`])
     expect((await server.get('/docs/start')).text).toBe((await server.get('/docs/start.html')).text)
@@ -78,7 +77,7 @@ describe('what is served', () => {
     }
   })
 
-  test('browsers keep it: pages by their tag, what is below assets/ for ever', async () => {
+  test('lets browsers cache pages by ETag and assets forever', async () => {
     const page = await server.get('/docs/start.html')
     const etag = page.headers.get('etag') as string
     const again = await server.get('/docs/start.html', { 'if-none-match': etag })
@@ -89,7 +88,7 @@ describe('what is served', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
   })
 
-  test('its policy lets in its own scripts alone, and no page has any other', async () => {
+  test('has a policy that allows only its own scripts, and no page with others', async () => {
     for (const name of PAGES) {
       const { headers, text } = await server.get(`/docs/${name}`)
       expect(headers.get('content-security-policy')).toBe(
@@ -103,8 +102,8 @@ describe('what is served', () => {
 })
 
 describe('in a browser', () => {
-  // axe takes its time over the reference, which has every field of every object.
-  test.each(PAGES)('%s can be used by everybody, and complains of nothing', { timeout: 300_000 }, async (name) => {
+  // axe is slow on the reference, which has every field of every object.
+  test.each(PAGES)('%s is accessible and logs no errors', { timeout: 300_000 }, async (name) => {
     const { page, complaints, leave } = await open(name)
     await page.getByRole('heading', { level: 1 }).waitFor()
     await expectAccessible(page, name)
@@ -112,11 +111,11 @@ describe('in a browser', () => {
     await leave()
   })
 
-  test('a language that was chosen is chosen on every page, by mouse and by keyboard', async () => {
+  test('shows the chosen language on every page, chosen by mouse or keyboard', async () => {
     const { page, leave } = await open('interactions.html')
     await page.getByRole('tab', { name: 'Python' }).first().click()
     expect(await page.getByRole('tab', { name: 'Python', selected: true }).count()).toBeGreaterThan(5)
-    await page.goto(`${server.url}/docs/reference.html`)
+    await page.goto(`${server.url}/docs/reference-agents.html`)
     const call = page.locator('#createAgent')
     await call.getByText('agent = errand.agents.create(').waitFor()
     await call.getByRole('tab', { name: 'Python' }).focus()
@@ -125,12 +124,13 @@ describe('in a browser', () => {
     await leave()
   })
 
-  test('the search finds a setting, an error and an operation, by keyboard alone', async () => {
+  test('finds a setting, an error, an operation and a synonym, by keyboard only', async () => {
     const { page, complaints, leave } = await open('start.html')
     for (const [words, option, heading] of [
       ['ERRAND_LEASE_S', 'Configuration', 'Configuration'],
       ['deadline_exceeded', 'Errors', 'Errors'],
-      ['cancel', 'Cancel an interaction', 'API reference'],
+      ['cancel', 'Cancel an interaction', 'Interactions API'],
+      ['quota', 'rate_limited', 'Errors'],
     ] as const) {
       await page.keyboard.press('/')
       await page.getByRole('combobox').fill(words)
@@ -146,7 +146,7 @@ describe('in a browser', () => {
     await leave()
   })
 
-  test('code is copied as it stands, and colours that were chosen stay', async () => {
+  test('copies code exactly, and keeps the chosen theme', async () => {
     const { page, leave } = await open('start.html')
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const block = page.locator('figure', { hasText: 'keys create' }).first()
@@ -154,15 +154,15 @@ describe('in a browser', () => {
     await block.getByRole('button', { name: 'Copy' }).click()
     await block.getByRole('button', { name: 'Copied' }).waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await block.locator('code').textContent())
-    await page.getByRole('button', { name: 'Colours: System' }).click()
-    await page.getByRole('button', { name: 'Colours: Light' }).click()
+    await page.getByRole('button', { name: 'Theme: System' }).click()
+    await page.getByRole('button', { name: 'Theme: Light' }).click()
     await page.reload()
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')
     await leave()
   })
 })
 
-test('without scripts, all of it can be read', async () => {
+test('shows everything without scripts', async () => {
   const { page, leave } = await open('interactions.html', { javaScriptEnabled: false })
   for (const text of ['for await (const event of stream)', 'case "tool_call":', 'call -N']) {
     expect(await page.getByText(text).first().isVisible(), text).toBe(true)
@@ -170,7 +170,7 @@ test('without scripts, all of it can be read', async () => {
   await leave()
 })
 
-test('any web server can serve it from anywhere: links lead to files that are there', async () => {
+test('works below any path of any web server, without broken links', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'errand-docs-'))
   await run(process.execPath, [join(ROOT, 'site/build.ts'), directory])
   const plain = createServer(async (request, response) => {

@@ -1,0 +1,37 @@
+/** docs/troubleshooting.md and docs/guarantees.md name messages, proof rows and tests that exist. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ROWS } from '../prove/rows.ts'
+import { ROOT } from './blocks.ts'
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const SOURCE = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => read(join('src', name)))
+  .join('\n')
+
+test('every quoted message is a message of the server', () => {
+  const quoted = [...read('docs/troubleshooting.md').matchAll(/`([A-Z…][^`]*[ ][^`]*)`/g)].map(([, text = '']) => text)
+  const messages = quoted.filter(
+    (text) => !text.startsWith('ERRAND_') && !text.startsWith('GET ') && text !== 'Could not resolve host',
+  )
+  expect(messages.length).toBeGreaterThan(25)
+  for (const message of messages) {
+    for (const part of message
+      .split('…')
+      .map((each) => each.trim())
+      .filter((each) => each.length > 5)) {
+      expect(SOURCE, message).toContain(part)
+    }
+  }
+})
+
+test('the guarantees name rows of the proof and tests that exist', () => {
+  const page = read('docs/guarantees.md')
+  const ids = ROWS.map(({ id }) => id)
+  const named = [...page.matchAll(/\b([RS]\d+)\b/g)].map(([, id]) => id!)
+  expect(named.length).toBeGreaterThan(30)
+  expect(ids).toEqual(expect.arrayContaining(named))
+  for (const [, path] of page.matchAll(/`(test\/[\w./-]+)`/g)) expect(existsSync(join(ROOT, path!)), path).toBe(true)
+})
