@@ -1,4 +1,4 @@
-/** What each method of the clients does, in both languages. test/docs/clients.test.ts fails for a method without a description. */
+/** Descriptions of the clients' methods, for both languages. test/docs/clients.test.ts fails for a method without one. */
 
 export interface Description {
   readonly text: string

@@ -6,7 +6,7 @@ import { ROOT } from './contents.ts'
 export interface Method {
   /** The same in both languages, in camel case: `interactions.create`. */
   readonly key: string
-  /** As a caller writes it: `errand.interactions.create`. */
+  /** The expression that callers write: `errand.interactions.create`. */
   readonly call: string
   readonly signature: string
 }
@@ -19,7 +19,7 @@ export interface Group {
 interface Scope {
   readonly title: string
   readonly prefix: string
-  /** What a caller writes before the method. */
+  /** The expression before the method's name. */
   readonly receiver: string
   readonly ts: readonly [file: string, className: string]
   readonly python: string

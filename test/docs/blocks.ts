@@ -1,16 +1,16 @@
 /**
- * The blocks of code in a page, each with the rule that stands behind its language: what is done with it in a test.
+ * The code blocks of a page. The rule after a block's language says how the tests check it:
  *
- *     ```sh run                 it runs, in order with the others of its page
- *     ```text output            what the block before it printed; … stands for any text in a line, […] for any lines
- *     ```ts file=hello.mjs      it is put into that file, for a block that comes
- *     ```yaml config env=A,B    an errand.yaml that a server takes, with these variables set; `each line`: each line is one
- *     ```json schema=Policy     it fits that schema of the OpenAPI document
- *     ```sh not-run="why"       it is a command, and can't run here
- *     ```text shown="why"       it is no command
+ *     ```sh run                 runs, in order with the other blocks of its page
+ *     ```text output            is the output of the block before it; … matches any text in a line, […] any lines
+ *     ```ts file=hello.mjs      is written to that file, for a later block
+ *     ```yaml config env=A,B    is a valid errand.yaml, with these variables set; `each-line`: each line is one
+ *     ```json schema=Policy     is valid for that schema of the OpenAPI document
+ *     ```sh not-run="why"       is a command that cannot run here
+ *     ```text shown="why"       is not a command
  *
- * `<!-- setup sh … -->` runs where it stands; `<!-- setup ts … -->` and `<!-- setup python … -->` stand before each block of
- * that language from there on. A block without a rule is an error.
+ * `<!-- setup sh … -->` runs at its position. `<!-- setup ts … -->` and `<!-- setup python … -->` are put before each later
+ * block of that language. A block without a rule is an error.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -51,7 +51,7 @@ export function pages(): string[] {
   ]
 }
 
-/** Throws with every block that has no rule. */
+/** Throws with a list of all blocks without a rule. */
 export function blocksOf(page: string): Block[] {
   const blocks: Block[] = []
   const without: string[] = []
@@ -68,8 +68,7 @@ export function blocksOf(page: string): Block[] {
       walk(child)
   }
   for (const token of new Marked().lexer(readFileSync(join(ROOT, page), 'utf8'))) walk(token)
-  if (without.length > 0)
-    throw new Error(`No rule stands at these blocks (test/docs/blocks.ts):\n${without.join('\n')}`)
+  if (without.length > 0) throw new Error(`These blocks have no rule (test/docs/blocks.ts):\n${without.join('\n')}`)
   return blocks
 }
 

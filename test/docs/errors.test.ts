@@ -1,4 +1,4 @@
-/** docs/errors.md names every error and every warning that there is, as it is, and no other. */
+/** docs/errors.md lists exactly the errors and warnings of the source. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -11,19 +11,19 @@ const SOURCE = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8
   .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'))
   .join('\n')
 
-test('each error has its status, whether trying again helps, its cause and its cure', () => {
+test('lists each error with its status, retryability, cause and cure', () => {
   const sections = [...PAGE.matchAll(/^### `(\w+)`\n\n([\s\S]*?)(?=\n##|$(?![\s\S]))/gm)]
   expect(sections.map(([, code]) => code).sort()).toEqual(Object.keys(ERRORS).sort())
   for (const [, code, text = ''] of sections) {
     const { status, retryable } = ERRORS[code as keyof typeof ERRORS]
-    // A model's provider says itself whether trying again helps.
+    // The model's provider decides whether its error is retryable.
     const again = code === 'model_error' ? '; `retryable` as' : retryable ? ', retryable after' : ', not retryable.'
     expect(text, code).toMatch(new RegExp(`^${status}${again}`))
     expect(text, code).toMatch(/\*\*Cause\*\*: \S[\s\S]*\*\*Cure\*\*: \S/)
   }
 })
 
-test('the warnings are those of the code', () => {
+test('lists the warnings of the source', () => {
   const table = PAGE.slice(PAGE.indexOf('## Warnings')).matchAll(/^\| (`[^|]+) \|/gm)
   const named = [...table].flatMap(([, codes = '']) => codes.split(' · ').map((code) => code.replaceAll('`', '')))
   const given = SOURCE.matchAll(/(?:\bcode: |\bwarn\()'([a-z]+_[a-z_]+)'/g)

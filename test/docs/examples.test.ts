@@ -1,4 +1,4 @@
-/** The examples of the API reference run as they stand, in the order of their table, in each language in a project of its own. */
+/** Runs the examples of the API reference exactly as shown, in order, for each language in its own project. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BEGINNINGS, curl, EXAMPLES } from '../../site/examples.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -17,7 +17,7 @@ const code = (text: string) => ({ toolCalls: [{ name: 'code_execution', args: { 
 beforeAll(async () => {
   ;[provider, mcp] = await Promise.all([openFakeProvider(), openFakeMcp()])
   mcp.tools = [{ name: 'close_issue', annotations: { readOnlyHint: false } }]
-  // It has not answered when the example looks.
+  // The receiver has not responded when the example reads the deliveries.
   mcp.onCall = () => undefined
   provider.when('17 * 23', code('print(17 * 23)'), { text: '17 * 23 = 391' })
   provider.when(RUNS.ended.instruction, code('open("outputs/region.txt", "w").write("north")'), { text: 'North.' })
@@ -41,13 +41,13 @@ const RUNS = {
   waiting: { instruction: 'Close issue 7.', background: true },
 } as const
 
-/** What its examples are called on. */
+/** The state of the run that an example needs. */
 function stateFor(id: string): keyof typeof RUNS {
   if (id.startsWith('cancel')) return 'running'
   return id.startsWith('approve') ? 'waiting' : 'ended'
 }
 
-/** A run in that state, in the project of the key. */
+/** Starts a run in the project of the key, and waits until it has that state. */
 async function openRun(key: string, state: keyof typeof RUNS) {
   const call = async (method: string, path: string, body?: object) =>
     (await server.request(method, `/v1beta/interactions${path}`, body, { 'x-svc-api-key': key })).body
@@ -66,14 +66,14 @@ async function openRun(key: string, state: keyof typeof RUNS) {
   return call('GET', `/${id}`)
 }
 
-/** Of pages and documents, what they answer is no example. */
+/** Operations whose responses are pages or files: they are not recorded as examples. */
 const WITHOUT_SAMPLE = ['openapi', 'docs', 'downloadFile', 'downloadInputFile']
-/** For probes and browsers, without a key. */
+/** Operations without a key, for probes and browsers. */
 const KEYLESS = ['healthz', 'readyz', 'openapi', 'docs', 'downloadInputFile']
 
 const operationOf = (id: string) => api.operations().find(([, , { operationId }]) => operationId === id)!
 
-test('in sh, and they answer what stands beside them', { timeout: 600_000 }, async () => {
+test('run in sh, and respond as recorded', { timeout: 600_000 }, async () => {
   const key = await server.createKey('examples-sh')
   const runner = await openGreeting(key)
   const answers: Record<string, unknown> = {}
@@ -105,13 +105,13 @@ test('in sh, and they answer what stands beside them', { timeout: 600_000 }, asy
       const place = api.schemaPlace(method, path.replaceAll(/\{[^}]*\}/g, '{}'), 200, 'application/json')
       expect(api.complaints(place, sample), id).toBe('')
     }
-    // What a server says of itself is its machine's.
+    // The server's description depends on the machine.
     if (id !== 'getServer')
-      expect(shapeOf(answers[id]), `${id}: test/docs/samples.ts tells how to record it anew`).toEqual(shapeOf(sample))
+      expect(shapeOf(answers[id]), `${id}: test/docs/samples.ts says how to record it again`).toEqual(shapeOf(sample))
   }
 })
 
-test.each(['ts', 'python'] as const)('in %s', { timeout: 600_000 }, async (language) => {
+test.each(['ts', 'python'] as const)('run in %s', { timeout: 600_000 }, async (language) => {
   const key = await server.createKey(`examples-${language}`)
   const runner = await openGreeting(key)
   try {
@@ -134,7 +134,7 @@ async function openGreeting(key: string): Promise<SnippetRunner> {
   return runner
 }
 
-test('every call has an example in curl, and those that a key may make in each language that a client is for', () => {
+test('exist for every operation, in curl and for both clients', () => {
   const named = [...KEYLESS, ...EXAMPLES.map(({ id }) => id)]
   expect(named.sort()).toEqual(
     api

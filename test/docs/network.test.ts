@@ -1,4 +1,4 @@
-/** The programs of the ten-minute start, as they stand there, with the network pulled away under them: each says the same, and starts one run. */
+/** Runs the programs of docs/start.md on a broken network: each prints the same as without faults, and starts one run. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openUnreliableProxy, type Plan, type UnreliableProxy } from '../clients/unreliable-proxy.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -19,19 +19,19 @@ afterAll(async () => {
 })
 
 const TROUBLE: Readonly<Record<string, readonly Plan[]>> = {
-  'is cut behind three events, and refuses the next try': [{ cutAfterEvents: 3 }, 'refuse'],
-  'is cut again and again': [
+  'breaks after three events, then refuses a connection': [{ cutAfterEvents: 3 }, 'refuse'],
+  'breaks again and again': [
     { cutAfterEvents: 1 },
     { cutAfterEvents: 4 },
     { cutAfterEvents: 2 },
     { cutAfterEvents: 5 },
   ],
-  'loses the answer to the creation': ['lose-answer'],
-  'has a proxy that says 503': [{ status: 503, headers: { 'retry-after': '1' } }],
+  'loses the response to the creation': ['lose-answer'],
+  'has a proxy that responds with 503': [{ status: 503, headers: { 'retry-after': '1' } }],
 }
 
 describe.each(PROGRAMS)('the program in $language', ({ language, text }) => {
-  test.each(Object.entries(TROUBLE))('says the same where the network %s', async (_, plans) => {
+  test.each(Object.entries(TROUBLE))('prints the same if the network %s', async (_, plans) => {
     const key = await server.createKey('network')
     const runs = async () =>
       (await server.get('/v1beta/interactions?pageSize=100', { 'x-svc-api-key': key })).body.interactions.length
@@ -49,6 +49,6 @@ describe.each(PROGRAMS)('the program in $language', ({ language, text }) => {
   })
 })
 
-test('the ten-minute start has a program in each language', () => {
+test('docs/start.md has a program in each language', () => {
   expect(PROGRAMS.map(({ language }) => language)).toEqual(['ts', 'python'])
 })

@@ -1,4 +1,4 @@
-/** The commands of the documentation that no test runs, with the reason that stands beside each. Another one is added here, or the suite fails. */
+/** The commands of the documentation that no test runs, with the reasons in the pages. The suite fails for one that is not listed. */
 export const NOT_RUN: readonly (readonly [page: string, reason: string])[] = [
   ['docs/configuration.md', 'its key file is looked for'],
   ['docs/cookbook.md', 'a workflow of GitHub Actions, not of Errand'],

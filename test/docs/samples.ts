@@ -1,6 +1,6 @@
 /**
- * What each call of the API reference answers: recorded from the examples' own run, shown beside them, and held to what comes
- * since. To record anew: ERRAND_RECORD=1 npx vitest run --project errand test/docs/examples.test.ts -t 'in sh'
+ * The recorded responses that the API reference shows. The examples' test compares new responses with them. To record again:
+ * ERRAND_RECORD=1 npx vitest run --project errand test/docs/examples.test.ts -t 'in sh'
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,13 +9,13 @@ import { ROOT } from './blocks.ts'
 const FILE = join(ROOT, 'site/samples.json')
 export const RECORDING = process.env.ERRAND_RECORD !== undefined
 
-/** A stream as its text, all else as JSON. By operation. */
+/** Responses by operation id: a stream as text, others as JSON. */
 type Samples = Record<string, unknown>
 
 export const kept = (): Samples => JSON.parse(readFileSync(FILE, 'utf8'))
 export const keep = (samples: Samples): void => writeFileSync(FILE, `${JSON.stringify(samples, null, 2)}\n`)
 
-/** As a reader should see it: without this machine's addresses and times; of a list, the first two. `places`: what stands for what. */
+/** Removes addresses and times of this machine, and all but two items of a list. `places` maps an address to the shown one. */
 export function sampleOf(printed: string, places: Readonly<Record<string, string>>): unknown {
   let text = printed
   for (const [from, to] of Object.entries(places)) text = text.replaceAll(from, to)
@@ -35,7 +35,7 @@ export function sampleOf(printed: string, places: Readonly<Record<string, string
   return value
 }
 
-/** Every field that it has, by path and type; of a stream, the fields of each kind of event but what a busy machine may join. */
+/** All fields by path and type; for a stream, the fields of each kind of event, except those that a busy machine may merge. */
 export function shapeOf(sample: unknown): string[] {
   if (typeof sample !== 'string') return [...new Set(pathsOf(sample, ''))].sort()
   const events = sample.split('\n\n').map((message) => /^event: (.*)\ndata: (.*)$/m.exec(message)!)

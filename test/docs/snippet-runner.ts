@@ -1,6 +1,6 @@
 /**
- * A place to follow a page at, as its reader would: a home directory with the checkout at ~/errand and the clients at hand, and one shell,
- * one after the other. What the page calls http://127.0.0.1:8080 is the test's server.
+ * Runs the blocks of a page as its reader would: in a home directory with the checkout at ~/errand and both clients installed, in one
+ * shell session. The address http://127.0.0.1:8080 is replaced by that of the test's server.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -14,9 +14,9 @@ const PYTHON_CLIENT = join(ROOT, 'clients/python/src')
 
 export interface SnippetRunner {
   readonly home: string
-  /** What it printed on stdout. Throws with all that was said where it ends otherwise than well. */
+  /** Returns stdout. Throws with all output if the exit code is not 0. */
   run(language: string, text: string): Promise<string>
-  /** In the shell's directory. */
+  /** Writes a file into the shell's current directory. */
   write(name: string, content: string | Buffer): void
   close(): void
 }
@@ -29,7 +29,7 @@ export function openSnippetRunner(server: Pick<Server, 'url' | 'key' | 'dataDir'
   symlinkSync(join(ROOT, 'clients/typescript'), join(home, 'node_modules/errand-client'))
   mkdirSync(join(home, 'script'))
   writeFileSync(join(home, 'script/errand'), '#!/bin/sh\nexec ~/errand/script/errand "$@"\n', { mode: 0o755 })
-  // curl says by its exit code what the server says by its status.
+  // Makes curl fail for an HTTP error.
   writeFileSync(join(home, '.curlrc'), 'fail-with-body\n')
   writeFileSync(state, `cd ${home}/errand\n`)
   const env = {
@@ -47,7 +47,7 @@ export function openSnippetRunner(server: Pick<Server, 'url' | 'key' | 'dataDir'
   }
   let programs = 0
 
-  /** The shell's directory, variables and functions go on from block to block, and so do programs in other languages between. */
+  /** Runs a block; the shell's directory, variables and functions are kept for the next one. */
   function inShell(command: string): Promise<string> {
     const script = `. '${state}'\nset -euo pipefail\n${command}\n{ export -p; declare -f; printf 'cd %q\\n' "$PWD"; } >'${state}'\n`
     return ended(spawn('bash', ['-c', script], { env, stdio: ['ignore', 'pipe', 'pipe'] }), command)
@@ -58,7 +58,7 @@ export function openSnippetRunner(server: Pick<Server, 'url' | 'key' | 'dataDir'
     run(language, text) {
       const here = text.replaceAll('http://127.0.0.1:8080', server.url)
       if (language === 'sh') return inShell(here)
-      // Outside the checkout, whose own modules would be found first.
+      // Outside the checkout, whose modules would be found first.
       const name = `${home}/program-${++programs}.${language === 'python' ? 'py' : 'mts'}`
       writeFileSync(name, here)
       return inShell(`cd ~; ${language === 'python' ? 'python3' : 'node'} '${name}'`)
@@ -90,7 +90,7 @@ function ended(child: ReturnType<typeof spawn>, command: string): Promise<string
   })
 }
 
-/** Whether `shown` is what was printed: `…` stands for any text in a line, a line `[…]` for any lines. */
+/** Whether `printed` matches `shown`: `…` matches any text in a line, a line `[…]` any lines. */
 export function fits(shown: string, printed: string): boolean {
   const lines = shown.trim().split('\n')
   const pattern = lines.map((line) =>

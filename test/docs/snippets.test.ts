@@ -1,6 +1,6 @@
 /**
- * Every command and snippet of the documentation does what its page says: followed page by page, each from its beginning, on one
- * server with the demo model. The rules are told in blocks.ts.
+ * Runs every command and program of the documentation, page by page, on one server with the demo model. blocks.ts explains the
+ * rules.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,13 +17,13 @@ const BLOCKS = pages().flatMap(blocksOf)
 let server: Server
 let api: OpenApi
 beforeAll(async () => {
-  // docs/webhooks.md has a receiver there, and says so.
+  // The receiver of docs/webhooks.md and docs/cookbook.md.
   server = await startServer({ env: { ERRAND_EGRESS_ALLOW_PRIVATE: '127.0.0.1:8096' } })
   api = await openApiOf(server.url)
 })
 afterAll(() => server?.stop())
 
-test('what is not run is listed, with its reason, and nothing else is left out', () => {
+test('runs every block, except those listed with a reason', () => {
   const left = BLOCKS.filter(({ rule }) => rule.kind === 'not-run').map(({ page, rule }) => [
     page,
     (rule as { reason: string }).reason,
@@ -69,13 +69,13 @@ async function follow(runner: SnippetRunner, blocks: readonly Block[]): Promise<
   }
 }
 
-/** A coroutine's body as a program. */
+/** Wraps the body of a coroutine into a program. */
 function inAsync(text: string): string {
   const body = text.replaceAll(/^/gm, '    ')
   return `import asyncio\nasync def main():\n${body}\nasyncio.run(main())`
 }
 
-/** `errand config check` says that it is good. */
+/** Checks a configuration with `errand config check`. */
 async function takes(yaml: string, names: readonly string[]): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'errand-config-'))
   const file = join(directory, 'errand.yaml')

@@ -1,4 +1,4 @@
-/** docs/tools.md tells each tool that callers can name, and all that the browser can be asked for. */
+/** docs/tools.md describes each tool, and each action of the browser. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,10 +12,10 @@ const SECTIONS = new Map(
     .map((text) => [text.slice(0, text.indexOf('\n')), text]),
 )
 
-test('each tool has a section', () => {
+test('has a section for each tool', () => {
   for (const name of TOOL_NAMES) expect([...SECTIONS.keys()]).toContain(name)
 })
 
-test('the browser’s has its actions', () => {
+test('lists the actions of the browser', () => {
   for (const action of Object.keys(ACTIONS)) expect(SECTIONS.get('browser')).toContain(`\`${action}\``)
 })
