@@ -27,6 +27,13 @@ test('every quoted message is a message of the server', () => {
   }
 })
 
+test('every log text in docs/operating.md is a text of the server', () => {
+  const texts = [...read('docs/operating.md').matchAll(/`([A-Za-z]+(?: [a-z]+){2,})`/g)].map(([, text]) => text!)
+  const quoted = texts.filter((text) => !/^(?:systemctl|journalctl)/.test(text))
+  expect(quoted.length).toBeGreaterThan(3)
+  for (const text of quoted) expect(SOURCE).toContain(text)
+})
+
 test('the guarantees name rows of the proof and tests that exist', () => {
   const page = read('docs/guarantees.md')
   const ids = ROWS.map(({ id }) => id)
