@@ -90,6 +90,11 @@ export interface Engine {
     signal: AbortSignal,
     known?: readonly StoredEvent[],
   ): AsyncIterable<readonly StoredEvent[]>
+  /**
+   * Resolves when the interaction has ended or is deleted, or when `signal` aborts. Does not read the log. The interaction
+   * must exist.
+   */
+  waitForEnd(projectId: string, interactionId: string, signal: AbortSignal): Promise<void>
   /** The interaction without its view: cheap, however long its log. Undefined where the project has none by that id. */
   find(projectId: string, interactionId: string): Promise<Interaction | undefined>
   /** Undefined where the project has none by that id. Throws what `reading` throws. */

@@ -24,6 +24,7 @@ import { openWorker } from './queue/worker.ts'
 import { createMeter } from './run/meter.ts'
 import { Stop } from './run/stop.ts'
 import { submitRun } from './submit.ts'
+import { waitForEnd } from './wait-for-end.ts'
 import { webhookOwner } from './webhooks.ts'
 
 /** Of a log with large tool results, a page has some MB. */
@@ -128,6 +129,8 @@ export function openEngine({
     },
     follow: (projectId, id, after, signal, known) =>
       followLog({ db: seenBy(projectId), hub, pollMs: FOLLOW_POLL_MS }, id, after, signal, known),
+    waitForEnd: (projectId, id, signal) =>
+      waitForEnd({ db: seenBy(projectId), hub, pollMs: FOLLOW_POLL_MS }, id, signal),
     find: (projectId, id) => findInteraction(seenBy(projectId), id, projectId),
     async get(projectId, id, reading) {
       const seen = seenBy(projectId)

@@ -12,8 +12,11 @@ import { accountRoutes } from './console-api/account-routes.ts'
 import { budgetRoutes } from './console-api/budget-routes.ts'
 import type { ConsoleDependencies } from './console-api/dependencies.ts'
 import { keyRoutes } from './console-api/key-routes.ts'
+import { linkRoutes } from './console-api/link-routes.ts'
+import { inviteRoutes, memberRoutes } from './console-api/member-routes.ts'
 import { projectRoutes } from './console-api/project-routes.ts'
 import { sessionRoutes } from './console-api/session-routes.ts'
+import { signInRoutes } from './console-api/sign-in-routes.ts'
 import { usageRoutes } from './console-api/usage-routes.ts'
 import type { Edge } from './edge.ts'
 import { createGate, giveBack } from './gate/gate.ts'
@@ -144,8 +147,12 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   healthRoutes(app, edge)
   docsRoutes(app, deps.config, console.publicUrl)
   consoleRoutes(app)
+  signInRoutes(app, console)
+  linkRoutes(app, console)
   sessionRoutes(app, console)
   accountRoutes(app, console)
+  memberRoutes(app, console)
+  inviteRoutes(app, console)
   keyRoutes(app, console)
   usageRoutes(app, console)
   projectRoutes(app, console)

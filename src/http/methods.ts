@@ -1,7 +1,7 @@
 /** 405 with `Allow` for every method that an address does not have. */
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import createRouter from 'find-my-way'
-import type { RouteAccess } from './gate/gate.ts'
+import type { RouteAccess } from './gate/route-access.ts'
 
 /** What stands under an address for the methods that it does not have. */
 export interface Refusal extends Pick<RouteAccess, 'open' | 'console'> {

@@ -20,9 +20,19 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
-import type { RunName, TelemetryEvent } from './events.ts'
+import type { Emit, RunName, TelemetryEvent } from './events.ts'
 import { agentAttributes, chatAttributes, chatContent, endAttributes, toolAttributes, toolContent } from './genai.ts'
-import type { Traces } from './traces.ts'
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+export interface Spans {
+  readonly emit: Emit
+  /**
+   * Begins a request's span, within the caller's trace if `headers` name one. Returns the W3C `traceparent` for the work that
+   * belongs to it.
+   */
+  begin(requestId: string, headers: Headers): string | undefined
+}
 
 interface OpenRun {
   readonly interactionId: string
@@ -31,7 +41,7 @@ interface OpenRun {
 
 const propagator = new W3CTraceContextPropagator()
 
-export function createSpans(tracer: Tracer, withContent: boolean): Omit<Traces, 'close'> {
+export function createSpans(tracer: Tracer, withContent: boolean): Spans {
   const requests = new Map<string, Span>()
   const runs = new Map<string, OpenRun>()
 

@@ -3,18 +3,14 @@
  * collector; else nothing of it is loaded.
  */
 
-import type { Emit } from './events.ts'
 import type { Log } from './log.ts'
+import type { Spans } from './spans.ts'
 
-export interface Traces {
-  readonly emit: Emit
-  /** Begins a request's span, within the caller's trace where `headers` name one. What is to be a part of it goes by the W3C `traceparent` that is returned. */
-  begin(requestId: string, headers: Headers): string | undefined
-  /** Sends what is left, for a few seconds at most. Never rejects. */
+export interface Traces extends Spans {
+  /** Sends the remaining spans, for a few seconds at most. Never rejects. */
   close(): Promise<void>
 }
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Undefined where nobody wants them. Throws nothing: a collector that can't be reached is told by the log. */

@@ -12,9 +12,9 @@ import { pino } from 'pino'
 import { createAccountLog } from '../../src/accounts/account-log.ts'
 import type { Accounts, Caller } from '../../src/accounts/accounts.ts'
 import { createCredentials } from '../../src/accounts/create-credentials.ts'
+import { createSignIn } from '../../src/accounts/create-sign-in.ts'
 import { createJoining } from '../../src/accounts/joining.ts'
 import { openAccounts } from '../../src/accounts/open-accounts.ts'
-import { createSignIn } from '../../src/accounts/sign-in.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { openDiskBlobs } from '../../src/blobs/disk.ts'
 import type { Config } from '../../src/config.ts'
@@ -179,6 +179,11 @@ export function createScriptedEngine(): ScriptedEngine {
             signal.addEventListener('abort', wake)
           })
         }
+      }
+    },
+    async waitForEnd(projectId, id, signal) {
+      for await (const _batch of this.follow(projectId, id, 0, signal)) {
+        // Follows to the end.
       }
     },
     async find(projectId, id) {

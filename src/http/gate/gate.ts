@@ -6,7 +6,6 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Accounts, Caller } from '../../accounts/accounts.ts'
-import type { Scope } from '../../accounts/scopes.ts'
 import type { Visitor } from '../../accounts/sign-in.ts'
 import { ErrandError } from '../../domain/errors.ts'
 import type { Limits } from '../../domain/limits.ts'
@@ -17,23 +16,8 @@ import { UPLOAD_TYPES } from '../request/upload-body.ts'
 import type { Codec } from '../wire/codec.ts'
 import type { InFlight, Share } from './in-flight.ts'
 import type { Quota, RateLimits } from './rate-limits.ts'
+import type { RouteAccess } from './route-access.ts'
 import { CONSOLE_HEADER, PROJECT_HEADER, type Sessions } from './session.ts'
-
-/** What a route tells the gate. */
-export interface RouteAccess {
-  /** Needs no key. */
-  readonly open?: boolean
-  /** Belongs to the console: needs no key. `session`: who asks must be signed in. */
-  readonly console?: 'open' | 'session'
-  /** What of a key's scopes is enough, beside `all`. Where it is not said: `read` for what only reads, none for the rest. */
-  readonly scopes?: readonly Scope[]
-  /** Its calls count as creations of interactions. */
-  readonly creates?: boolean
-  /** Takes a JSON body; `optional`: or none. */
-  readonly json?: boolean | 'optional'
-  /** Takes a zip, or a form with one. */
-  readonly upload?: boolean
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig extends RouteAccess {}

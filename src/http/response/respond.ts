@@ -51,18 +51,15 @@ export async function answerAtEnd(
   reply: FastifyReply,
   asked: Asked & {
     readonly waitS: number | undefined
-    readonly known?: readonly StoredEvent[] | undefined
     readonly cancelOnLeave: boolean
   },
 ): Promise<Body | FastifyReply> {
-  const { interactionId, waitS, known } = asked
+  const { interactionId, waitS } = asked
   const left = leaving(reply)
-  const patience = waitS === undefined ? [] : [AbortSignal.timeout(waitS * 1000)]
-  const signal = AbortSignal.any([left.signal, edge.closing, ...patience])
+  const timeout = waitS === undefined ? [] : [AbortSignal.timeout(waitS * 1000)]
   try {
-    for await (const _batch of edge.engine.follow(request.caller.projectId, interactionId, 0, signal, known)) {
-      // The end is what is waited for; what came before it is read with it, below.
-    }
+    const signal = AbortSignal.any([left.signal, edge.closing, ...timeout])
+    await edge.engine.waitForEnd(request.caller.projectId, interactionId, signal)
   } finally {
     left.release()
   }

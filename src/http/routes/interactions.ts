@@ -121,9 +121,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   const form = formOf(query.view, preferences)
   const asked = { interactionId, form, preferences, cancelOnLeave: run.onDisconnect === 'cancel' }
   if (streams) return streamRun(edge, request, reply, { ...asked, after: 0, known: begun })
-  return waitS === 0
-    ? answerNow(edge, request, reply, asked)
-    : answerAtEnd(edge, request, reply, { ...asked, waitS, known: begun })
+  return waitS === 0 ? answerNow(edge, request, reply, asked) : answerAtEnd(edge, request, reply, { ...asked, waitS })
 }
 
 function readingRoutes(app: FastifyInstance, edge: Edge): void {
