@@ -7,7 +7,7 @@ import type { Egress } from '../egress/port.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
 import { createSearch, type SearchChoice } from '../search/create-search.ts'
 import { createBrowserTools } from '../tools/browser/browser.ts'
-import type { BrowserParts } from '../tools/browser/life.ts'
+import type { BrowserSettings } from '../tools/browser/lifecycle.ts'
 import { createMcp, type McpOptions } from '../tools/mcp/provider.ts'
 import type { ToolProvider } from '../tools/port.ts'
 import { createSkillTools } from '../tools/skill.ts'
@@ -40,14 +40,14 @@ export function createTools({ config, env, log }: ComposeContext, parts: ToolPar
     createSandboxTools(),
     createSkillTools(skills.shelf),
     createWebSearch(search.service),
-    createBrowserTools(() => browserParts(config, sandboxFacts())),
+    createBrowserTools(() => browserSettings(config, sandboxFacts())),
     createMcp(mcp),
   ]
   return { providers, search, mcp }
 }
 
 /** Undefined if the sandboxes have no Chromium. */
-function browserParts({ browser, limits }: Config, facts: SandboxFacts): BrowserParts | undefined {
+function browserSettings({ browser, limits }: Config, facts: SandboxFacts): BrowserSettings | undefined {
   const executable = browser.executable ?? facts.browser
   return executable === undefined ? undefined : { ...browser, executable, ceiling: limits.network }
 }

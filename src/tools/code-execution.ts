@@ -8,8 +8,8 @@ import { describeNetwork, type Network } from '../domain/network.ts'
 import { withoutEnd } from '../domain/trim.ts'
 import type { ExecResult, Language, LimitHit } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
-import { cutMiddle } from './cut.ts'
 import type { Tool, ToolContext } from './port.ts'
+import { truncateMiddle } from './truncate.ts'
 
 /** Longer code belongs into a file. Characters. */
 const MAX_CODE = 1_000_000
@@ -95,7 +95,7 @@ function describeResult(
   context: ToolContext,
   { limitMs, offline }: { readonly limitMs: number; readonly offline: boolean },
 ): string {
-  const { text, cut } = cutMiddle(withoutEnd(result.output, '\n'), context.outputBytes)
+  const { text, cut } = truncateMiddle(withoutEnd(result.output, '\n'), context.outputBytes)
   const notes: string[] = []
   if (text === '' && result.end.kind !== 'lost') notes.push('It printed nothing.')
   if (cut || result.truncated) {

@@ -1,6 +1,6 @@
 /** Directories in words. */
 import { type Entry, type Listing, type Sandbox, SandboxError } from '../sandbox/port.ts'
-import { cutEnd } from './cut.ts'
+import { truncateEnd } from './truncate.ts'
 
 const MAX_ENTRIES = 1000
 /** Enough to find a misspelt name by. */
@@ -17,11 +17,11 @@ export async function describeDirectory(sandbox: Sandbox, path: string, maxBytes
     : entries.length === 1
       ? '1 entry'
       : `${entries.length} entries`
-  return cutEnd(`[${path}: directory, ${count}]\n${entries.map(entryLine).join('\n')}`, maxBytes)
+  return truncateEnd(`[${path}: directory, ${count}]\n${entries.map(entryLine).join('\n')}`, maxBytes)
 }
 
 /** What the working directory holds, for a model that asked for a file that is not there. */
-export async function whatIsThere(sandbox: Sandbox): Promise<string> {
+export async function describeWorkingDirectory(sandbox: Sandbox): Promise<string> {
   const { entries, more } = (await listed(sandbox, '.', MAX_HINTS)) ?? { entries: [], more: false }
   if (entries.length === 0) return 'The working directory is empty.'
   const names = entries.map((entry) => (entry.type === 'directory' ? `${entry.path}/` : entry.path))

@@ -6,12 +6,12 @@
 import { z } from 'zod'
 import { type Sandbox, SandboxError } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
-import { describeDirectory, whatIsThere } from './directory.ts'
-import { fileFailure } from './failure.ts'
+import { describeDirectory, describeWorkingDirectory } from './directory.ts'
+import { fileFailure } from './file-failure.ts'
 import { fileKind } from './file-kind.ts'
+import { presentImage } from './image.ts'
 import { pathArgument } from './path-argument.ts'
 import { parsePages, presentPdf } from './pdf.ts'
-import { presentPicture } from './picture.ts'
 import type { Tool, ToolContext, ToolOutcome } from './port.ts'
 import { linesOf } from './text-lines.ts'
 
@@ -77,7 +77,7 @@ async function present(
     case 'text':
       return { output: linesOf(path, bytes.length, kind, { startLine, endLine }, context.outputBytes) }
     case 'image':
-      return presentPicture(path, bytes, kind.mimeType, context)
+      return presentImage(path, bytes, kind.mimeType, context)
     case 'pdf':
       return presentPdf(path, bytes, rangeOf(args), sandbox, context)
     case 'binary':
@@ -105,5 +105,7 @@ async function explain(error: unknown, sandbox: Sandbox, path: string, context: 
     if (listed !== undefined) return listed
   }
   const told = fileFailure(error, path)
-  return error instanceof SandboxError && error.code === 'not_found' ? `${told} ${await whatIsThere(sandbox)}` : told
+  return error instanceof SandboxError && error.code === 'not_found'
+    ? `${told} ${await describeWorkingDirectory(sandbox)}`
+    : told
 }

@@ -4,10 +4,10 @@
  */
 import type { MediaPart } from '../domain/message.ts'
 import type { Sandbox } from '../sandbox/port.ts'
-import { cutEnd } from './cut.ts'
-import { imagePart, insidePath, MAX_IMAGE_BYTES, SHOWN_SIDE } from './picture.ts'
+import { imagePart, MAX_IMAGE_BYTES, SHOWN_SIDE, sandboxPath } from './image.ts'
 import type { ToolContext, ToolOutcome } from './port.ts'
 import { type ProgramEnd, runProgram } from './run-program.ts'
+import { truncateEnd } from './truncate.ts'
 
 const MIB = 1024 * 1024
 /** What providers take: 32 MB a request or more, 100 pages or more. The conversation wants its part. */
@@ -51,8 +51,8 @@ export async function presentPdf(
     const timeoutMs = Math.min(context.remainingMs(), PROGRAM_MS)
     return runProgram(sandbox, argv, { maxBytes: MAX_TEXT_BYTES, timeoutMs, signal: context.signal })
   }
-  const info = await run('pdfinfo', insidePath(path))
-  if (!info.ok && !info.missing) return { output: `\`${path}\` is a PDF that can't be read. ${info.said}` }
+  const info = await run('pdfinfo', sandboxPath(path))
+  if (!info.ok && !info.missing) return { output: `\`${path}\` is a PDF that can't be read. ${info.stderr}` }
   const facts = info.ok ? info.output.toString('utf8') : ''
   const pages = /^Pages:\s+(\d+)/m.exec(facts)?.[1]
   const pdf: Pdf = { path, run, pages: pages === undefined ? undefined : Number(pages), context }
@@ -87,7 +87,7 @@ async function asImages(pdf: Pdf, range: PageRange | undefined): Promise<ToolOut
   for (let page = first; page <= until; page++) {
     const made = await run(
       ...['pdftoppm', '-jpeg', '-jpegopt', 'quality=85', '-scale-to', `${SHOWN_SIDE}`],
-      ...['-f', `${page}`, '-l', `${page}`, insidePath(path)],
+      ...['-f', `${page}`, '-l', `${page}`, sandboxPath(path)],
     )
     left -= made.ok ? made.output.length : 0
     if (!made.ok || made.output.length === 0 || made.output.length > MAX_IMAGE_BYTES || left < 0) break
@@ -102,8 +102,8 @@ async function asImages(pdf: Pdf, range: PageRange | undefined): Promise<ToolOut
 async function asText(pdf: Pdf, range: PageRange | undefined): Promise<ToolOutcome> {
   const { path, run, pages = 1, context } = pdf
   const { first, last } = bounds(range, pages)
-  const made = await run('pdftotext', '-layout', '-f', `${first}`, '-l', `${last}`, insidePath(path), '-')
-  if (!made.ok) return { output: `The text of \`${path}\`, a PDF (${count(pages)}), could not be had. ${made.said}` }
+  const made = await run('pdftotext', '-layout', '-f', `${first}`, '-l', `${last}`, sandboxPath(path), '-')
+  if (!made.ok) return { output: `The text of \`${path}\`, a PDF (${count(pages)}), could not be had. ${made.stderr}` }
   const texts = made.output
     .toString('utf8')
     .split('\f')
@@ -119,7 +119,7 @@ async function asText(pdf: Pdf, range: PageRange | undefined): Promise<ToolOutco
     const page = `--- page ${first + i} ---\n${text.trimEnd()}\n`
     left -= Buffer.byteLength(page)
     if (left < 0 && given.length > 0) break
-    given.push(left < 0 ? cutEnd(page, context.outputBytes) : page)
+    given.push(left < 0 ? truncateEnd(page, context.outputBytes) : page)
     if (left < 0) break
   }
   const shownTo = first + given.length - 1

@@ -1,7 +1,7 @@
 /** A program of the sandbox's own, run for a tool beside the session: what a hostile file does to it, it does inside. */
 import { type Sandbox, SandboxError } from '../sandbox/port.ts'
 
-export interface ProgramTerms {
+export interface ProgramLimits {
   /** Of its output; a longer one is no output. */
   readonly maxBytes: number
   readonly timeoutMs: number
@@ -12,19 +12,19 @@ export interface ProgramTerms {
 export type ProgramEnd =
   | { readonly ok: true; readonly output: Buffer }
   /** `missing`: there is no such program. Its own last words, cut. */
-  | { readonly ok: false; readonly missing: boolean; readonly said: string }
+  | { readonly ok: false; readonly missing: boolean; readonly stderr: string }
 
-const MAX_WORDS = 300
+const MAX_STDERR_CHARS = 300
 
 /** Throws SandboxError `lost` where the sandbox went; the signal's reason where that aborts. */
-export async function runProgram(sandbox: Sandbox, argv: readonly string[], terms: ProgramTerms): Promise<ProgramEnd> {
-  let said = ''
+export async function runProgram(sandbox: Sandbox, argv: readonly string[], terms: ProgramLimits): Promise<ProgramEnd> {
+  let stderr = ''
   const program = sandbox.spawn({ argv, pipes: 'stdio' }, (text) => {
-    said = (said + text).slice(0, 10 * MAX_WORDS)
+    stderr = (stderr + text).slice(0, 10 * MAX_STDERR_CHARS)
   })
-  const patience = AbortSignal.any([terms.signal, AbortSignal.timeout(Math.max(1, terms.timeoutMs))])
-  patience.addEventListener('abort', program.kill)
-  if (patience.aborted) program.kill()
+  const stop = AbortSignal.any([terms.signal, AbortSignal.timeout(Math.max(1, terms.timeoutMs))])
+  stop.addEventListener('abort', program.kill)
+  if (stop.aborted) program.kill()
   try {
     program.stream.end()
     const output = await collect(program.stream, terms.maxBytes)
@@ -33,10 +33,10 @@ export async function runProgram(sandbox: Sandbox, argv: readonly string[], term
     terms.signal.throwIfAborted()
     if (end.kind === 'lost') throw new SandboxError('lost', 'The sandbox was lost.')
     if (output && end.kind === 'exit' && end.code === 0) return { ok: true, output }
-    const words = patience.aborted ? 'It took too long.' : said.trim().slice(0, MAX_WORDS)
-    return { ok: false, missing: end.kind === 'exit' && end.code === 127, said: words }
+    const words = stop.aborted ? 'It took too long.' : stderr.trim().slice(0, MAX_STDERR_CHARS)
+    return { ok: false, missing: end.kind === 'exit' && end.code === 127, stderr: words }
   } finally {
-    patience.removeEventListener('abort', program.kill)
+    stop.removeEventListener('abort', program.kill)
   }
 }
 

@@ -11,8 +11,8 @@ import type { SkillPin } from '../domain/skill.ts'
 import { placeInside, type SkillContent, type SkillShelf } from '../skills/port.ts'
 import { toolArguments } from './arguments.ts'
 import { fileKind } from './file-kind.ts'
+import { presentImage } from './image.ts'
 import { pathArgument } from './path-argument.ts'
-import { presentPicture } from './picture.ts'
 import type { Tool, ToolContext, ToolOutcome, ToolProvider } from './port.ts'
 import { linesOf } from './text-lines.ts'
 
@@ -169,7 +169,7 @@ async function showFile(
 async function present(place: string, bytes: Uint8Array, range: Range, context: ToolContext): Promise<ToolOutcome> {
   const kind = fileKind(bytes)
   if (kind.kind === 'text') return { output: linesOf(place, bytes.length, kind, range, context.outputBytes) }
-  if (kind.kind === 'image') return presentPicture(place, bytes, kind.mimeType, context)
+  if (kind.kind === 'image') return presentImage(place, bytes, kind.mimeType, context)
   const what = kind.kind === 'pdf' ? 'a PDF' : `a binary file (${kind.name})`
   return {
     output: `\`${place}\` is ${what} of ${bytes.length} bytes and was not shown. Where a sandbox is enabled, use it there.`,

@@ -1,5 +1,5 @@
 /** A range of a text's lines, with a first line that says what is given and what is left. */
-import { cutEnd } from './cut.ts'
+import { truncateEnd } from './truncate.ts'
 
 export interface LineRange {
   readonly startLine: number
@@ -39,7 +39,7 @@ function asManyAsFit(lines: readonly string[], maxBytes: number): string[] {
     if (left < 0) break
     given.push(line)
   }
-  return given.length > 0 ? given : [cutEnd(lines[0]!, maxBytes)]
+  return given.length > 0 ? given : [truncateEnd(lines[0]!, maxBytes)]
 }
 
 function count(lines: number): string {

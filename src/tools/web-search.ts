@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { Search, SearchResult } from '../search/port.ts'
 import { toolArguments } from './arguments.ts'
-import { cutEnd } from './cut.ts'
 import type { RunScope, Tool, ToolProvider } from './port.ts'
+import { truncateEnd } from './truncate.ts'
 
 const MAX_QUERY = 1_000
 const DEFAULT_RESULTS = 8
@@ -57,7 +57,7 @@ function createTool(search: Search, run: RunScope): Tool {
         const signal = AbortSignal.any([stopped, timeout])
         const found = await search.search(query, { maxResults, signal, onConnect: run.audit('search') })
         if (!found.ok) return { output: `The search failed. ${found.message}` }
-        return { output: cutEnd(describe(query, found.results), context.outputBytes) }
+        return { output: truncateEnd(describe(query, found.results), context.outputBytes) }
       } catch (error) {
         if (stopped.aborted || !timeout.aborted) throw error
         return { output: 'The search was stopped: it took all the time that a tool call has.' }

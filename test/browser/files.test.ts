@@ -117,7 +117,7 @@ test('screenshots and PDFs are output files, downloads and uploads go through th
 
   expect(clicked).toContain(`Downloaded \`downloads/_.._Report 1.csv\` (${LONG.length + 4} bytes)`)
   expect(saved).toContain('Downloaded `downloads/page.html`')
-  expect(opened).toMatch(/is a file to download, no page\.\nDownloaded `downloads\/_\.\._Report 1-2\.csv`/)
+  expect(opened).toMatch(/is a file to download, not a page\.\nDownloaded `downloads\/_\.\._Report 1-2\.csv`/)
   expect(endless).toMatch(/"endless\.bin" was not downloaded: it is larger than \d+ bytes\./)
   expect(chosen).toMatch(/is chosen in \[e\d+\]\.[\s\S]*page\.html 40/)
   expect(missing).toContain('There is no file `missing.txt`.')

@@ -122,7 +122,7 @@ test('no event, whatever is in it, does more than be told', async () => {
         for (const event of events) theirs.write(`${JSON.stringify(event)}\0`)
         await tabs.cdp.call('Browser.getVersion')
         expect(tabs.all.length).toBeLessThanOrEqual(10)
-        expect(tabs.takeNews().length).toBeLessThanOrEqual(20)
+        expect(tabs.notices.take().length).toBeLessThanOrEqual(20)
         tabs.cdp.close()
       },
     ),

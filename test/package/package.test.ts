@@ -34,7 +34,7 @@ test('it holds the program as JavaScript, the console and what they read, and no
     'dist/sandbox/host/host-main.js',
     'dist/sandbox/runner.py',
     'dist/sandbox/host/probe.py',
-    'dist/tools/browser/in-page.js',
+    'dist/tools/browser/in-page/elements.js',
     'console/dist/index.html',
     'site/dist/index.html',
     'examples/first-run.json',

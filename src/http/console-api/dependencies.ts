@@ -13,7 +13,7 @@ import type { Catalogue, ModelHealth } from '../../models/port.ts'
 import type { AgentStore } from '../../store/agent-store.ts'
 import type { UsageQuestion } from '../../store/usage.ts'
 import type { UsageReport } from '../../store/usage-report.ts'
-import type { CheckMcp } from '../../tools/mcp/check.ts'
+import type { CheckMcp } from '../../tools/mcp/check-server.ts'
 import { noProject } from '../gate/session.ts'
 
 export interface ConsoleDependencies {

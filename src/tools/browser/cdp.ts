@@ -1,16 +1,15 @@
 /**
- * Chromium's DevTools protocol over a pipe: JSON messages, each ended by a NUL. A small client of our own, because what
- * stands at the other end may be a browser that a page has taken over: every answer is checked for the fields that are
- * used, every message has a greatest size, and nothing that is said there throws outside of the call it answers.
- * (puppeteer-core was looked at: its event handlers are async and reject into the process; it brings a downloader too.)
+ * A client for Chromium's DevTools protocol over a pipe: JSON messages, each ended by a NUL byte. The other end may be a
+ * browser that a page has taken over. So every answer is checked for the fields that are used, every message has a maximum
+ * size, and a malformed message fails only the call that it answers.
  */
 import type { Duplex } from 'node:stream'
 import { z } from 'zod'
 
-/** A screenshot as base64 is the largest that is asked for. */
+/** Large enough for a screenshot in base64, which is the largest answer. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-const ANSWER_WITHIN_MS = 20_000
-/** Of a message that is skipped: enough to know whom it answers. */
+const ANSWER_TIMEOUT_MS = 20_000
+/** The part of an oversized message that is kept: enough to find the call that it answers. */
 const HEAD_BYTES = 64
 
 export type Parameters = Readonly<Record<string, unknown>>
@@ -18,14 +17,14 @@ export type Parameters = Readonly<Record<string, unknown>>
 export interface ProtocolEvent {
   readonly method: string
   readonly params: unknown
-  /** Undefined: the browser itself. */
+  /** Undefined for events of the browser itself. */
   readonly session: string | undefined
 }
 
 export interface CallOptions<T> {
   readonly session?: string | undefined
   readonly params?: Parameters
-  /** What of the answer is used. */
+  /** Checks the answer. Fields that it does not name are dropped. */
   readonly answer?: z.ZodType<T>
   readonly timeoutMs?: number
 }
@@ -33,12 +32,12 @@ export interface CallOptions<T> {
 export interface Cdp {
   /** Rejects with CdpError. */
   call<T = unknown>(method: string, options?: CallOptions<T>): Promise<T>
-  /** Ends the connection: every call that waits is rejected, and no event comes any more. Idempotent. */
+  /** Closes the connection, rejects every open call, and stops events. Idempotent. */
   close(): void
 }
 
-/** `refused`: the browser's own answer, in `message`; the other three are about the connection. */
-type CdpErrorCode = 'refused' | 'silent' | 'malformed' | 'closed'
+/** `refused`: the browser answered with an error, in `message`. The other codes are about the connection. */
+type CdpErrorCode = 'refused' | 'timeout' | 'malformed' | 'closed'
 
 export class CdpError extends Error {
   readonly code: CdpErrorCode
@@ -58,18 +57,18 @@ const MESSAGE = z.object({
   sessionId: z.string().optional(),
 })
 
-interface Waiting {
+interface PendingCall {
   readonly settle: (result: unknown, error?: CdpError) => void
 }
 
 export function createCdp(stream: Duplex, onEvent: (event: ProtocolEvent) => void): Cdp {
-  const waiting = new Map<number, Waiting>()
+  const pending = new Map<number, PendingCall>()
   let lastId = 0
   let closed = false
 
   function settle(id: number, result: unknown, error?: CdpError): void {
-    const found = waiting.get(id)
-    waiting.delete(id)
+    const found = pending.get(id)
+    pending.delete(id)
     found?.settle(result, error)
   }
 
@@ -82,7 +81,7 @@ export function createCdp(stream: Duplex, onEvent: (event: ProtocolEvent) => voi
     }
   }
 
-  function skipped(head: string): void {
+  function rejectOversized(head: string): void {
     const id = /^\{"id":(\d+)/.exec(head)?.[1]
     if (id !== undefined) settle(Number(id), undefined, new CdpError('malformed', 'The answer was too large.'))
   }
@@ -91,10 +90,10 @@ export function createCdp(stream: Duplex, onEvent: (event: ProtocolEvent) => voi
     if (closed) return
     closed = true
     stream.destroy()
-    for (const id of [...waiting.keys()]) settle(id, undefined, new CdpError('closed', 'The browser has ended.'))
+    for (const id of [...pending.keys()]) settle(id, undefined, new CdpError('closed', 'The browser has ended.'))
   }
 
-  const read = createReader(receive, skipped)
+  const read = createReader(receive, rejectOversized)
   stream.on('data', (bytes: Buffer) => !closed && read(bytes))
   stream.on('error', close)
   stream.on('close', close)
@@ -102,20 +101,21 @@ export function createCdp(stream: Duplex, onEvent: (event: ProtocolEvent) => voi
 
   return {
     close,
-    call(method, { session, params = {}, answer, timeoutMs = ANSWER_WITHIN_MS } = {}) {
+    call(method, { session, params = {}, answer, timeoutMs = ANSWER_TIMEOUT_MS } = {}) {
       if (closed) return Promise.reject(new CdpError('closed', 'The browser has ended.'))
       const id = ++lastId
       return new Promise((resolve, reject) => {
         const timer = setTimeout(
-          () => settle(id, undefined, new CdpError('silent', `No answer to ${method} in ${timeoutMs / 1000} s.`)),
+          () => settle(id, undefined, new CdpError('timeout', `No answer to ${method} in ${timeoutMs / 1000} s.`)),
           timeoutMs,
         )
-        waiting.set(id, {
+        pending.set(id, {
           settle(result, error) {
             clearTimeout(timer)
             if (error) return reject(error)
             const checked = answer?.safeParse(result)
-            if (checked?.success === false) reject(new CdpError('malformed', `${method} was answered with nonsense.`))
+            if (checked?.success === false)
+              reject(new CdpError('malformed', `The browser’s answer to ${method} was malformed.`))
             else resolve((checked?.data ?? result) as never)
           },
         })
@@ -135,8 +135,8 @@ function parse(text: string): z.output<typeof MESSAGE> | undefined {
   }
 }
 
-/** Cuts the bytes at NULs. Of a message over the greatest size only the head is kept. */
-function createReader(onMessage: (text: string) => void, onSkipped: (head: string) => void) {
+/** Splits the bytes at NULs. Only the head of a message above the maximum size is kept. */
+function createReader(onMessage: (text: string) => void, onOversized: (head: string) => void) {
   let parts: Buffer[] = []
   let size = 0
 
@@ -152,7 +152,7 @@ function createReader(onMessage: (text: string) => void, onSkipped: (head: strin
     parts = []
     size = 0
     if (whole) onMessage(bytes.toString('utf8'))
-    else onSkipped(bytes.toString('latin1'))
+    else onOversized(bytes.toString('latin1'))
   }
 
   return (bytes: Buffer) => {

@@ -1,7 +1,7 @@
 /**
- * One Chromium in a cell of its own: started there, spoken to over its pipe, its only way out the guard's proxy, which
- * answers on a port of the cell's own loopback. Its sandbox is on (never `--no-sandbox`): a page that breaks out of its
- * renderer stands in the browser's cell, which has no network, no files of the run and no secret.
+ * One Chromium in a sandbox of its own, controlled over a pipe. Its only network connection is the egress guard's proxy,
+ * which listens on the loopback interface of that sandbox. Chromium's own sandbox is on (never `--no-sandbox`); a page that
+ * escapes from it is still in the browser's sandbox, which has no network, no files of the run and no secrets.
  */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -9,14 +9,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ExecEnd, type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import { DOWNLOADS, MAX_DOWNLOAD_BYTES } from './files.ts'
 import { createInput, type Input } from './input.ts'
-import { createNavigation, type Navigation } from './navigate.ts'
+import { createNavigation, type Navigation } from './navigation.ts'
 import { createPage, type Page } from './page.ts'
-import { openTabs, type Tabs, VIEWPORT } from './tabs.ts'
+import { VIEWPORT } from './tab.ts'
+import { openTabs, type Tabs } from './tabs.ts'
 
 const PROXY_PORT = 3128
 const LISTEN_RETRY_MS = 100
 const STDERR_KEPT = 4_000
-/** Shared memory goes here: the cell's /dev/shm is sized for code. */
+/** Shared memory is placed here, because the sandbox's /dev/shm is too small for a browser. */
 const TEMPORARY = '/workspace/tmp'
 
 export interface Chromium {
@@ -25,27 +26,27 @@ export interface Chromium {
   readonly page: Page
   readonly input: Input
   readonly navigation: Navigation
-  /** Resolves when it is over, with its last words on stderr. */
-  readonly ended: Promise<{ readonly end: ExecEnd; readonly words: string }>
-  /** Whether it still can be spoken to. */
+  /** Resolves when Chromium has exited, with the end of its stderr. */
+  readonly ended: Promise<{ readonly end: ExecEnd; readonly stderr: string }>
+  /** Chromium has not exited. */
   readonly alive: boolean
   kill(): Promise<void>
 }
 
 export interface ChromiumOptions {
   readonly cell: Sandbox
-  /** Inside the cell. Chromium's own binary, no wrapper. */
+  /** A path in the sandbox: Chromium's own binary, not a wrapper script. */
   readonly executable: string
-  /** The way out: what the browser wants to reach arrives here, as an HTTP proxy hears it. */
+  /** Gets the browser's connections to its HTTP proxy. */
   readonly onConnection: (connection: Duplex) => void
-  /** What the guard said of a host that it refused. */
+  /** Why the egress guard refused a host; undefined if it did not. */
   readonly refusalOf: (host: string) => string | undefined
 }
 
-/** Rejects with SandboxError, CdpError, or an Error with Chromium's last words. */
+/** Rejects with SandboxError, CdpError, or an Error with the last line of Chromium's stderr. */
 export async function openChromium(options: ChromiumOptions): Promise<Chromium> {
   const { cell, executable, onConnection, refusalOf } = options
-  // A profile that another one left is not used: it may be locked, or half written.
+  // A new profile: that of an earlier Chromium may be locked or incomplete.
   const profile = `/workspace/profile-${randomBytes(4).toString('hex')}`
   await Promise.all([
     cell.writeFile(`${TEMPORARY}/.made`, new Uint8Array(), 'write'),
@@ -53,7 +54,7 @@ export async function openChromium(options: ChromiumOptions): Promise<Chromium> 
     cell.writeFile(`${profile}/Default/Preferences`, Buffer.from(JSON.stringify(PREFERENCES)), 'write'),
   ])
   const listener = await listen(cell, onConnection)
-  let words = ''
+  let stderr = ''
   const process = cell.spawn(
     {
       argv: [executable, ...FLAGS, `--user-data-dir=${profile}`, 'about:blank'],
@@ -61,13 +62,13 @@ export async function openChromium(options: ChromiumOptions): Promise<Chromium> 
       pipes: 'fd34',
     },
     (text) => {
-      words = (words + text).slice(-STDERR_KEPT)
+      stderr = (stderr + text).slice(-STDERR_KEPT)
     },
   )
   let alive = true
   const ended = process.exited.then((end) => {
     alive = false
-    return { end, words }
+    return { end, stderr }
   })
   async function kill(): Promise<void> {
     process.kill()
@@ -76,12 +77,12 @@ export async function openChromium(options: ChromiumOptions): Promise<Chromium> 
   }
   try {
     const tabs = await openTabs(process.stream, DOWNLOADS, MAX_DOWNLOAD_BYTES)
-    const page = createPage(tabs)
+    const page = createPage(tabs.cdp)
     return {
       cell,
       tabs,
       page,
-      input: createInput(tabs, page),
+      input: createInput(tabs.cdp, page),
       navigation: createNavigation(tabs, page, refusalOf),
       ended,
       get alive() {
@@ -91,12 +92,12 @@ export async function openChromium(options: ChromiumOptions): Promise<Chromium> 
     }
   } catch (error) {
     await kill()
-    const last = words.trim().split('\n').at(-1) ?? ''
+    const last = stderr.trim().split('\n').at(-1) ?? ''
     throw last === '' ? error : new Error(`Chromium did not start: ${last}`, { cause: error })
   }
 }
 
-/** The listener of a worker that died goes with its connection: in a moment. */
+/** Retries while the port is taken by the listener of a dead worker, which goes away with the worker's connection. */
 async function listen(cell: Sandbox, onConnection: ChromiumOptions['onConnection'], tries = 50) {
   try {
     return await cell.listen(PROXY_PORT, onConnection)
@@ -124,14 +125,14 @@ const FEATURES_OFF = [
 const FLAGS: readonly string[] = [
   '--headless',
   '--remote-debugging-pipe',
-  // The way out, for every address there is: loopback too is the proxy's to refuse.
+  // Every address goes through the proxy, loopback included.
   `--proxy-server=http://127.0.0.1:${PROXY_PORT}`,
   '--proxy-bypass-list=<-loopback>',
   '--disable-quic',
   '--dns-prefetch-disable',
   '--webrtc-ip-handling-policy=disable_non_proxied_udp',
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
-  // Nothing of its own accord.
+  // No requests of the browser's own.
   '--disable-background-networking',
   '--disable-breakpad',
   '--disable-client-side-phishing-detection',
@@ -148,7 +149,7 @@ const FLAGS: readonly string[] = [
   '--no-pings',
   '--deny-permission-prompts',
   '--password-store=basic',
-  // A site keeps to a process of its own.
+  // Each site in a process of its own.
   '--site-per-process',
   '--disable-gpu',
   '--disable-dev-shm-usage',
@@ -157,7 +158,7 @@ const FLAGS: readonly string[] = [
   '--font-render-hinting=none',
   '--lang=en-US',
   `--window-size=${VIEWPORT.width},${VIEWPORT.height}`,
-  // What in-page.js asks roles and names of.
+  // For `computedRole` and `computedName` in in-page/elements.js.
   '--enable-blink-features=ComputedAccessibilityInfo',
   '--log-level=2',
 ]

@@ -1,26 +1,28 @@
-/** The downloads that pages began: under way, complete, given up. Told by the browser, named by ids that it made. */
+/** The downloads that pages started, from the browser's events. The browser names them by GUIDs that it makes. */
 import { z } from 'zod'
 
-/** At once; what is over is cancelled. */
+/** Maximum number of downloads at once. More are cancelled. */
 const MAX_ACTIVE = 10
 const MAX_NAME = 120
 
 export interface Download {
   readonly guid: string
-  /** A file name of letters that any file system takes, made from what the page suggested. */
+  /** A file name that is valid on any file system, made from the one that the page suggested. */
   readonly name: string
   state: 'active' | 'complete' | 'failed'
-  /** Why it failed, in words that follow "was not downloaded: it". */
+  /** Why it failed; continues the sentence "… was not downloaded: it". */
   problem: string
 }
 
 export interface Downloads {
+  /** Both throw ZodError if the event is malformed. */
   begin(params: unknown): void
   progress(params: unknown): void
+  /** The number of downloads that are running. */
   readonly active: number
-  /** How many ever began. */
+  /** The number of downloads that ever began. */
   readonly begun: number
-  /** What is over since it was last asked. */
+  /** Returns the downloads that ended since the last call. */
   takeEnded(): Download[]
 }
 
@@ -39,7 +41,7 @@ export function createDownloads(maxBytes: number, cancel: (guid: string) => void
 
   const active = () => [...known.values()].filter(({ state }) => state === 'active').length
 
-  function giveUp(download: Download, problem: string): void {
+  function fail(download: Download, problem: string): void {
     download.state = 'failed'
     download.problem = problem
     cancel(download.guid)
@@ -53,17 +55,17 @@ export function createDownloads(maxBytes: number, cancel: (guid: string) => void
       begun++
       const download: Download = { guid, name: fileName(suggestedFilename), state: 'active', problem: '' }
       known.set(guid, download)
-      if (full) giveUp(download, `was one of more than ${MAX_ACTIVE} at once`)
+      if (full) fail(download, `exceeded the limit of ${MAX_ACTIVE} downloads at once`)
     },
     progress(params) {
       const { guid, state, receivedBytes, totalBytes } = PROGRESS.parse(params)
       const download = known.get(guid)
       if (download?.state !== 'active') return
-      if (Math.max(receivedBytes, totalBytes) > maxBytes) giveUp(download, `is larger than ${maxBytes} bytes`)
+      if (Math.max(receivedBytes, totalBytes) > maxBytes) fail(download, `is larger than ${maxBytes} bytes`)
       else if (state === 'completed') download.state = 'complete'
       else if (state === 'canceled') {
         download.state = 'failed'
-        download.problem = 'broke off'
+        download.problem = 'was interrupted'
       }
     },
     get active() {

@@ -1,19 +1,25 @@
-/** What a hand does to a page: click, hover, type, press, choose. A refusal is a sentence for the model. */
+/** Mouse and keyboard input, and the choice of options. A Refusal's message is for the model. */
 import { z } from 'zod'
+import type { Cdp } from './cdp.ts'
+import type { Documents, Frame } from './documents.ts'
 import { type KeyStroke, keyStroke } from './keys.ts'
-import type { Frame, Page } from './page.ts'
-import type { Tab, Tabs } from './tabs.ts'
+import type { Tab } from './tab.ts'
 
-/** It can't be done; `message` says why to the model. Nothing was changed. */
+/** An action that can't be carried out. The message tells the model why. Nothing was changed. */
 export class Refusal extends Error {}
 
-/** An element, found. */
+/** An element, and the document that it is in. */
 export interface Target {
   readonly ref: number
   readonly frame: Frame
 }
 
-const PLACE = z.object({ problem: z.string() }).or(z.object({ x: z.number(), y: z.number() }))
+interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+const LOCATED = z.object({ problem: z.string() }).or(z.object({ x: z.number(), y: z.number() }))
 const BOX = z
   .object({ problem: z.string() })
   .or(z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() }))
@@ -25,48 +31,27 @@ const FOCUSED = z.object({
 })
 const CHOSEN = z.object({ problem: z.string().optional(), chosen: z.array(z.string()).optional() })
 
+/** All reject with Refusal or CdpError. */
 export interface Input {
   click(target: Target, double: boolean): Promise<void>
   hover(target: Target): Promise<void>
-  /** Puts the text in the place of what stands there. */
+  /** Replaces the content of the field with the text. */
   type(target: Target, text: string): Promise<void>
-  press(tab: Tab, name: string): Promise<void>
-  /** The labels that are chosen now. */
+  press(tab: Tab, key: string): Promise<void>
+  /** Returns the labels that are selected afterwards. */
   select(target: Target, text: string): Promise<readonly string[]>
-  /** Brings it into view; its box within the tab's viewport. */
+  /** Scrolls the element into view and returns its box within the tab's viewport. */
   boxOf(target: Target): Promise<{ x: number; y: number; width: number; height: number }>
 }
 
-export function createInput({ cdp }: Pick<Tabs, 'cdp'>, page: Page): Input {
-  function refuse({ ref }: Target, problem: string): never {
-    throw new Refusal(problem === 'gone' ? gone(ref) : `[e${ref}] ${problem}.`)
+export function createInput(cdp: Cdp, page: Documents): Input {
+  async function locate(target: Target): Promise<Point> {
+    await reveal(page, target.frame)
+    const found = await page.call(target.frame, 'locate', { ref: target.ref, force: false }, LOCATED)
+    return 'problem' in found ? refuse(target, found.problem) : toTab(page, target.frame, found)
   }
 
-  /** From a frame's own coordinates to its tab's. */
-  async function outward(frame: Frame, point: { x: number; y: number }): Promise<{ x: number; y: number }> {
-    let { x, y } = point
-    for (let at = frame.within; at; at = at.frame.within) {
-      const origin = await page.call(at.frame, 'frameOrigin', at.ref, POINT)
-      x += origin.x
-      y += origin.y
-    }
-    return { x, y }
-  }
-
-  /** The frames it stands in are brought into view first, from the outermost. */
-  async function reveal(frame: Frame): Promise<void> {
-    if (!frame.within) return
-    await reveal(frame.within.frame)
-    await page.call(frame.within.frame, 'reveal', frame.within.ref, z.unknown())
-  }
-
-  async function place(target: Target): Promise<{ x: number; y: number }> {
-    await reveal(target.frame)
-    const found = await page.call(target.frame, 'place', { ref: target.ref, force: false }, PLACE)
-    return 'problem' in found ? refuse(target, found.problem) : outward(target.frame, found)
-  }
-
-  function mouse(tab: Tab, type: string, at: { x: number; y: number }, more = {}): Promise<unknown> {
+  function mouse(tab: Tab, type: string, at: Point, more = {}): Promise<unknown> {
     return cdp.call('Input.dispatchMouseEvent', { session: tab.session, params: { type, ...at, ...more } })
   }
 
@@ -80,7 +65,7 @@ export function createInput({ cdp }: Pick<Tabs, 'cdp'>, page: Page): Input {
 
   return {
     async click(target, double) {
-      const at = await place(target)
+      const at = await locate(target)
       const { tab } = target.frame
       await mouse(tab, 'mouseMoved', at)
       for (const clickCount of double ? [1, 2] : [1]) {
@@ -89,7 +74,7 @@ export function createInput({ cdp }: Pick<Tabs, 'cdp'>, page: Page): Input {
       }
     },
     async hover(target) {
-      await mouse(target.frame.tab, 'mouseMoved', await place(target))
+      await mouse(target.frame.tab, 'mouseMoved', await locate(target))
     },
     async type(target, text) {
       const { frame, ref } = target
@@ -99,9 +84,9 @@ export function createInput({ cdp }: Pick<Tabs, 'cdp'>, page: Page): Input {
       if (text !== '') await cdp.call('Input.insertText', { session: frame.session, params: { text } })
       else if (!focused.empty) await keyDownAndUp(frame.session, keyStroke('Delete')!)
     },
-    async press(tab, name) {
-      const stroke = keyStroke(name)
-      if (!stroke) throw new Refusal(`There is no key ${JSON.stringify(name.slice(0, 40))}.`)
+    async press(tab, key) {
+      const stroke = keyStroke(key)
+      if (!stroke) throw new Refusal(`There is no key ${JSON.stringify(key.slice(0, 40))}.`)
       await keyDownAndUp(tab.session, stroke)
     },
     async select(target, text) {
@@ -110,15 +95,37 @@ export function createInput({ cdp }: Pick<Tabs, 'cdp'>, page: Page): Input {
       return chosen
     },
     async boxOf(target) {
-      await reveal(target.frame)
-      const found = await page.call(target.frame, 'place', { ref: target.ref, force: true }, BOX)
+      await reveal(page, target.frame)
+      const found = await page.call(target.frame, 'locate', { ref: target.ref, force: true }, BOX)
       if ('problem' in found) return refuse(target, found.problem)
-      const { x, y } = await outward(target.frame, { x: found.left, y: found.top })
+      const { x, y } = await toTab(page, target.frame, { x: found.left, y: found.top })
       return { x, y, width: found.width, height: found.height }
     },
   }
 }
 
-export function gone(ref: number): string {
-  return `There is no [e${ref}] on the page any more: it changed. Take a snapshot and use the references in it.`
+export function goneMessage(ref: number): string {
+  return `There is no [e${ref}] on the page any more: the page changed. Take a snapshot and use its references.`
+}
+
+function refuse({ ref }: Target, problem: string): never {
+  throw new Refusal(problem === 'gone' ? goneMessage(ref) : `[e${ref}] ${problem}.`)
+}
+
+/** Converts a frame's own coordinates to those of its tab. */
+async function toTab(page: Documents, frame: Frame, point: Point): Promise<Point> {
+  let { x, y } = point
+  for (let at = frame.within; at; at = at.frame.within) {
+    const origin = await page.call(at.frame, 'frameOrigin', at.ref, POINT)
+    x += origin.x
+    y += origin.y
+  }
+  return { x, y }
+}
+
+/** Scrolls the frame elements around a document into view, the outermost first. */
+async function reveal(page: Documents, frame: Frame): Promise<void> {
+  if (!frame.within) return
+  await reveal(page, frame.within.frame)
+  await page.call(frame.within.frame, 'reveal', frame.within.ref, z.unknown())
 }

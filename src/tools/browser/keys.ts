@@ -1,12 +1,12 @@
-/** Keys by the names that models use for them, as the protocol's key events want them. */
+/** Keys by the names that models use, as parameters of the protocol's key events. */
 
 export interface KeyStroke {
   readonly key: string
   readonly code: string
   readonly keyCode: number
-  /** What it types, where it types anything. */
+  /** The text that the key types; undefined if it types none. */
   readonly text: string | undefined
-  /** Alt 1, Control 2, Meta 4, Shift 8. */
+  /** A bit mask: Alt 1, Control 2, Meta 4, Shift 8. */
   readonly modifiers: number
 }
 
@@ -44,11 +44,11 @@ const MODIFIERS: Readonly<Record<string, number>> = {
   shift: 8,
 }
 
-export const KEY_NAMES = 'Enter, Tab, Escape, Backspace, Delete, Space, ArrowDown, PageDown, Home, F5, a, Control+A'
+export const KEY_EXAMPLES = 'Enter, Tab, Escape, Backspace, Delete, Space, ArrowDown, PageDown, Home, F5, a, Control+A'
 
-/** `Enter`, `a`, `Control+Shift+ArrowLeft`. Undefined where there is no such key. */
+/** Parses `Enter`, `a` or `Control+Shift+ArrowLeft`. Undefined if there is no such key. */
 export function keyStroke(name: string): KeyStroke | undefined {
-  // The plus key itself may stand last: `Control++`.
+  // The last key may be the plus key itself: `Control++`.
   const parts = /^(.*\+)?(.+)$/s.exec(name.trim()) ?? []
   const held = (parts[1] ?? '').toLowerCase().split('+').filter(Boolean)
   if (held.some((each) => !(each in MODIFIERS))) return undefined

@@ -1,19 +1,19 @@
-/** What a model is told after an action: what was done, where it is now, and of the page what is new. */
+/** The result of an action as the model reads it: what was done, the current address, and what is new on the page. */
 import { z } from 'zod'
-import { cutEnd } from '../cut.ts'
+import { truncateEnd } from '../truncate.ts'
 import { CdpError } from './cdp.ts'
 import type { Chromium } from './chromium.ts'
-import type { Tab } from './tabs.ts'
+import type { Tab } from './tab.ts'
 
-/** Of a whole page, characters; less after an action that led to another page than where the page was asked for. */
-const ROOM_ASKED = 40_000
-const ROOM_LED = 12_000
-const ROOM_CHANGED = 6_000
+/** Maximum lengths in characters: of a page that was asked for, of one that an action led to, and of changes. */
+const ROOM_REQUESTED = 40_000
+const ROOM_LED_TO = 12_000
+const ROOM_CHANGES = 6_000
 
-/** `page`: as it is; `change`: what is new since it was last shown; `nothing`: where it is alone. */
+/** `page`: the whole page. `change`: what is new since the page was last shown. `nothing`: the address only. */
 export type Show = 'page' | 'change' | 'nothing'
 
-interface Shown {
+interface ShownPage {
   readonly url: string
   readonly lines: ReadonlySet<string>
 }
@@ -21,14 +21,14 @@ interface Shown {
 const ABOUT = z.object({ status: z.number() })
 
 export interface Reporter {
-  /** `said` first; `maxBytes` of UTF-8 in all. */
-  report(chromium: Chromium, said: readonly string[], show: Show, maxBytes: number): Promise<string>
+  /** Begins with the messages. At most `maxBytes` of UTF-8. */
+  report(chromium: Chromium, messages: readonly string[], show: Show, maxBytes: number): Promise<string>
 }
 
 export function createReporter(): Reporter {
-  const shown = new WeakMap<Tab, Shown>()
+  const shown = new WeakMap<Tab, ShownPage>()
 
-  async function placeLine({ tabs, page }: Chromium, tab: Tab, url: string, title: string): Promise<string> {
+  async function locationLine({ tabs, page }: Chromium, tab: Tab, url: string, title: string): Promise<string> {
     const parts = [url === 'about:blank' ? 'no page is open' : url]
     if (title !== '' && title !== url) parts.push(JSON.stringify(title))
     const status = await page.call(page.main(tab), 'about', null, ABOUT, 3_000).then(
@@ -45,19 +45,21 @@ export function createReporter(): Reporter {
     const before = shown.get(tab)
     const moved = before?.url !== url
     const whole = show === 'page' || moved
-    const most = Math.min(room, show === 'page' ? ROOM_ASKED : moved ? ROOM_LED : ROOM_ASKED)
-    const { lines, cut } = await page.snapshot(tab, most)
+    const most = Math.min(room, show === 'page' ? ROOM_REQUESTED : moved ? ROOM_LED_TO : ROOM_REQUESTED)
+    const { lines, truncated } = await page.snapshot(tab, most)
     shown.set(tab, { url, lines: new Set(lines.map(bare)) })
     if (whole) {
       if (lines.length === 0) return ['The page is empty.']
-      return [...lines, ...(cut ? [CUT] : [])]
+      return [...lines, ...(truncated ? [TRUNCATED] : [])]
     }
     const fresh = lines.filter((line) => !before.lines.has(bare(line)))
     if (fresh.length === 0) {
       const gone = before.lines.size - lines.length
-      return [gone > 0 ? 'Something left the page, nothing new came.' : 'Nothing on the page changed visibly.']
+      return [
+        gone > 0 ? 'Something was removed from the page; nothing is new.' : 'Nothing visible changed on the page.',
+      ]
     }
-    const fitting = fitted(fresh, Math.min(room, ROOM_CHANGED))
+    const fitting = fitted(fresh, Math.min(room, ROOM_CHANGES))
     return [
       'New or changed on the page:',
       ...fitting,
@@ -66,36 +68,37 @@ export function createReporter(): Reporter {
   }
 
   return {
-    async report(chromium, said, show, maxBytes) {
+    async report(chromium, messages, show, maxBytes) {
       const { tabs, navigation } = chromium
       const tab = tabs.current
-      const head = [...said, ...tabs.takeNews()]
+      const head = [...messages, ...tabs.notices.take()]
       if (tab.crashed) return [...head, CRASHED].join('\n')
-      const { url, title } = await navigation.place(tab)
+      const { url, title } = await navigation.location(tab)
       if (tab.dialog) {
         const { kind, message } = tab.dialog
         return [...head, `[${url}]`, `The page asks (${kind}): ${message}. ${ANSWER}`].join('\n')
       }
-      head.push(await placeLine(chromium, tab, url, title))
-      if (tab.stuck) head.push(`The page does not answer: ${BUSY}`)
-      if (tab.stuck || show === 'nothing' || url === 'about:blank') return cutEnd(head.join('\n'), maxBytes)
+      head.push(await locationLine(chromium, tab, url, title))
+      if (tab.unresponsive) head.push(`The page does not answer: ${BUSY}`)
+      if (tab.unresponsive || show === 'nothing' || url === 'about:blank') return truncateEnd(head.join('\n'), maxBytes)
       const room = Math.max(500, Math.floor(maxBytes * 0.7) - head.join('\n').length)
       const below = await content(chromium, tab, url, show, room).catch((error) => {
         if (!(error instanceof CdpError) || error.code === 'closed') throw error
-        return [`The page could not be looked at: ${error.code === 'silent' ? BUSY : error.message}`]
+        return [`The page could not be read: ${error.code === 'timeout' ? BUSY : error.message}`]
       })
-      return cutEnd([...head, ...below, ...tabs.takeNews()].join('\n'), maxBytes)
+      return truncateEnd([...head, ...below, ...tabs.notices.take()].join('\n'), maxBytes)
     },
   }
 }
 
-export const BUSY = 'a script of it may be running without end. Open another page.'
-const CRASHED = 'The page crashed, perhaps for want of memory. Open a page anew; other tabs are not affected.'
-const CUT = '[… the page goes on: only its beginning is shown. take a screenshot to see more …]'
+export const BUSY = 'one of its scripts may be in an endless loop. Open another page.'
+const CRASHED =
+  'The page crashed, possibly because it ran out of memory. Open a page again; other tabs are not affected.'
+const TRUNCATED = '[… the page is longer; only its beginning is shown. Take a screenshot to see more …]'
 const ANSWER =
   'Answer it with action "dialog": key "accept" (with `text` for a prompt) or "dismiss". Any other action dismisses it.'
 
-/** Focus wanders with every action; it is no change that matters. */
+/** A line without its focus state. The focus moves with every action, which is not a change that matters. */
 function bare(line: string): string {
   return line.replace(' [focused]', '')
 }

@@ -2,10 +2,10 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
 import { EgressError } from '../../egress/port.ts'
 import { SandboxError } from '../../sandbox/port.ts'
-import { ProgramFailed } from './connection.ts'
 import { SignInRefused } from './sign-in.ts'
+import { ProgramError } from './transport.ts'
 
-const MAX_SAID_CHARS = 1_000
+const MAX_QUOTED_CHARS = 1_000
 
 export interface Failure {
   readonly sentence: string
@@ -25,7 +25,7 @@ function explainOne(error: Error, timeoutMs: number): Failure | undefined {
   if (error instanceof SignInRefused) return known(error.message)
   if (error instanceof UnauthorizedError) return known('The server refused the sign-in.')
   if (error instanceof EgressError) return { sentence: error.message, unknown: error.code !== 'refused' }
-  if (error instanceof ProgramFailed) return known(`The program said: ${quote(error.message)}`)
+  if (error instanceof ProgramError) return known(`The program said: ${quote(error.message)}`)
   if (error instanceof SandboxError) return known(error.message)
   if (error instanceof SdkHttpError) return explainStatus(error)
   if (error instanceof ProtocolError) {
@@ -44,8 +44,11 @@ function explainStatus({ status, data }: SdkHttpError): Failure {
   if (status !== undefined && status >= 300 && status < 400) {
     return known('The server redirects to another place, which is not followed: a token goes to its own origin alone.')
   }
-  const said = text ? `: ${quote(text)}` : '.'
-  return { sentence: `The server answered with HTTP ${status}${said}`, unknown: status !== undefined && status >= 500 }
+  const detail = text ? `: ${quote(text)}` : '.'
+  return {
+    sentence: `The server answered with HTTP ${status}${detail}`,
+    unknown: status !== undefined && status >= 500,
+  }
 }
 
 function known(sentence: string): Failure {
@@ -53,5 +56,5 @@ function known(sentence: string): Failure {
 }
 
 function quote(text: string): string {
-  return text.length > MAX_SAID_CHARS ? `${text.slice(0, MAX_SAID_CHARS)}…` : text
+  return text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text
 }

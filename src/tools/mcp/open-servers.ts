@@ -1,20 +1,21 @@
-/** A run's MCP servers: connected side by side, their tools put together, told goodbye at the end. */
+/** A run's MCP servers: connected side by side, their tools put together, reported endSession at the end. */
 import { type FetchLike, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { McpServerConfig } from '../../config.ts'
 import { confidential, type OAuth2Secret, type Secret } from '../../domain/credential.ts'
 import { approvalNeeded, type RunMcpServer, sealOwner } from '../../domain/mcp.ts'
-import { cutEnd } from '../cut.ts'
 import type { RunScope, Tool, ToolSource } from '../port.ts'
-import { type Connection, connect, type Line } from './connection.ts'
+import { truncateEnd } from '../truncate.ts'
+import { authorizingFetch } from './authorizing-fetch.ts'
+import { type Connection, connect } from './connection.ts'
 import { explainFailure } from './failures.ts'
-import { authorizingFetch } from './grant.ts'
-import { createNames } from './names.ts'
+import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import { operatorSecret } from './operator-secret.ts'
-import { createProgramLine } from './program.ts'
+import { programTransports } from './program-transport.ts'
 import type { McpOptions } from './provider.ts'
-import { createQueues, type Queues } from './queues.ts'
 import { type ServerRules, showTools } from './server-tools.ts'
-import { type Key, type SignIn, SignInRefused, signInWith } from './sign-in.ts'
+import { type CredentialHandle, type SignIn, SignInRefused, signInWith } from './sign-in.ts'
+import { createNames } from './tool-names.ts'
+import type { ServerTransport } from './transport.ts'
 
 const MAX_INSTRUCTIONS_BYTES = 4_096
 const CONNECT_MS = 15_000
@@ -37,39 +38,39 @@ export type McpScope =
     })
 
 /** Connects to the run's servers. Rejects with the run's signal alone. */
-export async function openServers(options: McpOptions, renewals: Queues, run: McpScope): Promise<ToolSource> {
-  // Outlives the run's own signal: a server is told goodbye after it.
-  const wires = new AbortController()
+export async function openServers(options: McpOptions, renewals: KeyedMutex, run: McpScope): Promise<ToolSource> {
+  // Outlives the run's own signal: a server is reported endSession after it.
+  const connections = new AbortController()
   const opened = await Promise.all(
-    run.spec.mcp.map((server) => openServer({ ...options, renewals, run, wires: wires.signal }, server)),
+    run.spec.mcp.map((server) => openServer({ ...options, renewals, run, connections: connections.signal }, server)),
   ).catch((error) => {
-    wires.abort()
+    connections.abort()
     throw error
   })
   return sourceOf(
     opened.filter((each) => each !== undefined),
     run,
-    wires,
+    connections,
   )
 }
 
 /** A provider's options, and the run that it was opened for. */
 interface Opening extends McpOptions {
-  readonly renewals: Queues
+  readonly renewals: KeyedMutex
   readonly run: McpScope
-  readonly wires: AbortSignal
+  readonly connections: AbortSignal
 }
 
 async function openServer(opening: Opening, server: RunMcpServer): Promise<Open | undefined> {
   const { run, ...options } = opening
   const registered = server.url === undefined ? options.servers[server.name] : undefined
   try {
-    // What can't be used was told when the run was accepted.
+    // What can't be used was reported when the run was accepted.
     if (server.url === undefined && !registered) return undefined
     const dial =
       registered && 'command' in registered && 'openSandbox' in run
-        ? await createProgramLine(run, server.name, registered, options.env)
-        : await httpDialler(opening, server, registered && 'url' in registered ? registered : undefined)
+        ? await programTransports(run, server.name, registered, options.env)
+        : await httpTransports(opening, server, registered && 'url' in registered ? registered : undefined)
     const connection = await connect(dial, run.signal)
     return { connection, rules: rulesOf(server, registered) }
   } catch (error) {
@@ -104,24 +105,26 @@ function rulesOf(server: RunMcpServer, registered: McpServerConfig | undefined):
   }
 }
 
-async function httpDialler(
+async function httpTransports(
   opening: Opening,
   server: RunMcpServer,
   registered: Extract<McpServerConfig, { url: string }> | undefined,
-): Promise<() => Line> {
+): Promise<() => ServerTransport> {
   const url = new URL(server.url ?? registered!.url)
-  const { run, wires, fetchWith } = opening
-  const terms = { signal: wires, onConnect: run.audit('mcp') }
+  const { run, connections, fetchWith } = opening
+  const terms = { signal: connections, onConnect: run.audit('mcp') }
   const plain = fetchWith({
     ...terms,
     maxBytes: MAX_ANSWER_BYTES,
     timeoutMs: Number.POSITIVE_INFINITY,
     idleMs: IDLE_MS,
   })
-  const key = await keyOf(opening, server, registered)
-  const signInFetch = withoutWords(fetchWith({ ...terms, ...SIGN_IN }))
-  const { headers, authProvider, ask }: SignIn = key ? await signInWith(key, url, signInFetch) : { headers: {} }
-  const fetch = ask ? authorizingFetch(ask, url, plain, signInFetch, run.conceal) : plain
+  const credential = await credentialOf(opening, server, registered)
+  const signInFetch = withoutErrorText(fetchWith({ ...terms, ...SIGN_IN }))
+  const { headers, authProvider, authorize }: SignIn = credential
+    ? await signInWith(credential, url, signInFetch)
+    : { headers: {} }
+  const fetch = authorize ? authorizingFetch(authorize, url, plain, signInFetch, run.conceal) : plain
   return () => {
     const transport = new StreamableHTTPClientTransport(url, {
       fetch,
@@ -129,7 +132,7 @@ async function httpDialler(
       requestInit: { headers },
       onInsufficientScope: 'throw',
     })
-    return { transport, goodbye: () => transport.terminateSession() }
+    return { transport, endSession: () => transport.terminateSession() }
   }
 }
 
@@ -137,28 +140,31 @@ async function httpDialler(
  * What a token endpoint says of a refusal may hold what it was sent, and the library puts it in its messages and on the
  * console: its code is let through alone.
  */
-function withoutWords(fetch: FetchLike): FetchLike {
+function withoutErrorText(fetch: FetchLike): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init)
     if (response.ok || init?.method !== 'POST') return response
-    const said: unknown = await response.json().catch(() => undefined)
-    const code = typeof said === 'object' && said !== null && 'error' in said ? String(said.error) : ''
+    const body: unknown = await response.json().catch(() => undefined)
+    const code = typeof body === 'object' && body !== null && 'error' in body ? String(body.error) : ''
     const error = /^[a-z_]{1,60}$/.test(code) ? code : 'server_error'
     return Response.json({ error }, { status: response.status })
   }
 }
 
 /** The secret that a server is signed in to with; every form of it is concealed from then on. */
-async function keyOf(
+async function credentialOf(
   { credentials, unseal, env, renewals, run }: Opening,
   server: RunMcpServer,
   registered: Extract<McpServerConfig, { url: string }> | undefined,
-): Promise<Key | undefined> {
-  if (registered?.authentication) return fixedKey(run, operatorSecret(registered.authentication, env))
+): Promise<CredentialHandle | undefined> {
+  if (registered?.authentication) return fixedCredential(run, operatorSecret(registered.authentication, env))
   const { authentication } = server
   if (authentication === undefined || authentication.type === 'none') return undefined
   if (!('credentialId' in authentication)) {
-    return fixedKey(run, JSON.parse(unseal(authentication.sealed, sealOwner(run.interactionId, server.name))) as Secret)
+    return fixedCredential(
+      run,
+      JSON.parse(unseal(authentication.sealed, sealOwner(run.interactionId, server.name))) as Secret,
+    )
   }
   const { credentialId: id } = authentication
   const { projectId } = run
@@ -190,7 +196,7 @@ async function keyOf(
 }
 
 /** Belongs to this run, or to the operator: a renewed one lives as long as the connection. */
-function fixedKey(run: Pick<RunScope, 'conceal'>, first: Secret): Key {
+function fixedCredential(run: Pick<RunScope, 'conceal'>, first: Secret): CredentialHandle {
   let secret = first
   run.conceal(confidential(secret))
   return {
@@ -201,30 +207,30 @@ function fixedKey(run: Pick<RunScope, 'conceal'>, first: Secret): Key {
       return secret
     },
     allowedHosts: undefined,
-    exclusively: createQueues().of(''),
+    exclusively: createKeyedMutex().of(''),
   }
 }
 
-function sourceOf(opened: readonly Open[], run: Pick<RunScope, 'warn'>, wires: AbortController): ToolSource {
+function sourceOf(opened: readonly Open[], run: Pick<RunScope, 'warn'>, connections: AbortController): ToolSource {
   let seen: readonly unknown[] = []
   let tools: readonly Tool[] = []
-  const told = new Set<string>()
+  const reported = new Set<string>()
 
   /** Names are given anew with each change, in the same order: a tool that stays keeps its own. */
   function show(): void {
     const names = createNames()
     tools = opened.flatMap(({ connection, rules }) => {
       const shown = showTools(connection, rules, names)
-      tell(rules.name, shown.problems)
+      report(rules.name, shown.problems)
       return shown.tools
     })
   }
 
-  function tell(server: string, problems: readonly string[]): void {
+  function report(server: string, problems: readonly string[]): void {
     for (const problem of problems.slice(0, MAX_PROBLEMS)) {
       const message = `The MCP server ${server}: ${problem}`
-      if (told.size < MAX_PROBLEMS && !told.has(message)) {
-        told.add(message)
+      if (reported.size < MAX_PROBLEMS && !reported.has(message)) {
+        reported.add(message)
         run.warn({ code: 'mcp_tools', param: 'mcp', message })
       }
     }
@@ -242,7 +248,7 @@ function sourceOf(opened: readonly Open[], run: Pick<RunScope, 'warn'>, wires: A
     about: aboutServers(opened),
     async close() {
       await Promise.all(opened.map(({ connection }) => connection.close()))
-      wires.abort()
+      connections.abort()
     },
   }
 }
@@ -253,7 +259,7 @@ const MAX_PROBLEMS = 20
 function aboutServers(opened: readonly Open[]): string | undefined {
   const parts = opened.flatMap(({ connection: { instructions }, rules }) =>
     instructions
-      ? [`The MCP server ${rules.name} says of its tools:\n${cutEnd(instructions, MAX_INSTRUCTIONS_BYTES)}`]
+      ? [`The MCP server ${rules.name} says of its tools:\n${truncateEnd(instructions, MAX_INSTRUCTIONS_BYTES)}`]
       : [],
   )
   return parts.length > 0 ? parts.join('\n\n') : undefined

@@ -7,7 +7,7 @@ import type { Credentials } from '../../accounts/credentials.ts'
 import type { McpServerConfig } from '../../config.ts'
 import type { LibraryTerms } from '../../egress/port.ts'
 import type { ToolProvider } from '../port.ts'
-import { createQueues } from './queues.ts'
+import { createKeyedMutex } from './keyed-mutex.ts'
 
 export interface McpOptions {
   /** Registered by the operator. */
@@ -22,7 +22,7 @@ export interface McpOptions {
 }
 
 export function createMcp(options: McpOptions): ToolProvider {
-  const renewals = createQueues()
+  const renewals = createKeyedMutex()
   return {
     offers: [],
     async open(run) {

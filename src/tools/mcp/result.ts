@@ -10,8 +10,8 @@ import type {
   ReadResourceResult,
 } from '@modelcontextprotocol/client'
 import type { MediaPart } from '../../domain/message.ts'
-import { cutMiddle } from '../cut.ts'
 import type { ToolOutcome } from '../port.ts'
+import { truncateMiddle } from '../truncate.ts'
 
 export interface Room {
   /** Bytes of text. */
@@ -118,7 +118,7 @@ function createWriter({ outputBytes, vision, documents }: Room) {
       }
     },
     outcome(empty: string): ToolOutcome {
-      const { text } = cutMiddle(lines.join('\n') || empty, outputBytes)
+      const { text } = truncateMiddle(lines.join('\n') || empty, outputBytes)
       return media.length > 0 ? { output: text, media } : { output: text }
     },
   }

@@ -8,13 +8,13 @@ import { z } from 'zod'
 import type { JsonSchema } from '../../domain/interaction.ts'
 import { isShallow } from '../../domain/shallow.ts'
 import { toolArguments } from '../arguments.ts'
-import { cutEnd, cutMiddle } from '../cut.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../port.ts'
+import { truncateEnd, truncateMiddle } from '../truncate.ts'
 import type { CallLimits, Connection } from './connection.ts'
 import { explainFailure } from './failures.ts'
-import type { Names } from './names.ts'
 import { headersAreUsable } from './parameter-headers.ts'
 import { fromPrompt, fromResource, toOutcome } from './result.ts'
+import type { Names } from './tool-names.ts'
 
 const MAX_DESCRIPTION_BYTES = 4_096
 const MAX_SCHEMA_BYTES = 32 * 1024
@@ -57,7 +57,7 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
       continue
     }
     const parameters = schemaOf(tool, problems)
-    const description = cutEnd(tool.description ?? tool.title ?? tool.name, MAX_DESCRIPTION_BYTES)
+    const description = truncateEnd(tool.description ?? tool.title ?? tool.name, MAX_DESCRIPTION_BYTES)
     const size = Buffer.byteLength(description) + Buffer.byteLength(JSON.stringify(parameters))
     if (tools.length === MAX_TOOLS || bytes + size > MAX_DEFINITIONS_BYTES) {
       left++
@@ -72,8 +72,8 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
     bytes += size
     tools.push(callTool(connection, rules, tool, { name: given.name, description, parameters }))
   }
-  if (left > 0 || connection.listCut) {
-    const how = connection.listCut ? 'More tools' : `${left} more tools`
+  if (left > 0 || connection.listTruncated) {
+    const how = connection.listTruncated ? 'More tools' : `${left} more tools`
     problems.push(
       `${how} are left out: at most ${MAX_TOOLS} of a server are offered. Name the ones you need in allowedTools.`,
     )
@@ -182,7 +182,7 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
 
 function listed(page: object, { outputBytes }: ToolContext): ToolOutcome {
   const { _meta, ...rest } = page as Record<string, unknown>
-  return { output: cutMiddle(JSON.stringify(rest, null, 1), outputBytes).text }
+  return { output: truncateMiddle(JSON.stringify(rest, null, 1), outputBytes).text }
 }
 
 /** A failure is an answer too. */
@@ -193,7 +193,7 @@ async function answering(
 ): Promise<ToolOutcome> {
   const timeoutMs = Math.max(1, context.remainingMs())
   try {
-    const outcome = await ask({ signal: context.signal, timeoutMs, onProgress: progressTeller(context.onOutput) })
+    const outcome = await ask({ signal: context.signal, timeoutMs, onProgress: progressReporter(context.onOutput) })
     // A change that the server told with its answer is known to the next turn.
     await connection.settled()
     return outcome
@@ -203,14 +203,14 @@ async function answering(
   }
 }
 
-function progressTeller(tell: (text: string) => void): (progress: Progress) => void {
+function progressReporter(report: (text: string) => void): (progress: Progress) => void {
   let left = MAX_PROGRESS_BYTES
   return ({ progress, total, message }) => {
     if (left <= 0) return
     const count = total === undefined ? String(progress) : `${progress}/${total}`
-    const line = `${cutEnd(message === undefined ? count : `${count} ${message}`, Math.min(left, 1_024))}\n`
+    const line = `${truncateEnd(message === undefined ? count : `${count} ${message}`, Math.min(left, 1_024))}\n`
     left -= Buffer.byteLength(line)
-    tell(line)
+    report(line)
   }
 }
 

@@ -25,7 +25,7 @@ import { headersOf, hostAllowed, type OAuth2Secret, type Secret } from '../../do
 const EXPIRY_MARGIN_MS = 30_000
 
 /** The secret of one server in one run, and where a renewed one is kept. */
-export interface Key {
+export interface CredentialHandle {
   /** As it is now. Where it is shared, others may have renewed it meanwhile. */
   read(): Promise<Secret>
   /** Keeps a renewed secret; what stands then, which is another one where somebody else was first. */
@@ -47,32 +47,37 @@ export interface SignIn {
   readonly headers: Readonly<Record<string, string>>
   readonly authProvider?: AuthProvider
   /** There is no token yet: one is asked for when the server wants one. */
-  readonly ask?: OAuth2Secret
+  readonly authorize?: OAuth2Secret
 }
 
-export async function signInWith(key: Key, serverUrl: URL, fetchFn: FetchLike): Promise<SignIn> {
-  if (!hostAllowed(key.allowedHosts, serverUrl)) {
+export async function signInWith(credential: CredentialHandle, serverUrl: URL, fetchFn: FetchLike): Promise<SignIn> {
+  if (!hostAllowed(credential.allowedHosts, serverUrl)) {
     throw new SignInRefused(`The credential may not be sent to ${serverUrl.host}; its allowedHosts say where it may.`)
   }
-  const secret = await key.read()
+  const secret = await credential.read()
   if (secret.type !== 'oauth2') return { headers: headersOf(secret) }
-  if (secret.accessToken === undefined && !isRenewable(secret)) return { headers: {}, ask: secret }
-  return { headers: {}, authProvider: createTokens(key, secret, serverUrl, fetchFn) }
+  if (secret.accessToken === undefined && !isRenewable(secret)) return { headers: {}, authorize: secret }
+  return { headers: {}, authProvider: createTokens(credential, secret, serverUrl, fetchFn) }
 }
 
 type Challenge = ReturnType<typeof extractWWWAuthenticateParams>
 
-function createTokens(key: Key, first: OAuth2Secret, serverUrl: URL, fetchFn: FetchLike): AuthProvider {
+function createTokens(
+  credential: CredentialHandle,
+  first: OAuth2Secret,
+  serverUrl: URL,
+  fetchFn: FetchLike,
+): AuthProvider {
   let current = first
 
   async function renew(challenge: Challenge | undefined): Promise<void> {
     const refused = current.accessToken
-    await key.exclusively(async () => {
-      const shared = await key.read()
+    await credential.exclusively(async () => {
+      const shared = await credential.read()
       if (shared.type === 'oauth2') current = shared
       // Somebody else renewed it while this one waited, or rotated it by hand.
       if (current.accessToken !== undefined && current.accessToken !== refused) return
-      const kept = await key.renew(await fetchNew(key, current, serverUrl, challenge, fetchFn))
+      const kept = await credential.renew(await fetchNew(credential, current, serverUrl, challenge, fetchFn))
       if (kept.type === 'oauth2') current = kept
     })
   }
@@ -97,13 +102,13 @@ function isRenewable({ refreshToken, clientId, clientSecret, privateKey }: OAuth
 }
 
 async function fetchNew(
-  key: Key,
+  credential: CredentialHandle,
   secret: OAuth2Secret,
   serverUrl: URL,
   challenge: Challenge | undefined,
   fetchFn: FetchLike,
 ): Promise<OAuth2Secret> {
-  const from = await tokenServer(key, secret, serverUrl, challenge, fetchFn)
+  const from = await tokenServer(credential, secret, serverUrl, challenge, fetchFn)
   const scope = secret.scopes?.join(' ') ?? challenge?.scope ?? from.scopes
   let tokens: OAuthTokens
   try {
@@ -140,7 +145,7 @@ interface TokenServer {
 }
 
 async function tokenServer(
-  key: Key,
+  credential: CredentialHandle,
   secret: OAuth2Secret,
   serverUrl: URL,
   challenge: Challenge | undefined,
@@ -161,7 +166,7 @@ async function tokenServer(
   const url = new URL(found.authorizationServerUrl)
   const metadata = found.authorizationServerMetadata
   const endpoint = new URL(metadata?.token_endpoint ?? new URL('/token', url))
-  checkReceiver(key, serverUrl, endpoint)
+  checkReceiver(credential, serverUrl, endpoint)
   const { resource, scopes_supported: scopes } = found.resourceMetadata ?? {}
   if (resource !== undefined && !covers(resource, serverUrl)) {
     throw new SignInRefused('The server names another server as the one that its tokens are for.')
@@ -169,7 +174,7 @@ async function tokenServer(
   return { url, endpoint, metadata, resource, scopes: scopes?.join(' ') }
 }
 
-function checkReceiver({ allowedHosts }: Key, serverUrl: URL, endpoint: URL): void {
+function checkReceiver({ allowedHosts }: CredentialHandle, serverUrl: URL, endpoint: URL): void {
   if (endpoint.hostname === serverUrl.hostname && endpoint.protocol === serverUrl.protocol) return
   if (allowedHosts !== undefined && hostAllowed(allowedHosts, endpoint)) return
   throw new SignInRefused(
@@ -189,7 +194,7 @@ function clientInformation({ clientId, clientSecret }: OAuth2Secret) {
   return clientId === undefined ? undefined : { client_id: clientId, client_secret: clientSecret }
 }
 
-/** For a client that proves itself by its key. */
+/** For a client that proves itself by its credential. */
 function signedAuthentication({ clientId, privateKey, signingAlgorithm = 'ES256' }: OAuth2Secret) {
   if (clientId === undefined || privateKey === undefined) return undefined
   return createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg: signingAlgorithm })

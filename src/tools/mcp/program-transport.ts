@@ -4,19 +4,19 @@
  */
 import type { McpServerConfig } from '../../config.ts'
 import type { RunScope } from '../port.ts'
-import type { Line } from './connection.ts'
-import { createStdioTransport } from './stdio.ts'
+import { createStdioTransport } from './stdio-transport.ts'
+import type { ServerTransport } from './transport.ts'
 
 const MAX_STDERR_CHARS = 1_000
 
 type Program = Extract<McpServerConfig, { command: readonly string[] }>
 
-export async function createProgramLine(
+export async function programTransports(
   run: RunScope,
   name: string,
   { command, env, envFrom, mounts, network, limits }: Program,
   operatorEnv: Readonly<Record<string, string | undefined>>,
-): Promise<() => Line> {
+): Promise<() => ServerTransport> {
   const secrets = Object.fromEntries(
     envFrom.flatMap((variable) => (operatorEnv[variable] === undefined ? [] : [[variable, operatorEnv[variable]]])),
   )
@@ -29,6 +29,6 @@ export async function createProgramLine(
       sandbox.spawn({ argv: command, env: { ...env, ...secrets }, pipes: 'stdio' }, (text) => {
         stderr = (stderr + text).slice(-MAX_STDERR_CHARS)
       })
-    return { transport: createStdioTransport(start), said: () => stderr }
+    return { transport: createStdioTransport(start), stderr: () => stderr }
   }
 }

@@ -35,7 +35,7 @@ const WITH_PILLOW = `for python in /usr/bin/python3 /usr/local/bin/python3; do
 done
 exit 127`
 
-export async function presentPicture(
+export async function presentImage(
   path: string,
   bytes: Uint8Array,
   mimeType: string,
@@ -73,11 +73,11 @@ export function imagePart(mimeType: string, bytes: Uint8Array) {
 async function shrink(sandbox: Sandbox, path: string, context: ToolContext): Promise<Buffer | undefined> {
   const timeoutMs = Math.min(context.remainingMs(), 60_000)
   const terms = { maxBytes: MAX_IMAGE_BYTES, timeoutMs, signal: context.signal }
-  const made = await runProgram(sandbox, ['sh', '-c', WITH_PILLOW, SHRINK, insidePath(path)], terms)
+  const made = await runProgram(sandbox, ['sh', '-c', WITH_PILLOW, SHRINK, sandboxPath(path)], terms)
   return made.ok && imageDimensionsFromData(made.output) ? made.output : undefined
 }
 
 /** Never taken for an option. */
-export function insidePath(path: string): string {
+export function sandboxPath(path: string): string {
   return path.startsWith('/') ? path : `/workspace/${path}`
 }

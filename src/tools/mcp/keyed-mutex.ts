@@ -1,12 +1,12 @@
 /** Of the work under one name, one at a time. */
 
-export type Exclusively = <T>(work: () => Promise<T>) => Promise<T>
+export type RunExclusive = <T>(work: () => Promise<T>) => Promise<T>
 
-export interface Queues {
-  of(name: string): Exclusively
+export interface KeyedMutex {
+  of(name: string): RunExclusive
 }
 
-export function createQueues(): Queues {
+export function createKeyedMutex(): KeyedMutex {
   const tails = new Map<string, Promise<unknown>>()
   return {
     of: (name) => async (work) => {

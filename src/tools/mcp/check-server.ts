@@ -3,8 +3,8 @@
  * through the guard, by the same sign-in, within the same bounds; and nothing secret is told.
  */
 import type { RunMcpServer } from '../../domain/mcp.ts'
+import { createKeyedMutex } from './keyed-mutex.ts'
 import type { McpOptions } from './provider.ts'
-import { createQueues } from './queues.ts'
 
 export interface McpCheck {
   /** Within what its project and the operator allow; as a model is told of them. */
@@ -19,7 +19,7 @@ export interface McpCheck {
 export type CheckMcp = (projectId: string, server: RunMcpServer, signal: AbortSignal) => Promise<McpCheck>
 
 export function createMcpCheck(options: McpOptions): CheckMcp {
-  const renewals = createQueues()
+  const renewals = createKeyedMutex()
   return async (projectId, server, signal) => {
     const { openServers } = await import('./open-servers.ts')
     const startedAt = performance.now()

@@ -4,7 +4,7 @@
  * At most `maxBytes` bytes of UTF-8: the beginning and the end stay, the middle goes and is marked. Never cuts inside
  * a character.
  */
-export function cutMiddle(text: string, maxBytes: number): { readonly text: string; readonly cut: boolean } {
+export function truncateMiddle(text: string, maxBytes: number): { readonly text: string; readonly cut: boolean } {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= maxBytes) return { text, cut: false }
   const mark = `\n[… ${bytes.length - maxBytes} bytes left out …]\n`
@@ -15,7 +15,7 @@ export function cutMiddle(text: string, maxBytes: number): { readonly text: stri
 }
 
 /** At most `maxBytes` bytes from the beginning, whole characters. */
-export function cutEnd(text: string, maxBytes: number): string {
+export function truncateEnd(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8')
   return bytes.length <= maxBytes ? text : bytes.toString('utf8', 0, startOfCharacter(bytes, maxBytes))
 }

@@ -36,11 +36,11 @@ export function authorizingFetch(
   conceal: (secrets: readonly string[]) => void,
 ): FetchLike {
   const client = createClient(secret, signInFetch, conceal)
-  let asking: Promise<void> | undefined
+  let authorizing: Promise<void> | undefined
   let scopes: string | undefined
 
   /** The first revision of the protocol lets a server say anything of its own place; of another one's it may not. */
-  async function ask(options: Parameters<typeof auth>[1]): Promise<string> {
+  async function authorizeOnce(options: Parameters<typeof auth>[1]): Promise<string> {
     try {
       return await auth(client.provider, options)
     } catch (error) {
@@ -58,9 +58,9 @@ export function authorizingFetch(
     const forceReauthorization = response.status === 403
     // A server may have moved to another authorization server, where this client is not known.
     client.rediscover()
-    if ((await ask({ ...options, forceReauthorization })) === 'AUTHORIZED') return
-    const { code, iss } = client.takeAnswer()
-    await ask({ ...options, authorizationCode: code, iss })
+    if ((await authorizeOnce({ ...options, forceReauthorization })) === 'AUTHORIZED') return
+    const { code, iss } = client.takeCode()
+    await authorizeOnce({ ...options, authorizationCode: code, iss })
   }
 
   return async (url, init) => {
@@ -69,14 +69,14 @@ export function authorizingFetch(
       const token = client.token()
       if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
       const response = await fetchFn(url, { ...init, headers })
-      if (tries === MAX_TRIES || !asksForMore(response)) return response
+      if (tries === MAX_TRIES || !needsAuthorization(response)) return response
       await response.body?.cancel()
       // Of several that were refused at once, one asks.
       if (client.token() === token) {
-        asking ??= authorize(response).finally(() => {
-          asking = undefined
+        authorizing ??= authorize(response).finally(() => {
+          authorizing = undefined
         })
-        await asking
+        await authorizing
       }
     }
   }
@@ -86,7 +86,7 @@ function isOfOrigin(text: string | undefined, url: URL): boolean {
   return text !== undefined && URL.canParse(text) && new URL(text).origin === url.origin
 }
 
-function asksForMore(response: Response): boolean {
+function needsAuthorization(response: Response): boolean {
   if (response.status === 401) return true
   return response.status === 403 && extractWWWAuthenticateParams(response).error === 'insufficient_scope'
 }
@@ -128,7 +128,7 @@ function createClient(secret: OAuth2Secret, fetchFn: FetchLike, conceal: (secret
     },
     discoveryState: () => discovered,
     async redirectToAuthorization(url) {
-      answer = await followToAnswer(url, state, fetchFn)
+      answer = await followToCode(url, state, fetchFn)
     },
   }
   return {
@@ -137,7 +137,7 @@ function createClient(secret: OAuth2Secret, fetchFn: FetchLike, conceal: (secret
     rediscover() {
       discovered = undefined
     },
-    takeAnswer() {
+    takeCode() {
       if (!answer) throw needsPerson()
       return answer
     },
@@ -145,7 +145,7 @@ function createClient(secret: OAuth2Secret, fetchFn: FetchLike, conceal: (secret
 }
 
 /** As a browser goes, without anybody to click. Throws SignInRefused where a page comes. */
-async function followToAnswer(start: URL, state: string, fetchFn: FetchLike) {
+async function followToCode(start: URL, state: string, fetchFn: FetchLike) {
   let url = start
   for (let hops = 0; hops < MAX_REDIRECTS; hops++) {
     const response = await fetchFn(url, { redirect: 'manual' })

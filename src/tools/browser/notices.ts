@@ -1,0 +1,24 @@
+/** What happened in the browser without an action of the model, as sentences for the next result: tabs, dialogs. */
+
+const MAX_NOTICES = 20
+
+export interface Notices {
+  /** Ignores a sentence that is already waiting, and everything above the maximum. */
+  add(sentence: string): void
+  /** Returns the sentences since the last call. */
+  take(): string[]
+}
+
+export function createNotices(): Notices {
+  let waiting: string[] = []
+  return {
+    add(sentence) {
+      if (waiting.length < MAX_NOTICES && !waiting.includes(sentence)) waiting.push(sentence)
+    },
+    take() {
+      const taken = waiting
+      waiting = []
+      return taken
+    },
+  }
+}
