@@ -5,7 +5,7 @@ import { Page } from './shell/page.tsx'
 import { Shell } from './shell/shell.tsx'
 import { ButtonLink } from './ui/button.tsx'
 import { Failure } from './ui/states.tsx'
-import type { UsageSearch } from './usage/question.ts'
+import type { UsageSearch } from './usage/usage-query.ts'
 
 const root = createRootRoute({
   component: Shell,
@@ -75,7 +75,7 @@ const agent = createRoute({
   component: lazyRouteComponent(() => import('./pages/agent.tsx')),
 })
 
-const doors = [
+const signedOutPages = [
   ...(['/welcome', '/invite', '/reset'] as const).map((path) =>
     createRoute({
       getParentRoute: () => root,
@@ -106,7 +106,7 @@ const settings = createRoute({
   path: '/settings',
   component: lazyRouteComponent(() => import('./pages/settings/settings.tsx')),
 })
-const settingsParts = [
+const settingsPages = [
   createRoute({
     getParentRoute: () => settings,
     path: '/',
@@ -150,7 +150,7 @@ const settingsParts = [
   createRoute({
     getParentRoute: () => settings,
     path: '/you',
-    component: lazyRouteComponent(() => import('./pages/settings/you.tsx')),
+    component: lazyRouteComponent(() => import('./pages/settings/profile.tsx')),
   }),
   createRoute({
     getParentRoute: () => settings,
@@ -170,8 +170,8 @@ const routeTree = root.addChildren([
   agent,
   keys,
   usage,
-  settings.addChildren(settingsParts),
-  ...doors,
+  settings.addChildren(settingsPages),
+  ...signedOutPages,
 ])
 
 /** Those of these parameters that are texts. */

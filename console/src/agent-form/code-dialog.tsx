@@ -1,8 +1,8 @@
 /** "Use it from your code": the same call as curl, TypeScript and Python. */
 import { Tabs } from 'radix-ui'
 import { CodeBlock } from '../ui/code.tsx'
-import { Modal } from '../ui/layer.tsx'
-import { TAB } from '../ui/tab.ts'
+import { Modal } from '../ui/overlay.tsx'
+import { TAB_CLASS } from '../ui/tab-class.ts'
 import { snippets } from './snippets.ts'
 
 export default function CodeDialog({ body, onClose }: { readonly body: object; readonly onClose: () => void }) {
@@ -18,7 +18,7 @@ export default function CodeDialog({ body, onClose }: { readonly body: object; r
       <Tabs.Root defaultValue="curl">
         <Tabs.List aria-label="Language" className="mb-3 flex gap-4 border-b">
           {all.map(({ name }) => (
-            <Tabs.Trigger key={name} value={name} className={TAB}>
+            <Tabs.Trigger key={name} value={name} className={TAB_CLASS}>
               {name}
             </Tabs.Trigger>
           ))}

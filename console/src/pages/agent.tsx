@@ -15,9 +15,9 @@ import { Page } from '../shell/page.tsx'
 import { Button, ButtonLink, IconButton } from '../ui/button.tsx'
 import { CopyIcon } from '../ui/copy.tsx'
 import { ago } from '../ui/format.ts'
-import { Menu, MenuItem } from '../ui/layer.tsx'
+import { Menu, MenuItem } from '../ui/overlay.tsx'
 import { Failure, Loading } from '../ui/states.tsx'
-import { TAB } from '../ui/tab.ts'
+import { TAB_CLASS } from '../ui/tab-class.ts'
 import { toast } from '../ui/toast.tsx'
 
 const CodeDialog = lazy(() => import('../agent-form/code-dialog.tsx'))
@@ -28,7 +28,7 @@ const route = getRouteApi('/agents/$id')
 export default function AgentPage() {
   const { id } = route.useParams()
   const agent = useQuery(agentQuery(id))
-  if (agent.data) return <Whole agent={agent.data} />
+  if (agent.data) return <AgentDetails agent={agent.data} />
   return (
     <Page narrow title="Agent" above={<Link to="/agents">Agents</Link>}>
       {agent.error ? <Failure error={agent.error} retry={() => agent.refetch()} /> : <Loading rows={10} />}
@@ -36,7 +36,7 @@ export default function AgentPage() {
   )
 }
 
-function Whole({ agent }: { readonly agent: Agent }) {
+function AgentDetails({ agent }: { readonly agent: Agent }) {
   const navigate = useNavigate()
   const { tab = 'configuration' } = route.useSearch()
   const { id, displayName = '', description = '', version, updateTime } = agent
@@ -85,10 +85,10 @@ function Whole({ agent }: { readonly agent: Agent }) {
         }
       >
         <Tabs.List aria-label="Parts" className="mb-5 flex gap-5 border-b">
-          <Tabs.Trigger value="configuration" className={TAB}>
+          <Tabs.Trigger value="configuration" className={TAB_CLASS}>
             Configuration
           </Tabs.Trigger>
-          <Tabs.Trigger value="versions" className={TAB}>
+          <Tabs.Trigger value="versions" className={TAB_CLASS}>
             Versions
           </Tabs.Trigger>
         </Tabs.List>

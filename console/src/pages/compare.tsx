@@ -11,8 +11,8 @@ import { Status } from '../ui/badge.tsx'
 import { cx } from '../ui/cx.ts'
 import { Select } from '../ui/field.tsx'
 import { ago, cost, count, duration } from '../ui/format.ts'
+import { LabelSuffix } from '../ui/label-suffix.ts'
 import { Empty, Failure, Loading } from '../ui/states.tsx'
-import { Whose } from '../ui/whose.ts'
 
 const route = getRouteApi('/compare')
 
@@ -23,8 +23,8 @@ export default function Compare() {
   return (
     <Page title="Compare" about="Two runs side by side." above={<Link to="/interactions">Interactions</Link>}>
       <div className="grid gap-5 lg:grid-cols-2">
-        <Side name="a" id={a} interaction={first.data} other={second.data} error={first.error} />
-        <Side name="b" id={b} interaction={second.data} other={first.data} error={second.error} />
+        <RunColumn name="a" id={a} interaction={first.data} other={second.data} error={first.error} />
+        <RunColumn name="b" id={b} interaction={second.data} other={first.data} error={second.error} />
       </div>
     </Page>
   )
@@ -38,7 +38,7 @@ interface SideProps {
   readonly error: unknown
 }
 
-function Side({ name, id, interaction, other, error }: SideProps) {
+function RunColumn({ name, id, interaction, other, error }: SideProps) {
   return (
     <section aria-label={`Run ${name.toUpperCase()}`} className="grid min-w-0 content-start gap-4">
       <Picker name={name} id={id} />
@@ -142,7 +142,7 @@ function SideTrace({ interaction, name }: { readonly interaction: Interaction; r
   return (
     <>
       <TraceView trace={trace} files={interaction.files} name={name} />
-      <Whose value={name}>{interaction.files.length > 0 && <Files files={interaction.files} />}</Whose>
+      <LabelSuffix value={name}>{interaction.files.length > 0 && <Files files={interaction.files} />}</LabelSuffix>
     </>
   )
 }

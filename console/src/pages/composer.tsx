@@ -23,7 +23,7 @@ interface ComposerProps {
   /** Who looks alone starts nothing. */
   readonly mayRun: boolean
   /** The conversation there is goes on. */
-  readonly goesOn: boolean
+  readonly continues: boolean
   readonly onRun: () => void
   readonly stop: ReactNode
 }
@@ -38,7 +38,7 @@ export function Composer({
   onFiles,
   busy,
   mayRun,
-  goesOn,
+  continues,
   onRun,
   stop,
 }: ComposerProps) {
@@ -50,7 +50,7 @@ export function Composer({
     ? 'You are a viewer of this account: you can look, and start nothing.'
     : over
       ? 'Drop the files here'
-      : goesOn
+      : continues
         ? 'Go on with this conversation …'
         : 'What should it do?'
 

@@ -17,7 +17,7 @@ export function EarlierTurns({ id, depth = 1 }: { readonly id: string; readonly 
       {run.previousInteractionId && depth < MAX_TURNS && (
         <EarlierTurns id={run.previousInteractionId} depth={depth + 1} />
       )}
-      <Asked text={run.instruction} />
+      <UserMessage text={run.instruction} />
       <div className="border-b pb-4">
         <Suspense fallback={<p className="prose whitespace-pre-wrap">{run.output}</p>}>
           <Answer text={run.output} />
@@ -30,7 +30,7 @@ export function EarlierTurns({ id, depth = 1 }: { readonly id: string; readonly 
   )
 }
 
-export function Asked({ text }: { readonly text: string }) {
+export function UserMessage({ text }: { readonly text: string }) {
   return (
     <p className="ml-auto max-w-[85%] whitespace-pre-wrap break-words rounded-xl rounded-br-sm bg-hover px-3.5 py-2.5">
       {text}

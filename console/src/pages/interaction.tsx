@@ -1,29 +1,25 @@
 /** One interaction: what was asked, what it did, what it used, whom it called. Its address is the link to share. */
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Tabs } from 'radix-ui'
-import { cancelInteraction, deleteInteraction } from '../api/sdk.gen.js'
 import type { Interaction } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
 import { runQuery } from '../server/queries.ts'
-import { linkToShare, useMayChange, useSession } from '../session/session.ts'
 import { Card, Page } from '../shell/page.tsx'
 import { Files, GivenFiles } from '../trace/files.tsx'
 import { TimeBar, Timeline } from '../trace/timeline.tsx'
 import { TraceView } from '../trace/trace-view.tsx'
-import { useDecide } from '../trace/use-decide.ts'
+import { useApproval } from '../trace/use-approval.ts'
 import { type LiveRun, useRun } from '../trace/use-run.ts'
 import { Badge, Status } from '../ui/badge.tsx'
-import { Button, ButtonLink, IconButton } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/code.tsx'
-import { copyText } from '../ui/copy.tsx'
-import { ago, bytes, cost, count, counted, duration, moment } from '../ui/format.ts'
-import { Menu, MenuItem, MenuRule } from '../ui/layer.tsx'
+import { ago, cost, count, counted, duration, moment } from '../ui/format.ts'
 import { Failure, Loading, Notice } from '../ui/states.tsx'
-import { TAB } from '../ui/tab.ts'
-import { toast } from '../ui/toast.tsx'
-import { requestOf } from './again.ts'
-import { AuditView, DeliveriesView } from './outside.tsx'
+import { TAB_CLASS } from '../ui/tab-class.ts'
+import { InteractionActions } from './interaction-actions.tsx'
+import { AuditView, DeliveriesView } from './network-and-webhooks.tsx'
+import { requestOf } from './rerun.ts'
+import { RunConfiguration } from './run-configuration.tsx'
 
 const route = getRouteApi('/interactions/$id')
 
@@ -45,7 +41,7 @@ export default function InteractionPage() {
       </Page>
     )
   }
-  return <Whole interaction={interaction.data} run={run} />
+  return <InteractionDetails interaction={interaction.data} run={run} />
 }
 
 function Back() {
@@ -66,10 +62,10 @@ const TAB_NAMES = {
   json: 'Request and response',
 }
 
-function Whole({ interaction, run }: { readonly interaction: Interaction; readonly run: LiveRun }) {
+function InteractionDetails({ interaction, run }: { readonly interaction: Interaction; readonly run: LiveRun }) {
   const navigate = useNavigate()
   const { tab = 'trace' } = route.useSearch()
-  const decide = useDecide(interaction.id)
+  const decide = useApproval(interaction.id)
   const { trace } = run
   const status = trace.events.length > 0 ? trace.status : interaction.status
   return (
@@ -77,7 +73,7 @@ function Whole({ interaction, run }: { readonly interaction: Interaction; readon
       title={title(interaction.instruction)}
       above={<Back />}
       about={<Line interaction={interaction} status={status} stage={trace.stage} />}
-      actions={<Actions interaction={interaction} status={status} />}
+      actions={<InteractionActions interaction={interaction} status={status} />}
     >
       <Figures interaction={interaction} run={run} />
       <TimeBar interaction={interaction} />
@@ -99,7 +95,7 @@ function Whole({ interaction, run }: { readonly interaction: Interaction; readon
       >
         <Tabs.List aria-label="Parts" className="mt-5 mb-4 flex gap-4 overflow-x-auto sm:gap-5 border-b">
           {TABS.map((name) => (
-            <Tabs.Trigger key={name} value={name} className={TAB}>
+            <Tabs.Trigger key={name} value={name} className={TAB_CLASS}>
               <span className="whitespace-nowrap">{TAB_NAMES[name]}</span>
             </Tabs.Trigger>
           ))}
@@ -114,7 +110,7 @@ function Whole({ interaction, run }: { readonly interaction: Interaction; readon
           <Timeline interaction={interaction} />
         </Tabs.Content>
         <Tabs.Content value="settings">
-          <RanWith interaction={interaction} />
+          <RunConfiguration interaction={interaction} />
         </Tabs.Content>
         <Tabs.Content value="events">
           <CodeBlock
@@ -215,98 +211,5 @@ function Figures({ interaction, run }: { readonly interaction: Interaction; read
         </div>
       ))}
     </dl>
-  )
-}
-
-function Actions({ interaction, status }: { readonly interaction: Interaction; readonly status: string }) {
-  const navigate = useNavigate()
-  const cache = useQueryClient()
-  const cancel = useMutation({
-    mutationFn: () => cancelInteraction({ path: { id: interaction.id } }),
-    onSettled: () => cache.invalidateQueries({ queryKey: ['interactions'] }),
-    onError: (error) => toast(Problem.from(error).message, true),
-  })
-  const remove = useMutation({
-    mutationFn: () => deleteInteraction({ path: { id: interaction.id } }),
-    onSuccess: async () => {
-      await navigate({ to: '/interactions' })
-      cache.removeQueries({ queryKey: runQuery(interaction.id).queryKey })
-      cache.invalidateQueries({ queryKey: ['interactions', 'list'] })
-      toast('Deleted')
-    },
-    onError: (error) => toast(Problem.from(error).message, true),
-  })
-  const session = useSession()
-  const mayChange = useMayChange()
-  const share = () =>
-    copyText(linkToShare(session?.project?.id ?? '')).then(
-      () => toast('Link copied: it opens for members of this account'),
-      () => toast('The browser did not allow copying', true),
-    )
-  return (
-    <>
-      {!mayChange ? null : status === 'running' ? (
-        <Button icon="stop" busy={cancel.isPending} onClick={() => cancel.mutate()}>
-          Cancel
-        </Button>
-      ) : (
-        <ButtonLink to="/playground" search={{ again: interaction.id }} icon="retry">
-          Run again
-        </ButtonLink>
-      )}
-      <Button icon="link" onClick={share}>
-        Share
-      </Button>
-      <Menu trigger={<IconButton icon="more" label="More" />}>
-        <MenuItem icon="columns" onSelect={() => navigate({ to: '/compare', search: { a: interaction.id } })}>
-          Compare with another run
-        </MenuItem>
-        <MenuItem
-          icon="right"
-          disabled={status === 'running' || !mayChange}
-          onSelect={() => navigate({ to: '/playground', search: { run: interaction.id } })}
-        >
-          Go on in the playground
-        </MenuItem>
-        <MenuRule />
-        <MenuItem
-          icon="trash"
-          danger
-          disabled={status === 'running' || !mayChange}
-          onSelect={() => confirm('Delete this interaction, its events and its files?') && remove.mutate()}
-        >
-          Delete
-        </MenuItem>
-      </Menu>
-    </>
-  )
-}
-
-function RanWith({ interaction }: { readonly interaction: Interaction }) {
-  const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, files } = interaction.resolved
-  const rows: readonly (readonly [string, string])[] = [
-    ['Model', model],
-    ['System instruction', systemInstruction ?? 'none'],
-    ['Tools', tools.join(', ') || 'none'],
-    ['Skills', skills.join(', ') || 'none'],
-    ['MCP servers', mcp.map(({ name, url }) => (url ? `${name} (${url})` : name)).join(', ') || 'none'],
-    ['Network', typeof network === 'string' ? network : network.allow.join(', ')],
-    ['Files it was given', files.map(({ name, size }) => `${name} (${bytes(size)})`).join(', ') || 'none'],
-    ['Form of the answer', responseFormat ? JSON.stringify(responseFormat, null, 2) : 'free'],
-    ...Object.entries(policy).map(
-      ([key, value]) => [key, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const,
-    ),
-  ]
-  return (
-    <Card flush>
-      <dl>
-        {rows.map(([name, value]) => (
-          <div key={name} className="grid gap-x-6 border-t px-4 py-2.5 first:border-t-0 sm:grid-cols-[12rem_1fr]">
-            <dt className="text-soft">{name}</dt>
-            <dd className="whitespace-pre-wrap break-words">{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </Card>
   )
 }

@@ -14,7 +14,7 @@ import { chooseProject, meQuery, type Session } from '../session/session.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { Field, Input, Select } from '../ui/field.tsx'
-import { Modal } from '../ui/layer.tsx'
+import { Modal } from '../ui/overlay.tsx'
 import { Notice } from '../ui/states.tsx'
 
 interface Made {

@@ -1,10 +1,10 @@
 /** The exact request and response of a run. */
 import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { CodeBlock } from '../ui/code.tsx'
-import { Modal } from '../ui/layer.tsx'
-import { requestOf } from './again.ts'
+import { Modal } from '../ui/overlay.tsx'
+import { requestOf } from './rerun.ts'
 
-export default function ExchangeDialog({
+export default function RequestDialog({
   interaction,
   sent,
   onClose,

@@ -25,7 +25,7 @@ export function originOf({ agentId, agentVersion, labels, previousInteractionId,
 }
 
 /** Beside an agent every setting is said, so that none of the agent's own comes in its place. */
-export function againBody(origin: Origin, settings: Settings): Partial<NewInteraction> {
+export function rerunRequest(origin: Origin, settings: Settings): Partial<NewInteraction> {
   return { ...origin, ...(origin.agentId ? toPatch(settings) : toRequest(settings)) }
 }
 
@@ -39,7 +39,7 @@ export function settingsOfRun({ resolved }: Interaction): Settings {
   return { model, systemInstruction, tools, skills, mcp: servers as Settings['mcp'], network, policy }
 }
 
-export function signInsLost({ resolved }: Interaction): readonly string[] {
+export function droppedSignIns({ resolved }: Interaction): readonly string[] {
   return resolved.mcp
     .filter(({ authentication }) => authentication && !['credential', 'none'].includes(authentication.type))
     .map(({ name }) => name)

@@ -6,37 +6,37 @@ import { Card, Page } from '../shell/page.tsx'
 import { Select } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Empty, Failure, Loading } from '../ui/states.tsx'
+import { BreakdownTable } from '../usage/breakdown-table.tsx'
 import { BudgetCard } from '../usage/budget-card.tsx'
 import { Filters } from '../usage/filters.tsx'
-import { PartsTable } from '../usage/parts-table.tsx'
 import { Plots } from '../usage/plots.tsx'
 import {
   daysBetween,
+  filterOf,
   GROUPS,
   type Group,
-  questionOf,
   type UsageSearch,
   usageAddress,
   usageQuery,
-} from '../usage/question.ts'
-import { useChoices } from '../usage/use-choices.ts'
+} from '../usage/usage-query.ts'
+import { useFilterOptions } from '../usage/use-filter-options.ts'
 
 const route = getRouteApi('/usage')
 
 export default function UsagePage() {
   const session = useSession()
-  return session ? <Whole session={session} /> : null
+  return session ? <UsageDetails session={session} /> : null
 }
 
-function Whole({ session }: { readonly session: Session }) {
+function UsageDetails({ session }: { readonly session: Session }) {
   const navigate = useNavigate()
   const search = route.useSearch()
   const accountId = session.account.id
-  const question = questionOf(search, session.project?.id)
+  const filter = filterOf(search, session.project?.id)
   const group: Group = search.by !== undefined && search.by in GROUPS ? (search.by as Group) : 'agent'
-  const choices = useChoices(accountId, question)
-  const byDay = useQuery(usageQuery(accountId, question, 'day'))
-  const parts = useQuery(usageQuery(accountId, question, group))
+  const choices = useFilterOptions(accountId, filter)
+  const byDay = useQuery(usageQuery(accountId, filter, 'day'))
+  const parts = useQuery(usageQuery(accountId, filter, group))
   const set = (changes: UsageSearch) => {
     const next = Object.entries({ ...search, ...changes }).filter(([, value]) => value !== undefined)
     navigate({ to: '/usage', search: Object.fromEntries(next) as UsageSearch, replace: true })
@@ -47,7 +47,7 @@ function Whole({ session }: { readonly session: Session }) {
       about="What runs used, on the UTC day of their end. They stay counted when they are removed."
       actions={
         <a
-          href={`/console${usageAddress(accountId, question, group === 'day' ? 'day' : `day,${group}`, 'csv')}`}
+          href={`/console${usageAddress(accountId, filter, group === 'day' ? 'day' : `day,${group}`, 'csv')}`}
           download
           className="inline-flex h-8 items-center gap-2 rounded-md border border-line-strong bg-card px-3 font-medium hover:bg-hover"
         >
@@ -56,7 +56,7 @@ function Whole({ session }: { readonly session: Session }) {
         </a>
       }
     >
-      <Filters session={session} search={search} question={question} choices={choices} set={set} />
+      <Filters session={session} search={search} filter={filter} choices={choices} set={set} />
       {byDay.error ? (
         <Failure error={byDay.error} retry={() => byDay.refetch()} />
       ) : byDay.data?.total.runs === 0 ? (
@@ -67,7 +67,7 @@ function Whole({ session }: { readonly session: Session }) {
         </div>
       ) : (
         <>
-          <Plots usage={byDay.data} days={daysBetween(question)} />
+          <Plots usage={byDay.data} days={daysBetween(filter)} />
           <div className="mt-4">
             <Card
               flush
@@ -77,7 +77,7 @@ function Whole({ session }: { readonly session: Session }) {
               {parts.error ? (
                 <Failure error={parts.error} retry={() => parts.refetch()} />
               ) : parts.data && !parts.isPlaceholderData ? (
-                <PartsTable usage={parts.data} group={group} agentName={choices.agentName} />
+                <BreakdownTable usage={parts.data} group={group} agentName={choices.agentName} />
               ) : (
                 <div className="border-t px-4 py-3">
                   <Loading rows={4} />
@@ -87,9 +87,9 @@ function Whole({ session }: { readonly session: Session }) {
           </div>
         </>
       )}
-      {question.projectId && (
+      {filter.projectId && (
         <div className="mt-4 max-w-xl">
-          <BudgetCard key={question.projectId} projectId={question.projectId} owner={session.role === 'owner'} />
+          <BudgetCard key={filter.projectId} projectId={filter.projectId} owner={session.role === 'owner'} />
         </div>
       )}
     </Page>

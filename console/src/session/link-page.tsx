@@ -5,9 +5,9 @@ import { useState } from 'react'
 import { ask, type Link, type Me } from '../server/console-api.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Loading, Notice } from '../ui/states.tsx'
-import { Door } from './door.tsx'
 import { type Person, PersonForm } from './person-form.tsx'
 import { meQuery } from './session.ts'
+import { SignedOutPage } from './signed-out-page.tsx'
 
 const WORDS = {
   welcome: {
@@ -42,7 +42,7 @@ export default function LinkPage() {
   })
   if (link.error || token === '') {
     return (
-      <Door title="This link does not work" about="It was used already, has expired, or is not whole.">
+      <SignedOutPage title="This link does not work" about="It was used already, has expired, or is not whole.">
         <p className="mt-4 text-soft">
           Links work once. Ask whoever sent it for another; on the server’s machine, a restart without an owner prints a
           new one.
@@ -50,23 +50,23 @@ export default function LinkPage() {
         <ButtonLink to="/" className="mt-6">
           To the sign-in
         </ButtonLink>
-      </Door>
+      </SignedOutPage>
     )
   }
   if (!link.data) {
     return (
-      <Door title="One moment">
+      <SignedOutPage title="One moment">
         <div className="mt-6">
           <Loading rows={4} />
         </div>
-      </Door>
+      </SignedOutPage>
     )
   }
   const { kind, account, role, email } = link.data
   const words = WORDS[kind]
   const about = kind === 'invite' ? `To ${account?.name ?? 'an account'}, as ${role}.` : words.about
   return (
-    <Door title={words.title} about={about}>
+    <SignedOutPage title={words.title} about={about}>
       {kind === 'invite' && me.data ? (
         <div className="mt-6 grid gap-4">
           <Notice tone="blue">You are signed in as {me.data.user.email}.</Notice>
@@ -84,6 +84,6 @@ export default function LinkPage() {
           onSubmit={(person) => accept.mutate(kind === 'reset' ? { password: person.password } : person)}
         />
       )}
-    </Door>
+    </SignedOutPage>
   )
 }

@@ -2,8 +2,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { ask, type Me } from '../server/console-api.ts'
 import { Button } from '../ui/button.tsx'
-import { Door } from './door.tsx'
 import { meQuery } from './session.ts'
+import { SignedOutPage } from './signed-out-page.tsx'
 
 export default function NoAccount({ me }: { readonly me: Me }) {
   const cache = useQueryClient()
@@ -12,7 +12,7 @@ export default function NoAccount({ me }: { readonly me: Me }) {
     onSuccess: () => cache.resetQueries({ queryKey: meQuery.queryKey }),
   })
   return (
-    <Door
+    <SignedOutPage
       title={`Hello, ${me.user.name}`}
       about={`You are signed in as ${me.user.email}, and belong to no account yet. An owner can send you an invitation: open its link in this browser.`}
     >
@@ -24,6 +24,6 @@ export default function NoAccount({ me }: { readonly me: Me }) {
           Sign out
         </Button>
       </div>
-    </Door>
+    </SignedOutPage>
   )
 }

@@ -7,8 +7,8 @@ import { Problem } from '../server/problem.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, Input } from '../ui/field.tsx'
 import { Notice } from '../ui/states.tsx'
-import { Door } from './door.tsx'
 import { meQuery } from './session.ts'
+import { SignedOutPage } from './signed-out-page.tsx'
 
 const optionsQuery = { queryKey: ['sign-in-options'], queryFn: () => ask<SignInOptions>('GET', '/api/sign-in-options') }
 
@@ -37,7 +37,7 @@ export default function SignIn() {
   const problem = signIn.error ?? elsewhere.error
   if (options.data && !options.data.owned) return <Unowned />
   return (
-    <Door
+    <SignedOutPage
       title="Sign in"
       about="To this server’s console."
       below={
@@ -93,7 +93,7 @@ export default function SignIn() {
           </Button>
         )}
       </form>
-    </Door>
+    </SignedOutPage>
   )
 }
 
@@ -107,13 +107,16 @@ function refusal(code: string): string {
 
 function Unowned() {
   return (
-    <Door title="This server has no owner yet" about="Its first start printed a link that makes one. It works once.">
+    <SignedOutPage
+      title="This server has no owner yet"
+      about="Its first start printed a link that makes one. It works once."
+    >
       <ol className="mt-6 grid gap-3">
         <li>
           Look where the server was started, for the line that begins with <code className="text-small">console</code>.
         </li>
         <li>Open the link it shows, and choose your e-mail and password.</li>
       </ol>
-    </Door>
+    </SignedOutPage>
   )
 }

@@ -2,9 +2,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { ask, type Me } from '../server/console-api.ts'
-import { Door } from './door.tsx'
 import { type Person, PersonForm } from './person-form.tsx'
 import { meQuery } from './session.ts'
+import { SignedOutPage } from './signed-out-page.tsx'
 
 export default function SignUp() {
   const navigate = useNavigate()
@@ -17,7 +17,7 @@ export default function SignUp() {
     },
   })
   return (
-    <Door
+    <SignedOutPage
       title="Create an account"
       about="With a project of its own, to begin with."
       below={
@@ -35,6 +35,6 @@ export default function SignUp() {
         error={signUp.error}
         onSubmit={(person) => signUp.mutate(person)}
       />
-    </Door>
+    </SignedOutPage>
   )
 }

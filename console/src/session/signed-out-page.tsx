@@ -1,9 +1,9 @@
 /** The frame of the pages before one is in. */
 import type { ReactNode } from 'react'
-import { Mark } from '../shell/mark.tsx'
+import { Logo } from '../shell/logo.tsx'
 import { useTitle } from '../shell/page.tsx'
 
-export function Door({
+export function SignedOutPage({
   title,
   about,
   children,
@@ -19,7 +19,7 @@ export function Door({
     <main className="grid min-h-dvh lg:grid-cols-[minmax(0,1fr)_minmax(0,1.1fr)]">
       <div className="grid place-items-center px-5 py-10">
         <div className="w-full max-w-sm">
-          <Mark />
+          <Logo />
           <h1 className="mt-10 text-title font-semibold tracking-tight">{title}</h1>
           {about && <div className="mt-1 text-soft text-pretty">{about}</div>}
           {children}

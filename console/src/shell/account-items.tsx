@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { ask } from '../server/console-api.ts'
 import { meQuery, type Session } from '../session/session.ts'
-import { Menu, MenuItem, MenuLabel, MenuRule } from '../ui/layer.tsx'
+import { Menu, MenuItem, MenuLabel, MenuRule } from '../ui/overlay.tsx'
 import { setTheme, useTheme } from './theme.ts'
 
 const THEMES = [

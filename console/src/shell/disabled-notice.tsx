@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { Session } from '../session/session.ts'
 import { Notice } from '../ui/states.tsx'
 
-export function SwitchedOff({ session }: { readonly session: Session }) {
+export function DisabledNotice({ session }: { readonly session: Session }) {
   return (
     <div className="px-4 pt-4 sm:px-8">
       <Notice title="Managed agents are switched off for this account">

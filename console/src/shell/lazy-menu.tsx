@@ -8,7 +8,7 @@ const ProjectItems = lazy(() => import('./project-items.tsx'))
 
 export function AccountMenu({ session }: { readonly session: Session }) {
   return (
-    <Pressed
+    <LazyMenu
       icon="people"
       text={session.me.user.email}
       label="Your account"
@@ -19,7 +19,7 @@ export function AccountMenu({ session }: { readonly session: Session }) {
 
 export function ProjectMenu({ session }: { readonly session: Session }) {
   return (
-    <Pressed
+    <LazyMenu
       icon="columns"
       text={session.project?.name ?? 'No project'}
       label="Project"
@@ -29,7 +29,7 @@ export function ProjectMenu({ session }: { readonly session: Session }) {
   )
 }
 
-interface PressedProps {
+interface LazyMenuProps {
   readonly icon: IconName
   readonly text: string
   readonly label: string
@@ -37,7 +37,7 @@ interface PressedProps {
   readonly items: (trigger: ReactNode) => ReactNode
 }
 
-function Pressed({ icon, text, label, framed, items }: PressedProps) {
+function LazyMenu({ icon, text, label, framed, items }: LazyMenuProps) {
   const [pressed, setPressed] = useState(false)
   const trigger = (
     <button

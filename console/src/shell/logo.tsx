@@ -1,7 +1,7 @@
 /** Errand's mark and name: three lines of work, the last one done. */
 import { Link } from '@tanstack/react-router'
 
-export function Mark() {
+export function Logo() {
   return (
     <Link to="/" className="flex items-center gap-2.5 rounded-md text-lead font-semibold tracking-tight">
       <svg aria-hidden="true" viewBox="0 0 32 32" className="size-6">

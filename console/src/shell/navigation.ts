@@ -1,7 +1,7 @@
 /** Where one can go: the way around, the palette and the shortcuts all read this list. */
 import type { IconName } from '../ui/icon.tsx'
 
-export interface Place {
+export interface NavigationItem {
   readonly to: '/' | '/playground' | '/interactions' | '/agents' | '/keys' | '/usage' | '/settings'
   readonly name: string
   readonly icon: IconName
@@ -9,7 +9,7 @@ export interface Place {
   readonly letter: string
 }
 
-export const PLACES: readonly Place[] = [
+export const NAVIGATION: readonly NavigationItem[] = [
   { to: '/', name: 'Overview', icon: 'overview', letter: 'o' },
   { to: '/playground', name: 'Playground', icon: 'play', letter: 'p' },
   { to: '/interactions', name: 'Interactions', icon: 'list', letter: 'i' },

@@ -7,7 +7,7 @@ import { type ReactNode, useState } from 'react'
 import { listAgents } from '../api/sdk.gen.js'
 import { data } from '../server/client.ts'
 import { Icon, type IconName } from '../ui/icon.tsx'
-import { PLACES } from './places.ts'
+import { NAVIGATION } from './navigation.ts'
 import { setTheme } from './theme.ts'
 
 export default function Palette({ onClose }: { readonly onClose: () => void }) {
@@ -55,7 +55,7 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
                 </Command.Group>
               )}
               <Command.Group heading="Go to">
-                {PLACES.map(({ to, name, icon, letter }) => (
+                {NAVIGATION.map(({ to, name, icon, letter }) => (
                   <Item
                     key={to}
                     icon={icon}

@@ -6,7 +6,7 @@ import { Problem } from '../server/problem.ts'
 import { chooseProject, meQuery, type Session } from '../session/session.ts'
 import { Button } from '../ui/button.tsx'
 import { Field, Input } from '../ui/field.tsx'
-import { Menu, MenuItem, MenuLabel, MenuRule, Modal } from '../ui/layer.tsx'
+import { Menu, MenuItem, MenuLabel, MenuRule, Modal } from '../ui/overlay.tsx'
 
 export default function ProjectItems({ trigger, session }: { readonly trigger: ReactNode; readonly session: Session }) {
   const cache = useQueryClient()

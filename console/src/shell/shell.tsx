@@ -9,32 +9,32 @@ import { cx } from '../ui/cx.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Failure, Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
+import { DisabledNotice } from './disabled-notice.tsx'
 import { AccountMenu, ProjectMenu } from './lazy-menu.tsx'
-import { Mark } from './mark.tsx'
-import { PLACES } from './places.ts'
+import { Logo } from './logo.tsx'
+import { NAVIGATION } from './navigation.ts'
 import { useShortcuts } from './shortcuts.ts'
-import { SwitchedOff } from './switched-off.tsx'
 
 const SignIn = lazy(() => import('../session/sign-in.tsx'))
 const NoAccount = lazy(() => import('../session/no-account.tsx'))
 const Palette = lazy(() => import('./palette.tsx'))
-const Sheet = lazy(() => import('../ui/layer.tsx').then(({ Sheet }) => ({ default: Sheet })))
+const Sheet = lazy(() => import('../ui/overlay.tsx').then(({ Sheet }) => ({ default: Sheet })))
 
 const SEARCH_KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘K' : 'Ctrl K'
 
 /** Pages that are there for who is not in yet. */
-const DOORS = /^\/(welcome|invite|reset|sign-up)$/
+const SIGNED_OUT_PAGES = /^\/(welcome|invite|reset|sign-up)$/
 
 export function Shell() {
   const { data: me, error, refetch } = useQuery(meQuery)
   const session = useSession()
   // Of the page that is shown, not of the one that is still being loaded.
-  const door = useRouterState({
-    select: ({ resolvedLocation, location }) => DOORS.test((resolvedLocation ?? location).pathname),
+  const signedOut = useRouterState({
+    select: ({ resolvedLocation, location }) => SIGNED_OUT_PAGES.test((resolvedLocation ?? location).pathname),
   })
   return (
     <>
-      {door ? (
+      {signedOut ? (
         <Suspense>
           <Outlet />
         </Suspense>
@@ -66,7 +66,7 @@ function Frame({ session }: { readonly session: Session }) {
     main.current?.focus({ preventScroll: true })
   }, [path])
 
-  const ways = <Ways session={session} onSearch={() => setPalette(true)} />
+  const sidebar = <Sidebar session={session} onSearch={() => setPalette(true)} />
   return (
     <div className="grid min-h-dvh grid-rows-[auto_1fr] lg:grid-cols-[14rem_1fr] lg:grid-rows-1">
       <a
@@ -75,15 +75,15 @@ function Frame({ session }: { readonly session: Session }) {
       >
         Skip to the page
       </a>
-      <aside className="sticky top-0 hidden h-dvh border-r bg-panel lg:block">{ways}</aside>
+      <aside className="sticky top-0 hidden h-dvh border-r bg-panel lg:block">{sidebar}</aside>
       <header className="sticky top-0 z-30 flex h-12 items-center gap-1 border-b bg-panel px-2 lg:hidden">
         <IconButton icon="menu" label="Menu" onClick={() => setSheet(true)} />
-        <Mark />
+        <Logo />
         <span className="flex-1" />
         <IconButton icon="search" label="Search" onClick={() => setPalette(true)} />
       </header>
       <main id="main" ref={main} tabIndex={-1} className="min-w-0 outline-none focus-visible:outline-none">
-        {!session.account.enabled && <SwitchedOff session={session} />}
+        {!session.account.enabled && <DisabledNotice session={session} />}
         <Suspense fallback={<PageFallback />}>
           <Outlet />
         </Suspense>
@@ -91,7 +91,7 @@ function Frame({ session }: { readonly session: Session }) {
       <Suspense fallback={null}>
         {sheet && (
           <Sheet open onClose={() => setSheet(false)} title="Menu">
-            {ways}
+            {sidebar}
           </Sheet>
         )}
         {palette && <Palette onClose={() => setPalette(false)} />}
@@ -108,11 +108,11 @@ function PageFallback() {
   )
 }
 
-function Ways({ session, onSearch }: { readonly session: Session; readonly onSearch: () => void }) {
+function Sidebar({ session, onSearch }: { readonly session: Session; readonly onSearch: () => void }) {
   return (
     <div className="flex h-full flex-col p-3">
       <div className="flex h-9 items-center px-2">
-        <Mark />
+        <Logo />
       </div>
       <div className="mt-3">
         <ProjectMenu session={session} />
@@ -127,7 +127,7 @@ function Ways({ session, onSearch }: { readonly session: Session; readonly onSea
         <kbd className="rounded border px-1 font-sans text-micro text-faint max-lg:hidden">{SEARCH_KEYS}</kbd>
       </button>
       <nav aria-label="Console" className="mt-4 grid gap-0.5">
-        {PLACES.map(({ to, name, icon }) => (
+        {NAVIGATION.map(({ to, name, icon }) => (
           <Link
             key={to}
             to={to}

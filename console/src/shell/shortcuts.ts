@@ -1,7 +1,7 @@
 /** Keys that work everywhere but where somebody types: ⌘K or Ctrl-K the palette, `g` and a letter a page, `c` a new run. */
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { PLACES } from './places.ts'
+import { NAVIGATION } from './navigation.ts'
 
 const SEQUENCE_MS = 1_200
 
@@ -17,7 +17,7 @@ export function useShortcuts(openPalette: () => void): void {
       }
       if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return
       const place =
-        event.timeStamp - leader < SEQUENCE_MS ? PLACES.find(({ letter }) => letter === event.key) : undefined
+        event.timeStamp - leader < SEQUENCE_MS ? NAVIGATION.find(({ letter }) => letter === event.key) : undefined
       leader = event.key === 'g' ? event.timeStamp : 0
       if (place) navigate({ to: place.to })
       else if (event.key === 'c') navigate({ to: '/playground' })

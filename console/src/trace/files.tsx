@@ -11,7 +11,7 @@ import { cx } from '../ui/cx.ts'
 import { bytes } from '../ui/format.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Skeleton } from '../ui/states.tsx'
-import { languageOf } from './tool-words.ts'
+import { languageOf } from './tool-label.ts'
 
 const Pdf = lazy(() => import('./pdf.tsx'))
 const Table = lazy(() => import('./table.tsx'))

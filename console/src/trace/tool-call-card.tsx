@@ -9,17 +9,17 @@ import { duration } from '../ui/format.ts'
 import { Icon, Spinner } from '../ui/icon.tsx'
 import { FilePreview, isImage } from './files.tsx'
 import type { ToolCall } from './fold.ts'
-import { toolWords } from './tool-words.ts'
+import { toolLabel } from './tool-label.ts'
 
-interface CallCardProps {
+interface ToolCallCardProps {
   readonly call: ToolCall
   readonly live: boolean
   readonly files: readonly OutputFile[]
   readonly onDecide?: ((step: number, approve: boolean, reason?: string) => void) | undefined
 }
 
-export function CallCard({ call, live, files, onDecide }: CallCardProps) {
-  const { icon, title, code, args } = toolWords(call.name, call.args)
+export function ToolCallCard({ call, live, files, onDecide }: ToolCallCardProps) {
+  const { icon, title, code, args } = toolLabel(call.name, call.args)
   const [open, setOpen] = useState(true)
   const shots = call.done ? files.filter((file) => isImage(file) && call.output.includes(`outputs/${file.name}`)) : []
   const isJson = /^\s*[[{]/.test(call.output) && call.done
@@ -91,7 +91,7 @@ function Decision({
   onDecide,
 }: {
   readonly call: ToolCall
-  readonly onDecide: NonNullable<CallCardProps['onDecide']>
+  readonly onDecide: NonNullable<ToolCallCardProps['onDecide']>
 }) {
   const [reason, setReason] = useState('')
   return (

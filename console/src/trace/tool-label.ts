@@ -2,7 +2,7 @@
 import type { Language } from '../ui/code.tsx'
 import type { IconName } from '../ui/icon.tsx'
 
-export interface ToolWords {
+export interface ToolLabel {
   readonly icon: IconName
   readonly title: string
   readonly code?: { readonly text: string; readonly language: Language }
@@ -10,7 +10,7 @@ export interface ToolWords {
   readonly args?: Readonly<Record<string, unknown>>
 }
 
-export function toolWords(name: string, args: Readonly<Record<string, unknown>>): ToolWords {
+export function toolLabel(name: string, args: Readonly<Record<string, unknown>>): ToolLabel {
   const text = (key: string) => (typeof args[key] === 'string' ? (args[key] as string) : undefined)
   switch (name) {
     case 'code_execution': {

@@ -3,10 +3,10 @@ import { lazy, Suspense, useState } from 'react'
 import type { OutputFile } from '../api/types.gen.js'
 import { cx } from '../ui/cx.ts'
 import { Icon, Spinner } from '../ui/icon.tsx'
+import { LabelSuffix, useUniqueLabel } from '../ui/label-suffix.ts'
 import { Notice } from '../ui/states.tsx'
-import { useWhose, Whose } from '../ui/whose.ts'
-import { CallCard } from './call-card.tsx'
 import type { Block, Trace } from './fold.ts'
+import { ToolCallCard } from './tool-call-card.tsx'
 
 const Answer = lazy(() => import('./markdown.tsx'))
 
@@ -21,7 +21,7 @@ interface TraceViewProps {
 export function TraceView({ trace, files, onDecide, name }: TraceViewProps) {
   const live = trace.status === 'running'
   return (
-    <Whose value={name}>
+    <LabelSuffix value={name}>
       <div className="grid gap-3">
         {trace.blocks.map((block, i) => (
           <BlockView
@@ -35,7 +35,7 @@ export function TraceView({ trace, files, onDecide, name }: TraceViewProps) {
         ))}
         {live && <Waiting trace={trace} />}
       </div>
-    </Whose>
+    </LabelSuffix>
   )
 }
 
@@ -50,7 +50,7 @@ function BlockView({ block, live, last, files, onDecide }: BlockProps) {
     case 'reasoning':
       return <Reasoning text={block.text} live={last} />
     case 'call':
-      return <CallCard call={block} live={live} files={files} onDecide={onDecide} />
+      return <ToolCallCard call={block} live={live} files={files} onDecide={onDecide} />
     case 'answer':
       return <AnswerView text={block.text} />
     case 'warning':
@@ -66,7 +66,7 @@ function BlockView({ block, live, last, files, onDecide }: BlockProps) {
 
 function AnswerView({ text }: { readonly text: string }) {
   return (
-    <section aria-label={useWhose('Answer')} className="py-1">
+    <section aria-label={useUniqueLabel('Answer')} className="py-1">
       <Suspense fallback={<p className="prose whitespace-pre-wrap">{text}</p>}>
         <Answer text={text} />
       </Suspense>

@@ -8,7 +8,7 @@ import { toast } from '../ui/toast.tsx'
 type Decide = (step: number, approve: boolean, reason?: string) => void
 
 /** Undefined for who may not. */
-export function useDecide(id: string | undefined): Decide | undefined {
+export function useApproval(id: string | undefined): Decide | undefined {
   const mayChange = useMayChange()
   const decision = useMutation({
     mutationFn: (body: { readonly step: number; readonly approve: boolean; readonly reason?: string }) =>

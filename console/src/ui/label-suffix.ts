@@ -2,9 +2,9 @@
 import { createContext, useContext } from 'react'
 
 const Context = createContext<string | undefined>(undefined)
-export const Whose = Context.Provider
+export const LabelSuffix = Context.Provider
 
-export function useWhose(name: string): string {
+export function useUniqueLabel(name: string): string {
   const whose = useContext(Context)
   return whose === undefined ? name : `${name}, ${whose}`
 }

@@ -3,16 +3,16 @@ import type { UsageReport, UsageRow } from '../server/console-api.ts'
 import { cost, count, duration } from '../ui/format.ts'
 import { Scroller } from '../ui/scroller.tsx'
 import { failedPart } from './plots.tsx'
-import { GROUPS, type Group } from './question.ts'
-import { keyLabel } from './use-choices.ts'
+import { GROUPS, type Group } from './usage-query.ts'
+import { keyLabel } from './use-filter-options.ts'
 
-interface PartsTableProps {
+interface BreakdownTableProps {
   readonly usage: UsageReport
   readonly group: Group
   readonly agentName: (id: string) => string
 }
 
-export function PartsTable({ usage, group, agentName }: PartsTableProps) {
+export function BreakdownTable({ usage, group, agentName }: BreakdownTableProps) {
   const name: Readonly<Record<Group, (row: UsageRow) => string>> = {
     day: (row) => row.day ?? '',
     project: (row) => row.projectName ?? row.projectId ?? '',

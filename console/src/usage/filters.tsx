@@ -1,23 +1,23 @@
 /** Of which days, and of which runs. What can be chosen is what was used in these days. */
 import type { Session } from '../session/session.ts'
 import { Input, Select } from '../ui/field.tsx'
-import { dayOf, type Question, RANGES, type UsageSearch } from './question.ts'
-import type { Choices } from './use-choices.ts'
+import { dayOf, RANGES, type UsageFilter, type UsageSearch } from './usage-query.ts'
+import type { FilterOptions } from './use-filter-options.ts'
 
 interface FiltersProps {
   readonly session: Session
   readonly search: UsageSearch
-  readonly question: Question
-  readonly choices: Choices
+  readonly filter: UsageFilter
+  readonly choices: FilterOptions
   readonly set: (changes: UsageSearch) => void
 }
 
 const OWN = 'own'
 
-export function Filters({ session, search, question, choices, set }: FiltersProps) {
+export function Filters({ session, search, filter, choices, set }: FiltersProps) {
   const own = search.from !== undefined && search.to !== undefined
   const chooseDays = (days: string) => {
-    const { from, to } = question
+    const { from, to } = filter
     set(
       days === OWN
         ? { days: undefined, from, to }
@@ -41,8 +41,8 @@ export function Filters({ session, search, question, choices, set }: FiltersProp
       </Select>
       {own && (
         <>
-          <Day name="From" value={question.from} onSet={(from) => set(inOrder(from, question.to, from))} />
-          <Day name="To" value={question.to} onSet={(to) => set(inOrder(question.from, to, to))} />
+          <Day name="From" value={filter.from} onSet={(from) => set(inOrder(from, filter.to, from))} />
+          <Day name="To" value={filter.to} onSet={(to) => set(inOrder(filter.from, to, to))} />
         </>
       )}
       <Choice

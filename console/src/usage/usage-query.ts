@@ -27,7 +27,7 @@ export interface UsageSearch {
   readonly by?: string
 }
 
-export interface Question {
+export interface UsageFilter {
   readonly from: string
   readonly to: string
   readonly projectId?: string
@@ -36,7 +36,7 @@ export interface Question {
   readonly keyId?: string
 }
 
-export function questionOf(search: UsageSearch, currentProject: string | undefined): Question {
+export function filterOf(search: UsageSearch, currentProject: string | undefined): UsageFilter {
   const { project = currentProject, agent, model, key } = search
   const today = dayOf(Date.now())
   const length = Number(RANGES[search.days ?? ''] ? search.days : DEFAULT_DAYS)
@@ -59,19 +59,19 @@ export function dayOf(ms: number): string {
 }
 
 /** Every day from the one to the other. */
-export function daysBetween({ from, to }: Question): readonly string[] {
+export function daysBetween({ from, to }: UsageFilter): readonly string[] {
   const length = Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1)
   return Array.from({ length }, (_, i) => dayOf(Date.parse(from) + i * DAY_MS))
 }
 
-export function usageAddress(accountId: string, question: Question, group: string, format = 'json'): string {
-  return `${accountPath(accountId)}/usage?${new URLSearchParams({ ...question, group, format })}`
+export function usageAddress(accountId: string, filter: UsageFilter, group: string, format = 'json'): string {
+  return `${accountPath(accountId)}/usage?${new URLSearchParams({ ...filter, group, format })}`
 }
 
-export const usageQuery = (accountId: string, question: Question, group: string) =>
+export const usageQuery = (accountId: string, filter: UsageFilter, group: string) =>
   queryOptions({
-    queryKey: ['usage', accountId, question, group],
-    queryFn: () => ask<UsageReport>('GET', usageAddress(accountId, question, group)),
+    queryKey: ['usage', accountId, filter, group],
+    queryFn: () => ask<UsageReport>('GET', usageAddress(accountId, filter, group)),
     // What is shown stays until the next is there.
     placeholderData: keepPreviousData,
   })

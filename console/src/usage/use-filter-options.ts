@@ -2,16 +2,16 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { UsageRow } from '../server/console-api.ts'
 import { agentsQuery } from '../server/queries.ts'
-import { type Question, usageQuery } from './question.ts'
+import { type UsageFilter, usageQuery } from './usage-query.ts'
 
-export interface Choices {
+export interface FilterOptions {
   readonly agents: readonly (readonly [id: string, name: string])[]
   readonly models: readonly (readonly [id: string, name: string])[]
   readonly keys: readonly (readonly [id: string, name: string])[]
   readonly agentName: (id: string) => string
 }
 
-export function useChoices(accountId: string, { from, to, projectId }: Question): Choices {
+export function useFilterOptions(accountId: string, { from, to, projectId }: UsageFilter): FilterOptions {
   const { data } = useQuery(usageQuery(accountId, { from, to, ...(projectId && { projectId }) }, 'agent,model,key'))
   const stored = useInfiniteQuery(agentsQuery).data?.pages.flatMap(({ agents }) => agents) ?? []
   const names = new Map(stored.map(({ id, displayName }) => [id, displayName]))

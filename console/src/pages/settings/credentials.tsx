@@ -11,7 +11,7 @@ import { Badge } from '../../ui/badge.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Field, Input, Select } from '../../ui/field.tsx'
 import { ago } from '../../ui/format.ts'
-import { Menu, MenuItem, Modal } from '../../ui/layer.tsx'
+import { Menu, MenuItem, Modal } from '../../ui/overlay.tsx'
 import { Empty, Failure, Loading, Notice } from '../../ui/states.tsx'
 import { toast } from '../../ui/toast.tsx'
 

@@ -10,7 +10,7 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { Field, Select } from '../../ui/field.tsx'
 import { ago, moment } from '../../ui/format.ts'
-import { Menu, MenuItem, MenuLabel, MenuRule, Modal } from '../../ui/layer.tsx'
+import { Menu, MenuItem, MenuLabel, MenuRule, Modal } from '../../ui/overlay.tsx'
 import { Failure, Loading, Notice } from '../../ui/states.tsx'
 import { toast } from '../../ui/toast.tsx'
 
@@ -22,10 +22,10 @@ const ROLES: Record<Role, string> = {
 
 export default function Members() {
   const session = useSession()
-  return session ? <Whole session={session} /> : null
+  return session ? <MemberList session={session} /> : null
 }
 
-function Whole({ session }: { readonly session: Session }) {
+function MemberList({ session }: { readonly session: Session }) {
   const path = accountPath(session.account.id)
   const members = useQuery({
     queryKey: ['members', path],

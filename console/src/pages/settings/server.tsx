@@ -42,7 +42,7 @@ function Facts({ server }: { readonly server: Server }) {
           </h2>
           <ul className="mt-2 grid gap-2 pl-6">
             {sandbox.notEnforced.map((fact) => (
-              <Told key={fact} fact={fact} />
+              <NotEnforced key={fact} fact={fact} />
             ))}
           </ul>
         </section>
@@ -55,7 +55,7 @@ function Facts({ server }: { readonly server: Server }) {
         <Rows
           rows={sandbox.enforced
             .map((fact) => split(fact))
-            .map(([topic, how]) => [<Held key={topic} topic={topic} />, how || 'enforced'])}
+            .map(([topic, how]) => [<Enforced key={topic} topic={topic} />, how || 'enforced'])}
         />
         {open.length > 0 && (
           <Rows
@@ -75,7 +75,7 @@ function Facts({ server }: { readonly server: Server }) {
             ...tools.available.map(
               (name) =>
                 [
-                  <Held key={name} topic={name} />,
+                  <Enforced key={name} topic={name} />,
                   name === 'web_search' && server.search ? `by ${server.search}` : 'ready',
                 ] as const,
             ),
@@ -111,7 +111,7 @@ function Rows({ rows }: { readonly rows: readonly (readonly [ReactNode, ReactNod
   )
 }
 
-function Held({ topic }: { readonly topic: string }) {
+function Enforced({ topic }: { readonly topic: string }) {
   return (
     <span className="flex items-center gap-2">
       <Icon name="check" className="text-green" />
@@ -120,7 +120,7 @@ function Held({ topic }: { readonly topic: string }) {
   )
 }
 
-function Told({ fact }: { readonly fact: string }) {
+function NotEnforced({ fact }: { readonly fact: string }) {
   const [topic, remedy] = split(fact)
   return (
     <li>

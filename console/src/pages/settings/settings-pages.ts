@@ -1,5 +1,5 @@
 /** The parts of the settings, in their order. */
-export const PARTS = [
+export const SETTINGS_PAGES = [
   { to: '/settings', name: 'Server' },
   { to: '/settings/models', name: 'Models' },
   { to: '/settings/skills', name: 'Skills' },

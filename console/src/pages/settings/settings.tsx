@@ -2,7 +2,7 @@
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef } from 'react'
 import { Loading } from '../../ui/states.tsx'
-import { PARTS } from './parts.ts'
+import { SETTINGS_PAGES } from './settings-pages.ts'
 
 export default function Settings() {
   const nav = useRef<HTMLElement>(null)
@@ -18,7 +18,7 @@ export default function Settings() {
         aria-label="Settings"
         className="flex gap-1 overflow-x-auto px-4 pt-4 sm:px-8 lg:flex-col lg:pt-8 lg:pr-0"
       >
-        {PARTS.map(({ to, name }) => (
+        {SETTINGS_PAGES.map(({ to, name }) => (
           <Link
             key={to}
             to={to}

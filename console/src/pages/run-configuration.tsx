@@ -1,0 +1,33 @@
+/** The configuration of a run, as the server resolved it. */
+import type { Interaction } from '../api/types.gen.js'
+import { Card } from '../shell/page.tsx'
+import { bytes } from '../ui/format.ts'
+
+export function RunConfiguration({ interaction }: { readonly interaction: Interaction }) {
+  const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, files } = interaction.resolved
+  const rows: readonly (readonly [string, string])[] = [
+    ['Model', model],
+    ['System instruction', systemInstruction ?? 'none'],
+    ['Tools', tools.join(', ') || 'none'],
+    ['Skills', skills.join(', ') || 'none'],
+    ['MCP servers', mcp.map(({ name, url }) => (url ? `${name} (${url})` : name)).join(', ') || 'none'],
+    ['Network', typeof network === 'string' ? network : network.allow.join(', ')],
+    ['Files it was given', files.map(({ name, size }) => `${name} (${bytes(size)})`).join(', ') || 'none'],
+    ['Form of the answer', responseFormat ? JSON.stringify(responseFormat, null, 2) : 'free'],
+    ...Object.entries(policy).map(
+      ([key, value]) => [key, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const,
+    ),
+  ]
+  return (
+    <Card flush>
+      <dl>
+        {rows.map(([name, value]) => (
+          <div key={name} className="grid gap-x-6 border-t px-4 py-2.5 first:border-t-0 sm:grid-cols-[12rem_1fr]">
+            <dt className="text-soft">{name}</dt>
+            <dd className="whitespace-pre-wrap break-words">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Card>
+  )
+}
