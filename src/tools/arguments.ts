@@ -1,6 +1,6 @@
 /**
- * Arguments as a model wrote them, checked. One zod schema gives both what the model is told (JSON Schema) and what is
- * checked, so the two can't drift. A refusal is a sentence for the model: which argument, what it must be, what came.
+ * Checks a tool call's arguments. One zod schema is the source of both the JSON Schema that the model gets and the check, so
+ * the two can't differ. The error message names the argument, what it must be, and what it was.
  */
 import { z } from 'zod'
 import type { JsonSchema } from '../domain/interaction.ts'
@@ -12,11 +12,11 @@ export interface ToolArguments<T> {
   check(args: Readonly<Record<string, unknown>>): Checked<T>
 }
 
-/** In the schema, give every check a message that goes on from the argument's name: `must be a string`. */
+/** Every check of the schema needs a message that continues the argument's name: `must be a string`. */
 export function toolArguments<S extends z.ZodObject>(tool: string, schema: S): ToolArguments<z.output<S>> {
   const { $schema: _dialect, ...parameters } = z.toJSONSchema(schema, {
     io: 'input',
-    // Upper bounds this far off only cost the model tokens, and some providers refuse them.
+    // Such high upper bounds only cost tokens, and some providers reject them.
     override: ({ jsonSchema }) => {
       delete jsonSchema.maxLength
       delete jsonSchema.maximum
@@ -26,7 +26,7 @@ export function toolArguments<S extends z.ZodObject>(tool: string, schema: S): T
   return {
     parameters,
     check(args) {
-      // Some models write `null` for an optional argument they leave out.
+      // Some models send `null` for an optional argument that they leave out.
       const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null))
       const parsed = schema.safeParse(given)
       if (parsed.success) return { ok: true, value: parsed.data }

@@ -1,6 +1,6 @@
 /**
- * `code_execution`: runs code in the interaction's session of a language. How the step ended is told in words, because
- * the model has to act on it; only a sandbox that can't be had is thrown.
+ * The `code_execution` tool: runs code in the interaction's session of a language. The result says how the code ended, so
+ * that the model can act on it. Throws only if there is no sandbox.
  */
 
 import { z } from 'zod'
@@ -11,16 +11,16 @@ import { toolArguments } from './arguments.ts'
 import type { Tool, ToolContext } from './port.ts'
 import { truncateMiddle } from './truncate.ts'
 
-/** Longer code belongs into a file. Characters. */
+/** Maximum characters. Longer code belongs in a file. */
 const MAX_CODE = 1_000_000
 
-/** Between the call's beginning and its step's. */
+/** Tolerance between the clock of the call and that of the sandbox. */
 const CLOCK_MS = 1000
 
-/** What cells can have loaded, and what depends on it. */
+/** Modules that a preloaded sandbox has, or that import one of them. */
 const PRELOADED = /\b(?:numpy|pandas|matplotlib|pylab|scipy|seaborn|sklearn|statsmodels)\b/
 
-/** Time limit of a call that names none, seconds. A command that hangs must not use up the run. */
+/** Default time limit in seconds. Keeps a command that hangs from using up the run's time. */
 const DEFAULT_TIMEOUT_S = 120
 
 const LANGUAGES = ['python', 'javascript', 'bash'] as const satisfies readonly Language[]
@@ -41,24 +41,24 @@ const ARGUMENTS = toolArguments(
       .number('must be a number')
       .positive('must be greater than 0')
       .optional()
-      .describe(`Stops the call after so many seconds. Default: ${DEFAULT_TIMEOUT_S}.`),
+      .describe(`The time limit of this call, in seconds. Default: ${DEFAULT_TIMEOUT_S}.`),
   }),
 )
 
 const DESCRIPTION = `Runs code in an isolated Linux sandbox and returns what it printed (stdout and stderr).
-Each language keeps one session: variables, imports and functions of earlier calls are still there. In Python the value of the last expression is shown.
-The working directory holds the input files. Files saved under outputs/ are returned to the caller, and matplotlib figures by themselves; nothing else outlives the run.
+Each language has one session: variables, imports and functions of earlier calls are kept. In Python the value of the last expression is shown.
+The working directory contains the input files. Files saved under outputs/ are returned to the caller, and so are open matplotlib figures; all other files are discarded when the run ends.
 `
 
 const WITHOUT_NETWORK =
-  "There is no network: packages can't be installed; use what is there, above all the standard library."
+  "There is no network: packages can't be installed. Use the standard library and the installed packages."
 
-const WITH_NETWORK = 'pip can install packages where an index can be reached.'
+const WITH_NETWORK = 'pip can install packages if a package index can be reached.'
 
-/** Last words of pip when no index has a package. */
+/** pip's error if no index has the package. */
 const NOT_FOUND_BY_PIP = 'ERROR: No matching distribution found for'
 
-/** `network`: what programs inside can reach. */
+/** `network`: the network access of the sandbox. */
 export function createCodeExecution(network: Network = 'disabled'): Tool {
   const offline = network === 'disabled'
   const description = DESCRIPTION + (offline ? WITHOUT_NETWORK : `${describeNetwork(network)} ${WITH_NETWORK}`)
@@ -88,7 +88,7 @@ function importsPreloaded(code: string): boolean {
   return code.split(/[;\n]/).some((statement) => isImport(statement) && PRELOADED.test(statement.split('#')[0]!))
 }
 
-/** What was printed, then a bracketed line for everything else the model should know. */
+/** The output, then a line in brackets for everything else that the model should know. */
 function describeResult(
   result: ExecResult,
   language: Language,
@@ -100,7 +100,7 @@ function describeResult(
   if (text === '' && result.end.kind !== 'lost') notes.push('It printed nothing.')
   if (cut || result.truncated) {
     notes.push(
-      `The output was longer than ${context.outputBytes.toLocaleString('en')} bytes, what is kept of one call, and its middle was left out: print less, or save it to a file and read parts.`,
+      `The output was longer than the limit of ${context.outputBytes.toLocaleString('en')} bytes a call, and its middle was left out: print less, or save it to a file and read parts.`,
     )
   }
   if (offline && result.output.includes(NOT_FOUND_BY_PIP)) {
@@ -113,13 +113,13 @@ function describeResult(
   if (end) notes.push(end)
   if (result.sessionRestarted) {
     notes.push(
-      `The ${language} session was started anew: variables, imports and functions of earlier calls are gone, files are still there.`,
+      `The ${language} session was restarted: variables, imports and functions of earlier calls are gone, files are still there.`,
     )
   }
   return [text, ...notes.map((note) => `[${note}]`)].filter((line) => line !== '').join('\n')
 }
 
-/** Undefined if it ended as it should. `limitMs`: the call's own limit; `maxToolMs`: the most that it could have asked for. */
+/** Returns undefined after a normal end. `limitMs`: the limit of this call. `maxToolMs`: the highest limit that a call may set. */
 function describeEnd({ end, durationMs }: ExecResult, limitMs: number, maxToolMs: number): string | undefined {
   switch (end.kind) {
     case 'exit':
@@ -128,43 +128,43 @@ function describeEnd({ end, durationMs }: ExecResult, limitMs: number, maxToolMs
       return `It was ended by ${end.signal} after ${seconds(durationMs)}.`
     case 'timeout':
       if (end.afterMs + CLOCK_MS < limitMs)
-        return `It was stopped after ${seconds(end.afterMs)}: the run's time is nearly over. What it had not finished is not done.`
+        return `It was stopped after ${seconds(end.afterMs)}: the run's time is nearly over. Unfinished work is lost.`
       return limitMs < maxToolMs
-        ? `It was stopped after ${seconds(limitMs)}, its time limit. What it had not finished is not done: do it in smaller parts, or set timeoutSeconds, at most ${maxToolMs / 1_000}.`
-        : `It was stopped after ${seconds(limitMs)}, the time limit of one tool call. What it had not finished is not done: do it in smaller parts.`
+        ? `It was stopped after ${seconds(limitMs)}, its time limit. Unfinished work is lost: work in smaller parts, or set timeoutSeconds, at most ${maxToolMs / 1_000}.`
+        : `It was stopped after ${seconds(limitMs)}, the time limit of one tool call. Unfinished work is lost: work in smaller parts.`
     case 'memory_limit':
       return end.lost
-        ? `The sandbox's ${end.limitMiB} MiB of memory were used up, by files too, and the sandbox went with it. The next call gets a fresh one with the input files alone: keep fewer and smaller files.`
+        ? `The sandbox ran out of its ${end.limitMiB} MiB of memory, which files use too, and was lost. The next call gets a new sandbox with only the input files: keep fewer and smaller files.`
         : `It was stopped because it needed more than the sandbox's ${end.limitMiB} MiB of memory. Work on smaller parts.`
     case 'cancelled':
       return 'It was stopped because the run was cancelled.'
     case 'lost':
-      return 'The sandbox was lost while this ran: the outcome is unknown, it may have run in part or whole. The next call gets a fresh sandbox with the input files alone.'
+      return 'The sandbox was lost while this ran: the outcome is unknown, and the code may have run in part or completely. The next call gets a new sandbox with only the input files.'
     default:
       return end satisfies never
   }
 }
 
-/** Which limit it was, with its figure, and what can be done. */
+/** Names the limit that was reached, its value, and what to do. */
 function describeHit(hit: LimitHit): string {
   const n = (figure: number) => figure.toLocaleString('en')
   switch (hit.kind) {
     case 'memory':
       return `A process was killed because the sandbox's memory limit, ${n(hit.mebibytes)} MiB, was reached. Work on smaller parts.`
     case 'process_memory':
-      return `A process needed more than ${n(hit.mebibytes)} MiB of memory, as much as one may have. Work on smaller parts.`
+      return `A process needed more than ${n(hit.mebibytes)} MiB of memory, the limit of one process. Work on smaller parts.`
     case 'processes':
-      return `No further process or thread could be started: the sandbox's limit of ${n(hit.count)} was reached. Use fewer at once.`
+      return `No more processes or threads could be started: the sandbox's limit of ${n(hit.count)} was reached. Use fewer at once.`
     case 'space':
-      return `${hit.place} was full: it holds ${n(hit.mebibytes)} MiB. Remove what is not needed.`
+      return `${hit.place} was full: it holds ${n(hit.mebibytes)} MiB. Remove files that are not needed.`
     case 'files':
-      return `${hit.place} could take no further file: it holds ${n(hit.count)}. Remove what is not needed, or put many into one.`
+      return `${hit.place} could hold no more files: its limit is ${n(hit.count)}. Remove files that are not needed, or combine them.`
     case 'room':
-      return `A place to write to was full while it ran: the workspace holds ${n(hit.mebibytes)} MiB and ${n(hit.files)} files, /tmp and /dev/shm hold less.`
+      return `A writable directory was full while it ran: the workspace holds ${n(hit.mebibytes)} MiB and ${n(hit.files)} files, /tmp and /dev/shm hold less.`
     case 'open_files':
-      return `A process had ${n(hit.count)} files open, as many as it may: close those that are done with.`
+      return `A process had ${n(hit.count)} files open, the limit of one process: close files that are no longer needed.`
     case 'processor':
-      return `It was slowed down to the sandbox's share of the processor, ${hit.cores} ${hit.cores === 1 ? 'core' : 'cores'}.`
+      return `It was throttled to the sandbox's CPU limit of ${hit.cores} ${hit.cores === 1 ? 'core' : 'cores'}.`
     default:
       return hit satisfies never
   }

@@ -1,12 +1,12 @@
-/** Directories in words. */
+/** Directory listings as text for the model. */
 import { type Entry, type Listing, type Sandbox, SandboxError } from '../sandbox/port.ts'
 import { truncateEnd } from './truncate.ts'
 
 const MAX_ENTRIES = 1000
-/** Enough to find a misspelt name by. */
+/** Enough for the model to find a name that it misspelled. */
 const MAX_HINTS = 30
 
-/** Undefined where `path` can't be listed: it is no directory. */
+/** Returns undefined if `path` is not a directory. */
 export async function describeDirectory(sandbox: Sandbox, path: string, maxBytes: number): Promise<string | undefined> {
   const listing = await listed(sandbox, path, MAX_ENTRIES)
   if (listing === undefined) return undefined
@@ -20,12 +20,12 @@ export async function describeDirectory(sandbox: Sandbox, path: string, maxBytes
   return truncateEnd(`[${path}: directory, ${count}]\n${entries.map(entryLine).join('\n')}`, maxBytes)
 }
 
-/** What the working directory holds, for a model that asked for a file that is not there. */
+/** Lists the working directory for a model that asked for a file that does not exist. */
 export async function describeWorkingDirectory(sandbox: Sandbox): Promise<string> {
   const { entries, more } = (await listed(sandbox, '.', MAX_HINTS)) ?? { entries: [], more: false }
   if (entries.length === 0) return 'The working directory is empty.'
   const names = entries.map((entry) => (entry.type === 'directory' ? `${entry.path}/` : entry.path))
-  return `The working directory holds: ${names.join(', ')}${more ? ', …' : ''}.`
+  return `The working directory contains: ${names.join(', ')}${more ? ', …' : ''}.`
 }
 
 async function listed(sandbox: Sandbox, path: string, maxEntries: number): Promise<Listing | undefined> {

@@ -1,8 +1,8 @@
-/** A file operation's failure in words for the model; what it can't act on is thrown on. */
+/** Failures of file operations as messages for the model. */
 import { withoutEnd } from '../domain/trim.ts'
 import { SandboxError } from '../sandbox/port.ts'
 
-/** `path` as the model wrote it. Throws `error` again where it is lost infrastructure, a lost lease or a bug. */
+/** `path`: as the model wrote it. Rethrows errors that the model can't act on: lost infrastructure, a lost lease, bugs. */
 export function fileFailure(error: unknown, path: string): string {
   if (!(error instanceof SandboxError)) throw error
   switch (error.code) {
@@ -13,7 +13,7 @@ export function fileFailure(error: unknown, path: string): string {
     case 'too_large':
       return `\`${path}\` is too large for this tool; read the part you need with code_execution.`
     case 'no_space':
-      return `\`${path}\` was not written, for want of room. ${sentence(error)} Remove files that are no longer needed.`
+      return `\`${path}\` was not written: there is not enough space. ${sentence(error)} Remove files that are no longer needed.`
     case 'invalid_path':
       return `\`${path}\` is not a usable path: ${sentence(error)} Give a path relative to the working directory, such as \`outputs/report.md\`.`
     case 'denied':
@@ -27,7 +27,7 @@ export function fileFailure(error: unknown, path: string): string {
   }
 }
 
-/** The sandbox's messages end with a full stop, or not. */
+/** The error's message with exactly one full stop at the end. */
 function sentence(error: SandboxError): string {
   return `${withoutEnd(error.message, '.')}.`
 }

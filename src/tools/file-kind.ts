@@ -1,4 +1,4 @@
-/** What a file is, from its bytes. Its name is not asked: it may lie. */
+/** The kind of a file by its content. The name is ignored, because it may be wrong. */
 
 export type FileKind =
   | { readonly kind: 'text'; readonly text: string; readonly encoding: string }
@@ -6,7 +6,7 @@ export type FileKind =
   | { readonly kind: 'pdf' }
   | { readonly kind: 'binary'; readonly name: string }
 
-/** First bytes, as Latin-1. Images only where every provider takes them. */
+/** Patterns for the first bytes, as Latin-1. Only image formats that every provider accepts. */
 const MAGIC: readonly (readonly [RegExp, FileKind])[] = [
   [/^\x89PNG\r\n\x1a\n/, { kind: 'image', mimeType: 'image/png' }],
   [/^\xff\xd8\xff/, { kind: 'image', mimeType: 'image/jpeg' }],
@@ -39,7 +39,7 @@ function decode(bytes: Uint8Array, encoding: string): { text: string; encoding: 
   return { text: new TextDecoder(encoding).decode(bytes), encoding }
 }
 
-/** More than one byte in fifty that no text holds. */
+/** More than 2 % of the bytes are control characters that text does not contain. */
 function mostlyControl(bytes: Uint8Array): boolean {
   let control = 0
   for (const byte of bytes) if (byte < 32 && byte !== 9 && byte !== 10 && byte !== 13) control++

@@ -1,7 +1,6 @@
 /**
- * `file_read`: a file of the sandbox as a model can use it: text by line ranges, a directory as a list, an image as an
- * image and a PDF as a document where the model can see, anything else described rather than dumped. Reads through the
- * sandbox port alone.
+ * The `file_read` tool: text by line ranges, directories as lists, images and PDFs as media for models that accept them. Other
+ * files are described by type and size.
  */
 import { z } from 'zod'
 import { type Sandbox, SandboxError } from '../sandbox/port.ts'
@@ -16,7 +15,7 @@ import type { Tool, ToolContext, ToolOutcome } from './port.ts'
 import { linesOf } from './text-lines.ts'
 
 const MIB = 1024 * 1024
-/** Above it a file is for code, not for reading; but for a PDF, of which pages are read. */
+/** Larger files are left to code_execution, except PDFs, of which pages are read. */
 const MAX_READ_BYTES = 16 * MIB
 
 const line = z.int('must be a whole number').min(1, 'must be 1 or more')
@@ -25,25 +24,25 @@ const ARGUMENTS = toolArguments(
   'file_read',
   z.object({
     path: pathArgument('Relative to the working directory, or absolute inside the sandbox. A directory is listed.'),
-    startLine: line.optional().describe('First line to give, from 1. Default: the first.'),
-    endLine: line.optional().describe('Last line to give, inclusive. Default: as many as fit.'),
+    startLine: line.optional().describe('The first line to return, from 1. Default: 1.'),
+    endLine: line.optional().describe('The last line to return, inclusive. Default: as many as fit.'),
     pages: z
       .string('must be a string')
       .refine((text) => parsePages(text), 'must be a page or a range of pages, such as "3", "2-5" or "7-"')
       .optional()
-      .describe('Of a PDF: the pages to give, such as "3", "2-5" or "7-". Default: all, or as many as fit.'),
+      .describe('For a PDF: the pages to return, such as "3", "2-5" or "7-". Default: all, or as many as fit.'),
   }),
 )
 
 type Arguments = Extract<ReturnType<typeof ARGUMENTS.check>, { ok: true }>['value']
 
-const DESCRIPTION = `Reads a file of the sandbox. Text comes with its line range and line count: use startLine and endLine for parts of long files. A directory is listed. Images and PDFs are shown where the model can see them, PDFs else as text; use pages for parts of long ones. Other binary files are described by type and size.
-To compute over a file, use code_execution instead of reading it.`
+const DESCRIPTION = `Reads a file of the sandbox. Text is returned with its line range and line count; use startLine and endLine for parts of long files. A directory is listed. Images and PDFs are shown if you can see them, otherwise a PDF's text is returned; use pages for parts of long PDFs. Other binary files are described by type and size.
+To process the data in a file, use code_execution instead of reading it.`
 
 export function createFileRead(): Tool {
   return {
     definition: { name: 'file_read', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
-    // Nothing is changed by reading twice.
+    // Reading twice changes nothing.
     keyed: true,
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
@@ -93,7 +92,7 @@ function rangeOf({ pages }: Arguments) {
   return pages === undefined ? undefined : parsePages(pages)
 }
 
-/** By its first bytes. */
+/** Decides by the first bytes. */
 async function isPdf(sandbox: Sandbox, path: string): Promise<boolean> {
   for await (const chunk of sandbox.openFile(path, Number.MAX_SAFE_INTEGER)) return fileKind(chunk).kind === 'pdf'
   return false
@@ -104,8 +103,8 @@ async function explain(error: unknown, sandbox: Sandbox, path: string, context: 
     const listed = await describeDirectory(sandbox, path, context.outputBytes)
     if (listed !== undefined) return listed
   }
-  const told = fileFailure(error, path)
+  const message = fileFailure(error, path)
   return error instanceof SandboxError && error.code === 'not_found'
-    ? `${told} ${await describeWorkingDirectory(sandbox)}`
-    : told
+    ? `${message} ${await describeWorkingDirectory(sandbox)}`
+    : message
 }

@@ -1,6 +1,6 @@
 /**
- * `file_write`: writes, appends to, or changes one place of a file of the sandbox. A change is exact: the text to
- * replace must stand there once, or nothing is written.
+ * The `file_write` tool: writes a file of the sandbox, appends to it, or replaces one piece of text in it. The text to replace
+ * must occur exactly once, or nothing is written.
  */
 import { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -12,9 +12,9 @@ import type { Tool } from './port.ts'
 import { replaceOnce } from './replace.ts'
 
 const MIB = 1024 * 1024
-/** Characters in one call. */
+/** Maximum characters in one call. */
 const MAX_CONTENT = 8 * MIB
-/** A larger file, or a larger change, is for code. */
+/** Larger files and changes are left to code_execution. */
 const MAX_REPLACE_BYTES = 16 * MIB
 const MAX_REPLACE_CONTENT = MIB
 const MAX_FIND = 64 * 1024
@@ -25,35 +25,35 @@ const ARGUMENTS = toolArguments(
   'file_write',
   z.object({
     path: pathArgument(
-      'Relative to the working directory. Directories are made. Use outputs/… for what the caller should get.',
+      'Relative to the working directory. Missing directories are created. Files under outputs/ are returned to the caller.',
     ),
     content: z
       .string('must be a string')
       .max(MAX_CONTENT, `must be at most ${MAX_CONTENT} characters; write it in parts with mode "append"`)
-      .describe('The text to write; with mode replace, what takes the place of `find`.'),
+      .describe('The text to write. With mode replace: the text that replaces `find`.'),
     mode: z
       .enum(MODES, `must be one of ${MODES.map((mode) => `"${mode}"`).join(', ')}`)
       .optional()
       .describe(
-        'write (default): the whole file anew. append: at its end. replace: `content` for the one place where `find` stands.',
+        'write (default): creates or overwrites the file. append: adds to its end. replace: replaces `find` with `content`.',
       ),
     find: z
       .string('must be a string')
       .min(1, 'must not be empty')
-      .max(MAX_FIND, `must be at most ${MAX_FIND} characters; a part of the place is enough, if it stands there once`)
+      .max(MAX_FIND, `must be at most ${MAX_FIND} characters; a shorter piece is enough if it occurs once`)
       .optional()
-      .describe('Only with mode replace: the exact text to replace, which must stand in the file exactly once.'),
+      .describe('Only with mode replace: the exact text to replace. It must occur exactly once in the file.'),
   }),
 )
 
 type Arguments = Extract<ReturnType<typeof ARGUMENTS.check>, { ok: true }>['value']
 
-const DESCRIPTION = `Writes a text file in the sandbox: the whole file (mode write), at its end (append), or one exact place (replace). Files under outputs/ are returned to the caller when the run ends; all others are discarded.`
+const DESCRIPTION = `Writes a text file in the sandbox: the whole file (mode write), at its end (append), or one piece of text in it (replace). Files under outputs/ are returned to the caller when the run ends; all others are discarded.`
 
 export function createFileWrite(): Tool {
   return {
     definition: { name: 'file_write', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
-    // An append or a replacement must not happen twice, and the sandbox keeps no keys for file writes.
+    // An append or a replacement must not be repeated after a crash, and the sandbox has no keys for file writes.
     keyed: false,
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
@@ -74,8 +74,9 @@ function contradiction({ mode = 'write', find, content }: Arguments): string | u
   if (mode === 'replace' && content.length > MAX_REPLACE_CONTENT)
     return `\`content\` must be at most ${MAX_REPLACE_CONTENT} characters with mode "replace". Make a larger change with code_execution.`
   if (mode === 'replace' && find === undefined) return 'mode "replace" needs `find`, the exact text to replace.'
-  // Taking `find` for a slip would overwrite a file that the model meant to change in one place.
-  if (mode !== 'replace' && find !== undefined) return `\`find\` goes with mode "replace" alone, and mode is "${mode}".`
+  // Ignoring `find` would overwrite a file in which the model meant to replace one piece of text.
+  if (mode !== 'replace' && find !== undefined)
+    return `\`find\` is only allowed with mode "replace", and mode is "${mode}".`
   return undefined
 }
 
@@ -95,7 +96,7 @@ async function replace(sandbox: Sandbox, path: string, find: string, content: st
   const { parts, line, note } = replaced
   await sandbox.writeFile(path, Readable.from(parts), 'write')
   const size = parts.reduce((sum, { length }) => sum + length, 0)
-  return `Replaced one place at line ${line} of \`${path}\`, which now has ${size} bytes.${note}${returned(path)}`
+  return `Replaced the text at line ${line} of \`${path}\`, which now has ${size} bytes.${note}${returned(path)}`
 }
 
 function returned(path: string): string {

@@ -1,21 +1,21 @@
-/** An image as a model may be shown it: within what every provider takes, made smaller in the sandbox where it is not. */
+/** Images for the model. Images above the providers' limits are scaled down, inside the sandbox. */
 import { imageDimensionsFromData } from 'image-dimensions'
 import type { Sandbox } from '../sandbox/port.ts'
 import type { ToolContext, ToolOutcome } from './port.ts'
 import { runProgram } from './run-program.ts'
 
 const MIB = 1024 * 1024
-/** An image says its size before so many bytes; a hostile one is not searched through on this thread. */
+/** Image headers end before this offset. Bounds the time that a hostile image can take on this thread. */
 const HEAD_BYTES = MIB
-/** Anthropic takes 5 MiB an image, in base64; the others more. */
+/** 5 MiB in base64, which is Anthropic's limit. Other providers allow more. */
 export const MAX_IMAGE_BYTES = 3.75 * MIB
-/** Anthropic takes 8,000 pixels a side, and 2,000 of many images. */
+/** Pixels a side. Anthropic's limit for requests with many images; REFUSED_SIDE is its limit for a single one. */
 const MAX_SIDE = 2_000
 const REFUSED_SIDE = 8_000
-/** What all providers bring larger ones down to. */
+/** The size to which providers scale larger images, in pixels a side. */
 export const SHOWN_SIDE = 1_568
 
-/** Pillow's, wherever the sandbox's Python has it. Orientation is in the pixels then; what is clear is on white if it must be. */
+/** Python code for Pillow. Applies the EXIF orientation, and puts transparent images on white if they become JPEGs. */
 const SHRINK = `import io, sys
 from PIL import Image, ImageOps
 image = ImageOps.exif_transpose(Image.open(sys.argv[1]))
@@ -43,8 +43,7 @@ export async function presentImage(
 ): Promise<ToolOutcome> {
   const { width = 0, height = 0 } = imageDimensionsFromData(bytes.subarray(0, HEAD_BYTES)) ?? {}
   const what = `\`${path}\` is an image (${mimeType}, ${width} × ${height}, ${bytes.length} bytes)`
-  if (width === 0 || height === 0)
-    return { output: `\`${path}\` begins like an image (${mimeType}) but can't be read.` }
+  if (width === 0 || height === 0) return { output: `\`${path}\` looks like an image (${mimeType}) but can't be read.` }
   if (!context.vision) return { output: `${what}. This model can't be shown images; work on it with code_execution.` }
   if (bytes.length <= MAX_IMAGE_BYTES && Math.max(width, height) <= MAX_SIDE) {
     return { output: `${what}; it is shown here.`, media: [imagePart(mimeType, bytes)] }
@@ -62,7 +61,7 @@ export async function presentImage(
     return { output: `${what}; it is shown here.`, media: [imagePart(mimeType, bytes)] }
   }
   return {
-    output: `${what}, more than can be shown (${MAX_IMAGE_BYTES} bytes, ${REFUSED_SIDE} pixels a side). Make it smaller with code_execution, then read that.`,
+    output: `${what}, more than can be shown (${MAX_IMAGE_BYTES} bytes, ${REFUSED_SIDE} pixels a side). Scale it down with code_execution, then read the result.`,
   }
 }
 
@@ -77,7 +76,7 @@ async function shrink(sandbox: Sandbox, path: string, context: ToolContext): Pro
   return made.ok && imageDimensionsFromData(made.output) ? made.output : undefined
 }
 
-/** Never taken for an option. */
+/** An absolute path, which a program can't mistake for an option. */
 export function sandboxPath(path: string): string {
   return path.startsWith('/') ? path : `/workspace/${path}`
 }

@@ -1,6 +1,6 @@
 /**
- * A PDF as a model may have it: whole, where it takes documents; else its pages as images, where it sees; else its text.
- * Pages are made by poppler inside the sandbox, never here. A range of pages goes the second or third way.
+ * PDFs for the model: the whole document if the model accepts documents, else page images if it accepts images, else the
+ * text. A page range is always images or text. Pages are rendered by poppler inside the sandbox, never in this process.
  */
 import type { MediaPart } from '../domain/message.ts'
 import type { Sandbox } from '../sandbox/port.ts'
@@ -10,7 +10,7 @@ import { type ProgramEnd, runProgram } from './run-program.ts'
 import { truncateEnd } from './truncate.ts'
 
 const MIB = 1024 * 1024
-/** What providers take: 32 MB a request or more, 100 pages or more. The conversation wants its part. */
+/** Providers accept at least 32 MB a request and 100 pages. The rest of the request is for the conversation. */
 const MAX_DOCUMENT_BYTES = 8 * MIB
 const MAX_DOCUMENT_PAGES = 100
 const IMAGES_AT_ONCE = 10
@@ -22,7 +22,7 @@ export interface PageRange {
   readonly last: number | undefined
 }
 
-/** `3`, `2-5`, `7-`; undefined where it is none of these. */
+/** Parses `3`, `2-5` or `7-`. Returns undefined for anything else. */
 export function parsePages(text: string): PageRange | undefined {
   const found = /^(\d{1,6}) ?(- ?(\d{1,6})?)?$/.exec(text.trim())
   if (!found) return undefined
@@ -34,12 +34,12 @@ export function parsePages(text: string): PageRange | undefined {
 interface Pdf {
   readonly path: string
   readonly run: (...argv: string[]) => Promise<ProgramEnd>
-  /** Undefined where nobody can say. */
+  /** Undefined if the number of pages is unknown. */
   readonly pages: number | undefined
   readonly context: ToolContext
 }
 
-/** `bytes`: undefined where it is larger than a tool reads. */
+/** `bytes`: undefined if the file is too large to be read. */
 export async function presentPdf(
   path: string,
   bytes: Uint8Array | undefined,
@@ -61,7 +61,7 @@ export async function presentPdf(
   }
   const encrypted = info.ok ? /^Encrypted:\s+yes/m.test(facts) : bytes && Buffer.from(bytes).includes('/Encrypt')
   if (context.documents && !range && bytes && !encrypted && fits(bytes, pdf.pages)) return whole(pdf, bytes)
-  if (!info.ok) return { output: wanting(path, context.documents) }
+  if (!info.ok) return { output: missingPoppler(path, context.documents) }
   return (context.vision && (await asImages(pdf, range))) || (await asText(pdf, range))
 }
 
@@ -77,7 +77,7 @@ function whole({ path, pages }: Pdf, bytes: Uint8Array): ToolOutcome {
   return { output: `\`${path}\` is a PDF (${size}); it is shown here.`, media }
 }
 
-/** Undefined where no image can be made of it. */
+/** Returns undefined if no page could be rendered. */
 async function asImages(pdf: Pdf, range: PageRange | undefined): Promise<ToolOutcome | undefined> {
   const { path, run, pages = 1 } = pdf
   const { first, last } = bounds(range, pages)
@@ -95,7 +95,7 @@ async function asImages(pdf: Pdf, range: PageRange | undefined): Promise<ToolOut
   }
   if (media.length === 0) return undefined
   const shownTo = first + media.length - 1
-  const rest = shownTo < last ? ` Go on with pages "${shownTo + 1}-${last}".` : ''
+  const rest = shownTo < last ? ` Continue with pages "${shownTo + 1}-${last}".` : ''
   return { output: `\`${path}\` is a PDF (${count(pages)}); ${pagesFrom(first, shownTo)} shown here.${rest}`, media }
 }
 
@@ -103,14 +103,15 @@ async function asText(pdf: Pdf, range: PageRange | undefined): Promise<ToolOutco
   const { path, run, pages = 1, context } = pdf
   const { first, last } = bounds(range, pages)
   const made = await run('pdftotext', '-layout', '-f', `${first}`, '-l', `${last}`, sandboxPath(path), '-')
-  if (!made.ok) return { output: `The text of \`${path}\`, a PDF (${count(pages)}), could not be had. ${made.stderr}` }
+  if (!made.ok)
+    return { output: `The text of \`${path}\`, a PDF (${count(pages)}), could not be extracted. ${made.stderr}` }
   const texts = made.output
     .toString('utf8')
     .split('\f')
     .slice(0, last - first + 1)
   if (texts.every((text) => text.trim() === '')) {
     return {
-      output: `\`${path}\` is a PDF (${count(pages)}) without text, most likely scanned, and this model can't be shown images.`,
+      output: `\`${path}\` is a PDF (${count(pages)}) without text, probably scanned, and this model can't be shown images.`,
     }
   }
   const given: string[] = []
@@ -123,7 +124,7 @@ async function asText(pdf: Pdf, range: PageRange | undefined): Promise<ToolOutco
     if (left < 0) break
   }
   const shownTo = first + given.length - 1
-  const rest = shownTo < last ? `; go on with pages "${shownTo + 1}-${last}"` : ''
+  const rest = shownTo < last ? `; continue with pages "${shownTo + 1}-${last}"` : ''
   const cut = left < 0 && given.length === 1 ? `; page ${first} is longer than shown` : ''
   return {
     output: `[${path}: PDF, ${count(pages)}; the text of ${pagesOf(first, shownTo)}${rest}${cut}]\n${given.join('')}`,
@@ -134,11 +135,11 @@ function bounds(range: PageRange | undefined, pages: number): { first: number; l
   return { first: range?.first ?? 1, last: Math.min(range?.last ?? pages, pages) }
 }
 
-function wanting(path: string, documents: boolean): string {
+function missingPoppler(path: string, documents: boolean): string {
   const why = documents
-    ? 'is a PDF that can only be shown by its pages'
-    : 'is a PDF, which this model is not shown whole'
-  return `\`${path}\` ${why}, and this sandbox has no poppler-utils (pdfinfo, pdftoppm, pdftotext) to make pages or text of it. See with code_execution whether a Python package there can read it.`
+    ? 'is a PDF that can only be shown page by page'
+    : 'is a PDF, and this model does not accept whole PDFs'
+  return `\`${path}\` ${why}, and this sandbox lacks poppler-utils (pdfinfo, pdftoppm, pdftotext), which would make images or text of its pages. Check with code_execution whether a Python package can read it.`
 }
 
 function count(pages: number): string {

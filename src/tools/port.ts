@@ -1,6 +1,6 @@
 /**
- * A tool: what a model is told of it, and what happens when it is called. Where a run's tools come from: providers, each
- * opened for the run.
+ * The port for tools: what a tool is, what a call gets, and how providers offer tools to a run. A provider is opened once for
+ * each run.
  */
 
 import type { ToolName } from '../domain/agent.ts'
@@ -15,101 +15,101 @@ import type { Sandbox, SandboxSpec } from '../sandbox/port.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface ToolContext {
-  /** The interaction's sandbox, made on first need, then `preloaded` (SandboxSpec) if it can be. Throws SandboxError. */
+  /** The interaction's sandbox, created on first use; then `preloaded` (SandboxSpec) applies if possible. Throws SandboxError. */
   sandbox(preloaded?: boolean): Promise<Sandbox>
-  /** Names this call within the interaction, the same after a crash. */
+  /** Identifies this call within the interaction. The same again after a crash. */
   readonly key: string
-  /** Milliseconds left of this call: until its own limit or the run's deadline, whichever comes first. */
+  /** Milliseconds until the call's own limit or the run's deadline, whichever is first. */
   readonly remainingMs: () => number
-  /** Its own limit, policy.maxToolDuration, whole: to tell which of the two it was. */
+  /** The call's own limit (policy.maxToolDuration). Together with `remainingMs` it shows which of the two limits was reached. */
   readonly maxToolMs: number
-  /** Output while it comes; may be called often, the recorder joins fragments. */
+  /** Streams output. May be called often: the recorder coalesces fragments. */
   readonly onOutput: (text: string) => void
   readonly signal: AbortSignal
-  /** Whether images may be put before the model. */
+  /** The model accepts images. */
   readonly vision: boolean
-  /** Whether PDFs may be, whole. */
+  /** The model accepts whole PDFs. */
   readonly documents: boolean
-  /** Bytes of output that one call may give the model. */
+  /** Maximum output of one call, in bytes. */
   readonly outputBytes: number
 }
 
 export interface ToolOutcome {
-  /** What the model and the trace are told, failures included. */
+  /** The result for the model and the trace, failures included. */
   readonly output: string
-  /** What the model is shown with it; kept in the interaction's files, so that a take-over shows it again. */
+  /** Images and documents that the model gets with the result. Stored, so that the model gets them again after a crash. */
   readonly media?: readonly MediaPart[]
-  /** The sandbox went while the tool ran: the next call needs a new one. */
+  /** The sandbox was lost while the tool ran: the next call needs a new one. */
   readonly sandboxLost?: boolean
 }
 
 export interface Tool {
   readonly definition: ToolDefinition
-  /** A call may be asked for again after a crash: the sandbox knows it by its key, and nothing runs twice. */
+  /** After a crash the call is sent to the sandbox again, which knows its key and does not run it twice. */
   readonly keyed: boolean
-  /** It changes nothing, or nothing more when it is done again: after a crash it is simply run again. */
+  /** The call is idempotent: after a crash it is run again. */
   readonly repeatable?: boolean
-  /** A person has to agree before each call; until then the run stands in stage `requires_action`. */
+  /** A person must approve each call. Until then the run is in stage `requires_action`. */
   readonly needsApproval?: boolean
   /**
-   * Failures that the model can act on are outcomes; what is thrown is lost infrastructure (SandboxError `unavailable`,
-   * `lost`) or a bug. Ends soon after `signal` aborts.
+   * Failures that the model can act on are outcomes. Throws only for lost infrastructure (SandboxError `unavailable`,
+   * `lost`) and bugs. Ends soon after `signal` aborts.
    */
   run(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolOutcome>
 }
 
-/** What a provider of tools is given of the run that it is opened for. */
+/** The part of a run that tool providers may use. */
 export interface RunScope {
   readonly interactionId: string
   readonly projectId: string
   readonly spec: RunSpec
-  /** Of the run: its deadline, its cancellation, a lost lease, shutdown. */
+  /** Aborts when the run ends: deadline, cancellation, lost lease, shutdown. */
   readonly signal: AbortSignal
   /** Milliseconds left until the run's deadline. */
   readonly remainingMs: () => number
-  /** Whether images may be put before the model. */
+  /** The model accepts images. */
   readonly vision: boolean
-  /** Whether PDFs may be, whole. */
+  /** The model accepts whole PDFs. */
   readonly documents: boolean
-  /** The run's sandbox, made on first need. Throws SandboxError. */
+  /** The run's sandbox, created on first use. Throws SandboxError. */
   openSandbox(): Promise<Sandbox>
-  /** A sandbox beside it, by its name: made now, or the one that still lives. Gone with the run at the latest. Throws SandboxError. */
+  /** Opens another sandbox for the run, by name, or finds it if it is still running. Ends with the run. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
-  /** Gives the programs of a companion what `network` allows, by the proxy that their environment then names. Throws SandboxError. */
+  /** Gives the programs of a companion the access that `network` allows, through a proxy in their environment. Throws SandboxError. */
   connectCompanion(sandbox: Sandbox, kind: OutboundConnectionKind, network: Network): Promise<void>
-  /** A proxy for the programs of a companion: `sandbox.listen(3128, proxy.handle)`. It ends with the run at the latest. */
+  /** Opens a proxy for the programs of a companion: `sandbox.listen(3128, proxy.handle)`. Ends with the run. */
   openProxy(kind: OutboundConnectionKind, network: Network): SandboxProxy
-  /** What to hand to the guard as `onConnect`: each host that is turned to stands in the run's audit before it is dialled. */
+  /** The `onConnect` for the egress guard: writes each host to the run's audit before it is dialed. */
   audit(kind: OutboundConnectionKind): (connection: OutboundConnection) => Promise<void>
-  /** From now on these texts are not shown: not in what tools answer, not in warnings, not to the model. */
+  /** Redacts these texts from tool results and warnings from now on. */
   conceal(secrets: readonly string[]): void
-  /** Told to the caller with the run's other warnings. */
+  /** Adds a warning to the run's result. */
   warn(warning: Warning): void
   readonly log: Log
 }
 
-/** `limits`: what is left out is the run's own. */
+/** A further sandbox of a run. Limits that are left out are the run's. */
 export type Companion = Pick<SandboxSpec, 'profile' | 'mounts'> & {
   readonly name: string
   readonly limits?: Partial<SandboxSpec['limits']>
 }
 
-/** Some of a run's tools. */
+/** The tools that one provider gives a run. */
 export interface ToolSource {
-  /** Asked anew before each turn: the list may change while the run goes on. */
+  /** Read before each turn: the list may change during the run. */
   tools(): readonly Tool[]
-  /** What the model is told beforehand, beside the tools' own descriptions. */
+  /** Text for the system prompt, in addition to the tools' descriptions. */
   readonly about?: string
-  /** Called once, when the run is over here; what it holds in sandboxes ends with them. Must not reject. */
+  /** Called once, when this worker is done with the run. Sandboxes are ended separately. Must not reject. */
   close(): Promise<void>
 }
 
 export interface ToolProvider {
-  /** Tools of the specification that a run may enable; a name that no provider offers is told as a warning. */
+  /** Tool names that a run may enable. A name that no provider offers becomes a warning. */
   readonly offers: readonly ToolName[]
   /**
-   * Undefined where the run has no use for it. What can't be had is a warning, and the run goes on without it; what is
-   * thrown fails the run. Ends soon after the run's signal aborts.
+   * Returns undefined if the run enables none of these tools. Unavailable tools are warnings, and the run continues without
+   * them; an error fails the run. Ends soon after the run's signal aborts.
    */
   open(run: RunScope): Promise<ToolSource | undefined>
 }

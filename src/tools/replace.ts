@@ -1,6 +1,6 @@
 /**
- * One exact place of a file, replaced. The file is taken as bytes, and the texts as its encoding writes them, so that
- * every byte around the place stays as it is, whatever the file is.
+ * Replaces one piece of text in a file. Works on bytes, with the texts in the file's encoding, so that every other byte
+ * stays as it is.
  */
 
 import { isUtf8 } from 'node:buffer'
@@ -12,49 +12,50 @@ export type Replacement =
       readonly ok: true
       /** The new file, in parts. */
       readonly parts: readonly Buffer[]
-      /** Of the place, from 1. */
+      /** The line of the replaced text, from 1. */
       readonly line: number
       readonly note: string
     }
-  /** `why`: for the model, what is there and what to do. */
+  /** `why`: the reason and what to do, for the model. */
   | { readonly ok: false; readonly why: string }
 
-/** Searched in one turn of the event loop, bytes: about a millisecond. */
+/** Bytes that are searched before other work may run: about a millisecond. */
 const SLICE_BYTES = 256 * 1024
 
 export async function replaceOnce(file: Buffer, find: string, content: string): Promise<Replacement> {
   const { name, width, encode } = encodingOf(file)
   const asWritten = await place(file, find, content, encode, width)
-  // Models write \n whatever the file has. A text with \r\n in it means what it says.
+  // Models write \n even if the file has \r\n. A text that contains \r\n is used as it is.
   const windows = (text: string) => text.replaceAll('\n', '\r\n')
   const crlf =
     asWritten.times === 0 && find.includes('\n') && !find.includes('\r')
       ? await place(file, windows(find), windows(content), encode, width)
       : asWritten
   const { times, at, old, fresh } = crlf.times > 0 ? crlf : asWritten
-  if (!old || !fresh) return { ok: false, why: `the file is ${name}, which can't write every character given.` }
+  if (!old || !fresh)
+    return { ok: false, why: `the file's encoding is ${name}, which can't represent every character of the text.` }
   if (times !== 1)
     return {
       ok: false,
-      why: `\`find\` stands ${times} times in it, it must stand there exactly once. ${advice(times)}`,
+      why: `\`find\` occurs ${times} times in it; it must occur exactly once. ${advice(times)}`,
     }
   const before = file.subarray(0, at)
-  const note = crlf.times === 1 && crlf !== asWritten ? ' The file has Windows line ends; they were kept.' : ''
+  const note = crlf.times === 1 && crlf !== asWritten ? ' The file has Windows line endings; they were kept.' : ''
   const line = 1 + (await count(before, encode('\n')!, width)).times
   return { ok: true, parts: [before, fresh, file.subarray(at + old.length)], line, note }
 }
 
 function advice(times: number): string {
   return times > 1
-    ? 'Give more of the text around the place.'
-    : 'Read the file and give the text as it stands there, spaces included.'
+    ? 'Include more of the surrounding text.'
+    : 'Read the file and copy the text exactly, including spaces.'
 }
 
 interface Encoding {
   readonly name: string
-  /** Bytes of a unit: a place begins at a multiple of it. */
+  /** Bytes of a code unit. A match begins at a multiple of it. */
   readonly width: 1 | 2
-  /** Undefined where it has no such character. */
+  /** Returns undefined if the encoding lacks a character. */
   encode(text: string): Buffer | undefined
 }
 
@@ -64,7 +65,7 @@ function encodingOf(file: Buffer): Encoding {
   if (file[0] === 0xfe && file[1] === 0xff)
     return { name: 'UTF-16', width: 2, encode: (text) => Buffer.from(text, 'utf16le').swap16() }
   if (isUtf8(file)) return { name: 'UTF-8', width: 1, encode: (text) => Buffer.from(text, 'utf8') }
-  return { name: 'Windows-1252 or another encoding of one byte a character', width: 1, encode: encodeWindows1252 }
+  return { name: 'Windows-1252 or another single-byte encoding', width: 1, encode: encodeWindows1252 }
 }
 
 let windows1252: Map<string, number> | undefined
@@ -85,7 +86,7 @@ async function place(file: Buffer, find: string, content: string, encode: Encodi
   return { old, fresh, ...(old ? await count(file, old, width) : { times: 0, at: -1 }) }
 }
 
-/** Places that don't overlap, and where the first is. Lets others have the event loop in between. */
+/** Counts matches that don't overlap, and returns the position of the first. Yields to the event loop. */
 async function count(file: Buffer, what: Buffer, width: 1 | 2): Promise<{ times: number; at: number }> {
   let times = 0
   let first = -1

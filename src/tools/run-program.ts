@@ -1,22 +1,22 @@
-/** A program of the sandbox's own, run for a tool beside the session: what a hostile file does to it, it does inside. */
+/** Runs a program inside the sandbox for a tool. A hostile file can harm only the sandbox. */
 import { type Sandbox, SandboxError } from '../sandbox/port.ts'
 
 export interface ProgramLimits {
-  /** Of its output; a longer one is no output. */
+  /** Maximum output. A program with more output fails. */
   readonly maxBytes: number
   readonly timeoutMs: number
-  /** Ends it. */
+  /** Stops the program. */
   readonly signal: AbortSignal
 }
 
 export type ProgramEnd =
   | { readonly ok: true; readonly output: Buffer }
-  /** `missing`: there is no such program. Its own last words, cut. */
+  /** `missing`: the program does not exist. `stderr`: truncated. */
   | { readonly ok: false; readonly missing: boolean; readonly stderr: string }
 
 const MAX_STDERR_CHARS = 300
 
-/** Throws SandboxError `lost` where the sandbox went; the signal's reason where that aborts. */
+/** Throws SandboxError `lost` if the sandbox was lost, and the signal's reason if the signal aborted. */
 export async function runProgram(sandbox: Sandbox, argv: readonly string[], terms: ProgramLimits): Promise<ProgramEnd> {
   let stderr = ''
   const program = sandbox.spawn({ argv, pipes: 'stdio' }, (text) => {
@@ -33,14 +33,14 @@ export async function runProgram(sandbox: Sandbox, argv: readonly string[], term
     terms.signal.throwIfAborted()
     if (end.kind === 'lost') throw new SandboxError('lost', 'The sandbox was lost.')
     if (output && end.kind === 'exit' && end.code === 0) return { ok: true, output }
-    const words = stop.aborted ? 'It took too long.' : stderr.trim().slice(0, MAX_STDERR_CHARS)
-    return { ok: false, missing: end.kind === 'exit' && end.code === 127, stderr: words }
+    const message = stop.aborted ? 'It took too long.' : stderr.trim().slice(0, MAX_STDERR_CHARS)
+    return { ok: false, missing: end.kind === 'exit' && end.code === 127, stderr: message }
   } finally {
     stop.removeEventListener('abort', program.kill)
   }
 }
 
-/** Undefined over `maxBytes`. */
+/** Returns undefined if there are more than `maxBytes`. */
 async function collect(stream: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let total = 0
@@ -51,7 +51,7 @@ async function collect(stream: AsyncIterable<Buffer>, maxBytes: number): Promise
       chunks.push(chunk)
     }
   } catch {
-    return undefined // its sandbox or itself has ended: `exited` says how
+    return undefined // The program or its sandbox ended; `exited` has the reason.
   }
   return Buffer.concat(chunks)
 }

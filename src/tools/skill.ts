@@ -1,7 +1,7 @@
 /**
- * `skill`: the instructions of an enabled skill, or one of its files, when the model asks for them. Names and descriptions
- * stand in the system prompt; nothing else of a skill is there before the model wants it. What a skill names in
- * `allowed-tools` is told in our words: it enables nothing.
+ * The `skill` tool: returns the instructions of an enabled skill, or one of its files. Only names and descriptions are in the
+ * system prompt; the model loads the rest when it needs it. A skill's `allowed-tools` enables no tools; the result only says
+ * which of Errand's tools correspond to them.
  */
 import { z } from 'zod'
 import type { ToolName } from '../domain/agent.ts'
@@ -16,12 +16,12 @@ import { pathArgument } from './path-argument.ts'
 import type { Tool, ToolContext, ToolOutcome, ToolProvider } from './port.ts'
 import { linesOf } from './text-lines.ts'
 
-/** A skill's files that are named with its instructions. */
+/** Maximum number of a skill's files that are listed with its instructions. */
 const FILES_NAMED = 100
 const FILES_NAMED_BYTES = 8 * 1024
 const IN_SANDBOX: readonly ToolName[] = ['code_execution', 'file_read', 'file_write']
 const DESCRIPTION =
-  'Gives the instructions of a skill; with `path`, a file of it. Call it before a task that a skill is for, and follow what it says.'
+  'Returns the instructions of a skill, or with `path` one of its files. Call it before a task that a skill covers, and follow its instructions.'
 
 interface Enabled {
   readonly pin: SkillPin
@@ -36,7 +36,8 @@ export function createSkillTools(shelf: SkillShelf): ToolProvider {
       for (const [i, pin] of spec.skills.entries()) {
         const content = await shelf.content(pin)
         if (content) skills.set(pin.name, { pin, content })
-        else warn({ code: 'skill_unavailable', param: `skills[${i}]`, message: `The skill ${pin.name} is gone.` })
+        else
+          warn({ code: 'skill_unavailable', param: `skills[${i}]`, message: `The skill ${pin.name} no longer exists.` })
       }
       if (skills.size === 0) return undefined
       const tool = createSkillTool(skills, spec.tools)
@@ -53,22 +54,22 @@ function about(skills: ReadonlyMap<string, Enabled>, { tools }: RunSpec): string
   const list = [...skills].map(
     ([name, { content }]) => `- ${name}: ${content.meta.description.replaceAll(/\s+/g, ' ')}`,
   )
-  const where = hasSandbox(tools) ? ` Each lies in the sandbox too, read-only: ${placeInside('NAME')}/.` : ''
+  const where = hasSandbox(tools) ? ` Each is also in the sandbox, read-only: ${placeInside('NAME')}/.` : ''
   return [
-    `Skills are instructions, written beforehand, for certain tasks. Where a task is what a skill is for, call \`skill\` with its name before anything else, and follow what it says.${where}`,
+    `Skills are prepared instructions for certain tasks. If a skill covers the task, call \`skill\` with its name before anything else, and follow its instructions.${where}`,
     ...list,
   ].join('\n')
 }
 
 const line = z.int('must be a whole number').min(1, 'must be 1 or more')
-/** Of every run alike: made anew for each, with the names in it, it cost a tenth of a run's processor time. */
+/** Shared by all runs. Building it for each run, with the names in it, took a tenth of a run's CPU time. */
 const ARGUMENTS = toolArguments(
   'skill',
   z.object({
-    name: z.string('must be a string').describe('Which skill.'),
-    path: pathArgument('A file of the skill, relative to its folder. Without it, its instructions.').optional(),
-    startLine: line.optional().describe('First line to give, from 1. Default: the first.'),
-    endLine: line.optional().describe('Last line to give, inclusive. Default: as many as fit.'),
+    name: z.string('must be a string').describe('The name of the skill.'),
+    path: pathArgument('A file of the skill, relative to its folder. Default: the instructions.').optional(),
+    startLine: line.optional().describe('The first line to return, from 1. Default: 1.'),
+    endLine: line.optional().describe('The last line to return, inclusive. Default: as many as fit.'),
   }),
 )
 const { properties: PROPERTIES } = ARGUMENTS.parameters as { properties: Record<string, object> }
@@ -100,7 +101,7 @@ interface Range {
   readonly endLine: number | undefined
 }
 
-/** As models write it: `./scripts/x.py`, `/skills/pdf/scripts/x.py`. */
+/** Accepts the forms that models write: `./scripts/x.py`, `/skills/pdf/scripts/x.py`. */
 function insideSkill(path: string, name: string): string {
   return path.replace(`${placeInside(name)}/`, '').replace(/^(\.?\/)+/, '')
 }
@@ -112,28 +113,27 @@ async function instruct(
   { outputBytes }: ToolContext,
 ): Promise<ToolOutcome> {
   const text = await content.instructions()
-  const head = `Skill ${pin.name}, version ${pin.version}. ${whereabouts(pin, tools)}`
+  const head = `Skill ${pin.name}, version ${pin.version}. ${locationOf(pin, tools)}`
   const notes = [head, needs(content, tools), fileList(content)].filter((note) => note !== '').join('\n')
   const room = Math.max(1024, outputBytes - Buffer.byteLength(notes))
   const lines = linesOf('SKILL.md', Buffer.byteLength(text), { text, encoding: 'utf-8' }, range, room)
   return { output: `${notes}\n${lines}` }
 }
 
-function whereabouts({ name }: SkillPin, tools: readonly ToolName[]): string {
-  if (!hasSandbox(tools))
-    return 'No sandbox is enabled: its files can be read by `skill` with `path`, and nothing can be run.'
+function locationOf({ name }: SkillPin, tools: readonly ToolName[]): string {
+  if (!hasSandbox(tools)) return 'No sandbox is enabled: its files can be read by `skill` with `path`, but not run.'
   return `Its folder is ${placeInside(name)} in the sandbox: the paths below are relative to it. It is read-only; write to /workspace.`
 }
 
-/** What it asks of its surroundings, and which of our tools stand for those that it names. */
+/** The skill's compatibility note, and the names of its allowed tools in Errand. */
 function needs({ meta }: SkillContent, tools: readonly ToolName[]): string {
-  const said = meta.compatibility === undefined ? [] : [`It is made for: ${meta.compatibility}`]
+  const notes = meta.compatibility === undefined ? [] : [`Compatibility: ${meta.compatibility}`]
   const ours = meta.allowedTools.flatMap((entry) => {
     const tool = toolsFor(entry)?.find((name) => tools.includes(name))
     return tool === undefined || tool === entry ? [] : [`${entry} is ${tool}`]
   })
-  if (ours.length > 0) said.push(`The tools that it names are called otherwise here: ${ours.join(', ')}.`)
-  return said.join('\n')
+  if (ours.length > 0) notes.push(`Some tools that it names have other names here: ${ours.join(', ')}.`)
+  return notes.join('\n')
 }
 
 function fileList({ files }: SkillContent): string {
@@ -144,7 +144,7 @@ function fileList({ files }: SkillContent): string {
   return ['Its files:', ...named, ...more].join('\n')
 }
 
-/** As many as fit. */
+/** The lines that fit into the limit. */
 function withinBytes(lines: readonly string[]): string[] {
   let left = FILES_NAMED_BYTES
   return lines.filter((line) => {
@@ -172,6 +172,6 @@ async function present(place: string, bytes: Uint8Array, range: Range, context: 
   if (kind.kind === 'image') return presentImage(place, bytes, kind.mimeType, context)
   const what = kind.kind === 'pdf' ? 'a PDF' : `a binary file (${kind.name})`
   return {
-    output: `\`${place}\` is ${what} of ${bytes.length} bytes and was not shown. Where a sandbox is enabled, use it there.`,
+    output: `\`${place}\` is ${what} of ${bytes.length} bytes and was not shown. If a sandbox is enabled, use it there.`,
   }
 }

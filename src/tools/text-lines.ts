@@ -1,4 +1,4 @@
-/** A range of a text's lines, with a first line that says what is given and what is left. */
+/** A range of a text's lines below a header with the line numbers, the size and how to read on. */
 import { truncateEnd } from './truncate.ts'
 
 export interface LineRange {
@@ -6,7 +6,7 @@ export interface LineRange {
   readonly endLine: number | undefined
 }
 
-/** `sizeBytes` of the file as it lies there. The lines themselves take at most `maxBytes`. */
+/** `sizeBytes`: the size of the file. `maxBytes`: the maximum size of the lines, without the header. */
 export function linesOf(
   path: string,
   sizeBytes: number,
@@ -25,12 +25,12 @@ export function linesOf(
   const lastLine = startLine + given.length - 1
   const whole = given.length === lines.length
   const header = whole ? count(lines.length) : `lines ${startLine}-${lastLine} of ${lines.length}`
-  const rest = given.length < wanted.length ? `; go on with startLine ${lastLine + 1}` : ''
+  const rest = given.length < wanted.length ? `; continue with startLine ${lastLine + 1}` : ''
   const cut = given.length === 1 && given[0] !== wanted[0] ? `; line ${startLine} is longer than shown` : ''
   return `[${path}: ${header}, ${facts}${rest}${cut}]\n${given.join('\n')}`
 }
 
-/** Whole lines; of a first line that does not fit, its beginning. */
+/** Whole lines that fit, or the beginning of the first line if it alone is too long. */
 function asManyAsFit(lines: readonly string[], maxBytes: number): string[] {
   const given: string[] = []
   let left = maxBytes

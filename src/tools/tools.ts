@@ -1,4 +1,4 @@
-/** The built-in tools that need nothing but the run's sandbox. */
+/** The built-in tools that need only the run's sandbox. */
 import type { ToolName } from '../domain/agent.ts'
 import type { Network } from '../domain/network.ts'
 import { createCodeExecution } from './code-execution.ts'
@@ -14,7 +14,7 @@ export function createTools(network?: Network): ReadonlyMap<ToolName, Tool> {
   ])
 }
 
-/** Those of them that a run has enabled. */
+/** Provides the sandbox tools that a run enables. */
 export function createSandboxTools(): ToolProvider {
   return {
     offers: [...createTools().keys()],

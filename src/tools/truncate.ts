@@ -1,8 +1,8 @@
-/** Output brought down to what a model may be given. */
+/** Truncation of output to the size that a model may get. */
 
 /**
- * At most `maxBytes` bytes of UTF-8: the beginning and the end stay, the middle goes and is marked. Never cuts inside
- * a character.
+ * Truncates to `maxBytes` bytes of UTF-8: keeps the beginning and the end, and replaces the middle by a marker. Never
+ * splits a character.
  */
 export function truncateMiddle(text: string, maxBytes: number): { readonly text: string; readonly cut: boolean } {
   const bytes = Buffer.from(text, 'utf8')
@@ -14,7 +14,7 @@ export function truncateMiddle(text: string, maxBytes: number): { readonly text:
   return { text: bytes.toString('utf8', 0, head) + mark + bytes.toString('utf8', tail), cut: true }
 }
 
-/** At most `maxBytes` bytes from the beginning, whole characters. */
+/** Truncates to `maxBytes` bytes from the beginning. Never splits a character. */
 export function truncateEnd(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8')
   return bytes.length <= maxBytes ? text : bytes.toString('utf8', 0, startOfCharacter(bytes, maxBytes))
@@ -23,18 +23,18 @@ export function truncateEnd(text: string, maxBytes: number): string {
 /** The first position at or after `at` where a character begins. */
 function endOfCharacter(bytes: Buffer, at: number): number {
   let position = at
-  while (position < bytes.length && isInside(bytes[position]!)) position++
+  while (position < bytes.length && isContinuation(bytes[position]!)) position++
   return position
 }
 
 /** The last position at or before `at` where a character begins (the end counts as one). */
 function startOfCharacter(bytes: Buffer, at: number): number {
   let position = at
-  while (position > 0 && position < bytes.length && isInside(bytes[position]!)) position--
+  while (position > 0 && position < bytes.length && isContinuation(bytes[position]!)) position--
   return position
 }
 
-/** A byte of UTF-8 that goes on a character. */
-function isInside(byte: number): boolean {
+/** A continuation byte of UTF-8. */
+function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80
 }

@@ -98,9 +98,9 @@ it('the limit that a call ran into is told to the model, with its figure', async
   expect(body.status).toBe('completed')
   const [space, files, processes, open, memory] = outputs
   expect(space).toContain('[/workspace was full: it holds 32 MiB.')
-  expect(files).toContain('[/workspace could take no further file: it holds 1,000.')
-  expect(processes).toContain("[No further process or thread could be started: the sandbox's limit of 48 was reached.")
-  expect(open).toContain('[A process had 1,024 files open, as many as it may')
+  expect(files).toContain('[/workspace could hold no more files: its limit is 1,000.')
+  expect(processes).toContain("[No more processes or threads could be started: the sandbox's limit of 48 was reached.")
+  expect(open).toContain('[A process had 1,024 files open, the limit of one process')
   // Where no cgroup is to be had, Python says it itself.
   expect(memory).toMatch(/256 MiB of memory|MemoryError/)
 })

@@ -103,7 +103,7 @@ describe('a PDF', () => {
     const files = [{ name: 'long.pdf', content: long.toString('base64'), encoding: 'base64' }]
     const { outputs, shown } = await look('reading', [readFile('long.pdf')], files)
     expect(shown).toHaveLength(10)
-    expect(outputs[0]).toContain('Go on with pages "11-120"')
+    expect(outputs[0]).toContain('Continue with pages "11-120"')
   })
 
   it('that is none, is locked, or has no text is told as what it is', async () => {
@@ -153,7 +153,7 @@ Image.new("RGB", (100, 3000), "blue").save("high.jpg", exif=b"Exif\\0\\0MM\\0*\\
       `printf '\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR\\0\\0\\xff\\xff\\0\\0\\xff\\xff\\x08\\x02\\0\\0\\0' > bomb.png`,
     )
     const { outputs, shown } = await look('seeing', [header, readFile('bomb.png')], [])
-    expect(outputs[1]).toMatch(/65535 × 65535.*more than can be shown.*Make it smaller/)
+    expect(outputs[1]).toMatch(/65535 × 65535.*more than can be shown.*Scale it down/)
     expect(shown).toEqual([])
   })
 

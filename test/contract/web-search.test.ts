@@ -101,7 +101,7 @@ describe('a run that searches', () => {
     service.answer({ hold })
     const { outputs } = await run([search({ query: 'slow' })], { ...TOOLS, policy: { maxToolDuration: 1 } })
     release()
-    expect(outputs[0]).toMatch(/stopped: it took all the time that a tool call has/)
+    expect(outputs[0]).toMatch(/stopped: it reached the time limit of a tool call/)
   })
 
   it('asks again where its server died while it searched', async () => {

@@ -50,7 +50,7 @@ describe('server-everything over Streamable HTTP', () => {
   it('tells the model what the server says of itself', async () => {
     const { requests } = await run([])
     const system = requests[0]!.messages.find((message) => message.role === 'system')
-    expect(system?.content).toContain('The MCP server every says of its tools')
+    expect(system?.content).toContain('Instructions of the MCP server every for its tools')
   })
 
   it('answers calls, one with a wrong argument too', async () => {

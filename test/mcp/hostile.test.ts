@@ -145,7 +145,7 @@ describe('an answer without an end', () => {
     }
     const { body, outputs } = await run(['m__say', 'm__say'])
     expect(body.status).toBe('completed')
-    expect(outputs[0]).toMatch(/larger|longer|no answer|broke off|too/i)
+    expect(outputs[0]).toMatch(/larger|longer|no answer|broke|too/i)
     expect(outputs[0]!.length).toBeLessThan(70_000)
     expect(outputs[1]).toBe('fine')
     expect(highWater() - before).toBeLessThan(256 * MIB)

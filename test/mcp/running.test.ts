@@ -152,7 +152,7 @@ describe('an image', () => {
     mcp.onCall = () => ({ content: [image, { type: 'audio', mimeType: 'audio/wav', data: 'AAAA' }] })
     const { id, marker } = await start(['m__say'], { model: 'seeing' })
     const { outputs } = await ended(id)
-    expect(outputs[0]).toBe("[image 1, image/png]\n[audio, audio/wav, 3 bytes: it can't be heard here]")
+    expect(outputs[0]).toBe('[image 1, image/png]\n[audio, audio/wav, 3 bytes: audio is not supported]')
     const last = provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker)).at(-1)!
     expect(JSON.stringify(last.body.messages)).toContain(image.data)
   })

@@ -237,7 +237,7 @@ describe('oauth2', () => {
     }
     const { body } = await run({ type: 'oauth2' })
     expect(body.status).toBe('completed')
-    expect(body.warnings).toMatchObject([{ message: expect.stringContaining('wants a person to sign in') }])
+    expect(body.warnings).toMatchObject([{ message: expect.stringContaining('requires a person to sign in') }])
     expect(tokens.asked).toEqual([])
   })
 
@@ -255,7 +255,7 @@ describe('oauth2', () => {
       return true
     }
     const { body } = await run({ type: 'oauth2', refreshToken: 'refresh-0', clientId: 'errand', clientSecret: 'cs-1' })
-    expect(body.warnings).toMatchObject([{ message: expect.stringContaining('nobody here has confirmed') }])
+    expect(body.warnings).toMatchObject([{ message: expect.stringContaining('is not confirmed') }])
     const bodies = JSON.stringify(elsewhere.requests)
     expect(bodies).not.toContain('refresh-0')
     expect(bodies).not.toContain('cs-1')

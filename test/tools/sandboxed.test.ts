@@ -39,7 +39,7 @@ test('a step that takes longer than the run has left is stopped, and its lost se
   const stopped = await run('code_execution', { code: 'import time; time.sleep(60)' }, { remainingMs: () => 500 })
   expect(stopped).toMatch(/\[It was stopped after 0\.5 s/)
   const next = await run('code_execution', { code: 'print("x" in globals())' })
-  expect(`${stopped}\n${next}`).toContain('The python session was started anew')
+  expect(`${stopped}\n${next}`).toContain('The python session was restarted')
   expect(next).toMatch(/^False/)
 })
 
@@ -80,7 +80,7 @@ test('places outside the workspace, links and missing files are told, never thro
   await run('code_execution', { code: 'import os; os.symlink("/etc/passwd", "link")' })
   expect(await run('file_read', { path: 'link' })).not.toContain('root:')
   expect(await run('file_read', { path: 'nowhere.txt' })).toContain(
-    'There is no file `nowhere.txt`. The working directory holds: ',
+    'There is no file `nowhere.txt`. The working directory contains: ',
   )
   expect(await run('file_write', { path: 'big', content: 'x'.repeat(1_000_000), mode: 'append' })).toContain(
     'Appended 1000000 bytes',
@@ -89,6 +89,6 @@ test('places outside the workspace, links and missing files are told, never thro
     await run('code_execution', { code: 'dd if=/dev/zero of=big bs=1M count=30 2>/dev/null; true', language: 'bash' }),
   ).toBeDefined()
   expect(await run('file_write', { path: 'more', content: 'x'.repeat(8_000_000) })).toMatch(
-    /was not written, for want of room\. more: no space is left: \/workspace holds 32 MiB\./,
+    /was not written: there is not enough space\. more: no space is left: \/workspace holds 32 MiB\./,
   )
 })

@@ -59,7 +59,7 @@ describe('arguments from a model are refused in words, never by throwing, and no
       /`code` must be at most 1000000 characters.*\(1000003 characters\)/,
     ],
     ['file_read', { path: 7 }, /`path` must be a string, got 7/],
-    ['file_read', { path: 'a\0b' }, /`path` must not hold a NUL character/],
+    ['file_read', { path: 'a\0b' }, /`path` must not contain a NUL character/],
     ['file_read', { path: 'a', startLine: '3' }, /`startLine` must be a whole number, got "3"/],
     ['file_read', { path: 'a', startLine: 0 }, /`startLine` must be 1 or more, got 0/],
     ['file_read', { path: 'a', startLine: 1.5 }, /`startLine` must be a whole number/],
@@ -71,7 +71,7 @@ describe('arguments from a model are refused in words, never by throwing, and no
       /`path` is missing; `content` must be a string, got an object; `mode` must be one of/,
     ],
     ['file_write', { path: 'a', content: 'b', mode: 'replace' }, /mode "replace" needs `find`/],
-    ['file_write', { path: 'a', content: 'b', find: 'c' }, /`find` goes with mode "replace" alone/],
+    ['file_write', { path: 'a', content: 'b', find: 'c' }, /`find` is only allowed with mode "replace"/],
   ]
   test.each(cases)('%s %j', async (name, args, expected) => {
     const sandbox = createMemorySandbox({ a: 'one' })
@@ -123,7 +123,7 @@ describe('code_execution tells how a step ended', () => {
     expect((await run('code_execution', { code: 'x = 1' }, sandbox)).output).toBe('[It printed nothing.]')
     sandbox.result = { ...OK, output: 'ab', truncated: true, sessionRestarted: true }
     const { output } = await run('code_execution', { code: 'x', language: 'bash' }, sandbox)
-    expect(output).toMatch(/^ab\n\[The output was longer than .*\]\n\[The bash session was started anew/)
+    expect(output).toMatch(/^ab\n\[The output was longer than .*\]\n\[The bash session was restarted/)
   })
 
   test('more output than the model may be given is cut in its middle, between characters', async () => {
@@ -167,7 +167,7 @@ describe('file_read', () => {
       const { output } = await run('file_read', { path: 'long.txt', startLine }, sandbox, { outputBytes: 1000 })
       const [header = '', ...body] = output.split('\n')
       seen.push(...body)
-      const next = /go on with startLine (\d+)/.exec(header)?.[1]
+      const next = /continue with startLine (\d+)/.exec(header)?.[1]
       startLine = next === undefined ? undefined : Number(next)
     }
     expect(seen.join('\n')).toBe(lines)
@@ -185,7 +185,7 @@ describe('file_read', () => {
       '[data: directory, 2 entries]\na.csv (1 bytes)\ndeep/',
     )
     expect((await run('file_read', { path: 'note.txt' }, sandbox)).output).toBe(
-      'There is no file `note.txt`. The working directory holds: data/, notes.txt.',
+      'There is no file `note.txt`. The working directory contains: data/, notes.txt.',
     )
   })
 
@@ -206,9 +206,7 @@ describe('file_read', () => {
       'wide.txt': Buffer.from('﻿hello', 'utf16le'),
     })
     expect((await run('file_read', { path: 'a.bin' }, sandbox)).output).toContain('binary file (unknown type, 4 bytes)')
-    expect((await run('file_read', { path: 'a.pdf' }, sandbox)).output).toMatch(
-      /PDF.*this sandbox has no poppler-utils/,
-    )
+    expect((await run('file_read', { path: 'a.pdf' }, sandbox)).output).toMatch(/PDF.*this sandbox lacks poppler-utils/)
     expect((await run('file_read', { path: 'latin.txt' }, sandbox)).output).toBe(
       '[latin.txt: 1 line, 4 bytes, read as windows-1252]\ncafé',
     )
@@ -238,14 +236,14 @@ describe('file_write', () => {
       { path: 'a.py', mode: 'replace', find: 'b = 2', content: "b = '$&'" },
       sandbox,
     )
-    expect(output).toBe('Replaced one place at line 2 of `a.py`, which now has 15 bytes.')
+    expect(output).toBe('Replaced the text at line 2 of `a.py`, which now has 15 bytes.')
     expect(sandbox.files.get('a.py')!.toString()).toBe("a = 1\nb = '$&'\n")
   })
 
   test.each([
-    ['twice', 'x\nx\n', 'x', /stands 2 times .*Give more of the text/],
-    ['nowhere', 'x\n', 'y', /stands 0 times .*Read the file/],
-  ])('writes nothing where the text to replace stands %s', async (_name, before, find, expected) => {
+    ['twice', 'x\nx\n', 'x', /occurs 2 times .*Include more/],
+    ['zero times', 'x\n', 'y', /occurs 0 times .*Read the file/],
+  ])('writes nothing if the text to replace occurs %s', async (_name, before, find, expected) => {
     const sandbox = createMemorySandbox({ f: before })
     const { output } = await run('file_write', { path: 'f', mode: 'replace', find, content: 'z' }, sandbox)
     expect(output).toMatch(expected)
@@ -271,17 +269,17 @@ describe('file_write', () => {
       'key',
       Buffer.from('\0\x01key\xff\xfe', 'latin1'),
     ],
-  ])('keeps every byte around the place, in a file with %s', async (_, before, find, content, after) => {
+  ])('keeps every other byte of a file with %s', async (_, before, find, content, after) => {
     const sandbox = createMemorySandbox({ f: before })
     const { output } = await run('file_write', { path: 'f', mode: 'replace', find, content }, sandbox)
-    expect(output).toMatch(/^Replaced one place/)
+    expect(output).toMatch(/^Replaced the text/)
     expect(sandbox.files.get('f')!.toString('hex')).toBe(Buffer.from(after).toString('hex'))
   })
 
   test('a text that the encoding of the file can not write is refused', async () => {
     const sandbox = createMemorySandbox({ f: Buffer.from('caf\xe9', 'latin1') })
     const { output } = await run('file_write', { path: 'f', mode: 'replace', find: 'caf', content: '文' }, sandbox)
-    expect(output).toMatch(/Nothing was replaced.*can't write every character/)
+    expect(output).toMatch(/Nothing was replaced.*can't represent every character/)
     expect(sandbox.files.get('f')!.toString('latin1')).toBe('caf\xe9')
   })
 

@@ -5,7 +5,7 @@ import type { Documents, Frame } from './documents.ts'
 import { type KeyStroke, keyStroke } from './keys.ts'
 import type { Tab } from './tab.ts'
 
-/** An action that can't be carried out. The message tells the model why. Nothing was changed. */
+/** The action is not possible. The message explains the reason to the model. Nothing was changed. */
 export class Refusal extends Error {}
 
 /** An element, and the document that it is in. */

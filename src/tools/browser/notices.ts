@@ -1,4 +1,4 @@
-/** What happened in the browser without an action of the model, as sentences for the next result: tabs, dialogs. */
+/** Events in the browser that no action of the model caused, as sentences for the next result: tabs, dialogs. */
 
 const MAX_NOTICES = 20
 

@@ -1,10 +1,10 @@
 /**
- * OAuth for a caller that has no token yet: this server registers itself as a client (or is one by the `clientId` it was
- * given, which may be the address of a client's metadata) and asks for authorization with PKCE. There is no person at a
- * run, so it ends well only where the authorization server grants what is asked without one, as those inside a company
- * do; everywhere else somebody has to sign in elsewhere and store the refresh token as a credential.
+ * OAuth authorization for a credential without a token. Errand registers itself as a client, unless the credential has a
+ * `clientId` (which may be the address of client metadata), and requests an authorization code with PKCE. No person is
+ * present during a run, so this succeeds only if the authorization server grants the request by itself, as many do inside
+ * companies. Otherwise a person must sign in elsewhere and store the refresh token as a credential.
  *
- * Nothing of ours is given away in it: what is sent to the places that the server names is new and meant for them.
+ * No existing secret is sent: everything that the addresses named by the server receive was made for them.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -21,13 +21,13 @@ import {
 import type { OAuth2Secret } from '../../domain/credential.ts'
 import { SignInRefused } from './sign-in.ts'
 
-/** Nothing listens there: the answer is read from the redirect to it, which is not followed. */
+/** Nothing listens here: the code is read from the redirect, which is not followed. */
 const REDIRECT_URL = 'http://127.0.0.1/callback'
 const MAX_REDIRECTS = 5
-/** A server that is never content is asked no further. */
+/** Bounds the attempts with a server that refuses every token. */
 const MAX_TRIES = 3
 
-/** A fetch that signs in where it is refused, and asks for more where its token is too weak. */
+/** A fetch that requests authorization after a 401, and more scopes after a 403 for insufficient scope. */
 export function authorizingFetch(
   secret: OAuth2Secret,
   serverUrl: URL,
@@ -39,7 +39,7 @@ export function authorizingFetch(
   let authorizing: Promise<void> | undefined
   let scopes: string | undefined
 
-  /** The first revision of the protocol lets a server say anything of its own place; of another one's it may not. */
+  /** The first MCP revision allows a server to name any issuer for its own origin. For other origins the issuer must match. */
   async function authorizeOnce(options: Parameters<typeof auth>[1]): Promise<string> {
     try {
       return await auth(client.provider, options)
@@ -56,7 +56,7 @@ export function authorizingFetch(
     scopes = computeScopeUnion(scopes, scope)
     const options = { serverUrl, resourceMetadataUrl, scope: scopes, fetchFn: signInFetch }
     const forceReauthorization = response.status === 403
-    // A server may have moved to another authorization server, where this client is not known.
+    // The server may have moved to another authorization server, which does not know this client.
     client.rediscover()
     if ((await authorizeOnce({ ...options, forceReauthorization })) === 'AUTHORIZED') return
     const { code, iss } = client.takeCode()
@@ -71,7 +71,7 @@ export function authorizingFetch(
       const response = await fetchFn(url, { ...init, headers })
       if (tries === MAX_TRIES || !needsAuthorization(response)) return response
       await response.body?.cancel()
-      // Of several that were refused at once, one asks.
+      // Of several requests that were refused at the same time, one authorizes.
       if (client.token() === token) {
         authorizing ??= authorize(response).finally(() => {
           authorizing = undefined
@@ -144,7 +144,7 @@ function createClient(secret: OAuth2Secret, fetchFn: FetchLike, conceal: (secret
   }
 }
 
-/** As a browser goes, without anybody to click. Throws SignInRefused where a page comes. */
+/** Follows redirects like a browser until the authorization code. Throws SignInRefused if a page would have to be shown. */
 async function followToCode(start: URL, state: string, fetchFn: FetchLike) {
   let url = start
   for (let hops = 0; hops < MAX_REDIRECTS; hops++) {
@@ -163,6 +163,6 @@ async function followToCode(start: URL, state: string, fetchFn: FetchLike) {
 
 function needsPerson(): SignInRefused {
   return new SignInRefused(
-    'The server wants a person to sign in, and there is none at a run. Sign in elsewhere, and store the refresh token as a credential.',
+    'The server requires a person to sign in, which is not possible during a run. Sign in elsewhere, and store the refresh token as a credential.',
   )
 }

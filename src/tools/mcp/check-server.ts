@@ -1,21 +1,20 @@
 /**
- * Whether an MCP server answers now, and with what tools: for a person who looks. It goes the way of a run's own connection:
- * through the guard, by the same sign-in, within the same bounds; and nothing secret is told.
+ * Checks for the console whether an MCP server answers now, and which tools it has. Connects as a run would: through the
+ * egress guard, with the same sign-in and limits. Secrets are redacted.
  */
 import type { RunMcpServer } from '../../domain/mcp.ts'
 import { createKeyedMutex } from './keyed-mutex.ts'
 import type { McpOptions } from './provider.ts'
 
 export interface McpCheck {
-  /** Within what its project and the operator allow; as a model is told of them. */
+  /** The tools that the project and the operator allow, with the model's names for them. */
   readonly tools: readonly { readonly name: string; readonly description: string }[]
-  /** Why there are none, or fewer than it has; sentences for people. */
+  /** Why there are no tools, or fewer than the server has. */
   readonly problems: readonly string[]
-  /** Milliseconds. */
   readonly tookMs: number
 }
 
-/** Never rejects, but with the signal. */
+/** Rejects only if the signal aborts. */
 export type CheckMcp = (projectId: string, server: RunMcpServer, signal: AbortSignal) => Promise<McpCheck>
 
 export function createMcpCheck(options: McpOptions): CheckMcp {
@@ -28,13 +27,15 @@ export function createMcpCheck(options: McpOptions): CheckMcp {
     const shown = (text: string) => [...secrets].reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text)
     const source = await openServers(options, renewals, {
       projectId,
-      // It is no run: a secret that was sealed for one can't be opened here.
+      // There is no run, so secrets that were sealed for a run can't be opened.
       interactionId: '',
       spec: { mcp: [server] },
       signal,
-      // What a run would be told of this server, without its name and what the run does then.
+      // Removes the parts of the message that are about a run.
       warn({ message }) {
-        problems.push(message.replace(/^The MCP server \S+(?: can't be used, and the run goes on without it\.|:) /, ''))
+        problems.push(
+          message.replace(/^The MCP server \S+(?: can't be used, and the run continues without it\.|:) /, ''),
+        )
       },
       conceal(texts) {
         for (const text of texts) if (text !== '') secrets.add(text)

@@ -1,4 +1,4 @@
-/** What went wrong with a server, in a sentence. What the server itself said is quoted, bounded; no address stands in it. */
+/** Explains errors of MCP servers in a sentence. Quotes the server's own message, truncated. Never includes an address. */
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
 import { EgressError } from '../../egress/port.ts'
 import { SandboxError } from '../../sandbox/port.ts'
@@ -9,7 +9,7 @@ const MAX_QUOTED_CHARS = 1_000
 
 export interface Failure {
   readonly sentence: string
-  /** The server was asked, and whether it acted is not known. */
+  /** The request may have had an effect. */
   readonly unknown: boolean
 }
 
@@ -18,14 +18,14 @@ export function explainFailure(error: unknown, timeoutMs: number): Failure {
     const found = explainOne(cause, timeoutMs)
     if (found) return found
   }
-  return { sentence: 'The connection to the server broke off.', unknown: true }
+  return { sentence: 'The connection to the server broke.', unknown: true }
 }
 
 function explainOne(error: Error, timeoutMs: number): Failure | undefined {
   if (error instanceof SignInRefused) return known(error.message)
   if (error instanceof UnauthorizedError) return known('The server refused the sign-in.')
   if (error instanceof EgressError) return { sentence: error.message, unknown: error.code !== 'refused' }
-  if (error instanceof ProgramError) return known(`The program said: ${quote(error.message)}`)
+  if (error instanceof ProgramError) return known(`The program’s error output: ${quote(error.message)}`)
   if (error instanceof SandboxError) return known(error.message)
   if (error instanceof SdkHttpError) return explainStatus(error)
   if (error instanceof ProtocolError) {
@@ -35,14 +35,16 @@ function explainOne(error: Error, timeoutMs: number): Failure | undefined {
   if (error.code === SdkErrorCode.RequestTimeout) {
     return { sentence: `The server gave no answer within ${Math.round(timeoutMs / 1_000)} s.`, unknown: true }
   }
-  return { sentence: `The server did not keep to the protocol: ${quote(error.message)}`, unknown: true }
+  return { sentence: `The server violated the protocol: ${quote(error.message)}`, unknown: true }
 }
 
 function explainStatus({ status, data }: SdkHttpError): Failure {
   const text = (data as { text?: string | null } | undefined)?.text
   if (status === 401 || status === 403) return known(`The server refused the sign-in (HTTP ${status}).`)
   if (status !== undefined && status >= 300 && status < 400) {
-    return known('The server redirects to another place, which is not followed: a token goes to its own origin alone.')
+    return known(
+      'The server redirects to another address. Redirects are not followed, because a token is sent only to its own origin.',
+    )
   }
   const detail = text ? `: ${quote(text)}` : '.'
   return {

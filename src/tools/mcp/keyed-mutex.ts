@@ -1,25 +1,25 @@
-/** Of the work under one name, one at a time. */
+/** A mutex for each key: of the work under one key, one piece runs at a time, in order. */
 
 export type RunExclusive = <T>(work: () => Promise<T>) => Promise<T>
 
 export interface KeyedMutex {
-  of(name: string): RunExclusive
+  of(key: string): RunExclusive
 }
 
 export function createKeyedMutex(): KeyedMutex {
   const tails = new Map<string, Promise<unknown>>()
   return {
-    of: (name) => async (work) => {
-      const before = tails.get(name)
-      const mine = (async () => {
+    of: (key) => async (work) => {
+      const before = tails.get(key)
+      const current = (async () => {
         await before?.catch(() => {})
         return work()
       })()
-      tails.set(name, mine)
+      tails.set(key, current)
       try {
-        return await mine
+        return await current
       } finally {
-        if (tails.get(name) === mine) tails.delete(name)
+        if (tails.get(key) === current) tails.delete(key)
       }
     },
   }

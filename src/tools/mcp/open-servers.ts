@@ -1,4 +1,4 @@
-/** A run's MCP servers: connected side by side, their tools put together, reported endSession at the end. */
+/** Connects a run to its MCP servers in parallel, combines their tools, and ends the sessions with the run. */
 import { type FetchLike, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { McpServerConfig } from '../../config.ts'
 import { confidential, type OAuth2Secret, type Secret } from '../../domain/credential.ts'
@@ -19,9 +19,9 @@ import type { ServerTransport } from './transport.ts'
 
 const MAX_INSTRUCTIONS_BYTES = 4_096
 const CONNECT_MS = 15_000
-/** Of one answer, also of a stream of events that stays open: the library reads an answer whole. */
+/** Maximum size of one answer, event streams included, because the library buffers the answer. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
-/** A call may be silent for long, and has a time of its own. */
+/** Long, because a call may be silent for long and has its own timeout. */
 const IDLE_MS = 12 * 3_600_000
 const SIGN_IN = { maxBytes: 1024 * 1024, timeoutMs: 15_000 }
 
@@ -30,16 +30,16 @@ interface Open {
   readonly rules: ServerRules
 }
 
-/** What of a run its servers have to do with. Programs are its own alone. */
+/** The part of a run that MCP servers use. Programs need the whole run. */
 export type McpScope =
   | RunScope
   | (Pick<RunScope, 'interactionId' | 'projectId' | 'signal' | 'audit' | 'conceal' | 'warn'> & {
       readonly spec: Pick<RunScope['spec'], 'mcp'>
     })
 
-/** Connects to the run's servers. Rejects with the run's signal alone. */
+/** Connects to the run's servers. Rejects only if the run's signal aborts. */
 export async function openServers(options: McpOptions, renewals: KeyedMutex, run: McpScope): Promise<ToolSource> {
-  // Outlives the run's own signal: a server is reported endSession after it.
+  // Separate from the run's signal, because sessions are ended after it.
   const connections = new AbortController()
   const opened = await Promise.all(
     run.spec.mcp.map((server) => openServer({ ...options, renewals, run, connections: connections.signal }, server)),
@@ -54,7 +54,7 @@ export async function openServers(options: McpOptions, renewals: KeyedMutex, run
   )
 }
 
-/** A provider's options, and the run that it was opened for. */
+/** The provider's options, and the run that it is opened for. */
 interface Opening extends McpOptions {
   readonly renewals: KeyedMutex
   readonly run: McpScope
@@ -65,7 +65,7 @@ async function openServer(opening: Opening, server: RunMcpServer): Promise<Open 
   const { run, ...options } = opening
   const registered = server.url === undefined ? options.servers[server.name] : undefined
   try {
-    // What can't be used was reported when the run was accepted.
+    // An unknown name became a warning when the run was accepted.
     if (server.url === undefined && !registered) return undefined
     const dial =
       registered && 'command' in registered && 'openSandbox' in run
@@ -79,17 +79,17 @@ async function openServer(opening: Opening, server: RunMcpServer): Promise<Open 
     run.warn({
       code: 'mcp_unavailable',
       param: 'mcp',
-      message: `The MCP server ${server.name} can't be used, and the run goes on without it. ${sentence}`,
+      message: `The MCP server ${server.name} can't be used, and the run continues without it. ${sentence}`,
     })
     return undefined
   }
 }
 
-/** What the operator allows, and within it what the caller does. */
+/** Combines the rules of the caller and of the operator: the stricter one applies. */
 function rulesOf(server: RunMcpServer, registered: McpServerConfig | undefined): ServerRules {
   const lists = [server.allowedTools, registered?.allowedTools].filter((list) => list !== undefined)
   const approvals = [server.requireApproval, registered?.requireApproval].filter((list) => typeof list === 'object')
-  // Written as the server has it, or as the model does: an approval must not be missed for its spelling.
+  // With or without the server's prefix: an approval must not be missed because of the spelling.
   const spellings = (tool: string) => [tool, `${server.name}__${tool}`]
   return {
     name: server.name,
@@ -137,8 +137,8 @@ async function httpTransports(
 }
 
 /**
- * What a token endpoint says of a refusal may hold what it was sent, and the library puts it in its messages and on the
- * console: its code is let through alone.
+ * A token endpoint's error text may repeat the secret that it was sent, and the library logs it and puts it in its messages.
+ * So only the error code is kept.
  */
 function withoutErrorText(fetch: FetchLike): FetchLike {
   return async (url, init) => {
@@ -151,7 +151,7 @@ function withoutErrorText(fetch: FetchLike): FetchLike {
   }
 }
 
-/** The secret that a server is signed in to with; every form of it is concealed from then on. */
+/** The credential for a server. Every form of its secret is redacted from then on. */
 async function credentialOf(
   { credentials, unseal, env, renewals, run }: Opening,
   server: RunMcpServer,
@@ -195,7 +195,7 @@ async function credentialOf(
   }
 }
 
-/** Belongs to this run, or to the operator: a renewed one lives as long as the connection. */
+/** A secret of this run or of the operator. A renewed one is kept for the length of the connection. */
 function fixedCredential(run: Pick<RunScope, 'conceal'>, first: Secret): CredentialHandle {
   let secret = first
   run.conceal(confidential(secret))
@@ -216,7 +216,7 @@ function sourceOf(opened: readonly Open[], run: Pick<RunScope, 'warn'>, connecti
   let tools: readonly Tool[] = []
   const reported = new Set<string>()
 
-  /** Names are given anew with each change, in the same order: a tool that stays keeps its own. */
+  /** Assigns names again after each change, in the same order: a tool that stays keeps its name. */
   function show(): void {
     const names = createNames()
     tools = opened.flatMap(({ connection, rules }) => {
@@ -255,11 +255,13 @@ function sourceOf(opened: readonly Open[], run: Pick<RunScope, 'warn'>, connecti
 
 const MAX_PROBLEMS = 20
 
-/** Said by the servers, and marked as that: a model should know whose words they are. */
+/** The servers' own instructions, marked as such, so that the model knows their source. */
 function aboutServers(opened: readonly Open[]): string | undefined {
   const parts = opened.flatMap(({ connection: { instructions }, rules }) =>
     instructions
-      ? [`The MCP server ${rules.name} says of its tools:\n${truncateEnd(instructions, MAX_INSTRUCTIONS_BYTES)}`]
+      ? [
+          `Instructions of the MCP server ${rules.name} for its tools:\n${truncateEnd(instructions, MAX_INSTRUCTIONS_BYTES)}`,
+        ]
       : [],
   )
   return parts.length > 0 ? parts.join('\n\n') : undefined

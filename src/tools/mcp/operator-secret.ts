@@ -1,11 +1,11 @@
-/** The secret of a registered server, from the environment that the operator named. */
+/** The secret of a registered server, from the environment variables that the operator configured. */
 import type { McpAuthentication } from '../../config.ts'
 import type { Secret } from '../../domain/credential.ts'
 import { SignInRefused } from './sign-in.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Throws SignInRefused where a variable is not set. */
+/** Throws SignInRefused if a variable is not set. */
 export function operatorSecret(authentication: McpAuthentication, env: Env): Secret {
   switch (authentication.type) {
     case 'bearer':
@@ -42,5 +42,5 @@ export function operatorSecret(authentication: McpAuthentication, env: Env): Sec
 function required(env: Env, variable: string): string {
   const value = env[variable]
   if (value !== undefined && value !== '') return value
-  throw new SignInRefused(`Its operator has to set ${variable} in the server's environment.`)
+  throw new SignInRefused(`The operator must set ${variable} in Errand's environment.`)
 }

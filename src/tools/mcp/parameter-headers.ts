@@ -1,15 +1,15 @@
 /**
- * Parameters that a server of the newer protocol wants repeated in headers (`x-mcp-header` in a tool's schema; SEP-2243).
- * The library repeats them; a tool that asks for it in a wrong way is not to be used.
+ * Parameters that a server of the 2026 protocol requires in HTTP headers too (`x-mcp-header` in a tool's schema; SEP-2243).
+ * The library sends them. This file checks the declarations: a tool with an invalid one must not be used.
  */
 const KEY = 'x-mcp-header'
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 const TYPES = new Set<unknown>(['string', 'integer', 'boolean'])
-/** Their content is data, not schemas. */
+/** Keywords whose content is data, not a schema. */
 const DATA = new Set(['const', 'default', 'enum', 'examples'])
 const MAX_DEPTH = 40
 
-/** Whether every declaration is on a primitive that `properties` alone lead to, with a header's name of its own. */
+/** Whether every declaration is on a primitive reached only through `properties`, with a valid and unique header name. */
 export function headersAreUsable(inputSchema: unknown): boolean {
   const names = new Set<string>()
 
@@ -29,7 +29,7 @@ export function headersAreUsable(inputSchema: unknown): boolean {
     })
   }
 
-  /** Lists and maps of schemas count as schemas: whatever is in them is reached by no name. */
+  /** Lists and maps of schemas count as schemas: their content has no property name. */
   function areUsable(nodes: readonly unknown[], named: boolean, depth: number): boolean {
     return nodes.every((node) => isUsable(node, named, depth + 1))
   }

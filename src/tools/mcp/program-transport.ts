@@ -1,6 +1,6 @@
 /**
- * A server that the operator registered as a command: it runs in a sandbox of its own beside the run's, made for this run
- * and gone with it. Its secrets are in that sandbox alone.
+ * MCP servers that the operator registered as a command. The program runs in a sandbox of its own, which is created for the
+ * run and ends with it. Only that sandbox has the program's secrets.
  */
 import type { McpServerConfig } from '../../config.ts'
 import type { RunScope } from '../port.ts'
@@ -11,6 +11,7 @@ const MAX_STDERR_CHARS = 1_000
 
 type Program = Extract<McpServerConfig, { command: readonly string[] }>
 
+/** Returns a function that starts the program and connects to it. */
 export async function programTransports(
   run: RunScope,
   name: string,

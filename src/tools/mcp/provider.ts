@@ -1,7 +1,6 @@
 /**
- * MCP servers as a provider of tools: those that a run names, by their address or by the operator's registration. All are
- * connected before the first turn, side by side; one that can't be reached or refuses the sign-in is a warning, and the
- * run goes on without it.
+ * The tool provider for MCP servers, which a run names by address or by the operator's registration. All servers are connected
+ * in parallel before the first turn. A server that can't be used is a warning, and the run continues without it.
  */
 import type { Credentials } from '../../accounts/credentials.ts'
 import type { McpServerConfig } from '../../config.ts'
@@ -10,14 +9,14 @@ import type { ToolProvider } from '../port.ts'
 import { createKeyedMutex } from './keyed-mutex.ts'
 
 export interface McpOptions {
-  /** Registered by the operator. */
+  /** The servers that the operator registered, by name. */
   readonly servers: Readonly<Record<string, McpServerConfig>>
   readonly credentials: Credentials
-  /** Opens what was sealed for a run. Throws where it can't be. */
+  /** Decrypts what was sealed for a run. Throws if that is not possible. */
   readonly unseal: (sealed: string, owner: readonly string[]) => string
-  /** The guard as a fetch. Leaves redirects to whoever asked. */
+  /** The egress guard as a fetch function. Does not follow redirects. */
   readonly fetchWith: (terms: LibraryTerms) => typeof globalThis.fetch
-  /** Where the secrets of registered servers stand. */
+  /** Environment variables with the secrets of registered servers. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -27,7 +26,7 @@ export function createMcp(options: McpOptions): ToolProvider {
     offers: [],
     async open(run) {
       if (run.spec.mcp.length === 0) return undefined
-      // The client library is large: it is loaded by the first run that has a use for it.
+      // The client library is large: the first run that uses it loads it.
       const { openServers } = await import('./open-servers.ts')
       return openServers(options, renewals, run)
     },

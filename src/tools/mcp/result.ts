@@ -1,6 +1,6 @@
 /**
- * What a server answered, as a model is given it: text as text, images to models that see, the rest named in words. A
- * server may answer anything of any size; what comes out is bounded.
+ * Converts an MCP server's answer for the model: text, images and PDFs if the model accepts them, and descriptions of
+ * everything else. The answer may be of any kind and size; the result is bounded.
  */
 import type {
   CallToolResult,
@@ -13,59 +13,59 @@ import type { MediaPart } from '../../domain/message.ts'
 import type { ToolOutcome } from '../port.ts'
 import { truncateMiddle } from '../truncate.ts'
 
-export interface Room {
-  /** Bytes of text. */
+export interface ResultLimits {
+  /** Maximum text in bytes. */
   readonly outputBytes: number
-  /** Whether the model sees images. */
+  /** The model accepts images. */
   readonly vision: boolean
-  /** Whether it is given PDFs whole. */
+  /** The model accepts whole PDFs. */
   readonly documents: boolean
 }
 
 const MAX_MEDIA = 8
-/** Of one, in base64; what providers take is around 5 MB. */
+/** Maximum length of one in base64. Providers accept about 5 MB. */
 const MAX_MEDIA_CHARS = 6_000_000
 const IMAGE_TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const MAX_BLOCKS = 1_000
 
-export function toOutcome(result: CallToolResult, room: Room): ToolOutcome {
-  const writer = createWriter(room)
-  if (result.isError) writer.say('The tool reports an error:')
+export function toOutcome(result: CallToolResult, limits: ResultLimits): ToolOutcome {
+  const writer = createWriter(limits)
+  if (result.isError) writer.add('The tool reports an error:')
   const content = result.content ?? []
   for (const block of content.slice(0, MAX_BLOCKS)) writer.block(block)
-  if (content.length > MAX_BLOCKS) writer.say(`[${content.length - MAX_BLOCKS} more parts left out]`)
-  // Servers repeat it as text for clients that don't know it; where one did not, it is all there is.
+  if (content.length > MAX_BLOCKS) writer.add(`[${content.length - MAX_BLOCKS} more parts left out]`)
+  // Most servers repeat structured content as text. Without text it is the only content.
   const { structuredContent } = result
   if (structuredContent !== undefined && !content.some((block) => block.type === 'text')) {
-    writer.say(JSON.stringify(structuredContent))
+    writer.add(JSON.stringify(structuredContent))
   }
-  return writer.outcome(result.isError ? '' : 'The tool answered without content.')
+  return writer.outcome(result.isError ? '' : 'The tool returned no content.')
 }
 
-export function fromResource(result: ReadResourceResult, room: Room): ToolOutcome {
-  const writer = createWriter(room)
+export function fromResource(result: ReadResourceResult, limits: ResultLimits): ToolOutcome {
+  const writer = createWriter(limits)
   for (const resource of result.contents.slice(0, MAX_BLOCKS)) writer.block({ type: 'resource', resource })
   return writer.outcome('The resource is empty.')
 }
 
-export function fromPrompt(result: GetPromptResult, room: Room): ToolOutcome {
-  const writer = createWriter(room)
-  if (result.description) writer.say(result.description)
+export function fromPrompt(result: GetPromptResult, limits: ResultLimits): ToolOutcome {
+  const writer = createWriter(limits)
+  if (result.description) writer.add(result.description)
   for (const { role, content } of result.messages.slice(0, MAX_BLOCKS)) {
-    writer.say(`${role}:`)
+    writer.add(`${role}:`)
     writer.block(content)
   }
   return writer.outcome('The prompt is empty.')
 }
 
-function createWriter({ outputBytes, vision, documents }: Room) {
+function createWriter({ outputBytes, vision, documents }: ResultLimits) {
   const lines: string[] = []
   const media: MediaPart[] = []
 
   function image(mimeType: string, base64: string): void {
     const size = describeBytes(base64)
     if (!vision) lines.push(`[image, ${mimeType}, ${size}: this model can't see images]`)
-    else if (!IMAGE_TYPES.has(mimeType)) lines.push(`[image, ${mimeType}, ${size}: not a format that models see]`)
+    else if (!IMAGE_TYPES.has(mimeType)) lines.push(`[image, ${mimeType}, ${size}: models can't see this format]`)
     else if (base64.length > MAX_MEDIA_CHARS) lines.push(`[image, ${mimeType}, ${size}: too large to be shown]`)
     else if (media.length === MAX_MEDIA) lines.push(`[image, ${mimeType}, ${size}: more than ${MAX_MEDIA}, left out]`)
     else {
@@ -91,7 +91,7 @@ function createWriter({ outputBytes, vision, documents }: Room) {
   }
 
   return {
-    say(text: string): void {
+    add(text: string): void {
       lines.push(text)
     },
     block(block: ContentBlock): void {
@@ -103,7 +103,7 @@ function createWriter({ outputBytes, vision, documents }: Room) {
           image(block.mimeType, block.data)
           return
         case 'audio':
-          lines.push(`[audio, ${block.mimeType}, ${describeBytes(block.data)}: it can't be heard here]`)
+          lines.push(`[audio, ${block.mimeType}, ${describeBytes(block.data)}: audio is not supported]`)
           return
         case 'resource':
           resource(block)

@@ -1,6 +1,6 @@
 /**
- * A server's tools as tools of the run: filtered, named, bounded, each call with its time and its answer in words. Where
- * the server has resources or prompts, tools to list and read them come with it.
+ * Converts a server's tools to tools of the run: filtered, renamed and bounded. If the server has resources or prompts, adds
+ * tools that list and read them.
  */
 import { createHash } from 'node:crypto'
 import type { Progress, Tool as ServerTool } from '@modelcontextprotocol/client'
@@ -19,32 +19,32 @@ import type { Names } from './tool-names.ts'
 const MAX_DESCRIPTION_BYTES = 4_096
 const MAX_SCHEMA_BYTES = 32 * 1024
 const MAX_SCHEMA_DEPTH = 40
-/** Of all definitions of one server: they stand before the model at each call. */
+/** Maximum size of a server's tool definitions together, because every model call contains them. */
 const MAX_DEFINITIONS_BYTES = 256 * 1024
-/** What providers take in one call. */
+/** The providers' limit for one model call. */
 const MAX_TOOLS = 128
-/** What readers are called before their names are given. */
+/** The readers' names without the server's prefix. */
 const READERS = ['list_resources', 'read_resource', 'list_prompts', 'get_prompt']
 const MAX_NAMED = 10
-/** Of one call's progress. */
+/** Maximum progress output of one call. */
 const MAX_PROGRESS_BYTES = 16 * 1024
 
 export interface ServerRules {
   readonly name: string
-  /** By the server's own names. */
+  /** Gets the server's own name of the tool. */
   readonly allowed: (tool: string) => boolean
   readonly needsApproval: (tool: string) => boolean
-  /** What `allowedTools` and `requireApproval` name that is none of these. */
+  /** The names in `allowedTools` and `requireApproval` that are not among these tools. */
   readonly unmatched: (tools: readonly string[]) => readonly string[]
 }
 
 export interface Shown {
   readonly tools: readonly Tool[]
-  /** What was left out or changed, a sentence each. */
+  /** Tools that were left out or changed, a sentence each. */
   readonly problems: readonly string[]
 }
 
-/** The tools as they are now. Pure but for `names`, which remembers what it gave. */
+/** Converts the current list of tools. Pure except for `names`, which assigns names. */
 export function showTools(connection: Connection, rules: ServerRules, names: Names): Shown {
   const problems: string[] = []
   const tools: Tool[] = []
@@ -53,7 +53,7 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
   for (const tool of connection.tools()) {
     if (!rules.allowed(tool.name)) continue
     if (connection.isModern && !headersAreUsable(tool.inputSchema)) {
-      problems.push(`Its tool ${show(tool.name)} is left out: it wants parameters in headers that can't be.`)
+      problems.push(`Its tool ${show(tool.name)} is left out: its x-mcp-header declarations are invalid.`)
       continue
     }
     const parameters = schemaOf(tool, problems)
@@ -75,7 +75,7 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
   if (left > 0 || connection.listTruncated) {
     const how = connection.listTruncated ? 'More tools' : `${left} more tools`
     problems.push(
-      `${how} are left out: at most ${MAX_TOOLS} of a server are offered. Name the ones you need in allowedTools.`,
+      `${how} are left out: the limit is ${MAX_TOOLS} tools a server. Name the ones you need in allowedTools.`,
     )
   }
   const unmatched = rules.unmatched([...connection.tools().map((tool) => tool.name), ...READERS])
@@ -86,7 +86,7 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
   return { tools: [...tools, ...readers(connection, rules, names)], problems }
 }
 
-/** Arguments are an object with most providers, of any shape; a schema that is none, or is huge, becomes an open one. */
+/** Replaces a schema that is too large or too deep by one that accepts any object. */
 function schemaOf(tool: ServerTool, problems: string[]): JsonSchema {
   const schema = tool.inputSchema as JsonSchema
   if (isShallow(schema, MAX_SCHEMA_DEPTH) && Buffer.byteLength(JSON.stringify(schema)) <= MAX_SCHEMA_BYTES)
@@ -103,14 +103,14 @@ function callTool(connection: Connection, rules: ServerRules, tool: ServerTool, 
     repeatable: readOnlyHint === true || idempotentHint === true,
     needsApproval: rules.needsApproval(tool.name),
     run: (args, context) =>
-      answering(connection, context, async (limits) => {
+      sendRequest(connection, context, async (limits) => {
         const result = await connection.call(tool, args, limits)
         return toOutcome(result, context)
       }),
   }
 }
 
-/** What the server lists besides tools, for a model to look at. */
+/** Tools that list and read the server's resources and prompts. */
 function readers(connection: Connection, rules: ServerRules, names: Names): Tool[] {
   const reader = <S extends z.ZodObject>(
     name: string,
@@ -131,19 +131,22 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
         async run(sent, context) {
           const checked = args.check(sent)
           if (!checked.ok) return { output: checked.message }
-          return answering(connection, context, (limits) => read(checked.value, limits, context))
+          return sendRequest(connection, context, (limits) => read(checked.value, limits, context))
         },
       },
     ]
   }
   const cursor = z.object({
-    cursor: z.string().optional().meta({ description: 'The nextCursor of the answer before, for the next page.' }),
+    cursor: z
+      .string()
+      .optional()
+      .meta({ description: 'The nextCursor of the previous page. Default: the first page.' }),
   })
   const { name } = rules
   return [
     ...(connection.hasResources
       ? [
-          ...reader('list_resources', `Lists what ${name} has to be read.`, cursor, async (args, limits, context) => {
+          ...reader('list_resources', `Lists the resources of ${name}.`, cursor, async (args, limits, context) => {
             const page = await connection.resources(args.cursor, limits)
             const templates =
               args.cursor === undefined ? await connection.resourceTemplates(limits).catch(() => undefined) : undefined
@@ -159,15 +162,12 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
       : []),
     ...(connection.hasPrompts
       ? [
-          ...reader(
-            'list_prompts',
-            `Lists the prompts that ${name} has prepared.`,
-            cursor,
-            async (args, limits, context) => listed(await connection.prompts(args.cursor, limits), context),
+          ...reader('list_prompts', `Lists the prompts of ${name}.`, cursor, async (args, limits, context) =>
+            listed(await connection.prompts(args.cursor, limits), context),
           ),
           ...reader(
             'get_prompt',
-            `Gets a prompt of ${name}, filled in.`,
+            `Returns a prompt of ${name} with its arguments filled in.`,
             z.object({
               name: z.string({ error: 'must be a string' }),
               arguments: z.record(z.string(), z.string(), { error: 'must be an object of strings' }).optional(),
@@ -185,16 +185,16 @@ function listed(page: object, { outputBytes }: ToolContext): ToolOutcome {
   return { output: truncateMiddle(JSON.stringify(rest, null, 1), outputBytes).text }
 }
 
-/** A failure is an answer too. */
-async function answering(
+/** Sends a request and turns failures into outcomes. */
+async function sendRequest(
   connection: Connection,
   context: ToolContext,
-  ask: (limits: CallLimits) => Promise<ToolOutcome>,
+  request: (limits: CallLimits) => Promise<ToolOutcome>,
 ): Promise<ToolOutcome> {
   const timeoutMs = Math.max(1, context.remainingMs())
   try {
-    const outcome = await ask({ signal: context.signal, timeoutMs, onProgress: progressReporter(context.onOutput) })
-    // A change that the server told with its answer is known to the next turn.
+    const outcome = await request({ signal: context.signal, timeoutMs, onProgress: progressReporter(context.onOutput) })
+    // Tool changes that the server announced with its answer are visible in the next turn.
     await connection.settled()
     return outcome
   } catch (error) {

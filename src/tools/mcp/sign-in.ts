@@ -1,10 +1,9 @@
 /**
- * Signing in to a server. A static secret is sent as headers; an oauth2 one as its access token, which is renewed when it
- * is missing, about to expire or refused: by its refresh token, else by the client's own credentials.
+ * Sign-in to an MCP server. A static secret is sent as headers. An OAuth 2 credential is sent as its access token, which is
+ * renewed when it is missing, about to expire or refused: with the refresh token, else with the client credentials.
  *
- * A server says itself where its tokens come from (RFC 9728, RFC 8414), so it could name a place that collects secrets.
- * Therefore a secret goes to the configured `tokenUrl`, to the server's own host, or to one of the credential's
- * `allowedHosts`; anywhere else is refused with a sentence that says what to configure.
+ * A server names its own token endpoint (RFC 9728, RFC 8414), so a hostile server could name one that collects secrets.
+ * Therefore a secret is only sent to the configured `tokenUrl`, the server's own host, or the credential's `allowedHosts`.
  */
 import {
   type AuthorizationServerMetadata,
@@ -21,21 +20,21 @@ import {
 } from '@modelcontextprotocol/client'
 import { headersOf, hostAllowed, type OAuth2Secret, type Secret } from '../../domain/credential.ts'
 
-/** A token that ends sooner than this is renewed before it is used. */
+/** A token that expires sooner than this is renewed before use. */
 const EXPIRY_MARGIN_MS = 30_000
 
-/** The secret of one server in one run, and where a renewed one is kept. */
+/** Access to the secret for one server in one run. */
 export interface CredentialHandle {
-  /** As it is now. Where it is shared, others may have renewed it meanwhile. */
+  /** Reads the current secret. Other runs may have renewed a shared one. */
   read(): Promise<Secret>
-  /** Keeps a renewed secret; what stands then, which is another one where somebody else was first. */
+  /** Stores a renewed secret. Returns the stored secret, which is another one if another run was first. */
   renew(secret: OAuth2Secret): Promise<Secret>
   readonly allowedHosts: readonly string[] | undefined
-  /** Lets one renewal at a time pass among all that share the secret. */
+  /** Runs one renewal at a time among all runs that share the secret. */
   exclusively<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** What can't be signed in to. The message is a sentence without secrets. */
+/** The sign-in is not possible. The message contains no secrets. */
 export class SignInRefused extends Error {
   constructor(message: string) {
     super(message)
@@ -46,13 +45,13 @@ export class SignInRefused extends Error {
 export interface SignIn {
   readonly headers: Readonly<Record<string, string>>
   readonly authProvider?: AuthProvider
-  /** There is no token yet: one is asked for when the server wants one. */
+  /** Set if there is no token yet. It is requested when the server asks for one. */
   readonly authorize?: OAuth2Secret
 }
 
 export async function signInWith(credential: CredentialHandle, serverUrl: URL, fetchFn: FetchLike): Promise<SignIn> {
   if (!hostAllowed(credential.allowedHosts, serverUrl)) {
-    throw new SignInRefused(`The credential may not be sent to ${serverUrl.host}; its allowedHosts say where it may.`)
+    throw new SignInRefused(`The credential may not be sent to ${serverUrl.host}; see its allowedHosts.`)
   }
   const secret = await credential.read()
   if (secret.type !== 'oauth2') return { headers: headersOf(secret) }
@@ -75,7 +74,7 @@ function createTokens(
     await credential.exclusively(async () => {
       const shared = await credential.read()
       if (shared.type === 'oauth2') current = shared
-      // Somebody else renewed it while this one waited, or rotated it by hand.
+      // Another run renewed it meanwhile, or a person replaced it.
       if (current.accessToken !== undefined && current.accessToken !== refused) return
       const kept = await credential.renew(await fetchNew(credential, current, serverUrl, challenge, fetchFn))
       if (kept.type === 'oauth2') current = kept
@@ -86,7 +85,7 @@ function createTokens(
     async token() {
       const { accessToken, expiresAt = Number.POSITIVE_INFINITY } = current
       const usable = accessToken !== undefined && expiresAt - EXPIRY_MARGIN_MS > Date.now()
-      // Without an address for tokens, the server's refusal says where they are to be had.
+      // Without a tokenUrl, the server's 401 answer names the token endpoint.
       if (!usable && current.tokenUrl !== undefined && isRenewable(current)) await renew(undefined)
       return current.accessToken
     },
@@ -125,7 +124,7 @@ async function fetchNew(
           })
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    throw new SignInRefused(`The token endpoint at ${from.endpoint.host} refused: ${error.code}.`)
+    throw new SignInRefused(`The token endpoint at ${from.endpoint.host} refused the request: ${error.code}.`)
   }
   return {
     ...secret,
@@ -140,7 +139,7 @@ interface TokenServer {
   readonly endpoint: URL
   readonly metadata: AuthorizationServerMetadata | undefined
   readonly resource: string | undefined
-  /** What the server asks for where nobody said. */
+  /** The scopes that the server supports, used if none are configured. */
   readonly scopes: string | undefined
 }
 
@@ -169,7 +168,7 @@ async function tokenServer(
   checkReceiver(credential, serverUrl, endpoint)
   const { resource, scopes_supported: scopes } = found.resourceMetadata ?? {}
   if (resource !== undefined && !covers(resource, serverUrl)) {
-    throw new SignInRefused('The server names another server as the one that its tokens are for.')
+    throw new SignInRefused('The server’s metadata says that its tokens are for another server.')
   }
   return { url, endpoint, metadata, resource, scopes: scopes?.join(' ') }
 }
@@ -178,11 +177,11 @@ function checkReceiver({ allowedHosts }: CredentialHandle, serverUrl: URL, endpo
   if (endpoint.hostname === serverUrl.hostname && endpoint.protocol === serverUrl.protocol) return
   if (allowedHosts !== undefined && hostAllowed(allowedHosts, endpoint)) return
   throw new SignInRefused(
-    `The server says that its tokens come from ${endpoint.host}, which nobody here has confirmed. Set tokenUrl, or add that host to the credential's allowedHosts.`,
+    `The server names ${endpoint.host} as its token endpoint, which is not confirmed. Set tokenUrl, or add that host to the credential's allowedHosts.`,
   )
 }
 
-/** A token is asked for one server: its metadata may name it, or a path that it lies below (RFC 9728, 3.3). */
+/** Whether the metadata's `resource` names this server, or a path above it (RFC 9728, 3.3). */
 function covers(resource: string, serverUrl: URL): boolean {
   const named = URL.canParse(resource) ? new URL(resource) : undefined
   if (named?.origin !== serverUrl.origin) return false
@@ -194,13 +193,13 @@ function clientInformation({ clientId, clientSecret }: OAuth2Secret) {
   return clientId === undefined ? undefined : { client_id: clientId, client_secret: clientSecret }
 }
 
-/** For a client that proves itself by its credential. */
+/** Client authentication by a signed JWT. */
 function signedAuthentication({ clientId, privateKey, signingAlgorithm = 'ES256' }: OAuth2Secret) {
   if (clientId === undefined || privateKey === undefined) return undefined
   return createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg: signingAlgorithm })
 }
 
-/** As the library asks for a client that signs in by itself. */
+/** The library's provider interface for the client credentials grant. */
 function clientOf(secret: OAuth2Secret): OAuthClientProvider {
   return {
     redirectUrl: undefined,

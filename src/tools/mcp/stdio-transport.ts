@@ -1,6 +1,6 @@
 /**
- * MCP over a program's stdin and stdout, where the program runs in a sandbox: JSON messages, one a line. What is no
- * message is passed over, as the protocol asks; a line without an end is not kept.
+ * MCP over stdin and stdout of a program in a sandbox: one JSON message a line. Lines that are not messages are ignored, as the
+ * protocol requires. A line above the maximum length ends the program.
  */
 import { deserializeMessage, type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client'
 import type { SandboxProcess } from '../../sandbox/port.ts'
@@ -21,7 +21,7 @@ export function createStdioTransport(start: () => SandboxProcess): Transport {
       })
       program.stream.on('data', (chunk: Buffer) => {
         if (lines.add(chunk)) return
-        transport.onerror?.(new Error('The program wrote a line without an end.'))
+        transport.onerror?.(new Error('The program wrote a line that is too long.'))
         program?.kill()
       })
       program.stream.on('error', (error) => transport.onerror?.(error))
@@ -42,7 +42,7 @@ export function createStdioTransport(start: () => SandboxProcess): Transport {
   return transport
 }
 
-/** `add` is false once a line is longer than an answer may be. */
+/** Splits chunks into lines. `add` returns false once a line is too long. */
 function createLines(onLine: (line: string) => void): { add(chunk: Buffer): boolean } {
   let parts: Buffer[] = []
   let length = 0

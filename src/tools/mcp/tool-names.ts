@@ -1,15 +1,15 @@
 /**
- * Names under which a server's tools stand before a model: `server__tool`, in the characters and length that every
- * provider takes. The same tool has the same name in every run, whatever else there is: a suffix hangs on it alone.
+ * Names of MCP tools for the model: `server__tool`, in the characters and length that every provider accepts. A tool has the
+ * same name in every run, because its suffix depends only on the tool.
  */
 import { createHash } from 'node:crypto'
 
 const MAX_CHARS = 64
 const SUFFIX_CHARS = 6
 
-/** Names given out in a run. */
+/** The names that are in use in a run. */
 export interface Names {
-  /** `exact`: nothing had to be changed but what the server's own name asks for. Undefined: this very pair has a name already. */
+  /** Assigns a name. `exact`: the tool's own name was not changed. Returns undefined if the tool already has a name. */
   give(server: string, tool: string): { readonly name: string; readonly exact: boolean } | undefined
 }
 

@@ -1,9 +1,9 @@
-/** How an MCP server is reached: over HTTP (open-servers.ts) or as a program in a sandbox (program-transport.ts). */
+/** A connection to an MCP server: over HTTP (open-servers.ts) or as a program in a sandbox (program-transport.ts). */
 import type { Transport } from '@modelcontextprotocol/client'
 
 export interface ServerTransport {
   readonly transport: Transport
-  /** Tells the server that the session is over. Only transports with sessions have it. */
+  /** Ends the session at the server. Only transports with sessions have it. */
   endSession?(): Promise<void>
   /** The last part of a program's stderr. It often says why the program did not start. */
   stderr?(): string

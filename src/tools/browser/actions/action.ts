@@ -1,4 +1,4 @@
-/** What an action of the `browser` tool gets and returns, and the checks that actions share. */
+/** The interface of the `browser` tool's actions, and the checks that they share. */
 import type { ToolContext, ToolOutcome } from '../../port.ts'
 import type { Chromium } from '../chromium.ts'
 import { goneMessage, type Input, Refusal, type Target } from '../input.ts'
