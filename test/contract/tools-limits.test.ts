@@ -57,7 +57,7 @@ describe('policy.sandbox', () => {
     expect(whole).toMatch(/^beginx{3000}end$/)
     const [cut] = (await run([print], { policy: { sandbox: { outputBytes: 1024 } } })).outputs
     expect(cut).toMatch(
-      /^beginx+\n\[… 2,\d+ bytes of output cut here …\]\nx+end\n\[The output was longer than 1,024 bytes/,
+      /^beginx+\n\[… 2,\d+ bytes of output cut here …\]\nx+end\n\[The output was longer than the limit of 1,024 bytes/,
     )
     expect(cut!.length).toBeLessThan(1500)
   })
