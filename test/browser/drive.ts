@@ -1,16 +1,16 @@
-/** A run whose scripted model works a browser step by step: each step is made from what the one before brought. */
+/** Drives a browser by a scripted model: each step may depend on the results before it. */
 import { randomUUID } from 'node:crypto'
 import type { FakeProvider } from '../fake-provider.ts'
 import type { Answer, Server } from '../support/server.ts'
 import { outputsOf } from '../support/tool-run.ts'
 
-/** Arguments of the browser, or a whole call of another tool; a function is given the last output and all before it. */
+/** Arguments of the browser, or a call of another tool. A function gets the last output and all outputs. */
 type Call =
   | { readonly action: string; readonly [name: string]: unknown }
   | { readonly tool: string; readonly args: object }
 export type Step = Call | Pause | ((last: string, all: readonly string[]) => Call)
 
-/** A step that the model takes its time for. */
+/** A step at which the model waits until it is released. */
 interface Pause {
   readonly then: Call
   readonly onReach: () => void
@@ -28,7 +28,7 @@ export interface Driven {
   readonly outputs: readonly string[]
 }
 
-/** The instruction for which the model takes these steps. */
+/** Scripts the model, and returns the instruction that starts these steps. */
 function script(provider: FakeProvider, steps: readonly Step[]): string {
   const marker = `[${randomUUID()}]`
   provider.when(marker, ({ body }) => {
@@ -50,7 +50,7 @@ function callOf(call: Call): { name: string; args: unknown } {
   return 'tool' in call ? { name: call.tool as string, args: call.args } : { name: 'browser', args: call }
 }
 
-/** A step that can't be made ends the run with a word of why: a fake provider can't throw. */
+/** Computes a step. An error becomes an invalid action, because a fake provider can't throw. */
 function stepped(step: Exclude<Step, Pause>, said: readonly string[]): Call {
   if (typeof step !== 'function') return step
   try {
@@ -71,7 +71,7 @@ export async function drive(
   return { body, outputs: outputsOf(body.executionTrace ?? []) }
 }
 
-/** The reference of the line that holds this text. */
+/** The reference in the line that contains the mark. */
 export function ref(text: string, mark: string | RegExp): string {
   const line = text.split('\n').find((each) => (typeof mark === 'string' ? each.includes(mark) : mark.test(each)))
   const found = /\[(e\d+)\]/.exec(line ?? '')?.[1]

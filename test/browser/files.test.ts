@@ -1,4 +1,4 @@
-/** What a browser brings into the run's files and takes from them: screenshots, PDFs, downloads, uploads. */
+/** The browser and the run's files: screenshots, PDFs, downloads, uploads. */
 import { execFileSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { inflateSync } from 'node:zlib'
@@ -61,8 +61,8 @@ afterAll(async () => {
   await site.close()
 })
 
-/** Width, height and the colour of the pixel at the top left, which no PNG filter changes. */
-function lookAt(png: Buffer): { size: [number, number]; colour: number[] } {
+/** The size, and the color of the top left pixel, which PNG filters don't change. */
+function lookAt(png: Buffer): { size: [number, number]; color: number[] } {
   const parts: Buffer[] = []
   for (let at = 8; at < png.length; ) {
     const length = png.readUInt32BE(at)
@@ -70,7 +70,7 @@ function lookAt(png: Buffer): { size: [number, number]; colour: number[] } {
     at += 12 + length
   }
   const size: [number, number] = [png.readUInt32BE(16), png.readUInt32BE(20)]
-  return { size, colour: [...inflateSync(Buffer.concat(parts)).subarray(1, 4)] }
+  return { size, color: [...inflateSync(Buffer.concat(parts)).subarray(1, 4)] }
 }
 
 test('screenshots and PDFs are output files, downloads and uploads go through the run’s files', async () => {
@@ -105,8 +105,8 @@ test('screenshots and PDFs are output files, downloads and uploads go through th
   const files = new Map<string, Buffer>()
   for (const { name, url } of body.files) files.set(name, Buffer.from(await (await fetch(url)).arrayBuffer()))
   expect([...files.keys()].sort()).toEqual(['page-1.pdf', 'report.csv', 'screenshot-1.png', 'square.png', 'whole.png'])
-  expect(lookAt(files.get('screenshot-1.png')!)).toEqual({ size: [1280, 800], colour: [10, 200, 30] })
-  expect(lookAt(files.get('square.png')!)).toEqual({ size: [40, 30], colour: [0, 0, 250] })
+  expect(lookAt(files.get('screenshot-1.png')!)).toEqual({ size: [1280, 800], color: [10, 200, 30] })
+  expect(lookAt(files.get('square.png')!)).toEqual({ size: [40, 30], color: [0, 0, 250] })
   const whole = lookAt(files.get('whole.png')!)
   expect(whole.size[0]).toBe(1280)
   expect(whole.size[1]).toBeGreaterThan(1500)
@@ -128,7 +128,7 @@ test('screenshots and PDFs are output files, downloads and uploads go through th
   expect(downloads).toMatch(
     /_\.\._Report 1-2\.csv \(\d+ bytes\)\n_\.\._Report 1\.csv \(\d+ bytes\)\npage\.html \(\d+ bytes\)$/,
   )
-  // The model that sees was shown what it asked for, and nothing else.
+  // The model got the three screenshots and no other images.
   const images = provider.requests
     .at(-1)!
     .body.messages.flatMap(({ content }) =>

@@ -1,6 +1,6 @@
 /**
- * A page that wants in (proof.md S1, sink "browser"): loopback, metadata, other sandboxes and the browser's own files, by
- * every way out that a page has; and a model that was talked into going there itself.
+ * A hostile page, and a model that follows its instructions, try to reach loopback, cloud metadata, other sandboxes and the
+ * browser's own files by every means that a page has (S1 in docs/proof.md, sink "browser").
  */
 import { createSocket } from 'node:dgram'
 import { rm } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { type Server, startServer } from '../support/server.ts'
 import { drive, type Step } from './drive.ts'
 import { openSite, type Site } from './site.ts'
 
-/** In the page: each way tried on each address, then `done`. What can be read is sent home. */
+/** The page's script: tries each request on each address, and sends what it can read to /leak. */
 const ATTACK = (
   hosts: readonly string[],
   port: number,
@@ -94,7 +94,7 @@ def serve():
     while True: heard.append(inside.accept())
 threading.Thread(target=serve, daemon=True).start()`
 
-test('neither a hostile page nor a hijacked model comes to loopback, metadata, other sandboxes or files', async () => {
+test('neither a hostile page nor a hijacked model reaches loopback, metadata, other sandboxes or files', async () => {
   const { port } = canaries[0]!
   const opened = [
     ...[
@@ -124,7 +124,7 @@ test('neither a hostile page nor a hijacked model comes to loopback, metadata, o
     { tool: 'code_execution', args: { code: LISTEN } },
     ...opened.map((url) => ({ action: 'open', url })),
     { action: 'open', url: site.url('/') },
-    // Its windows came to the front.
+    // The page's pop-ups became the current tab.
     { action: 'tabs', ref: 't1' },
     { action: 'wait', text: 'All was tried', seconds: 60 },
     { action: 'tabs' },
@@ -150,7 +150,7 @@ test('neither a hostile page nor a hijacked model comes to loopback, metadata, o
     contacts.filter(({ outcome }) => outcome === 'dialled').map(({ host, port }) => `${host}:${port}`),
   )
   expect(dialled).toEqual(new Set([`127.0.0.1:${site.port}`]))
-  // The page did try: it came as far as the guard.
+  // The page did try: the guard refused its requests.
   expect(contacts.filter(({ outcome }) => outcome === 'refused').length).toBeGreaterThan(20)
   expect(contacts).toContainEqual(expect.objectContaining({ host: '169.254.169.254', outcome: 'refused' }))
 })

@@ -1,4 +1,4 @@
-/** The browser as a process: its own sandbox on, crashes and bombs survived, nothing left of it. */
+/** The browser as a process: its sandbox, crashes, memory bombs, and cleanup. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -54,7 +54,7 @@ interface Process {
   readonly status: Readonly<Record<string, string>>
 }
 
-/** Chromium's processes below this server's sandbox host: other tests have browsers of their own. */
+/** Chromium's processes below this server's sandbox host, because other tests run browsers too. */
 function browsers(): Process[] {
   const parents = new Map<number, number>()
   for (const name of readdirSync('/proc').filter((each) => /^\d+$/.test(each))) {
@@ -81,7 +81,7 @@ function readQuietly(path: string): string {
 
 const held = (outputs: readonly string[]) => outputs.at(-1) ?? ''
 
-test('renderers are in Chromium’s own sandbox, inside ours', async () => {
+test('renderers run in Chromium’s own sandbox, inside Errand’s', async () => {
   const { step, reached, release } = paused({ action: 'snapshot' })
   const running = drive(server, provider, [{ action: 'open', url: site.url('/') }, step])
   await reached
@@ -92,12 +92,12 @@ test('renderers are in Chromium’s own sandbox, inside ours', async () => {
   for (const { pid, command, status } of renderers) {
     expect(command).not.toContain('--no-sandbox')
     expect(status).toMatchObject({ Seccomp: '2', NoNewPrivs: '1', CapEff: '0000000000000000' })
-    // Ours and its own.
+    // Errand's filter and Chromium's.
     expect(Number(status.Seccomp_filters)).toBeGreaterThanOrEqual(2)
     for (const name of ['user', 'net', 'pid']) {
       expect(readlinkSync(`/proc/${pid}/ns/${name}`)).not.toBe(readlinkSync(`/proc/${main.pid}/ns/${name}`))
     }
-    // Its root is a directory of a process that is gone: empty.
+    // The root is the directory of a process that has exited: empty.
     expect(readlinkSync(`/proc/${pid}/root`)).toMatch(/^\/proc\/\d+\/fdinfo/)
   }
   release()
@@ -106,7 +106,7 @@ test('renderers are in Chromium’s own sandbox, inside ours', async () => {
   await until(() => browsers().length === 0)
 })
 
-test('what a page does to itself is told, and the next page opens', async () => {
+test('reports what a page does to itself, and opens the next page', async () => {
   const home: Step = { action: 'open', url: site.url('/') }
   const { outputs, body } = await drive(server, provider, [
     { action: 'open', url: site.url('/loop') },
@@ -133,7 +133,7 @@ test('what a page does to itself is told, and the next page opens', async () => 
   expect(last).toContain('Well and alive')
 })
 
-test('a browser that is killed is told and made anew', async () => {
+test('reports that the browser was killed, and starts a new one', async () => {
   const home: Step = { action: 'open', url: site.url('/') }
   const { step, reached, release } = paused({ action: 'snapshot' })
   const running = drive(server, provider, [home, step, home])

@@ -1,4 +1,4 @@
-/** What a browser may see is the run's network too; only where nobody chose one is it what is public. */
+/** The browser's network is that of the run. Without a setting it is the public internet. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { auditOf } from '../support/audit.ts'
@@ -22,11 +22,11 @@ afterAll(async () => {
 })
 
 it.each([
-  ['nothing', undefined, true],
-  ['that there is to be none', 'disabled', false],
-  ['a list that has the host', () => ({ allow: [`a.localhost:${site.port}`] }), true],
-  ['a list that has it not', () => ({ allow: [`b.localhost:${site.port}`] }), false],
-] as const)('where the run says %s', async (_, network, reached) => {
+  ['no setting', undefined, true],
+  ['the network disabled', 'disabled', false],
+  ['an allowlist with the host', () => ({ allow: [`a.localhost:${site.port}`] }), true],
+  ['an allowlist without the host', () => ({ allow: [`b.localhost:${site.port}`] }), false],
+] as const)('with %s', async (_, network, reached) => {
   const before = site.asked.length
   const { body, outputs } = await drive(server, provider, [{ action: 'open', url: site.url('/', 'a.localhost') }], {
     network: typeof network === 'function' ? network() : network,

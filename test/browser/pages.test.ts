@@ -1,4 +1,4 @@
-/** The browser on pages as the web has them: script, forms, redirects, frames, lists, tabs, dialogs; one Chromium a test. */
+/** The browser on ordinary pages: scripts, forms, redirects, frames, lists, tabs, dialogs. One Chromium per test. */
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -63,7 +63,7 @@ afterAll(async () => {
   await site.close()
 })
 
-test('a page is read as a tree and worked with by references, in its frames and shadow roots too', async () => {
+test('a page is shown as a tree and used by references, including frames and shadow roots', async () => {
   const { outputs, body } = await drive(server, provider, [
     { action: 'open', url: site.url('/') },
     (page) => ({ action: 'click', ref: ref(page, '"Load"') }),
@@ -144,7 +144,7 @@ test('a page is read as a tree and worked with by references, in its frames and 
   expect(stale).toMatch(/^There is no \[e\d+\] on the page any more/)
 })
 
-test('dialogs, new tabs and what lies over an element are told, and a page that works is waited for', async () => {
+test('reports dialogs, new tabs and covered elements, and waits for a page that is working', async () => {
   const { outputs } = await drive(server, provider, [
     { action: 'open', url: site.url('/talk') },
     (page) => ({ action: 'click', ref: ref(page, '"Alert"') }),

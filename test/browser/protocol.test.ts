@@ -1,4 +1,4 @@
-/** The DevTools protocol as a browser speaks it that a page has taken over: whatever it says, Errand goes on. */
+/** The DevTools protocol with a browser that a page has taken over: no message harms Errand. */
 import { type Duplex, duplexPair } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { openTabs } from '../../src/tools/browser/tabs.ts'
 
 const MIB = 1024 * 1024
 
-/** The other end, which hears requests and may say anything. */
+/** The browser's end of the pipe, which may send anything. */
 function openPeer() {
   const [ours, theirs] = duplexPair()
   const events: ProtocolEvent[] = []
@@ -32,7 +32,7 @@ const HOSTILE: readonly [string, string | Buffer][] = [
   ['the prototype', '{"__proto__": {"id": 1}, "constructor": {"prototype": {"x": 1}}}'],
 ]
 
-test.each(HOSTILE)('%s is passed over, and the next answer is heard', async (_, said) => {
+test.each(HOSTILE)('%s is ignored, and the next answer is received', async (_, said) => {
   const { cdp, theirs } = openPeer()
   const answered = cdp.call('Browser.getVersion', { answer: z.object({ product: z.string() }) })
   theirs.write(said)
@@ -41,7 +41,7 @@ test.each(HOSTILE)('%s is passed over, and the next answer is heard', async (_, 
   cdp.close()
 })
 
-test('an answer of another form, and one that is too large, are refused; what follows is heard', async () => {
+test('malformed and oversized answers are rejected; later messages are received', async () => {
   const { cdp, theirs, events } = openPeer()
   const answer = z.object({ data: z.string() })
   const [nonsense, large, good] = [1, 2, 3].map(() => cdp.call('Page.captureScreenshot', { answer }))
@@ -60,7 +60,7 @@ test('an answer of another form, and one that is too large, are refused; what fo
   cdp.close()
 })
 
-test('when the pipe ends, whoever waits is told, and whoever asks later', async () => {
+test('pending and later calls are rejected when the pipe ends', async () => {
   const { cdp, theirs } = openPeer()
   const waiting = cdp.call('Page.navigate').catch((error) => error.code)
   theirs.end()
@@ -74,7 +74,7 @@ const METHODS = [
   ...['Browser.downloadWillBegin', 'Browser.downloadProgress', 'constructor', '__proto__'],
 ]
 
-/** Answers every call kindly. */
+/** Answers every call successfully. */
 function obey(theirs: Duplex): void {
   let heard = ''
   theirs.setEncoding('utf8').on('data', (text: string) => {
@@ -90,7 +90,7 @@ function obey(theirs: Duplex): void {
   })
 }
 
-test('no event, whatever is in it, does more than be told', async () => {
+test('no event, whatever its content, causes an error or exceeds a limit', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(

@@ -1,4 +1,4 @@
-/** A web site on loopback, for a browser that reaches it through the guard: pages by path, and who asked for what. */
+/** A website on loopback, which the browser reaches through the egress guard: pages by path, and a log of requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -6,14 +6,14 @@ export type Answer = string | ((asked: IncomingMessage, answer: ServerResponse) 
 
 export interface Site {
   readonly port: number
-  /** `http://127.0.0.1:…`; by another name of loopback it is another site. */
+  /** `http://127.0.0.1:…`. With another loopback name it is another site. */
   url(path: string, host?: string): string
   /** Method and path of each request, in order. */
   readonly asked: string[]
   close(): Promise<void>
 }
 
-/** A string is HTML; in it `{site}` stands for the site's own address and `{other}` for the same under another name. */
+/** A string is HTML. `{site}` is replaced by the site's address, `{other}` by its address under another name. */
 export async function openSite(pages: Readonly<Record<string, Answer>>): Promise<Site> {
   const asked: string[] = []
   const server = createServer((request, response) => {

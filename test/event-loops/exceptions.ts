@@ -3,7 +3,7 @@
 export interface Exception {
   /** A file below src, or a directory, which ends with `/`. */
   readonly place: string
-  /** The literal between its slashes, or the call of `RegExp`, as it is written. Without it, all of the place. */
+  /** The literal between its slashes, or the call of `RegExp`, as in the source. Default: all in the file or directory. */
   readonly pattern?: string
   readonly bound: string
 }
@@ -31,13 +31,13 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     place: 'domain/network.ts',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what the source says.
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source contains it.
     pattern: 'new RegExp(`^(?=.{1,253}$)${LABEL}(\\\\.${LABEL})*$`)',
     bound: '253 characters, by its own first group; each label is at most 63.',
   },
   {
     place: 'sandbox/bubblewrap/cgroups.ts',
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what the source says.
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source contains it.
     pattern: "new RegExp(`^${name} (\\\\d+)$`, 'm')",
     bound: 'A file of the kernel.',
   },

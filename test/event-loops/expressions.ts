@@ -1,4 +1,4 @@
-/** Every regular expression of the source: its literals, by a parser, and its constructor calls, which no checker can read. */
+/** Finds every regular expression of the source: literals, and constructor calls, which can't be checked. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from 'oxc-parser'
@@ -10,7 +10,7 @@ export interface Expression {
   readonly flags: string
 }
 
-/** A call of `RegExp`. `source`: as it is written. */
+/** A call of `RegExp`. `source`: its source text. */
 export interface DynamicExpression {
   readonly file: string
   readonly line: number
@@ -22,7 +22,7 @@ export interface Expressions {
   readonly dynamic: readonly DynamicExpression[]
 }
 
-/** Of all TypeScript and JavaScript files below `root`. */
+/** The expressions in all TypeScript and JavaScript files below `root`. */
 export function expressionsBelow(root: string): Expressions {
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => /\.[jt]s$/.test(name))
   const found = files.map((file) => expressionsOf(file, readFileSync(join(root, file), 'utf8')))

@@ -1,6 +1,6 @@
 /**
- * Every regular expression of the server and the sandbox host is proven to take linear time (by recheck, which knows
- * quadratic ones), or is listed with what bounds its input.
+ * Every regular expression of the server and the sandbox host is proven to take linear time (by recheck, which also detects
+ * quadratic time), or is listed with the bound of its input.
  */
 import { resolve } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
@@ -10,12 +10,12 @@ import { expressionsBelow, expressionsOf } from './expressions.ts'
 type CheckSync = typeof import('recheck').checkSync
 let checkSync: CheckSync
 beforeAll(async () => {
-  // Else it looks for Java and native programs. It reads the variable as it is loaded.
+  // Otherwise recheck looks for Java and native programs. It reads the variable when it is loaded.
   process.env.RECHECK_BACKEND = 'pure'
   checkSync = (await import('recheck')).checkSync
 })
 
-/** No timeout: what it answers must not depend on the machine. */
+/** Without a timeout, because the result must not depend on the machine. */
 function verdict(pattern: string, flags: string): string {
   const found = checkSync(pattern, flags, { timeout: null, randomSeed: 1 })
   return found.status === 'vulnerable' ? `vulnerable: ${found.complexity.summary}` : found.status
@@ -30,7 +30,7 @@ function exceptionOf(file: string, pattern: string): Exception | undefined {
   })
 }
 
-it('all literals are linear, or listed with their bound', { timeout: 900_000 }, () => {
+it('all literals are linear, or listed with a bound', { timeout: 900_000 }, () => {
   expect(literals.length).toBeGreaterThan(300)
   const verdicts = new Map<string, string>()
   const faults = literals.flatMap(({ file, line, pattern, flags }) => {
@@ -42,11 +42,11 @@ it('all literals are linear, or listed with their bound', { timeout: 900_000 }, 
   expect(faults).toEqual([])
 })
 
-it('all that are made from text are listed with their bound', () => {
+it('all constructor calls are listed with a bound', () => {
   expect(dynamic.filter(({ file, source }) => !exceptionOf(file, source))).toEqual([])
 })
 
-it('no exception is left over', () => {
+it('no listed exception is unused', () => {
   const all = [...literals, ...dynamic.map(({ file, source }) => ({ file, pattern: source }))]
   const used = new Set(all.map(({ file, pattern }) => exceptionOf(file, pattern)))
   const specific = EXCEPTIONS.filter(({ pattern }) => pattern !== undefined)

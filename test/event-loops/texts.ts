@@ -1,4 +1,4 @@
-/** Texts that make careless code slow: long repetitions, with and without an end that does not fit. */
+/** Inputs that make careless code slow: long repetitions, with and without an end that does not match. */
 
 const REPEATED: readonly string[] = [
   ...[
@@ -85,7 +85,7 @@ export function hostileText(random: Choice): HostileText {
   }
 }
 
-/** A value that is no text: wide or deep. */
+/** Values that are wide or deep, instead of long texts. */
 export function hostileValue(random: Choice, size: number): { readonly name: string; readonly value: unknown } {
   const text = hostileText(random).of(20)
   const many = Array.from({ length: size }, (_, i) => i)

@@ -1,13 +1,12 @@
 /**
- * Loaded into a server (`node --import`): writes how much processor time the event loop took in one turn, in milliseconds,
- * one line each, to the file that TURNS_FILE names. Processor time of this thread alone: what else the machine does, and
- * how fast its clock runs meanwhile, does not count. A timer that is due at each turn looks at it.
+ * Loaded into a server by `node --import`. Appends the CPU time of each turn of the event loop, in milliseconds, to the file
+ * that TURNS_FILE names. Measures the CPU time of this thread only, so the load of the machine does not matter.
  */
 import { appendFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 const file = process.env.TURNS_FILE
-/** Shorter turns are of no interest. */
+/** Shorter turns are not written. */
 const LEAST_MS = 10
 
 function processorTime(): number {

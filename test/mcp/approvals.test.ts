@@ -1,4 +1,4 @@
-/** Tool calls that wait for a person: shown, decided, denied, across a crash, under a deadline, never twice. */
+/** Tool calls that require approval: approved, denied, after a crash, at the deadline, never run twice. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { checkEnded } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -27,7 +27,7 @@ afterEach(() => {
 })
 
 let runs = 0
-/** Starts a run whose model calls `remove`, then says what it was told. */
+/** Starts a run whose model calls `remove` and then repeats the result. */
 async function start(
   rest: object = {},
   calls: { name: string; args: object }[] = [{ name: 'files__remove', args: { path: 'a' } }],
@@ -60,7 +60,7 @@ const outputs = (body: { executionTrace: { type: string; output?: string }[] }) 
   body.executionTrace.filter(({ type }) => type === 'tool_result').map(({ output }) => output)
 
 describe('a call that needs approval', () => {
-  it('waits in requires_action, visibly, and is made once somebody agrees', async () => {
+  it('waits in requires_action, and is made once after approval', async () => {
     const id = await start()
     const body = await waiting(id)
     expect(body).toMatchObject({ status: 'running', stage: 'requires_action' })
@@ -80,7 +80,7 @@ describe('a call that needs approval', () => {
     expect(events.find(({ event }) => event === 'approval_required')?.data).toEqual(body.pendingApprovals[0])
   })
 
-  it('is told as denied, with the reason, where somebody says no', async () => {
+  it('returns the denial and its reason to the model', async () => {
     const id = await start()
     await waiting(id)
     const { status } = await server.post(`${path(id)}/approve`, { step: 1, approve: false, reason: 'Not on a Friday.' })
@@ -89,7 +89,7 @@ describe('a call that needs approval', () => {
     expect(mcp.calls()).toEqual([])
   })
 
-  it('takes several decisions at once, and each call of a run waits for its own', async () => {
+  it('accepts several decisions at once; each call waits for its own', async () => {
     const call = { name: 'files__remove', args: { path: 'a' } }
     const id = await start({}, [call, call])
     await waiting(id)
@@ -100,7 +100,7 @@ describe('a call that needs approval', () => {
     expect(outputs(end)).toEqual([expect.stringContaining('not approved'), '{"path":"a"}'])
   })
 
-  it('is decided once: the same again is fine, another word is a conflict', async () => {
+  it('is decided once: repeating the decision succeeds, another decision is a conflict', async () => {
     const id = await start()
     await waiting(id)
     const yes = { step: 1, approve: true }
@@ -113,7 +113,7 @@ describe('a call that needs approval', () => {
     expect(errorOf(await server.post(`${path(id)}:approve`)).code).toBe('conflict')
   })
 
-  it('that nobody waits for, of nobody, or of another project', async () => {
+  it('refuses decisions for calls that don’t wait, don’t exist, or belong to another project', async () => {
     const id = await start()
     await waiting(id)
     expect(errorOf(await server.post(`${path(id)}:approve`, { step: 9, approve: true })).code).toBe('conflict')
@@ -127,18 +127,18 @@ describe('a call that needs approval', () => {
     expect(mcp.calls()).toEqual([])
   })
 
-  it('is only asked for the tools that it was named for', async () => {
+  it('only the named tools require approval', async () => {
     const calls = [{ name: 'files__look', args: {} }]
     const id = await start({ mcp: [{ name: 'files', url: mcp.url, requireApproval: ['remove'] }] }, calls)
     expect((await ended(id)).status).toBe('completed')
-    // As the model has them, too.
+    // The model's names are accepted as well.
     const other = await start({ mcp: [{ name: 'files', url: mcp.url, requireApproval: ['files__remove'] }] })
     await waiting(other)
     await server.post(`${path(other)}:approve`, { approve: false })
     await ended(other)
   })
 
-  it('waits no longer than the run may take', async () => {
+  it('waits at most until the run’s deadline', async () => {
     const id = await start({ policy: { maxTurnDuration: 1 } })
     const end = await ended(id)
     expect(end).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } })
@@ -146,7 +146,7 @@ describe('a call that needs approval', () => {
     expect(mcp.calls()).toEqual([])
   })
 
-  it('goes on waiting after a crash, and takes the decision that came meanwhile', async () => {
+  it('continues to wait after a crash, and applies a decision made meanwhile', async () => {
     const id = await start()
     await waiting(id)
     await server.stop('SIGKILL')

@@ -1,7 +1,7 @@
 /**
- * What the public conformance suite runs as "the client", once a scenario: `… <server-url>`. It starts an interaction on a
- * real Errand server (ERRAND_URL, ERRAND_KEY) whose model, scripted, uses every tool that it is offered; so what the
- * suite judges is Errand's own client, behind its API, its engine and its guard.
+ * The client command of the public conformance suite, run once per scenario: `… <server-url>`. It starts an interaction on a
+ * real Errand server (ERRAND_URL, ERRAND_KEY) whose scripted model calls every offered tool, so that the suite tests
+ * Errand's own client with its API, engine and egress guard.
  */
 const METADATA_URL = 'https://conformance-test.local/client-metadata.json'
 const url = process.argv.at(-1)!
@@ -23,7 +23,7 @@ process.exit(body.status === 'completed' ? 0 : 1)
 
 function authentication(): object | undefined {
   if (!scenario.startsWith('auth/')) return undefined
-  // A client whose id is the address of its metadata; the suite expects this one.
+  // A client id that is a metadata URL. The suite expects this one.
   if (scenario === 'auth/basic-cimd') return { type: 'oauth2', clientId: METADATA_URL }
   return {
     type: 'oauth2',

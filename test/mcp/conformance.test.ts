@@ -1,8 +1,8 @@
 /**
- * The public MCP client conformance suite, `@modelcontextprotocol/conformance`, against Errand's client: each scenario
- * starts a server of its own and judges what comes (conformance-client.ts).
+ * The public MCP client conformance suite, `@modelcontextprotocol/conformance`, against Errand's client
+ * (conformance-client.ts). Each scenario starts a server of its own.
  *
- * Not run, because a run has nobody to ask: `elicitation-sep1034-client-defaults` (input is declined), and
+ * Not run, because no person is present during a run: `elicitation-sep1034-client-defaults` (input is declined), and
  * `auth/cross-app-access-complete-flow` (a company's identity provider, which knows the person).
  */
 import { spawn } from 'node:child_process'
@@ -45,7 +45,7 @@ beforeAll(async () => {
     const tool = body.tools?.[turn]?.function as Offered | undefined
     return tool ? { toolCalls: [{ name: tool.name, args: argumentsFor(tool) }] } : { text: 'Done.' }
   })
-  // The suite's servers listen on ports of their own choice.
+  // The suite's servers choose their ports.
   server = await startServer({ provider, config: { egress: { allowPrivate: ['127.0.0.0/8:*', '[::1]:*'] } } })
 })
 afterAll(async () => {

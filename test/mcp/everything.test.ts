@@ -1,4 +1,4 @@
-/** A real MCP server that nobody here wrote, over Streamable HTTP: what a run's model sees and gets of it. */
+/** The public reference MCP server over Streamable HTTP: the tools and results that the model gets. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -19,7 +19,7 @@ afterAll(async () => {
 
 let runs = 0
 
-/** A run in which the model makes these calls, one a turn. */
+/** Starts a run in which the model makes these calls, one per turn. */
 async function run(calls: readonly { name: string; args: object }[], mcp: object = {}, rest: object = {}) {
   const marker = `[run ${++runs}]`
   const turns: Reply[] = calls.map((call) => ({ toolCalls: [call] }))
@@ -39,7 +39,7 @@ const offered = (request: { tools?: readonly { function: { name: string } }[] } 
   (request?.tools ?? []).map((tool) => tool.function.name)
 
 describe('server-everything over Streamable HTTP', () => {
-  it('offers its tools as server__tool, and readers of its resources and prompts', async () => {
+  it('offers its tools as server__tool, and tools that read its resources and prompts', async () => {
     const { requests, body } = await run([])
     expect(body.warnings).toEqual([])
     expect(offered(requests[0])).toEqual(
@@ -47,13 +47,13 @@ describe('server-everything over Streamable HTTP', () => {
     )
   })
 
-  it('tells the model what the server says of itself', async () => {
+  it('includes the server’s instructions in the system prompt', async () => {
     const { requests } = await run([])
     const system = requests[0]!.messages.find((message) => message.role === 'system')
     expect(system?.content).toContain('Instructions of the MCP server every for its tools')
   })
 
-  it('answers calls, one with a wrong argument too', async () => {
+  it('answers calls, including one with a wrong argument', async () => {
     const { outputs, body } = await run([
       { name: 'every__echo', args: { message: 'höhö 🙂' } },
       { name: 'every__get-sum', args: { a: 2, b: 40 } },
@@ -67,12 +67,12 @@ describe('server-everything over Streamable HTTP', () => {
     expect(outputs[3]).toContain('There is no tool "every__nothing"')
   })
 
-  it('shows images to models that see, and names them to others', async () => {
+  it('shows images to models with vision, and describes them to others', async () => {
     const { outputs } = await run([{ name: 'every__get-tiny-image', args: {} }])
     expect(outputs[0]).toMatch(/\[image.*image\/png/)
   })
 
-  it('gives structured content, links to resources and what is embedded as text', async () => {
+  it('returns structured content, resource links and embedded resources as text', async () => {
     const { outputs } = await run([
       { name: 'every__get-structured-content', args: { location: 'New York' } },
       { name: 'every__get-resource-links', args: { count: 2 } },
@@ -98,7 +98,7 @@ describe('server-everything over Streamable HTTP', () => {
     expect(outputs[4]).toContain('user:')
   })
 
-  it('tells progress while a long call goes on', async () => {
+  it('streams the progress of a long call', async () => {
     const marker = `[run ${++runs}]`
     const name = 'every__trigger-long-running-operation'
     provider.when(marker, { toolCalls: [{ name, args: { duration: 1, steps: 4 } }] }, { text: 'Done.' })
@@ -111,7 +111,7 @@ describe('server-everything over Streamable HTTP', () => {
     expect(told.join('')).toContain('4/4')
   })
 
-  it('takes the allowed tools alone', async () => {
+  it('offers only the allowed tools', async () => {
     const { requests, outputs, body } = await run([{ name: 'every__get-sum', args: { a: 1, b: 2 } }], {
       allowedTools: ['every__echo', 'nothing'],
     })
@@ -120,13 +120,13 @@ describe('server-everything over Streamable HTTP', () => {
     expect(outputs[0]).toContain('There is no tool "every__get-sum"')
   })
 
-  it('is told goodbye, and stands in the resolved run and the audit without a secret', async () => {
+  it('ends the session, and lists the server in the resolved run and the audit without a secret', async () => {
     const { body } = await run([], { authentication: 'a-bearer-token-1f2e3d' })
     expect(body.resolved.mcp).toEqual([{ name: 'every', url: everything.url, authentication: { type: 'bearer' } }])
     expect(JSON.stringify(body)).not.toContain('1f2e3d')
   })
 
-  it('that is not there is a warning, and the run goes on', async () => {
+  it('warns about an unreachable server, and the run continues', async () => {
     const { body, requests } = await run([], { url: 'http://127.0.0.1:1/mcp' })
     expect(body.status).toBe('completed')
     expect(body.warnings).toMatchObject([{ code: 'mcp_unavailable' }])

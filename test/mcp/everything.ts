@@ -1,4 +1,4 @@
-/** The public reference server, `@modelcontextprotocol/server-everything`, on a loopback port of its own. */
+/** The public reference server, `@modelcontextprotocol/server-everything`, on a loopback port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'

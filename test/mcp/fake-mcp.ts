@@ -1,6 +1,6 @@
 /**
- * An MCP server over Streamable HTTP, by script, on a real socket: for what a well-behaved server would not do. It speaks
- * the protocol by hand, so that a test says every byte where it wants to.
+ * A scripted MCP server over Streamable HTTP on a real socket, for behavior that a correct server does not have. It implements
+ * the protocol by hand, so that a test can control every byte.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,12 +18,12 @@ export interface McpRequest {
   readonly headers: IncomingHttpHeaders
   /** The JSON-RPC method; undefined on GET and DELETE. */
   readonly method: string | undefined
-  // biome-ignore lint/suspicious/noExplicitAny: a test knows what it sent.
+  // biome-ignore lint/suspicious/noExplicitAny: a test knows the shape of its request.
   readonly params: any
   readonly id: unknown
 }
 
-/** A JSON-RPC result, or whatever is written by hand when `undefined` comes back. */
+/** Returns a JSON-RPC result, or undefined if it wrote the response itself. */
 type Answer = object | undefined
 
 export interface FakeMcp {
@@ -31,13 +31,13 @@ export interface FakeMcp {
   /** `127.0.0.1:port`, for egress.allowPrivate. */
   readonly address: string
   readonly requests: McpRequest[]
-  /** Of the JSON-RPC method `tools/call`. */
+  /** The `tools/call` requests so far. */
   calls(): McpRequest[]
   tools: readonly McpTool[]
   instructions: string | undefined
-  /** The result of a call, or content as text. */
+  /** The result of a call, or its content as text. */
   onCall: (request: McpRequest, response: ServerResponse) => Answer | string | Promise<Answer | string>
-  /** Goes before everything: true where it has answered. */
+  /** Runs before everything else. Returns true if it has answered. */
   intercept: (request: McpRequest, response: ServerResponse) => boolean | Promise<boolean>
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** MCP servers that mean harm: everything that they send is bounded, and a token goes to its own origin alone (proof.md S15). */
+/** Hostile MCP servers: everything that they send is bounded, and a token is sent only to its own origin (S15 in docs/proof.md). */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -63,7 +63,7 @@ interface Offered {
   readonly parameters: object
 }
 
-/** The most that the server's process ever held, bytes. */
+/** The server process's peak memory in bytes. */
 function highWater(): number {
   const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8')
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)![1]) * 1024
@@ -73,7 +73,7 @@ function startEvents(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
 }
 
-/** Writes as fast as it is read, until nobody reads. */
+/** Writes as fast as the client reads, until the client stops. */
 async function pour(response: ServerResponse, piece: string, bytes = Number.POSITIVE_INFINITY): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
@@ -82,7 +82,7 @@ async function pour(response: ServerResponse, piece: string, bytes = Number.POSI
   }
 }
 
-describe('an answer without an end', () => {
+describe('an endless answer', () => {
   const endless: [string, (request: McpRequest, response: ServerResponse) => Promise<undefined>][] = [
     [
       'events',
@@ -135,7 +135,7 @@ describe('an answer without an end', () => {
     ],
   ]
 
-  it.each(endless)('%s: the call ends, memory stays, and the next call is fine', async (_name, answer) => {
+  it.each(endless)('%s: the call ends, memory stays bounded, and the next call succeeds', async (_name, answer) => {
     const before = highWater()
     let first = true
     mcp.onCall = (request, response) => {
@@ -153,7 +153,7 @@ describe('an answer without an end', () => {
 })
 
 describe('tools', () => {
-  it('ten thousand of them are cut to what a model takes, with a warning', async () => {
+  it('ten thousand tools are reduced to the model’s limit, with a warning', async () => {
     mcp.tools = Array.from({ length: 10_000 }, (_, i) => ({ name: `tool-${i}`, description: 'x'.repeat(200) }))
     const { body, tools } = await run([])
     expect(tools).toHaveLength(128)
@@ -165,7 +165,7 @@ describe('tools', () => {
     expect(named.outputs).toEqual(['{}'])
   })
 
-  it('pages without an end are read so far and no further', async () => {
+  it('endless pages are read up to a limit', async () => {
     let pages = 0
     mcp.intercept = (request, response) => {
       if (request.method !== 'tools/list') return false
@@ -180,7 +180,7 @@ describe('tools', () => {
     expect(body.warnings).toMatchObject([{ code: 'mcp_tools' }])
   })
 
-  it('with huge descriptions and schemas are bounded', async () => {
+  it('huge descriptions and schemas are bounded', async () => {
     const deep = JSON.parse(`${'{"type":"object","properties":{"a":'.repeat(500)}{}${'}}'.repeat(500)}`)
     mcp.tools = [
       { name: 'wordy', description: 'x'.repeat(2 * MIB) },
@@ -192,7 +192,7 @@ describe('tools', () => {
     expect(JSON.stringify(tools).length).toBeLessThan(10_000)
   })
 
-  it('have names that every provider takes, each its own', async () => {
+  it('names are unique and valid for every provider', async () => {
     mcp.tools = [
       ...['a b', 'a\nb', 'a"b', 'a/b', 'x'.repeat(300), `${'x'.repeat(300)}y`, '__proto__', 'ü', '', 'say', 'say'],
     ].map((name) => ({ name }))
@@ -204,7 +204,7 @@ describe('tools', () => {
     expect(body.warnings.length).toBeGreaterThan(3)
   })
 
-  it('cannot take the place of a built-in one, or of another server’s', async () => {
+  it('a tool can’t replace a built-in one or one of another server', async () => {
     mcp.tools = [{ name: 'execution' }, { name: 'say' }]
     const { tools } = await run([], {
       tools: ['code_execution'],
@@ -220,7 +220,7 @@ describe('tools', () => {
     expect(names).toContain('code__execution')
   })
 
-  it('that change all the time don’t keep the run busy', async () => {
+  it('constant list changes don’t keep the run busy', async () => {
     let lists = 0
     mcp.intercept = async (request, response) => {
       if (request.method === 'initialize') {
@@ -257,7 +257,7 @@ describe('a redirect', () => {
     },
   )
 
-  it('to a private place is not followed, nor one in circles', async () => {
+  it('redirects to private addresses and redirect loops are not followed', async () => {
     mcp.intercept = ({ method }, response) => {
       if (method === undefined) return false
       response.writeHead(307, { location: canary.url }).end()
@@ -284,7 +284,7 @@ describe('a redirect', () => {
     'https://127.0.0.1:PORT/mcp',
     'http://169.254.169.254/latest/meta-data',
     'http://10.0.0.1/mcp',
-  ])('an address like %s is refused before anything is dialled', async (address) => {
+  ])('the address %s is refused before any connection', async (address) => {
     const { port } = new URL(canary.url)
     const { body } = await run([], {}, address.replace('PORT', port))
     expect(body.status).toBe('completed')
@@ -293,7 +293,7 @@ describe('a redirect', () => {
   })
 })
 
-describe('what is not the protocol', () => {
+describe('protocol violations', () => {
   const nonsense: [string, (request: McpRequest, response: ServerResponse) => void][] = [
     ['a page', (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hi</h1>')],
     ['no JSON', (_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":')],
@@ -310,7 +310,7 @@ describe('what is not the protocol', () => {
       },
     ],
   ]
-  it.each(nonsense)('%s is told to the model in a few words', async (_name, answer) => {
+  it.each(nonsense)('%s becomes a short message for the model', async (_name, answer) => {
     mcp.onCall = (request, response) => {
       answer(request, response)
       return undefined
@@ -321,7 +321,7 @@ describe('what is not the protocol', () => {
     expect(outputs[0]!.length).toBeLessThan(3_000)
   })
 
-  it('asking for a completion, for input or for roots is declined', async () => {
+  it('requests for sampling, elicitation and roots are declined', async () => {
     const asked = ['sampling/createMessage', 'elicitation/create', 'roots/list']
     mcp.onCall = (request, response) => {
       startEvents(response)

@@ -1,4 +1,4 @@
-/** Which tools may have their parameters repeated in headers, and which are not to be used at all. */
+/** The check of `x-mcp-header` declarations, which decides whether a tool may be used. */
 import { expect, it } from 'vitest'
 import { headersAreUsable } from '../../src/tools/mcp/parameter-headers.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A run that waits for a person is parked: it takes no slot of its worker and no place among those of its project that
- * may run at once. It keeps its sandbox, and whatever happens meanwhile, it goes on when the decision comes.
+ * A run that waits for approval is parked: it takes no slot of its worker and does not count as a running one of its project.
+ * It keeps its sandbox, and continues after the decision, whatever happens meanwhile.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -52,7 +52,7 @@ async function begin(instruction: string, fields: object = {}): Promise<string> 
   return answer.body.id
 }
 
-/** Resolves when it waits for a person, for the so many-th time: whoever takes it up says so again. */
+/** Resolves when the run waits for approval for the nth time: each worker that claims it reports that again. */
 async function parked(id: string, times = 1): Promise<void> {
   const stream = await server.stream(`${PATH}/${id}:stream`)
   let seen = 0
@@ -68,7 +68,7 @@ async function beginParked(count: number, fields: object = {}): Promise<string[]
   return ids
 }
 
-/** A new run, start to end. */
+/** Runs a new interaction to its end. */
 async function expectRoom() {
   const answer = await server.post(PATH, { instruction: '[plain]' })
   expect(answer.body).toMatchObject({ status: 'completed', output: 'Done.' })
@@ -80,7 +80,7 @@ async function expectDone(id: string) {
   expect(interaction).toMatchObject({ status: 'completed', output: 'Done.' })
 }
 
-test('fifty that wait leave room for new ones, and each goes on when it is decided', async () => {
+test('fifty parked runs leave slots for new runs, and each continues after its decision', async () => {
   const ids = await beginParked(50)
   await expectRoom()
   await Promise.all(ids.map((id) => server.post(`${PATH}/${id}:approve`)))
@@ -89,7 +89,7 @@ test('fifty that wait leave room for new ones, and each goes on when it is decid
   await expectRoom()
 })
 
-test('those that wait stay parked over kill -9, as often as it comes, and over SIGTERM, which does not wait for them', async () => {
+test('parked runs stay parked after repeated kill -9, and after SIGTERM, which does not wait for them', async () => {
   const ids = await beginParked(5)
   for (const [i, signal] of (['SIGKILL', 'SIGKILL', 'SIGKILL', 'SIGKILL', 'SIGTERM'] as const).entries()) {
     await server.stop(signal)
@@ -102,7 +102,7 @@ test('those that wait stay parked over kill -9, as often as it comes, and over S
   expect(mcp.calls()).toHaveLength(5)
 })
 
-test('one that waits keeps its sandbox with the work in it', async () => {
+test('a parked run keeps its sandbox with its files', async () => {
   const write = { toolCalls: [{ name: 'code_execution', args: { code: 'kept = 42' } }] }
   const read = { toolCalls: [{ name: 'code_execution', args: { code: 'print(kept)' } }] }
   provider.when('[works]', write, REMOVE, read, { text: 'Done.' })
@@ -115,14 +115,14 @@ test('one that waits keeps its sandbox with the work in it', async () => {
   expect(interaction.executionTrace.at(-1)).toMatchObject({ type: 'tool_result', output: '42' })
 })
 
-test('one that waits can be cancelled, and its time runs out, while all slots are taken', async () => {
+test('a parked run can be cancelled and can time out while all slots are taken', async () => {
   const [cancelled, late] = [await beginParked(1), await beginParked(1, { policy: { maxTurnDuration: 3 } })].flat()
   provider.when('[holds]', { fault: 'stall' })
   const busy = await Promise.all(Array.from({ length: SLOTS }, () => begin('[holds]')))
   await until(() => provider.requests.filter(({ body }) => JSON.stringify(body).includes('[holds]')).length === SLOTS)
   expect((await server.post(`${PATH}/${cancelled}:cancel`)).body.status).toBe('cancelled')
   expect(errorOf(await server.post(`${PATH}/${cancelled}:approve`)).code).toBe('conflict')
-  // Decided, but there is no slot to go on in.
+  // Decided, but no slot is free.
   expect((await server.post(`${PATH}/${late}:approve`)).status).toBe(200)
   expect(await ended(server, late!)).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } })
   for (const id of [cancelled!, late!]) await checkEnded(server, id)

@@ -1,4 +1,4 @@
-/** MCP servers that the operator registers: a command in a sandbox of its own, and an address with the operator's token. */
+/** Registered MCP servers: a command in a sandbox of its own, and a URL with the operator's token. */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const fetcher = {
     command: ['node', '/opt/fetcher/fetcher.mjs'],
     mounts: [{ source: join(import.meta.dirname, 'program'), target: '/opt/fetcher' }],
-    // Node takes every name below localhost for this machine's own; the guard does not.
+    // Node resolves every name below localhost to this machine; the guard does not.
     env: { NO_PROXY: '', no_proxy: '' },
   }
   const port = new URL(remote.url).port
@@ -72,7 +72,7 @@ async function run(mcp: object[], calls: readonly { name: string; args: object }
 }
 
 describe('a command', () => {
-  it('is a server like any other, in a sandbox of its own with the environment that it was given', async () => {
+  it('runs in a sandbox of its own with the configured environment', async () => {
     const { body, offered, outputs } = await run(
       [{ name: 'every' }],
       [
@@ -87,7 +87,7 @@ describe('a command', () => {
     expect(offered).toContain('every__echo')
     expect(outputs[0]).toBe('Echo: through stdio')
     expect(outputs[1]).toContain('"PLAIN": "as written"')
-    // The program was given it, and said so; the model and the trace are not told.
+    // The program received the secret and sent it back; the model and the trace don't show it.
     expect(outputs[1]).toContain('"NOTES_TOKEN": "[secret]"')
     expect(outputs[2]).not.toContain('NOTES_TOKEN')
     expect(outputs[2]).not.toContain('@modelcontextprotocol')
@@ -96,7 +96,7 @@ describe('a command', () => {
     expect(JSON.stringify(provider.requests.map((request) => request.body))).not.toContain(SECRET)
   })
 
-  it('that ends at a call is started again for the next one, and the call is not made again', async () => {
+  it('is restarted for the next call if it exits during one, and that call is not repeated', async () => {
     const call = (name: string) => ({ name: `frail__${name}`, args: {} })
     const { body, outputs } = await run([{ name: 'frail' }], [call('count'), call('count'), call('end'), call('count')])
     expect(body.status).toBe('completed')
@@ -104,7 +104,7 @@ describe('a command', () => {
     expect(outputs[2]).toContain('Whether the call had an effect is not known.')
   })
 
-  it('gives a caller no more than the operator allows', async () => {
+  it('offers a caller only what the operator allows', async () => {
     const mcp = [{ name: 'narrow', allowedTools: ['echo', 'get-env'], requireApproval: 'never' }]
     expect((await run(mcp)).offered).toEqual(['narrow__echo'])
     const waits = await run([{ name: 'narrow', requireApproval: 'never' }], [{ name: 'narrow__get-sum', args: {} }], {
@@ -115,7 +115,7 @@ describe('a command', () => {
     expect((await server.post(`${path}:cancel`)).body.status).toBe('cancelled')
   })
 
-  it('reaches what the operator opened to it, and nothing else', async () => {
+  it('reaches only the hosts that the operator allows', async () => {
     const { port } = new URL(remote.url)
     remote.intercept = ({ httpMethod }, response) => {
       if (httpMethod === 'GET') response.end('notes here')
@@ -135,7 +135,7 @@ describe('a command', () => {
     remote.requests.length = 0
   })
 
-  it('that is not there, or fails, is a warning, with what it said', async () => {
+  it('warns with its error output if it is missing or fails', async () => {
     const { body } = await run([{ name: 'broken' }, { name: 'failing' }])
     expect(body.status).toBe('completed')
     expect(body.warnings.map(({ code }: { code: string }) => code)).toEqual(['mcp_unavailable', 'mcp_unavailable'])
@@ -144,7 +144,7 @@ describe('a command', () => {
 })
 
 describe('a registered address', () => {
-  it('is signed in to with the operator’s token, which nobody sees', async () => {
+  it('is sent the operator’s token, which is not shown anywhere', async () => {
     const { body, outputs } = await run([{ name: 'remote' }], [{ name: 'remote__say', args: { a: 1 } }])
     expect(outputs).toEqual(['{"a":1}'])
     expect(new Set(remote.requests.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${TOKEN}`]))
@@ -152,12 +152,12 @@ describe('a registered address', () => {
     expect(server.output()).not.toContain(TOKEN)
   })
 
-  it('whose variable is not set is a warning that names it', async () => {
+  it('warns with the name of a variable that is not set', async () => {
     const { body } = await run([{ name: 'unset' }])
     expect(body.warnings).toMatchObject([{ message: expect.stringContaining('NEVER_SET') }])
   })
 
-  it('that nobody registered is a warning, or 400 where the caller is strict', async () => {
+  it('warns about an unregistered name, or answers 400 in strict mode', async () => {
     const { body } = await run([{ name: 'stranger' }])
     expect(body).toMatchObject({ status: 'completed', warnings: [{ code: 'mcp_unavailable', param: 'mcp[0]' }] })
     const strict = await server.post(

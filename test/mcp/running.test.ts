@@ -1,4 +1,4 @@
-/** MCP servers while a run goes on: lists that change, sessions that are lost, calls that are interrupted or cancelled. */
+/** MCP servers during a run: changed tool lists, lost sessions, interrupted and cancelled calls. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { checkEnded } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -55,7 +55,7 @@ async function ended(id: string) {
 }
 
 describe('a list that changes', () => {
-  it('is before the model at its next turn', async () => {
+  it('is used in the model’s next turn', async () => {
     mcp.intercept = (request, response) => {
       if (request.method !== 'initialize') return false
       const capabilities = { tools: { listChanged: true } }
@@ -81,7 +81,7 @@ describe('a list that changes', () => {
 })
 
 describe('a session', () => {
-  it('that the server forgot is begun anew, and the call is made', async () => {
+  it('is reopened if the server lost it, and the call is made', async () => {
     let forgotten = false
     mcp.intercept = (request, response) => {
       if (request.method !== 'tools/call' || forgotten) return false
@@ -94,7 +94,7 @@ describe('a session', () => {
     expect(mcp.requests.filter(({ method }) => method === 'initialize')).toHaveLength(2)
   })
 
-  it('is ended at the server, and its id goes with every request', async () => {
+  it('is ended at the server, and its id is sent with every request', async () => {
     const { id } = await start(['m__say'])
     await ended(id)
     const after = mcp.requests.slice(mcp.requests.findIndex(({ method }) => method === 'initialize') + 1)
@@ -103,7 +103,7 @@ describe('a session', () => {
   })
 })
 
-describe('a call that is cut off', () => {
+describe('an interrupted call', () => {
   const call = () => expect.poll(() => mcp.calls().length, { timeout: 30_000 }).toBe(1)
 
   it('is cancelled at the server when the run is cancelled', async () => {
@@ -114,7 +114,7 @@ describe('a call that is cut off', () => {
     await expect.poll(() => mcp.requests.map(({ method }) => method)).toContain('notifications/cancelled')
   })
 
-  it('by its time is told as unknown, and the run goes on', async () => {
+  it('has an unknown outcome after its timeout, and the run continues', async () => {
     mcp.onCall = () => new Promise(() => {})
     const { id } = await start(['m__say'], { policy: { maxToolDuration: 1 } })
     const { interaction, outputs } = await ended(id)
@@ -126,7 +126,7 @@ describe('a call that is cut off', () => {
     ['unknown where it may have done something', {}, 1, /outcome is unknown/],
     ['made again where it only reads', { readOnlyHint: true }, 2, /^\{"n":1\}$/],
     ['made again where that changes nothing', { idempotentHint: true }, 2, /^\{"n":1\}$/],
-  ])('by a crash is %s', async (_name, annotations, times, output) => {
+  ])('after a crash: %s', async (_name, annotations, times, output) => {
     mcp.tools = [{ name: 'say', annotations }]
     mcp.onCall = () => new Promise(() => {})
     const { id } = await start(['m__say'])
@@ -148,7 +148,7 @@ describe('an image', () => {
     data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   }
 
-  it('is put before a model that sees', async () => {
+  it('is shown to a model with vision', async () => {
     mcp.onCall = () => ({ content: [image, { type: 'audio', mimeType: 'audio/wav', data: 'AAAA' }] })
     const { id, marker } = await start(['m__say'], { model: 'seeing' })
     const { outputs } = await ended(id)

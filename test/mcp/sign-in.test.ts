@@ -1,4 +1,4 @@
-/** Signing in to MCP servers in every way there is, and what happens to the secrets (proof.md S9, S15). */
+/** Every way to sign in to MCP servers, and the protection of the secrets (S9 and S15 in docs/proof.md). */
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -6,14 +6,14 @@ import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
 import { type FakeMcp, openFakeMcp } from './fake-mcp.ts'
 
-/** An authorization server that hands out tokens 1, 2, 3 …, and remembers who asked. */
+/** An authorization server that issues tokens 1, 2, 3 … and records the requests. */
 interface TokenServer {
   readonly url: string
   readonly address: string
   readonly asked: { readonly form: URLSearchParams; readonly authorization: string | undefined }[]
-  /** Seconds that a token lasts. */
+  /** Lifetime of a token in seconds. */
   expiresIn: number | undefined
-  /** Refresh tokens are good for one use. */
+  /** Refresh tokens are valid once. */
   rotates: boolean
   close(): void
 }
@@ -93,7 +93,7 @@ async function run(authentication: unknown, calls = 1, rest: object = {}) {
 
 const sent = (name = 'authorization') => [...new Set(mcp.requests.map(({ headers }) => headers[name]))]
 
-/** The server takes this token alone. */
+/** Makes the server accept only this token. */
 function accept(token: () => string): void {
   mcp.intercept = ({ headers }, response) => {
     if (headers.authorization === `Bearer ${token()}`) return false
@@ -117,7 +117,7 @@ describe('a secret that does not change', () => {
     expect(mcp.requests.map(({ httpMethod }) => httpMethod)).toContain('DELETE')
   })
 
-  it('that is refused is a warning, and the run goes on', async () => {
+  it('is a warning if it is refused, and the run continues', async () => {
     accept(() => 'another-one')
     const { body } = await run('tok-3n')
     expect(body.status).toBe('completed')
@@ -133,7 +133,7 @@ describe('a secret that does not change', () => {
     [{ type: 'oauth2', tokenUrl: 'ftp://x' }, 'mcp[0].authentication.tokenUrl'],
     [{ type: 'magic' }, 'mcp[0].authentication'],
     [7, 'mcp[0].authentication'],
-  ])('%j is 400 by its field', async (authentication, param) => {
+  ])('%j is refused with 400 and its field', async (authentication, param) => {
     const answer = await server.post('/v1beta/interactions', {
       instruction: 'x',
       mcp: [{ name: 'm', url: mcp.url, authentication }],
@@ -143,7 +143,7 @@ describe('a secret that does not change', () => {
 })
 
 describe('oauth2', () => {
-  it('gets a token by the client’s own credentials', async () => {
+  it('gets a token with client credentials', async () => {
     accept(() => 'access-token-number-1')
     const secret = {
       type: 'oauth2',
@@ -161,7 +161,7 @@ describe('oauth2', () => {
     expect(`${authorization} ${form}`).toMatch(/ZXJyYW5kOmNzLTE|client_secret=cs-1/)
   })
 
-  it('renews by its refresh token where the server refuses, in the middle of a run', async () => {
+  it('renews with its refresh token when the server refuses during a run', async () => {
     tokens.rotates = true
     let good = 'access-token-number-1'
     accept(() => good)
@@ -176,15 +176,15 @@ describe('oauth2', () => {
     expect(tokens.asked.map(({ form }) => form.get('refresh_token'))).toEqual(['refresh-0', 'refresh-token-number-1'])
   })
 
-  it('renews before a token ends', async () => {
+  it('renews before a token expires', async () => {
     tokens.expiresIn = 5
     const secret = { type: 'oauth2', refreshToken: 'refresh-0', tokenUrl: tokens.url }
     await run(secret, 2)
-    // A token of five seconds is as good as over: each request has one of its own.
+    // A token of five seconds counts as expired, so each request gets a new one.
     expect(tokens.asked.length).toBeGreaterThan(3)
   })
 
-  it('keeps a renewed token in the credential, for the next run', async () => {
+  it('stores a renewed token in the credential for the next run', async () => {
     tokens.rotates = true
     tokens.expiresIn = 3_600
     await server.post('/v1beta/credentials', {
@@ -201,7 +201,7 @@ describe('oauth2', () => {
     expect((await run(credential)).body.warnings).toEqual([])
     expect(tokens.asked).toHaveLength(1)
     accept(() => 'access-token-number-2')
-    // Four runs at once renew it once: the refresh token is good for one use.
+    // Four runs at once renew it once: the refresh token is valid once.
     const together = await Promise.all([1, 2, 3, 4].map(() => run(credential)))
     expect(together.map(({ body }) => body.warnings)).toEqual([[], [], [], []])
     expect(tokens.asked.map(({ form }) => form.get('refresh_token'))).toEqual(['refresh-0', 'refresh-token-number-1'])
@@ -210,7 +210,7 @@ describe('oauth2', () => {
     expect(Date.parse(body.updateTime)).toBeGreaterThan(Date.parse(body.createTime))
   })
 
-  it('without a token asks for one, and says so where the server wants a person', async () => {
+  it('requests authorization without a token, and warns if the server requires a person', async () => {
     const base = new URL(mcp.url).origin
     mcp.intercept = ({ url, headers, httpMethod }, response) => {
       const path = url.split('?')[0]!
@@ -241,7 +241,7 @@ describe('oauth2', () => {
     expect(tokens.asked).toEqual([])
   })
 
-  it('gives no secret to a place that a server names', async () => {
+  it('sends no secret to an address that a server names', async () => {
     const evil = elsewhere.url.replace('127.0.0.1', 'localhost')
     const origin = new URL(evil).origin
     mcp.intercept = ({ url, headers }, response) => {
@@ -263,7 +263,7 @@ describe('oauth2', () => {
 })
 
 describe('a credential', () => {
-  it('goes to its hosts alone, and only from its own project', async () => {
+  it('is sent only to its hosts, and only from its own project', async () => {
     await server.post('/v1beta/credentials', {
       id: 'bound',
       type: 'bearer',
@@ -298,7 +298,7 @@ describe('a credential', () => {
     expect(body.warnings).toMatchObject([{ message: expect.stringContaining('there is no credential "fits"') }])
   })
 
-  it('that an agent names is used by its runs', async () => {
+  it('of an agent is used by its runs', async () => {
     await server.post('/v1beta/credentials', { id: 'of-agent', type: 'bearer', token: 'tok-agent' })
     const authentication = { type: 'credential', credentialId: 'of-agent' }
     await server.post('/v1beta/agents', { id: 'tracker', mcp: [{ name: 'm', url: mcp.url, authentication }] })
@@ -309,7 +309,7 @@ describe('a credential', () => {
     expect(sent()).toEqual(['Bearer tok-agent'])
   })
 
-  it('that was rotated is used anew by the next run', async () => {
+  it('that was replaced is used by the next run', async () => {
     await server.post('/v1beta/credentials', { id: 'rotating', type: 'bearer', token: 'tok-old' })
     await server.request('PATCH', '/v1beta/credentials/rotating', { token: 'tok-new' })
     await run({ type: 'credential', credentialId: 'rotating' })

@@ -1,4 +1,4 @@
-/** A sandbox port in memory, for what tools do with arguments and outcomes. Code is not run: `exec` gives what was set. */
+/** An in-memory sandbox for tests of arguments and outcomes. Code is not run: `exec` returns the result that was set. */
 
 import { Duplex } from 'node:stream'
 import { type Entry, type ExecRequest, type ExecResult, type Sandbox, SandboxError } from '../../src/sandbox/port.ts'
@@ -58,7 +58,7 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
       }
       return { entries: [...entries.values()].sort((a, b) => (a.path < b.path ? -1 : 1)), more: false }
     },
-    // There is no program here.
+    // No program exists.
     spawn: () => ({
       stream: Duplex.from([]),
       exited: Promise.resolve({ kind: 'exit', code: 127 }),

@@ -1,4 +1,4 @@
-/** The tools on a real sandbox: what a model is told of what really happened. */
+/** The tools on a real sandbox: results that the model gets. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ToolName } from '../../src/domain/agent.ts'
 import type { Sandbox } from '../../src/sandbox/port.ts'
@@ -23,7 +23,7 @@ async function run(name: ToolName, args: Record<string, unknown>, overrides: Par
   return output
 }
 
-test('a session keeps its state, shows the last expression, and fails in words', async () => {
+test('a session keeps its state, shows the last expression, and explains failures', async () => {
   await run('code_execution', { code: 'x = 20' })
   expect(await run('code_execution', { code: 'x + 22' })).toBe('42')
   expect(await run('code_execution', { code: 'raise ValueError("no")' })).toMatch(
@@ -35,7 +35,7 @@ test('a session keeps its state, shows the last expression, and fails in words',
   )
 })
 
-test('a step that takes longer than the run has left is stopped, and its lost session is told', async () => {
+test('a step is stopped when the run’s time is over, and the result reports the lost session', async () => {
   const stopped = await run('code_execution', { code: 'import time; time.sleep(60)' }, { remainingMs: () => 500 })
   expect(stopped).toMatch(/\[It was stopped after 0\.5 s/)
   const next = await run('code_execution', { code: 'print("x" in globals())' })
@@ -43,14 +43,14 @@ test('a step that takes longer than the run has left is stopped, and its lost se
   expect(next).toMatch(/^False/)
 })
 
-test('too much memory ends a step with the figure', async () => {
+test('a step that exceeds the memory limit ends, and the result names the limit', async () => {
   const output = await run('code_execution', {
     code: 'x = bytearray(2_000_000_000)\nfor i in range(0, len(x), 4096): x[i] = 1',
   })
   expect(output).toMatch(/256 MiB of memory|MemoryError/)
 })
 
-test('output while it comes is passed on, and what is too much is cut and said to be', async () => {
+test('output is streamed, and output above the limit is truncated and marked', async () => {
   const heard: string[] = []
   const output = await run('code_execution', { code: 'print("x" * 100_000)' }, { onOutput: (text) => heard.push(text) })
   expect(heard.length).toBeGreaterThan(0)
@@ -58,7 +58,7 @@ test('output while it comes is passed on, and what is too much is cut and said t
   expect(Buffer.byteLength(output)).toBeLessThan(11_000)
 })
 
-test('files go round through the three tools', async () => {
+test('a file can be written, read and processed by the three tools', async () => {
   expect(await run('file_write', { path: 'outputs/deep/a.txt', content: 'one\ntwo\n' })).toContain(
     'returned to the caller',
   )
@@ -75,7 +75,7 @@ test('files go round through the three tools', async () => {
   expect(await run('file_read', { path: 'outputs' })).toContain('deep/')
 })
 
-test('places outside the workspace, links and missing files are told, never thrown', async () => {
+test('paths outside the workspace, links and missing files are reported, never thrown', async () => {
   expect(await run('file_write', { path: '/etc/passwd', content: 'x' })).toMatch(/can't be written|not a usable path/)
   await run('code_execution', { code: 'import os; os.symlink("/etc/passwd", "link")' })
   expect(await run('file_read', { path: 'link' })).not.toContain('root:')

@@ -1,4 +1,4 @@
-/** What the tools do with arguments nobody checked before, and what they tell the model of each outcome. */
+/** The tools' checks of arguments, and their results for each outcome. */
 import { describe, expect, test } from 'vitest'
 import type { ToolName } from '../../src/domain/agent.ts'
 import { type ExecEnd, SandboxError } from '../../src/sandbox/port.ts'
@@ -17,7 +17,7 @@ async function run(
   return tools.get(name)!.run(args, contextOn(sandbox, overrides))
 }
 
-describe('for code that imports what takes long, a sandbox is asked for where it is loaded:', () => {
+describe('requests a preloaded sandbox for code that imports slow modules:', () => {
   test.each([
     ['import numpy as np\nnp.ones(3)', true],
     ['import os, pandas', true],
@@ -42,7 +42,7 @@ describe('for code that imports what takes long, a sandbox is asked for where it
   })
 })
 
-describe('arguments from a model are refused in words, never by throwing, and nothing is done', () => {
+describe('invalid arguments are refused with a message, without throwing and without effect', () => {
   const cases: readonly [ToolName, Record<string, unknown>, RegExp][] = [
     ['code_execution', {}, /`code` is missing/],
     ['code_execution', { command: 'ls' }, /`code` is missing; there is no argument `command`/],
@@ -95,7 +95,7 @@ describe('arguments from a model are refused in words, never by throwing, and no
   })
 })
 
-describe('code_execution tells how a step ended', () => {
+describe('code_execution reports how a step ended', () => {
   const cases: readonly [string, ExecEnd, RegExp][] = [
     ['a failure', { kind: 'exit', code: 3 }, /exit code 3 after 1\.2 s/],
     ['a signal', { kind: 'signal', signal: 'SIGSEGV' }, /ended by SIGSEGV/],
@@ -112,13 +112,13 @@ describe('code_execution tells how a step ended', () => {
     expect(output).toMatch(expected)
   })
 
-  test('a step that went well gives its output and nothing else', async () => {
+  test('a successful step returns only its output', async () => {
     const sandbox = createMemorySandbox()
     sandbox.result = { ...OK, output: '42\n' }
     expect((await run('code_execution', { code: 'print(42)' }, sandbox)).output).toBe('42')
   })
 
-  test('silence, a cut and a new session are told', async () => {
+  test('reports empty output, truncation and a restarted session', async () => {
     const sandbox = createMemorySandbox()
     expect((await run('code_execution', { code: 'x = 1' }, sandbox)).output).toBe('[It printed nothing.]')
     sandbox.result = { ...OK, output: 'ab', truncated: true, sessionRestarted: true }
@@ -126,7 +126,7 @@ describe('code_execution tells how a step ended', () => {
     expect(output).toMatch(/^ab\n\[The output was longer than .*\]\n\[The bash session was restarted/)
   })
 
-  test('more output than the model may be given is cut in its middle, between characters', async () => {
+  test('truncates long output in the middle, between characters', async () => {
     const sandbox = createMemorySandbox()
     sandbox.result = { ...OK, output: `start${'é'.repeat(5000)}end` }
     const { output } = await run('code_execution', { code: 'x' }, sandbox, { outputBytes: 301 })
@@ -135,7 +135,7 @@ describe('code_execution tells how a step ended', () => {
     expect(Buffer.byteLength(output.slice(0, output.indexOf('\n[The output')))).toBeLessThanOrEqual(301)
   })
 
-  test('a sandbox that can not be had is thrown, not told', async () => {
+  test('throws if there is no sandbox', async () => {
     const gone = async () => {
       throw new SandboxError('unavailable', 'none left')
     }
@@ -147,7 +147,7 @@ describe('file_read', () => {
   const png = Buffer.from('89504e470d0a1a0a0000000d494844520000000300000002', 'hex')
   const lines = Array.from({ length: 500 }, (_, i) => `line ${i + 1}`).join('\n')
 
-  test('gives text with its size and line count, and ranges with what is left', async () => {
+  test('returns text with its size and line count, and ranges with where to continue', async () => {
     const sandbox = createMemorySandbox({ 'a.txt': 'one\ntwo\nthree\n', empty: '' })
     expect((await run('file_read', { path: 'a.txt' }, sandbox)).output).toBe(
       '[a.txt: 3 lines, 14 bytes]\none\ntwo\nthree',
@@ -159,7 +159,7 @@ describe('file_read', () => {
     expect((await run('file_read', { path: 'empty' }, sandbox)).output).toBe('[empty: empty file, 0 bytes]')
   })
 
-  test('stops at whole lines and says where to go on; reading on from there gives every line once', async () => {
+  test('stops at whole lines and says where to continue; continuing returns every line once', async () => {
     const sandbox = createMemorySandbox({ 'long.txt': lines })
     const seen: string[] = []
     let startLine: number | undefined = 1
@@ -173,13 +173,13 @@ describe('file_read', () => {
     expect(seen.join('\n')).toBe(lines)
   })
 
-  test('one line longer than may be given is cut and said to be', async () => {
+  test('truncates and marks a single line above the limit', async () => {
     const sandbox = createMemorySandbox({ 'one.json': 'x'.repeat(5000) })
     const { output } = await run('file_read', { path: 'one.json' }, sandbox, { outputBytes: 100 })
     expect(output).toBe(`[one.json: 1 line, 5000 bytes; line 1 is longer than shown]\n${'x'.repeat(100)}`)
   })
 
-  test('lists a directory, and helps with a name that is not there', async () => {
+  test('lists a directory, and lists the working directory for a missing file', async () => {
     const sandbox = createMemorySandbox({ 'data/a.csv': 'x', 'data/deep/b.csv': 'y', 'notes.txt': 'z' })
     expect((await run('file_read', { path: 'data' }, sandbox)).output).toBe(
       '[data: directory, 2 entries]\na.csv (1 bytes)\ndeep/',
@@ -189,7 +189,7 @@ describe('file_read', () => {
     )
   })
 
-  test('shows an image to a model that can see, and describes it to one that can not', async () => {
+  test('shows an image to a model with vision, and describes it to others', async () => {
     const sandbox = createMemorySandbox({ 'a.png': png })
     const seen = await run('file_read', { path: 'a.png' }, sandbox, { vision: true })
     expect(seen.media).toEqual([{ type: 'image', mimeType: 'image/png', base64: png.toString('base64') }])
@@ -198,7 +198,7 @@ describe('file_read', () => {
     expect(told.output).toMatch(/is an image \(image\/png, 3 × 2, 24 bytes\)\. This model can't be shown images/)
   })
 
-  test('describes what is no text instead of dumping it, and reads older encodings', async () => {
+  test('describes binary files, and reads older encodings', async () => {
     const sandbox = createMemorySandbox({
       'a.bin': Buffer.from([1, 0, 2, 0]),
       'a.pdf': '%PDF-1.7\n…',
@@ -215,7 +215,7 @@ describe('file_read', () => {
 })
 
 describe('file_write', () => {
-  test('writes and appends, counts bytes, and says what the caller will get', async () => {
+  test('writes and appends, counts bytes, and says which files are returned', async () => {
     const sandbox = createMemorySandbox()
     expect((await run('file_write', { path: 'outputs/a.txt', content: 'é\n' }, sandbox)).output).toBe(
       'Wrote 3 bytes to `outputs/a.txt`. It will be returned to the caller.',
@@ -229,7 +229,7 @@ describe('file_write', () => {
     )
   })
 
-  test('replaces a place that is there exactly once, and takes the new text literally', async () => {
+  test('replaces text that occurs exactly once, and inserts the new text literally', async () => {
     const sandbox = createMemorySandbox({ 'a.py': 'a = 1\nb = 2\n' })
     const { output } = await run(
       'file_write',
@@ -276,14 +276,14 @@ describe('file_write', () => {
     expect(sandbox.files.get('f')!.toString('hex')).toBe(Buffer.from(after).toString('hex'))
   })
 
-  test('a text that the encoding of the file can not write is refused', async () => {
+  test('refuses text that the file’s encoding can’t represent', async () => {
     const sandbox = createMemorySandbox({ f: Buffer.from('caf\xe9', 'latin1') })
     const { output } = await run('file_write', { path: 'f', mode: 'replace', find: 'caf', content: '文' }, sandbox)
     expect(output).toMatch(/Nothing was replaced.*can't represent every character/)
     expect(sandbox.files.get('f')!.toString('latin1')).toBe('caf\xe9')
   })
 
-  test('a place that may not be written is told', async () => {
+  test('reports a path that is not writable', async () => {
     const { output } = await run('file_write', { path: '/etc/passwd', content: 'x' })
     expect(output).toMatch(/can't be written or read here: read-only file system/)
   })
