@@ -2,7 +2,7 @@
  * A stored agent: a configuration that a caller names by id instead of repeating it (spec.md 2.1, contract.md "Agents").
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { SandboxLimits } from './limits.ts'
+import type { RunLimits, SandboxLimits } from './limits.ts'
 import type { McpServer } from './mcp.ts'
 import type { Network } from './network.ts'
 
@@ -13,16 +13,10 @@ export function isToolName(name: string): name is ToolName {
   return (TOOL_NAMES as readonly string[]).includes(name)
 }
 
-/** Limits that a caller or an agent sets for a run; what is left out takes the operator's default. */
-export interface Policy {
-  /** Seconds of run time. */
-  readonly maxTurnDuration?: number
-  /** Output tokens over the whole run, reasoning included. */
-  readonly maxOutputTokens?: number
+/** Limits that a caller or an agent sets for a run. A missing limit takes the operator's default. */
+export interface Policy extends Partial<RunLimits> {
   /** US dollars over the whole run, for models with a price. */
   readonly maxCost?: number
-  /** Seconds of one tool call. */
-  readonly maxToolDuration?: number
   readonly sandbox?: Partial<SandboxLimits>
 }
 
@@ -41,6 +35,26 @@ export interface AgentConfig {
   readonly network?: Network
   readonly policy?: Policy
   readonly labels?: Labels
+}
+
+/** The settings of an agent that a request may override. */
+export const RUN_SETTINGS = [
+  'systemInstruction',
+  'model',
+  'tools',
+  'skills',
+  'mcp',
+  'network',
+  'policy',
+] as const satisfies readonly (keyof AgentConfig)[]
+
+export type RunSettings = Pick<AgentConfig, (typeof RUN_SETTINGS)[number]>
+
+/** The agent's settings with those of a request. A request replaces a whole setting; of `policy`, single limits. */
+export function overrideSettings(agent: RunSettings, request: RunSettings): RunSettings {
+  const settings = Object.fromEntries(RUN_SETTINGS.map((name) => [name, request[name] ?? agent[name]]))
+  const sandbox = { ...agent.policy?.sandbox, ...request.policy?.sandbox }
+  return { ...settings, policy: { ...agent.policy, ...request.policy, sandbox } }
 }
 
 export interface Agent {

@@ -1,8 +1,8 @@
 /** An interaction: what was asked (RunRequest), what it runs with (RunSpec), and its row (Interaction). */
-import type { AgentConfig, Labels, Policy, ToolName } from './agent.ts'
+import type { Labels, Policy, RunSettings, ToolName } from './agent.ts'
 import type { RunError } from './errors.ts'
 import type { Stage, Status, StopReason, Warning } from './event.ts'
-import type { SandboxLimits } from './limits.ts'
+import type { RunLimits, SandboxLimits } from './limits.ts'
 import type { RunMcpServer } from './mcp.ts'
 import type { Network } from './network.ts'
 import type { SkillPin } from './skill.ts'
@@ -28,20 +28,22 @@ export interface LinkedFile {
   readonly mimeType?: string
 }
 
-/** What a caller asked for, in no revision's dialect. Absent settings fall to the agent, then to the operator. */
-export interface RunRequest {
+/** The fields of a request that its run keeps. */
+interface RunTask {
   readonly instruction: string
   readonly agentId?: string
+  /** Set only together with `agentId`. Undefined in a request: the newest. */
   readonly agentVersion?: number
-  readonly settings: Pick<
-    AgentConfig,
-    'systemInstruction' | 'model' | 'tools' | 'skills' | 'mcp' | 'network' | 'policy'
-  >
-  readonly labels: Labels
-  readonly files: readonly (InlineFile | LinkedFile)[]
   readonly responseFormat?: JsonSchema
   readonly previousInteractionId?: string
   readonly onDisconnect: 'continue' | 'cancel'
+}
+
+/** A caller's request, in the form that all API revisions share. A missing setting is the agent's, then the operator's. */
+export interface RunRequest extends RunTask {
+  readonly settings: RunSettings
+  readonly labels: Labels
+  readonly files: readonly (InlineFile | LinkedFile)[]
   readonly webhook?: WebhookRequest
   /** What the decoder noticed and let pass: unknown fields. */
   readonly warnings: readonly Warning[]
@@ -60,11 +62,7 @@ export interface StoredFile {
 }
 
 /** Everything that a run needs, fixed at acceptance: a later change to the agent or to the defaults does not reach it. */
-export interface RunSpec {
-  readonly instruction: string
-  readonly agentId?: string
-  readonly agentVersion?: number
-  readonly systemInstruction?: string
+export interface RunSpec extends RunTask, Omit<RunSettings, 'skills' | 'mcp'> {
   readonly model: string
   readonly tools: readonly ToolName[]
   readonly skills: readonly SkillPin[]
@@ -72,14 +70,10 @@ export interface RunSpec {
   readonly network: Network
   /** The browser's, where nobody chose a network; else it is the sandbox's. */
   readonly browserNetwork?: Network
-  readonly policy: Required<Omit<Policy, 'maxCost' | 'sandbox'>> &
-    Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }
-  readonly responseFormat?: JsonSchema
-  readonly previousInteractionId?: string
+  readonly policy: RunLimits & Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }
   readonly inputFiles: readonly StoredFile[]
   /** Not fetched yet. When they are, they stand in `inputFiles`, and their addresses nowhere. */
   readonly linkedFiles?: readonly (LinkedFile & Pick<StoredFile, 'blob'>)[]
-  readonly onDisconnect: 'continue' | 'cancel'
   /** Its end is told to a webhook. */
   readonly webhook?: true
   /** W3C trace context of the request that made it, where that was traced: the run's spans go below it, whoever works on it. */

@@ -8,7 +8,25 @@ export interface Range {
   readonly max: number
 }
 
-/** What one sandbox may use. */
+type Ranges<Values> = Readonly<Record<keyof Values, Range>>
+
+/** Limits of one run that a caller sets within the operator's ranges. */
+export interface RunLimits {
+  /** Seconds of run time. */
+  readonly maxTurnDuration: number
+  /** Output tokens over the whole run, reasoning included. */
+  readonly maxOutputTokens: number
+  /** Seconds of one tool call. */
+  readonly maxToolDuration: number
+}
+
+export const RUN_LIMITS = [
+  'maxTurnDuration',
+  'maxOutputTokens',
+  'maxToolDuration',
+] as const satisfies readonly (keyof RunLimits)[]
+
+/** Resources of one sandbox. */
 export interface SandboxLimits {
   readonly memoryMiB: number
   /** Cores, fractions allowed. */
@@ -22,7 +40,7 @@ export interface SandboxLimits {
   readonly outputBytes: number
 }
 
-export interface Limits {
+export interface Limits extends Ranges<RunLimits> {
   /** Interactions a project may create in a minute. */
   readonly interactionsPerMinute: number
   /** All other calls of a project in a minute. */
@@ -53,13 +71,7 @@ export interface Limits {
   readonly retentionDays: number
   /** How long it stays on record what was removed. */
   readonly auditRetentionDays: number
-  /** Seconds. */
-  readonly maxTurnDuration: Range
-  /** Tokens over the whole run, reasoning included. */
-  readonly maxOutputTokens: Range
-  /** Seconds of one tool call. */
-  readonly maxToolDuration: Range
-  readonly sandbox: Readonly<Record<keyof SandboxLimits, Range>>
+  readonly sandbox: Ranges<SandboxLimits>
   /** The most that a run's sandboxes may reach. */
   readonly network: Network
   /** What a run's sandboxes may carry over it, both ways together, bytes. */

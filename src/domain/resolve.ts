@@ -1,15 +1,15 @@
 /** Agent + request → what the run runs with. An inline field replaces the agent's whole field; `policy` goes key by key. */
-import { type Agent, type AgentConfig, isToolName, type Policy, type ToolName } from './agent.ts'
+import { type Agent, isToolName, type Policy, type RunSettings, type ToolName } from './agent.ts'
 import { missingTools, preApproved } from './allowed-tools.ts'
 import type { Warning } from './event.ts'
-import type { RunRequest, RunSpec, StoredFile } from './interaction.ts'
-import type { Limits, Range, SandboxLimits } from './limits.ts'
+import type { RunRequest, RunSpec } from './interaction.ts'
+import { type Limits, type Range, RUN_LIMITS, type RunLimits, type SandboxLimits } from './limits.ts'
 import type { McpServer, ResolvedMcpServer } from './mcp.ts'
 import { beyondCeiling, type Network, withinCeiling } from './network.ts'
 import { parseSkillRef, type SkillOffer, skillRef } from './skill.ts'
 
 export interface Resolution {
-  readonly spec: Omit<RunSpec, 'mcp'>
+  readonly spec: Omit<RunSpec, 'mcp' | 'inputFiles'>
   /** Still with their secrets. */
   readonly mcp: readonly ResolvedMcpServer[]
   readonly warnings: readonly Warning[]
@@ -23,43 +23,35 @@ export interface Offer {
   readonly tools: ReadonlySet<ToolName>
   /** MCP servers that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
-  /** The skills there are, by what the run asks for (`skillsAskedFor`). */
+  /** The skills that the settings name and that exist, by the name in the settings. */
   readonly skills: ReadonlyMap<string, SkillOffer>
 }
 
-/** What must be looked up before a run is resolved. */
-export function skillsAskedFor(request: Pick<RunRequest, 'settings'>, agent: Agent | undefined): readonly string[] {
-  return request.settings.skills ?? agent?.config.skills ?? []
-}
-
+/** `settings`: those of the agent and the request together (`overrideSettings`). */
 export function resolve(
-  request: RunRequest,
-  agent: Agent | undefined,
-  inputFiles: readonly StoredFile[],
+  request: Pick<RunRequest, 'instruction' | 'responseFormat' | 'previousInteractionId' | 'onDisconnect'>,
+  settings: RunSettings,
+  agent: Pick<Agent, 'id' | 'version'> | undefined,
   offer: Offer,
 ): Resolution {
-  const base: AgentConfig = agent?.config ?? {}
-  const inline = request.settings
   const warnings: Warning[] = []
-  const tools = resolveTools(inline.tools ?? base.tools ?? [], offer, warnings)
-  const servers = resolveMcp(inline.mcp ?? base.mcp ?? [], offer, warnings)
-  const asked = skillsAskedFor(request, agent)
-  const skills = resolveSkills(asked, tools, servers, offer, warnings)
+  const tools = resolveTools(settings.tools ?? [], offer, warnings)
+  const servers = resolveMcp(settings.mcp ?? [], offer, warnings)
+  const skills = resolveSkills(settings.skills ?? [], tools, servers, offer, warnings)
   const allowed = skills.flatMap(({ allowedTools }) => allowedTools)
   return {
     spec: {
       instruction: request.instruction,
       agentId: agent?.id,
       agentVersion: agent?.version,
-      systemInstruction: inline.systemInstruction ?? base.systemInstruction,
-      model: inline.model ?? base.model ?? offer.defaultModel,
+      systemInstruction: settings.systemInstruction,
+      model: settings.model ?? offer.defaultModel,
       tools,
       skills: skills.map(({ allowedTools: _, ...pin }) => pin),
-      ...resolveNetwork(inline.network ?? base.network, offer.limits, warnings),
-      policy: resolvePolicy(base.policy, inline.policy, offer.limits, warnings),
+      ...resolveNetwork(settings.network, offer.limits, warnings),
+      policy: resolvePolicy(settings.policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
       previousInteractionId: request.previousInteractionId,
-      inputFiles,
       onDisconnect: request.onDisconnect,
     },
     mcp: servers.map((server) =>
@@ -86,9 +78,8 @@ function resolveNetwork(
   return { network: withinCeiling(asked, ceiling) }
 }
 
-/** As for the network. */
-function resolvePolicy(base: Policy = {}, inline: Policy = {}, limits: Limits, warnings: Warning[]): RunSpec['policy'] {
-  const asked = { ...base, ...inline }
+/** A stored agent may ask for more than the operator allows now: then it gets the allowed limit, with a warning. */
+function resolvePolicy(asked: Policy = {}, limits: Limits, warnings: Warning[]): RunSpec['policy'] {
   const within = (param: string, value: number | undefined, { default: usual, min, max }: Range) => {
     const given = Math.min(max, Math.max(min, value ?? usual))
     if (value === undefined || value === given) return given
@@ -96,16 +87,15 @@ function resolvePolicy(base: Policy = {}, inline: Policy = {}, limits: Limits, w
     warnings.push({ code: 'policy_out_of_range', param, message })
     return given
   }
-  const sandbox: Partial<SandboxLimits> = { ...base.sandbox, ...inline.sandbox }
-  const names = Object.keys(limits.sandbox) as (keyof SandboxLimits)[]
+  const runLimits = RUN_LIMITS.map((name) => [name, within(`policy.${name}`, asked[name], limits[name])])
+  const sandboxLimits = (Object.keys(limits.sandbox) as (keyof SandboxLimits)[]).map((name) => [
+    name,
+    within(`policy.sandbox.${name}`, asked.sandbox?.[name], limits.sandbox[name]),
+  ])
   return {
-    maxTurnDuration: within('policy.maxTurnDuration', asked.maxTurnDuration, limits.maxTurnDuration),
-    maxOutputTokens: within('policy.maxOutputTokens', asked.maxOutputTokens, limits.maxOutputTokens),
+    ...(Object.fromEntries(runLimits) as RunLimits),
     maxCost: asked.maxCost,
-    maxToolDuration: within('policy.maxToolDuration', asked.maxToolDuration, limits.maxToolDuration),
-    sandbox: Object.fromEntries(
-      names.map((name) => [name, within(`policy.sandbox.${name}`, sandbox[name], limits.sandbox[name])]),
-    ) as unknown as SandboxLimits,
+    sandbox: Object.fromEntries(sandboxLimits) as SandboxLimits,
   }
 }
 

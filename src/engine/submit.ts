@@ -1,11 +1,11 @@
 /** Accepts a run: everything that it needs is checked and stored before the caller hears that it was accepted. */
 
-import type { Agent } from '../domain/agent.ts'
+import { type Agent, overrideSettings, type RunSettings } from '../domain/agent.ts'
 import { ErrandError } from '../domain/errors.ts'
 import type { RunEvent, Warning } from '../domain/event.ts'
 import { newId } from '../domain/ids.ts'
 import type { RunRequest, RunSpec } from '../domain/interaction.ts'
-import { resolve, skillsAskedFor } from '../domain/resolve.ts'
+import { resolve } from '../domain/resolve.ts'
 import type { SkillOffers } from '../skills/port.ts'
 import { agentConfigAt } from '../store/agents.ts'
 import { begunEvent } from '../store/claims.ts'
@@ -46,8 +46,9 @@ export async function submitRun(
   const agent = await findAgent(deps, projectId, request)
   await checkPrevious(deps, projectId, request.previousInteractionId)
   const id = newId('int', deps.now())
-  const skills = await deps.skills.lookUp(projectId, skillsAskedFor(request, agent))
-  const resolution = resolveRequest(deps, request, agent, skills)
+  const settings = overrideSettings(agent?.config ?? {}, request.settings)
+  const skills = await deps.skills.lookUp(projectId, settings.skills ?? [])
+  const resolution = resolveRequest(deps, request, settings, agent, skills)
   await deps.schemas.admit(projectId, request.responseFormat)
   await checkInjections(deps.credentials, projectId, resolution.spec.network)
   const { mcp, warnings: unmet } = await acceptServers(deps, projectId, id, resolution.mcp)
@@ -145,10 +146,7 @@ async function findAgent(
   request: RunRequest,
 ): Promise<Agent | undefined> {
   const { agentId, agentVersion } = request
-  if (agentId === undefined) {
-    if (agentVersion === undefined) return undefined
-    throw new ErrandError('invalid_request', 'agentVersion needs an agentId beside it.', { param: 'agentVersion' })
-  }
+  if (agentId === undefined) return undefined
   const agent = await agentConfigAt(db, projectId, agentId, agentVersion)
   if (agent) return agent
   const version = agentVersion === undefined ? '' : ` with a version ${agentVersion}`
@@ -167,28 +165,29 @@ async function checkPrevious({ db }: EngineDependencies, projectId: string, id: 
   }
 }
 
-function resolveRequest(deps: EngineDependencies, request: RunRequest, agent: Agent | undefined, skills: SkillOffers) {
-  const { catalogue, toolProviders, mcpServers } = deps
-  const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
-  const model = request.settings.model ?? agent?.config.model ?? catalogue.defaultName
-  if (catalogue.get(model)?.searches) tools.add('web_search')
-  const offer = { defaultModel: catalogue.defaultName, limits: deps.limits, tools, mcpServers, skills }
-  const { spec, mcp, warnings } = resolve(request, agent, [], offer)
-  const entry = catalogue.get(spec.model)
+function resolveRequest(
+  deps: EngineDependencies,
+  request: RunRequest,
+  settings: RunSettings,
+  agent: Agent | undefined,
+  skills: SkillOffers,
+) {
+  const { catalogue, toolProviders, mcpServers, limits } = deps
+  const defaultModel = catalogue.defaultName
+  const model = settings.model ?? defaultModel
+  const entry = catalogue.get(model)
   if (!entry) {
-    const names = catalogue.names().join(', ')
-    throw new ErrandError(
-      'invalid_request',
-      `There is no model ${JSON.stringify(spec.model)} here. There are: ${names}.`,
-      {
-        param: 'model',
-      },
-    )
+    const message = `There is no model ${JSON.stringify(model)} here. There are: ${catalogue.names().join(', ')}.`
+    throw new ErrandError('invalid_request', message, { param: 'model' })
   }
   if (entry.unavailable !== undefined) throw new ErrandError('unavailable', entry.unavailable)
+  const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
+  if (entry.searches) tools.add('web_search')
+  const offer = { defaultModel, limits, tools, mcpServers, skills }
+  const { spec, mcp, warnings } = resolve(request, settings, agent, offer)
   const all: Warning[] = [...request.warnings, ...warnings]
-  if (entry.demo && spec.model !== 'demo') all.push(demoWarning(spec.model))
-  if (spec.policy.maxCost !== undefined && !entry.price) all.push(costUnknown(spec.model))
+  if (entry.demo && model !== 'demo') all.push(demoWarning(model))
+  if (spec.policy.maxCost !== undefined && !entry.price) all.push(costUnknown(model))
   if (request.files.length > 0 && spec.tools.length === 0) all.push(FILES_UNREADABLE)
   return { spec, mcp, warnings: all }
 }

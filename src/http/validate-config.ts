@@ -18,14 +18,6 @@ export async function passedOver(
   projectId: string,
   { catalogue, limits, mcpServers, skills }: Pick<Edge, 'catalogue' | 'limits' | 'mcpServers' | 'skills'>,
 ): Promise<readonly Warning[]> {
-  const run = {
-    instruction: '',
-    settings: config,
-    labels: {},
-    files: [],
-    onDisconnect: 'continue',
-    warnings: [],
-  } as const
   const offer = {
     defaultModel: catalogue.defaultName,
     limits,
@@ -33,5 +25,5 @@ export async function passedOver(
     mcpServers,
     skills: await skills.lookUp(projectId, config.skills ?? []),
   }
-  return resolve(run, undefined, [], offer).warnings
+  return resolve({ instruction: '', onDisconnect: 'continue' }, config, undefined, offer).warnings
 }
