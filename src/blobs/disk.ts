@@ -6,8 +6,8 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
-import { passedOn } from '../domain/dead-buffers.ts'
 import { randomBase62 } from '../domain/ids.ts'
+import { noteTransferred } from '../runtime/collect-buffers.ts'
 import { type Blobs, BlobsUnavailable, checkKey } from './port.ts'
 
 const UNFINISHED = '.tmp'
@@ -58,7 +58,7 @@ export async function openDiskBlobs(directory: string): Promise<Blobs> {
 
 async function* read(path: string): AsyncGenerator<Uint8Array> {
   for await (const chunk of createReadStream(path)) {
-    passedOn(chunk.length)
+    noteTransferred(chunk.length)
     yield chunk
   }
 }

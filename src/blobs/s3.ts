@@ -5,8 +5,8 @@
  */
 import { Readable } from 'node:stream'
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
-import { passedOn } from '../domain/dead-buffers.ts'
 import { randomBase62 } from '../domain/ids.ts'
+import { noteTransferred } from '../runtime/collect-buffers.ts'
 import { type Blobs, type BlobsLocation, BlobsUnavailable, checkKey } from './port.ts'
 
 export type S3Location = Extract<BlobsLocation, { kind: 's3' }>
@@ -54,7 +54,7 @@ export async function openS3Blobs(location: S3Location, options: S3Options = {})
     for (let at = 0, failures = 0; body; body = await get(key, at)) {
       try {
         for await (const chunk of body) {
-          passedOn(chunk.byteLength)
+          noteTransferred(chunk.byteLength)
           yield chunk
           at += chunk.byteLength
           failures = 0

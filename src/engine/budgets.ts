@@ -17,8 +17,9 @@ import {
   readBudget,
   readSpent,
 } from '../store/budgets.ts'
-import { assertMade, wasMade } from '../store/port.ts'
-import type { EngineDependencies } from './dependencies.ts'
+import { assertMade, type Database, wasMade } from '../store/port.ts'
+import type { Emit } from '../telemetry/events.ts'
+import type { Log } from '../telemetry/log.ts'
 
 /** So old may be what is known of a project. */
 const FRESH_MS = 1_000
@@ -58,12 +59,14 @@ export interface Budgets {
   close(): Promise<void>
 }
 
-export function createBudgets({
-  db,
-  now,
-  log,
-  emit,
-}: Pick<EngineDependencies, 'db' | 'now' | 'log' | 'emit'>): Budgets {
+interface BudgetDependencies {
+  readonly db: Database
+  readonly now: () => number
+  readonly log: Log
+  readonly emit: Emit
+}
+
+export function createBudgets({ db, now, log, emit }: BudgetDependencies): Budgets {
   const known = new Map<string, { readonly at: number; readonly status: Promise<BudgetStatus> }>()
   const latest = new Map<string, BudgetStatus>()
   const spenders = new Map<string, Set<Spender>>()

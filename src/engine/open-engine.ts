@@ -104,8 +104,8 @@ export function openEngine({
     const { status } = (await findInteraction(seen, id, projectId)) ?? interaction
     if (status !== 'cancelled') throw new ErrandError('conflict', `The interaction ${id} has ${status} already.`)
     await deps.sandboxes.destroy(id)
-    // On one SQLite all sandboxes are this host's; else they may be another node's.
-    if (db.dialect === 'postgres') await nothingLeft(deps, id)
+    // The run's sandboxes may be on another node.
+    if (db.shared) await nothingLeft(deps, id)
   }
 
   /** `by`: a key's id, or `retention`. */

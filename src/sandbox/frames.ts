@@ -3,7 +3,7 @@
  * header, bytes of the payload), the header as JSON, the payload as it is. File content and output are never base64.
  */
 import type { Writable } from 'node:stream'
-import { passedOn } from '../domain/dead-buffers.ts'
+import { noteTransferred } from '../runtime/collect-buffers.ts'
 
 /** Far above any frame that is sent (chunks are 256 KiB, code at most a few MiB): beyond it the other side is broken. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
@@ -36,7 +36,7 @@ export function createFrameReader<Header>(
   let held = 0
   let wanted = 8
   return (bytes) => {
-    passedOn(bytes.length)
+    noteTransferred(bytes.length)
     parts.push(bytes)
     held += bytes.length
     if (held < wanted) return

@@ -84,6 +84,8 @@ export type Write = readonly Statement[] | (() => readonly Statement[])
 
 export interface Database {
   readonly dialect: 'sqlite' | 'postgres'
+  /** Whether processes on other machines may use this database too, with sandboxes that this machine can't reach. */
+  readonly shared: boolean
   /** Whether the database keeps projects apart itself, by row-level security. */
   readonly walled: boolean
   /** The query builder; its own `execute` is for reads. */

@@ -196,6 +196,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
       })
       const database: Database = {
         dialect,
+        shared: dialect === 'postgres',
         walled: false,
         query,
         read: async (built) => (await query.executeQuery(built)).rows,

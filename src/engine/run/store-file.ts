@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import mime from 'mime'
 import type { Blobs } from '../../blobs/port.ts'
-import { passedOn } from '../../domain/dead-buffers.ts'
 import type { StoredFile } from '../../domain/interaction.ts'
+import { noteTransferred } from '../../runtime/collect-buffers.ts'
 
 /** `mimeType`: the caller's word, else by the name's ending. Throws what the store or the source of the bytes throws: then nothing is stored. */
 export async function storeFile(
@@ -18,7 +18,7 @@ export async function storeFile(
   const count = (chunk: Uint8Array) => {
     hash.update(chunk)
     size += chunk.byteLength
-    passedOn(chunk.byteLength)
+    noteTransferred(chunk.byteLength)
     return chunk
   }
   await blobs.put(blob, bytes instanceof Uint8Array ? count(bytes) : counted(bytes, count))

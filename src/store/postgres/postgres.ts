@@ -38,6 +38,7 @@ export async function openPostgres(
     const query = readerFor(pool, scope)
     return {
       dialect: 'postgres',
+      shared: true,
       walled,
       query,
       read: async (built) => (await query.executeQuery(built)).rows,

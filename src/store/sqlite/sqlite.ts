@@ -32,6 +32,7 @@ export async function openSqlite(file: string, emit?: Emit): Promise<Database> {
   const writer = openWriter(file, emit)
   const database: Database = {
     dialect: 'sqlite',
+    shared: false,
     walled: false,
     query,
     read: async ({ sql, parameters }) => prepared.prepare(sql).all(parameters) as never[],
