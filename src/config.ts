@@ -26,6 +26,8 @@ export interface ModelConfig {
   readonly idleTimeoutS?: number
   /** Whether reasoning is sent back, with `openai-compatible`. Default: for models that refuse a call without it. */
   readonly sendReasoning?: boolean
+  /** `off`: prompts are sent without cache breakpoints and cache keys. Default `auto`. */
+  readonly cache?: 'auto' | 'off'
   /** Names of other models that are asked, in this order, where this one fails before it has said anything. */
   readonly fallbacks?: readonly string[]
 }

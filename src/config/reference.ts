@@ -31,12 +31,17 @@ models:
     maxTries: 3                   # tries of a call before its first fragment
     idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
     sendReasoning: false          # whether reasoning is sent back as reasoning_content (openai-compatible)
+    cache: auto                   # off: no cache breakpoints, no cache key
     fallbacks: [svc-3.1-pro]      # other names, asked in this order where this one fails before it has said anything
   svc-3.1-pro: {provider: anthropic, model: claude-opus-5-5, price: {input: 4, output: 20}}
 \`\`\`
 
 \`cachedInput\` and \`cacheWrite\` are the prices of input that is read from and written to the provider's prompt cache; each is
 \`input\` by default.
+
+With \`cache: auto\`, prompts for Claude (Anthropic, Bedrock) and Amazon Nova carry cache breakpoints, and those for OpenAI a
+cache key. Google and most compatible servers cache by themselves; no field is sent to a compatible server, since some refuse
+one that they do not know. \`usage\` reports what was read from the cache and written to it.
 
 \`sendReasoning\` is true by default for DeepSeek's and Kimi's models, and for the addresses of DeepSeek and Moonshot: they refuse
 a tool's result if the reasoning before its call is missing. Most other servers ignore the field; some refuse it.

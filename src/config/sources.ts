@@ -117,6 +117,7 @@ const MODEL_KEYS = [
   'fallbacks',
   'idleTimeoutS',
   'sendReasoning',
+  'cache',
 ]
 
 function parseFile(file: ConfigFile, problems: string[]): unknown {

@@ -71,6 +71,8 @@ export interface RunSpec extends RunTask, Omit<RunSettings, 'skills' | 'mcp'> {
   /** The browser's, where nobody chose a network; else it is the sandbox's. */
   readonly browserNetwork?: Network
   readonly policy: RunLimits & Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }
+  /** The first interaction of the conversation. Absent in those that were stored before the field existed. */
+  readonly conversationId?: string
   readonly inputFiles: readonly StoredFile[]
   /** Not fetched yet. When they are, they stand in `inputFiles`, and their addresses nowhere. */
   readonly linkedFiles?: readonly (LinkedFile & Pick<StoredFile, 'blob'>)[]

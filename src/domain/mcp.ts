@@ -43,6 +43,12 @@ export function sealOwner(interactionId: string, server: string): readonly strin
   return ['run', interactionId, server]
 }
 
+/** Whether any tool of a server with this setting may have to wait for a person. */
+export function mayNeedApproval(require: RequireApproval | undefined): boolean {
+  if (typeof require === 'object') return require.length > 0
+  return require !== undefined && require !== false && require !== 'never'
+}
+
 export function approvalNeeded(
   require: RequireApproval | undefined,
   tool: string,

@@ -4,7 +4,7 @@ import { type Agent, overrideSettings, type RunSettings } from '../domain/agent.
 import { ErrandError } from '../domain/errors.ts'
 import type { RunEvent, Warning } from '../domain/event.ts'
 import { newId } from '../domain/ids.ts'
-import type { RunRequest, RunSpec } from '../domain/interaction.ts'
+import type { Interaction, RunRequest, RunSpec } from '../domain/interaction.ts'
 import { resolve } from '../domain/resolve.ts'
 import type { SkillOffers } from '../skills/port.ts'
 import { agentConfigAt } from '../store/agents.ts'
@@ -44,7 +44,7 @@ export async function submitRun(
   refuseAddresses(deps, projectId, request.files)
   refuseWebhook(deps.egress, request.webhook)
   const agent = await findAgent(deps, projectId, request)
-  await checkPrevious(deps, projectId, request.previousInteractionId)
+  const previous = await findPrevious(deps, projectId, request.previousInteractionId)
   const id = newId('int', deps.now())
   const settings = overrideSettings(agent?.config ?? {}, request.settings)
   const skills = await deps.skills.lookUp(projectId, settings.skills ?? [])
@@ -61,6 +61,7 @@ export async function submitRun(
     ...resolution.spec,
     ...files,
     mcp,
+    conversationId: previous ? (previous.spec.conversationId ?? previous.id) : id,
     ...(request.webhook && { webhook: true }),
     ...(traceparent !== undefined && { traceparent }),
     ...(retryOf !== undefined && { retryOf }),
@@ -153,8 +154,13 @@ async function findAgent(
   throw new ErrandError('not_found', `There is no agent ${JSON.stringify(agentId)}${version}.`, { param: 'agentId' })
 }
 
-async function checkPrevious({ db }: EngineDependencies, projectId: string, id: string | undefined): Promise<void> {
-  if (id === undefined) return
+/** The interaction that the new one continues, if any. Throws ErrandError `not_found`, or `conflict` while it is running. */
+async function findPrevious(
+  { db }: EngineDependencies,
+  projectId: string,
+  id: string | undefined,
+): Promise<Interaction | undefined> {
+  if (id === undefined) return undefined
   const param = 'previousInteractionId'
   const previous = await findInteraction(db, id, projectId)
   if (!previous) throw new ErrandError('not_found', `There is no interaction ${JSON.stringify(id)}.`, { param })
@@ -163,6 +169,7 @@ async function checkPrevious({ db }: EngineDependencies, projectId: string, id: 
       param,
     })
   }
+  return previous
 }
 
 function resolveRequest(

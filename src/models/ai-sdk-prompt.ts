@@ -10,10 +10,13 @@ import type {
 import type { AssistantMessage, AssistantPart, MediaPart, Message, ToolMessage } from '../domain/message.ts'
 import { isJsonObject } from './json.ts'
 import type { ModelRequest } from './port.ts'
+import { markPrefixes } from './prompt-cache.ts'
 import type { AiSdkProvider } from './providers/ai-sdk-provider.ts'
 
 export interface CallSettings {
   readonly providerOptions: SharedV4ProviderOptions
+  /** Options of the messages that end a cached prefix. Undefined: none are marked. */
+  readonly breakpoint?: SharedV4ProviderOptions
   /** Undefined: the provider's own limit. */
   readonly maxOutputTokens: number | undefined
   readonly provider: AiSdkProvider
@@ -21,14 +24,15 @@ export interface CallSettings {
 
 export function encodeCall(
   request: ModelRequest,
-  { providerOptions, maxOutputTokens, provider }: CallSettings,
+  { providerOptions, breakpoint, maxOutputTokens, provider }: CallSettings,
 ): LanguageModelV4CallOptions {
   const functions = request.tools.map(
     ({ name, description, parameters }) => ({ type: 'function', name, description, inputSchema: parameters }) as const,
   )
   const search = request.search ? provider.search?.tool : undefined
+  const prompt = encodePrompt(request, provider)
   return {
-    prompt: encodePrompt(request, provider),
+    prompt: breakpoint ? markPrefixes(prompt, breakpoint) : prompt,
     maxOutputTokens,
     providerOptions,
     tools: search ? [...functions, search] : functions,

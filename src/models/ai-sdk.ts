@@ -38,6 +38,8 @@ import { createTokenLimit, type LimitedOutcome } from './token-limit.ts'
 
 export interface AiSdkOptions extends ClientOptions, Connection {
   readonly provider: AiSdkProvider
+  /** `off`: no cache breakpoints and no cache key. Default `auto`. */
+  readonly cache?: 'auto' | 'off'
   /** Where the key was read from, for messages. */
   readonly apiKeyEnv?: string
 }
@@ -123,8 +125,10 @@ async function attempt(
       options,
       watchedFetch(options.dispatcher, () => idle.refresh()),
     )
+    const cache = options.cache === 'off' ? undefined : request.cache
     const call = encodeCall(request, {
-      providerOptions: provider.callOptions?.(options.model) ?? {},
+      providerOptions: provider.callOptions?.(options.model, cache) ?? {},
+      breakpoint: cache && provider.cacheBreakpoint?.(options.model, cache),
       maxOutputTokens,
       provider,
     })

@@ -25,6 +25,15 @@ export interface ModelRequest {
   readonly responseFormat?: JsonSchema
   /** The model may search the web by its provider's own means (`ModelDescription.searches`). */
   readonly search?: boolean
+  /** Undefined: the request belongs to no conversation that could use the provider's prompt cache. */
+  readonly cache?: PromptCaching
+}
+
+export interface PromptCaching {
+  /** The same for all requests of one conversation. Some providers route requests with one key to one cache. */
+  readonly key: string
+  /** Requests may be far apart, because people decide on tool calls in between: an hour instead of minutes. */
+  readonly long: boolean
 }
 
 /** What a caller of a model sees while it speaks. Tool calls come whole, with the outcome. */

@@ -187,6 +187,17 @@ export async function outputsTaken(db: Database, id: string): Promise<boolean> {
   return row !== undefined && row.output_files !== null
 }
 
+/** The number of its tool calls that have a result. */
+export async function countToolResults(db: Database, id: string): Promise<number> {
+  const { count } = await db.query
+    .selectFrom('events')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('interaction_id', '=', id)
+    .where('type', '=', 'tool_result')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 const eventsAfter = fixedQuery((db, page: { id: string; after: number; limit: number }) =>
   db.query
     .selectFrom('events')

@@ -206,6 +206,22 @@ print('ran', time.time_ns())`
     await finish(id)
   })
 
+  it('reports what a run used that is given up because the server stopped too often', async () => {
+    provider.when('[given up]', ({ body }) => {
+      const turn = body.messages.filter(({ role }) => role === 'assistant').length
+      if (turn > 0) return { fault: 'stall' }
+      return { toolCalls: [{ name: 'code_execution', args: { code: 'print(1)' } }], usage: { input: 100, output: 7 } }
+    })
+    const id = await begin('[given up]', { tools: ['code_execution'] })
+    for (let stops = 1; stops <= 3; stops++) {
+      await until(() => asked('[given up]').length === stops + 1)
+      await crash()
+    }
+    const { interaction } = await finish(id)
+    expect(interaction).toMatchObject({ status: 'failed', error: { code: 'internal', retryable: true } })
+    expect(interaction.usage).toMatchObject({ input_tokens: 100, output_tokens: 7, model_calls: 1, tool_calls: 1 })
+  })
+
   it('does not give the run more time than its policy says', async () => {
     provider.when('[deadline]', { fault: 'stall' })
     const id = await begin('[deadline]', { policy: { maxTurnDuration: 3 } })

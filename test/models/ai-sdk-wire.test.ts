@@ -336,6 +336,54 @@ describe('what a provider wants back it gets back, through the store', () => {
   })
 })
 
+describe('prompt caching', () => {
+  const cache = { key: 'int_1', long: false }
+  const conversation: Message[] = [
+    userText('Roll.'),
+    { role: 'assistant', content: [{ type: 'tool_call', callId: 'c1', name: 'roll_dice', args: {}, argsText: '{}' }] },
+    { role: 'tool', callId: 'c1', name: 'roll_dice', output: '6' },
+  ]
+  async function sent(
+    provider: AiSdkName,
+    model: string,
+    options: Partial<AiSdkOptions>,
+    cached: ModelRequest['cache'],
+  ) {
+    answers.push((response) => response.writeHead(400).end('{}'))
+    const request = ask('', { system: 'Be exact.', messages: conversation, tools: [DICE_TOOL], cache: cached })
+    await call(modelOf(provider, model, options), request)
+    return received.at(-1)!.body
+  }
+
+  test.each([
+    ['anthropic', 'claude-opus-5-5', '"cache_control":{"type":"ephemeral"}', 3],
+    ['bedrock', 'us.anthropic.claude-opus-5-5', '"cachePoint":{"type":"default"}', 3],
+    ['bedrock', 'meta.llama4-maverick-17b-instruct-v1:0', 'cachePoint', 0],
+    ['openai', 'gpt-6-sol', '"prompt_cache_key":"int_1"', 1],
+    ['google', 'gemini-3-pro', 'cache', 0],
+  ] as const)('%s, %s: %s is sent %i times, and never with cache: off', async (provider, model, mark, times) => {
+    expect(JSON.stringify(await sent(provider, model, {}, cache)).split(mark)).toHaveLength(times + 1)
+    expect(JSON.stringify(await sent(provider, model, { cache: 'off' }, cache))).not.toMatch(/cache/i)
+    expect(JSON.stringify(await sent(provider, model, {}, undefined))).not.toMatch(/cache/i)
+  })
+
+  test('Anthropic marks the system prompt, the request before the last answer, and this one', async () => {
+    const body = await sent('anthropic', 'claude-opus-5-5', {}, cache)
+    const marked = (block: { cache_control?: object }) => block.cache_control !== undefined
+    expect(body.system.map(marked)).toEqual([true])
+    expect(body.messages.map(({ content }: { content: object[] }) => content.map(marked))).toEqual([
+      [true],
+      [false],
+      [true],
+    ])
+  })
+
+  test('Anthropic keeps a prefix for an hour if people decide on tool calls in between', async () => {
+    const body = await sent('anthropic', 'claude-opus-5-5', {}, { ...cache, long: true })
+    expect(body.system[0].cache_control).toEqual({ type: 'ephemeral', ttl: '1h' })
+  })
+})
+
 describe('what no provider takes is left out', () => {
   const refuse: Answer = (response) => response.writeHead(400).end('{}')
   const env = { AWS_REGION: 'eu-west-1' }

@@ -36,6 +36,7 @@ const model = z
       maxTries: z.int('must be a whole number').min(1, 'must be at least 1').max(10, 'must be at most 10').optional(),
       idleTimeoutS: z.number('must be a number of seconds').positive('must be above 0').optional(),
       sendReasoning: z.boolean('must be true or false').optional(),
+      cache: z.enum(['auto', 'off'], 'must be auto or off').optional(),
       fallbacks: z
         .array(z.string('must be a name of models'), 'must be a list of names of models')
         .max(5, 'must be at most 5 names')

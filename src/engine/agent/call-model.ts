@@ -1,7 +1,9 @@
 /** One model call: its request, its answer as events while it comes, its tokens and its bound. */
+import type { RunSpec } from '../../domain/interaction.ts'
+import { mayNeedApproval } from '../../domain/mcp.ts'
 import { countCharacters, partialMessage } from '../../domain/message.ts'
 import { costOf, estimateTokens } from '../../domain/usage.ts'
-import type { CatalogueEntry, Model, ModelOutcome, ModelRequest } from '../../models/port.ts'
+import type { CatalogueEntry, Model, ModelOutcome, ModelRequest, PromptCaching } from '../../models/port.ts'
 import { stopCause } from '../run/stop.ts'
 import type { AgentContext } from './context.ts'
 import { createOutputRouter, type OutputRouter } from './output-router.ts'
@@ -54,7 +56,7 @@ export async function callModel(
     search: entry.searches === true && spec.tools.includes('web_search'),
   }
   const { messages, digest } = viewOf(conversation.messages(), { ...frame, entry })
-  const request: ModelRequest = { ...frame, messages, maxOutputTokens }
+  const request: ModelRequest = { ...frame, messages, maxOutputTokens, cache: cachingOf(spec, context.run.claim.id) }
   const speaker = createOutputRouter({
     emit(event) {
       recorder.append(event)
@@ -83,6 +85,10 @@ export async function callModel(
     throw signal.reason
   }
   return call
+}
+
+function cachingOf({ conversationId, mcp }: RunSpec, runId: string): PromptCaching {
+  return { key: conversationId ?? runId, long: mcp.some(({ requireApproval }) => mayNeedApproval(requireApproval)) }
 }
 
 /** Stores what a failed call was billed for, and the part of the answer that it showed. */

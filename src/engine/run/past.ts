@@ -2,7 +2,7 @@
 import { BlobsUnavailable } from '../../blobs/port.ts'
 import type { Claim } from '../../store/claim-row.ts'
 import { MAX_ATTEMPTS } from '../../store/claims.ts'
-import { ALL_EVENTS, outputsTaken, readEvents } from '../../store/events.ts'
+import { ALL_EVENTS, countToolResults, outputsTaken, readEvents } from '../../store/events.ts'
 import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import { readTurns, type Turn } from '../../store/turns.ts'
 import type { EngineDependencies } from '../dependencies.ts'
@@ -32,7 +32,9 @@ export async function readPast(deps: EngineDependencies, claim: Claim): Promise<
   const ended = { ...nothing, restored: { ...NOTHING_RESTORED, sandbox: 'ready', stage: 'working' } } as const
   if (isOutOfAttempts(claim)) {
     const message = `The server stopped ${MAX_ATTEMPTS} times while it worked on this interaction; it was given up.`
-    return { ...ended, problem: failure('internal', message) }
+    const { turns, finishedToolCalls } = await readUsed(deps, claim)
+    const restored = { ...ended.restored, finishedToolCalls }
+    return { ...ended, turns, restored, problem: failure('internal', message) }
   }
   try {
     return await retryWhileDatabaseDown(MAX_OUTAGE_MS, async () => {
@@ -47,5 +49,18 @@ export async function readPast(deps: EngineDependencies, claim: Claim): Promise<
         ? storeOutOfReach()
         : failure('internal', 'The stored state of the run could not be read; the server log has more.')
     return { ...ended, problem }
+  }
+}
+
+/** What the run has used so far, which its end reports. Nothing if it can't be read. */
+async function readUsed({ db, log }: EngineDependencies, { id }: Claim) {
+  try {
+    return await retryWhileDatabaseDown(MAX_OUTAGE_MS, async () => ({
+      turns: await readTurns(db, id),
+      finishedToolCalls: await countToolResults(db, id),
+    }))
+  } catch (error) {
+    log.error({ err: error, interactionId: id }, 'could not read what a given-up run has used')
+    return { turns: [], finishedToolCalls: 0 }
   }
 }

@@ -13,6 +13,7 @@ import type {
 } from '@ai-sdk/provider'
 import type { ModelConfig } from '../../config.ts'
 import type { JsonObject } from '../json.ts'
+import type { PromptCaching } from '../port.ts'
 import { apiKeyMissing, readApiKey } from './api-key.ts'
 import type { Env, OpenContext, OpenModel, Provider } from './provider.ts'
 
@@ -30,7 +31,12 @@ export interface AiSdkProvider<Name extends string = string> extends Provider<Na
     readonly secrets: (env: Env) => readonly string[] | undefined
   }
   /** Provider options of every call. */
-  readonly callOptions?: (model: string) => SharedV4ProviderOptions
+  readonly callOptions?: (model: string, cache: PromptCaching | undefined) => SharedV4ProviderOptions
+  /**
+   * Options of a message that ends a cached prefix. Undefined, or returns undefined: the provider caches by itself or not at
+   * all.
+   */
+  readonly cacheBreakpoint?: (model: string, cache: PromptCaching) => SharedV4ProviderOptions | undefined
   /** The nearest limit on output tokens that the provider accepts. */
   readonly clampOutputTokens?: (tokens: number) => number
   /** Whether it takes back reasoning without metadata of its own. */
@@ -94,7 +100,8 @@ function openModel(
     return apiKeyMissing(name, otherCredentials ? `${apiKeyEnv} (or ${otherCredentials.variables})` : apiKeyEnv)
   }
   const baseUrl = config.baseUrl ?? ((baseUrlEnv && env[baseUrlEnv]) || undefined)
-  const options = { ...client, provider, model: config.model, apiKey, apiKeyEnv, baseUrl, env }
+  const { model, cache } = config
+  const options = { ...client, provider, model, cache, apiKey, apiKeyEnv, baseUrl, env }
   // Most installations use one provider; many use none of the SDK's.
   return async () => (await import('../ai-sdk.ts')).createAiSdkModel(options)
 }

@@ -20,6 +20,9 @@ export const anthropic = aiSdkProvider({
   },
   callOptions: (model): SharedV4ProviderOptions =>
     thinksAdaptively(model) ? { anthropic: { thinking: { type: 'adaptive', display: 'summarized' } } } : {},
+  cacheBreakpoint: (_, { long }): SharedV4ProviderOptions => ({
+    anthropic: { cacheControl: { type: 'ephemeral', ...(long && { ttl: '1h' }) } },
+  }),
   // Anthropic interrupts a turn with long searches.
   pauseReason: 'pause_turn',
   canSearch: () => true,

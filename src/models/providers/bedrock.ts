@@ -30,8 +30,14 @@ export const bedrock = aiSdkProvider({
       model,
     )
   },
+  cacheBreakpoint: (model) => (cachesPrompts(model) ? { bedrock: { cachePoint: { type: 'default' } } } : undefined),
   errors: { overflow: [/input is too long/i] },
 })
+
+/** Bedrock refuses a cache point for any other model ("Prompt caching" in its user guide). */
+function cachesPrompts(model: string): boolean {
+  return /claude-(3-7|3-5-haiku|(opus|sonnet|haiku|fable)-[4-9])|amazon\.nova/.test(model)
+}
 
 function signingKeys(env: Env) {
   const {

@@ -19,7 +19,7 @@ export const openAi = aiSdkProvider({
   },
   // Nothing is stored at OpenAI, so reasoning comes back encrypted. Schemas are the caller's, and strict mode takes only
   // a part of JSON Schema.
-  callOptions: () => ({ openai: { store: false, strictJsonSchema: false } }),
+  callOptions: (_, cache) => ({ openai: { store: false, strictJsonSchema: false, promptCacheKey: cache?.key } }),
   clampOutputTokens: (tokens) => Math.max(MIN_OUTPUT_TOKENS, tokens),
   canSearch: () => true,
   search: {
