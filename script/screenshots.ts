@@ -70,13 +70,13 @@ try {
   await door.leave()
 
   const shots = [
-    ['playground', `/playground?run=${run.id}`, 'Open the interaction', LAPTOP, 'light'],
+    ['playground', `/playground?run=${run.id}`, 'View run', LAPTOP, 'light'],
     ['interactions', '/interactions', SHOWN, LAPTOP, 'light'],
     ['timeline', `/interactions/${run.id}?tab=timeline`, 'Collecting files', LAPTOP, 'dark'],
     ['agent', '/agents/sales-analyst', 'Save as version 2', LAPTOP, 'light'],
     ['keys', '/keys', 'first key', LAPTOP, 'dark'],
     ['server', '/settings', 'Not enforced', LAPTOP, 'dark'],
-    ['phone', `/playground?run=${run.id}`, 'Open the interaction', PHONE, 'dark'],
+    ['phone', `/playground?run=${run.id}`, 'View run', PHONE, 'dark'],
   ] as const
   for (const [name, path, text, viewport, colorScheme] of shots) {
     const { page, leave } = await visit(browser, server.url, {

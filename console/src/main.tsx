@@ -1,4 +1,4 @@
-/** The console's first script. */
+/** The entry point of the console. */
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
@@ -6,9 +6,9 @@ import './style.css'
 import './server/client.ts'
 import { createConsoleRouter } from './router.tsx'
 import { Problem } from './server/problem.ts'
-import { takeProjectOfLink } from './session/session.ts'
+import { selectProjectOfLink } from './session/session.ts'
 
-// The page's policy lets in only those style elements that carry its nonce; dialogs make one, to hold the page still.
+// The CSP only allows style elements with its nonce. Dialogs add one to lock scrolling.
 Object.assign(globalThis, {
   __webpack_nonce__: document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.content,
 })
@@ -22,7 +22,7 @@ const cache = new QueryClient({
   },
 })
 
-takeProjectOfLink()
+selectProjectOfLink()
 createRoot(document.getElementById('root') as HTMLElement).render(
   <QueryClientProvider client={cache}>
     <RouterProvider router={createConsoleRouter()} />

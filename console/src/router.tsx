@@ -1,4 +1,4 @@
-/** Every page's address, and what of it stands in the query. Pages are loaded when they are first gone to. */
+/** The routes of the console and their query parameters. Pages are loaded on first use. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
 import type { RunFilters } from './server/queries.ts'
 import { Page } from './shell/page.tsx'
@@ -10,7 +10,7 @@ import type { UsageSearch } from './usage/usage-query.ts'
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
-    <Page title="There is no such page">
+    <Page title="Page not found">
       <ButtonLink to="/">Go to the overview</ButtonLink>
     </Page>
   ),
@@ -27,7 +27,7 @@ export interface PlaygroundSearch {
   /** The run that is shown. */
   readonly run?: string
   readonly agent?: string
-  /** A run whose request is to be made again. */
+  /** The run to repeat. */
   readonly again?: string
 }
 const playground = createRoute({
@@ -174,7 +174,7 @@ const routeTree = root.addChildren([
   ...signedOutPages,
 ])
 
-/** Those of these parameters that are texts. */
+/** The named parameters that are set, as strings. */
 function texts<K extends string>(
   search: Readonly<Record<string, unknown>>,
   names: readonly K[],

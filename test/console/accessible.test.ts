@@ -1,4 +1,4 @@
-/** Every page by axe, on a laptop and on a phone, in light and in dark colours; and by keyboard. */
+/** Accessibility of every page: axe on laptop and phone, in light and dark theme, and keyboard use. */
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -11,7 +11,7 @@ let provider: FakeProvider
 let server: Server
 let browser: Browser
 let runId: string
-/** The owner's cookies. */
+/** The owner's session. */
 let owner: StorageState
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeAll(async () => {
   runId = body.id
   await server.post('/v1beta/interactions', { instruction: '[look] Again.' })
   browser = await openBrowser()
-  // The door of a server without an owner is looked at while it has none.
+  // The page of a server without an owner, before it has one.
   const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
   await page.getByRole('heading', { name: 'This server has no owner yet' }).waitFor()
   await expectAccessible(page, 'no owner')
@@ -46,30 +46,30 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Each page, with what is there when it is all there. */
+/** Each page, with a text that appears when it is loaded. */
 const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '', 'Latest runs'],
-  [() => '/playground', 'What should it do?'],
-  [() => `/playground?run=${runId}`, 'Open the interaction'],
+  [() => '/playground', 'Start a run'],
+  [() => `/playground?run=${runId}`, 'View run'],
   [() => '/interactions', '[look] What is it?'],
-  [() => '/interactions?status=failed', 'Nothing matches'],
+  [() => '/interactions?status=failed', 'No runs match'],
   [() => `/interactions/${runId}`, 'one'],
   [() => `/interactions/${runId}?tab=timeline`, 'code_execution'],
   [() => `/interactions/${runId}?tab=settings`, 'System instruction'],
   [() => `/interactions/${runId}?tab=events`, 'tool_result'],
-  [() => `/interactions/${runId}?tab=outside`, 'Hosts it turned to'],
+  [() => `/interactions/${runId}?tab=outside`, 'Network activity'],
   [() => `/interactions/${runId}?tab=json`, 'Response'],
-  [() => '/interactions/int_none', 'There is nothing here'],
-  [() => `/compare?a=${runId}`, 'Choose a run'],
+  [() => '/interactions/int_none', 'Not found'],
+  [() => `/compare?a=${runId}`, 'Select a run'],
   [() => '/agents', 'Looker'],
   [() => '/agents/new', 'Create agent'],
   [() => '/agents/looker', 'Save as version 2'],
-  [() => '/agents/looker?tab=versions', 'newest'],
-  [() => '/agents/none', 'There is nothing here'],
+  [() => '/agents/looker?tab=versions', 'current'],
+  [() => '/agents/none', 'Not found'],
   [() => '/keys', 'last used'],
-  [() => '/usage', 'no stored agent'],
+  [() => '/usage', 'No agent'],
   [() => '/usage?by=key&days=7&project=all', 'first key'],
-  [() => '/usage?from=2020-01-01&to=2020-01-31', 'Nothing ended in these days'],
+  [() => '/usage?from=2020-01-01&to=2020-01-31', 'No runs in this period'],
   [() => '/usage?from=2020-01-01&to=2019-01-31', 'must not be before'],
   [() => '/settings', 'Not enforced on this host'],
   [() => '/settings/models', 'default'],
@@ -79,8 +79,8 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/settings/members', 'Ada'],
   [() => '/settings/account', 'Managed agents'],
   [() => '/settings/audit', 'member.joined'],
-  [() => '/settings/you', 'this one'],
-  [() => '/no/such/page', 'There is no such page'],
+  [() => '/settings/you', 'current'],
+  [() => '/no/such/page', 'Page not found'],
 ]
 
 const link = async (...options: string[]) => {
@@ -91,9 +91,9 @@ const link = async (...options: string[]) => {
 test.each<[path: string | (() => Promise<string>), heading: string]>([
   ['', 'Sign in'],
   ['/sign-up', 'Create an account'],
-  ['/welcome#used', 'This link does not work'],
-  [() => link('--reset-password', PERSON.email), 'Set a new password'],
-])('the door can be used by everybody: %s', async (path, heading) => {
+  ['/welcome#used', 'This link is not valid'],
+  [() => link('--reset-password', PERSON.email), 'Reset password'],
+])('the signed-out page %s is accessible', async (path, heading) => {
   const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce' })
   await page.goto(`${server.url}/console${typeof path === 'string' ? path : await path()}`)
   await page.getByRole('heading', { level: 1, name: heading }).waitFor()
@@ -101,8 +101,8 @@ test.each<[path: string | (() => Promise<string>), heading: string]>([
   await leave()
 })
 
-test.each(pages)('page %# can be used by everybody', async (path, text) => {
-  // Without motion, so that nothing is looked at while it appears.
+test.each(pages)('page %# is accessible', async (path, text) => {
+  // Without animations, so that axe sees the final state.
   const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce', storageState: owner })
   await page.goto(`${server.url}/console${path()}`)
   await page.getByText(text, { exact: false }).locator('visible=true').first().waitFor()
@@ -111,26 +111,26 @@ test.each(pages)('page %# can be used by everybody', async (path, text) => {
   await leave()
 })
 
-test('the palette opens by keyboard, finds an agent, and goes there; Escape closes it', async () => {
+test('the command palette opens by keyboard, finds an agent and opens it; Escape closes it', async () => {
   const { page, leave } = await visit(browser, server.url, { reducedMotion: 'reduce', storageState: owner })
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await page.keyboard.press('Control+k')
-  await page.getByPlaceholder('Go to a page').fill('look')
+  await page.getByPlaceholder('Search pages').fill('look')
   await page.getByRole('option', { name: 'Looker' }).waitFor()
   await expectAccessible(page, 'the palette')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Looker' }).waitFor()
   await page.keyboard.press('Control+k')
-  await page.getByPlaceholder('Go to a page').waitFor()
+  await page.getByPlaceholder('Search pages').waitFor()
   await page.keyboard.press('Escape')
-  await page.getByPlaceholder('Go to a page').waitFor({ state: 'detached' })
+  await page.getByPlaceholder('Search pages').waitFor({ state: 'detached' })
   await page.keyboard.press('g')
   await page.keyboard.press('i')
-  await page.getByRole('heading', { level: 1, name: 'Interactions' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor()
   await leave()
 })
 
-test('colours that were chosen stay chosen', async () => {
+test('the chosen theme is kept', async () => {
   const { page, leave } = await visit(browser, server.url, { storageState: owner })
   await page.getByRole('button', { name: /^Your account/ }).click()
   await page.getByRole('menuitem', { name: 'Dark' }).click()

@@ -1,4 +1,4 @@
-/** The console in a real browser, as tests use it: watched for complaints, and looked at by axe. */
+/** A real browser for tests of the console, which records console errors and runs axe. */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
@@ -11,21 +11,21 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const LAPTOP = { width: 1280, height: 800 }
 export const PHONE = { width: 390, height: 844 }
 
-/** Nothing but our own pages is opened in it: as root, Chromium has no sandbox of its own. */
+/** Without Chromium's sandbox, which does not work as root. It opens only Errand's own pages. */
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
 }
 
 export interface Visitor {
   readonly page: Page
-  /** What the browser logged: refused by the policy, not found, thrown. */
+  /** Errors in the browser's log: CSP violations, failed requests, exceptions. */
   readonly complaints: readonly string[]
-  /** The addresses of all requests. */
+  /** The URLs of all requests. */
   readonly asked: readonly string[]
   leave(): Promise<void>
 }
 
-/** A new visitor with nothing stored, on that page of the console. */
+/** Opens the console in a new browser context. */
 export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visitor> {
   const context = await browser.newContext({ viewport: LAPTOP, ...options })
   const page = await context.newPage()
@@ -40,21 +40,21 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
 
 export const PERSON = { name: 'Ada', email: 'ada@example.org', password: 'a sentence of my own' }
 
-/** Uses the one-time link that the start printed, and is the owner from then on. */
+/** Becomes the owner by the one-time link that the server printed. */
 export async function becomeOwner(page: Page, server: Pick<Server, 'output' | 'url'>): Promise<void> {
   const path = /\/console\/welcome#\w+/.exec(server.output())?.[0]
   await page.goto(server.url + path)
   await page.getByRole('heading', { level: 1, name: 'Welcome to Errand' }).waitFor()
   await page.getByLabel('Name').fill(PERSON.name)
-  await page.getByLabel('E-mail').fill(PERSON.email)
+  await page.getByLabel('Email').fill(PERSON.email)
   await page.getByLabel('Password').fill(PERSON.password)
-  await page.getByRole('button', { name: 'Create the owner' }).click()
+  await page.getByRole('button', { name: 'Create owner' }).click()
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 }
 
 /**
- * Holds the page to WCAG 2.2 AA by axe, and to its width: on a laptop and on a phone, in light and in dark colours. axe is
- * evaluated over the debugger's wire: the page's own policy would not let it in.
+ * Checks the page with axe against WCAG 2.2 AA, and that it does not scroll sideways: on laptop and phone, in light and dark
+ * theme. axe is evaluated through the debugger, because the page's CSP would block it.
  */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
   await page.evaluate(AXE)
@@ -62,7 +62,7 @@ export async function expectAccessible(page: Page, what: string): Promise<void> 
     await page.setViewportSize(viewport)
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
-      // What is looked at is what was painted, in the colours that were asked for.
+      // Waits until the page is painted in the requested theme.
       await page.waitForFunction(`matchMedia('(prefers-color-scheme: ${colorScheme})').matches`)
       await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
       const rules = colorScheme === 'light' ? RULES : { runOnly: { type: 'rule', values: ['color-contrast'] } }

@@ -1,4 +1,4 @@
-/** The table of interactions, in a real browser: its filters, and rows that are read and drawn as one comes to them. */
+/** The list of runs in a real browser: filters, and loading and rendering while scrolling. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROOMY } from '../contract/invariants.ts'
@@ -6,7 +6,7 @@ import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { becomeOwner, openBrowser, type Visitor, visit } from './browser.ts'
 
-/** More than two pages of the list, and many more than are in sight. */
+/** More than two pages of the list, and many more than fit on the screen. */
 const MANY = 210
 
 let provider: FakeProvider
@@ -43,7 +43,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-const rows = () => page.getByRole('list', { name: 'Interactions' }).getByRole('listitem')
+const rows = () => page.getByRole('list', { name: 'Runs' }).getByRole('listitem')
 const text = (words: string) =>
   page.getByRole('textbox', { name: words }).or(page.getByRole('combobox', { name: words }))
 
@@ -54,7 +54,7 @@ test.each<[name: string, set: () => Promise<unknown>, found: readonly string[]]>
   ['label', () => setLabel('team=sales'), ['run of live sales', 'run of sales']],
   ['labels', () => setLabel('team=sales, stage=live'), ['run of live sales']],
   ['key', () => page.getByLabel('Key').selectOption('default'), ['run by another key']],
-])('filtered by %s it shows what has it, also after a reload', async (_name, set, found) => {
+])('the filter by %s shows the matching runs, also after a reload', async (_name, set, found) => {
   await page.goto(`${server.url}/console/interactions`)
   await rows().first().waitFor()
   await set()
@@ -71,7 +71,7 @@ async function setLabel(label: string): Promise<void> {
   await page.keyboard.press('Enter')
 }
 
-test('filtered by time it asks for what is newer, and oldest first it begins at the other end', async () => {
+test('the time filter requests newer runs, and the order can be reversed', async () => {
   await page.goto(`${server.url}/console/interactions`)
   await page.getByLabel('Time').selectOption('Last hour')
   await page.getByLabel('Order').selectOption('Oldest first')
@@ -82,7 +82,7 @@ test('filtered by time it asks for what is newer, and oldest first it begins at 
   expect(visitor.asked.filter((url) => url.includes('order=asc')).at(-1)).toMatch(/createdAfter=20\d\d-/)
 })
 
-test('all of it is there to scroll to, and what is not in sight is not drawn', async () => {
+test('all runs can be scrolled to, and only visible rows are rendered', async () => {
   await page.goto(`${server.url}/console/interactions`)
   await rows().first().getByText('[broken]').waitFor()
   const seen = new Set<string>()
@@ -98,13 +98,13 @@ test('all of it is there to scroll to, and what is not in sight is not drawn', a
   expect(seen.size).toBe(MANY)
 })
 
-test('what was passed over in a request is told above its trace', async () => {
+test('warnings about a request are shown above its trace', async () => {
   const { body } = await server.post('/v1beta/interactions', { instruction: 'run', tools: ['teleport'] })
   await page.goto(`${server.url}/console/interactions/${body.id}`)
   await page.getByRole('tabpanel').getByText('unknown tool').waitFor()
   await page.getByRole('tabpanel').getByText('teleport').waitFor()
 })
 
-test('nothing was refused by the policy, or thrown', () => {
+test('there are no CSP violations and no exceptions', () => {
   expect(visitor.complaints.filter((complaint) => !/status of 401/.test(complaint))).toEqual([])
 })

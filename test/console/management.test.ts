@@ -1,4 +1,4 @@
-/** What is kept in the console and who may change it, in a real browser: keys, agents, skills, credentials, links, roles. */
+/** Management in a real browser: keys, agents, skills, credentials, links, roles. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -47,17 +47,17 @@ async function come(storageState: Cookies | undefined): Promise<void> {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
 }
 
-/** Invited by the owner as a viewer. */
+/** Joins by an invitation as a viewer. */
 async function join(at: Page): Promise<Cookies> {
   await at.goto(`${server.url}/console/settings/members`)
-  await at.getByRole('button', { name: 'Invite somebody' }).click()
-  await at.getByLabel('As').selectOption('viewer')
-  await at.getByRole('button', { name: 'Make the link' }).click()
-  const link = (await at.getByRole('status', { name: 'The link' }).textContent()) ?? ''
+  await at.getByRole('button', { name: 'Invite member' }).click()
+  await at.getByLabel('Role').selectOption('viewer')
+  await at.getByRole('button', { name: 'Create link' }).click()
+  const link = (await at.getByRole('status', { name: 'Link' }).textContent()) ?? ''
   const guest = await visit(browser, server.url)
   await guest.page.goto(link)
   await guest.page.getByLabel('Name').fill('Grace')
-  await guest.page.getByLabel('E-mail').fill('grace@example.org')
+  await guest.page.getByLabel('Email').fill('grace@example.org')
   await guest.page.getByLabel('Password').fill(PERSON.password)
   await guest.page.getByRole('button', { name: 'Join' }).click()
   await guest.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
@@ -69,15 +69,15 @@ async function join(at: Page): Promise<Cookies> {
 const open = (path: string) => page.goto(`${server.url}/console${path}`)
 const works = async (key: string) => (await server.get('/v1beta/agents', { 'x-svc-api-key': key })).status
 
-test('a key is rotated: both work for a while, or the old one ends at once', async () => {
+test('a key is rotated: the old one keeps working for a while, or ends immediately', async () => {
   await open('/keys')
-  await page.getByRole('button', { name: 'Create a key' }).first().click()
+  await page.getByRole('button', { name: 'Create key' }).first().click()
   await page.getByLabel('Name', { exact: true }).fill('Turning')
   await page.getByRole('button', { name: 'Create key' }).click()
   const shown = async () => {
-    const text = (await page.getByRole('status', { name: 'The key' }).textContent()) ?? ''
+    const text = (await page.getByRole('status', { name: 'API key' }).textContent()) ?? ''
     await expectAccessible(page, 'a new key')
-    await page.getByRole('button', { name: 'Copy the key' }).click()
+    await page.getByRole('button', { name: 'Copy key' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(text)
     await page.getByRole('button', { name: 'Done' }).click()
@@ -85,24 +85,24 @@ test('a key is rotated: both work for a while, or the old one ends at once', asy
     return text
   }
   const rotate = async (after: string) => {
-    // The newest of that name is the one that is rotated.
-    await page.getByRole('button', { name: 'More for Turning' }).last().click()
+    // Rotates the newest key of that name.
+    await page.getByRole('button', { name: 'More actions for Turning' }).last().click()
     await page.getByRole('menuitem', { name: 'Rotate' }).click()
-    await page.getByLabel('The old key works for').selectOption(after)
+    await page.getByLabel('Old key expires').selectOption(after)
     await expectAccessible(page, 'a key that is rotated')
-    await page.getByRole('button', { name: 'Make the new key' }).click()
+    await page.getByRole('button', { name: 'Rotate key' }).click()
     return shown()
   }
   const first = await shown()
-  const second = await rotate('24 hours')
+  const second = await rotate('In 24 hours')
   expect([await works(first), await works(second)]).toEqual([200, 200])
   await page.getByText(/^expires/).waitFor()
-  const third = await rotate('No longer: it ends at once')
+  const third = await rotate('Immediately')
   expect([await works(first), await works(second), await works(third)]).toEqual([200, 401, 200])
   expect(await page.content()).not.toMatch(/errand_sk_\w{38}/)
 })
 
-test('the form of an agent knows all that it can be given; the list finds it by its words', async () => {
+test('the form of an agent has all settings, and the list is searchable', async () => {
   const headers = { 'x-svc-api-key': server.key, 'content-type': 'application/zip' }
   const body = zip([{ name: 'tidying/SKILL.md', data: '---\nname: tidying\ndescription: How to tidy.\n---\nTidy.\n' }])
   expect((await fetch(`${server.url}/v1beta/skills`, { method: 'POST', headers, body })).status).toBe(200)
@@ -116,18 +116,18 @@ test('the form of an agent knows all that it can be given; the list finds it by 
   await page.getByText('Skills', { exact: true }).click()
   await page.getByRole('checkbox', { name: 'tidying' }).check()
   await page.getByText('MCP servers', { exact: true }).click()
-  await page.getByRole('button', { name: 'Add a server' }).click()
+  await page.getByRole('button', { name: 'Add server' }).click()
   await page.getByLabel('Name', { exact: true }).fill('wiki')
-  await page.getByLabel('Address').fill('https://mcp.example.com/wiki')
-  await page.getByLabel('Signs in with').selectOption('wiki')
-  await page.getByLabel('Its calls need a person’s word').selectOption('Always')
+  await page.getByLabel('URL').fill('https://mcp.example.com/wiki')
+  await page.getByLabel('Credential').selectOption('wiki')
+  await page.getByLabel('Require approval').selectOption('Always')
   await page.getByText('Network', { exact: true }).click()
-  await page.getByLabel('What the sandbox may reach').selectOption('Hosts by name')
-  await page.getByLabel('Hosts', { exact: true }).fill('pypi.org\n*.pythonhosted.org')
+  await page.getByLabel('Network access').selectOption('Allowed hosts only')
+  await page.getByLabel('Allowed hosts', { exact: true }).fill('pypi.org\n*.pythonhosted.org')
   await page.getByText('Limits', { exact: true }).click()
-  await page.getByLabel('Time', { exact: true }).fill('90')
+  await page.getByLabel('Run timeout', { exact: true }).fill('90')
   await page.getByLabel('Cost').fill('0.5')
-  // Nothing may lie half under the bar with the buttons, which stays at the foot of what is in sight.
+  // The sticky button bar must not cover anything.
   await page.evaluate('scrollTo(0, 0)')
   await expectAccessible(page, 'the form of an agent')
   await page.getByRole('button', { name: 'Create agent' }).click()
@@ -157,17 +157,17 @@ test('the form of an agent knows all that it can be given; the list finds it by 
     await server.request('DELETE', `/v1beta/${path}`)
 })
 
-test('sessions that somebody has elsewhere are ended from here', async () => {
+test('other sessions can be ended', async () => {
   const elsewhere = await signedInAgain()
   await open('/settings/you')
-  await page.getByRole('button', { name: 'End all others' }).click()
-  await page.getByText('Ended', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Sign out all other sessions' }).click()
+  await page.getByText('Session ended', { exact: true }).waitFor()
   const other = await visit(browser, server.url, { storageState: elsewhere })
   await other.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await other.leave()
 })
 
-test('a version is rolled back to whole, with what the form does not show', async () => {
+test('restoring a version restores all settings, including those that the form does not show', async () => {
   const before = { policy: { maxTurnDuration: 60 }, labels: { team: 'a' }, tools: ['file_read'], network: 'disabled' }
   await server.post('/v1beta/agents', { id: 'whole', ...before })
   const change = {
@@ -179,7 +179,7 @@ test('a version is rolled back to whole, with what the form does not show', asyn
   }
   await server.request('PATCH', '/v1beta/agents/whole', change)
   await open('/agents/whole?tab=versions')
-  await page.getByRole('button', { name: 'Roll back' }).click()
+  await page.getByRole('button', { name: 'Restore' }).click()
   await page.getByText('Saved as version 3').waitFor()
   const { body } = await server.get('/v1beta/agents/whole')
   const whole = ({ policy, labels, tools, network, systemInstruction }: typeof body) => ({
@@ -188,7 +188,7 @@ test('a version is rolled back to whole, with what the form does not show', asyn
   expect(whole(body)).toEqual(whole((await server.get('/v1beta/agents/whole/versions/1')).body))
 })
 
-test('an agent that somebody else changed meanwhile is not overwritten', async () => {
+test('an agent that was changed elsewhere meanwhile is not overwritten', async () => {
   await server.post('/v1beta/agents', { id: 'shared', systemInstruction: 'One.' })
   await open('/agents/shared')
   await page.getByLabel('System instruction').fill('Mine.')
@@ -199,7 +199,7 @@ test('an agent that somebody else changed meanwhile is not overwritten', async (
   expect((await server.get('/v1beta/agents/shared')).body.systemInstruction).toBe('Theirs.')
 })
 
-test('a skill is uploaded, looked into file by file, and its versions stay readable', async () => {
+test('a skill is uploaded and its files can be viewed, in all versions', async () => {
   const skill = (text: string) =>
     zip([
       { name: 'greeting/SKILL.md', data: `---\nname: greeting\ndescription: How to greet.\n---\n# ${text}\n` },
@@ -214,9 +214,9 @@ test('a skill is uploaded, looked into file by file, and its versions stay reada
   await page.getByRole('alert').getByText('SKILL.md').waitFor()
   await expectAccessible(page, 'a skill that is none')
   await upload(skill('Be <b>brief</b>'))
-  await page.getByText('greeting is version 1 now').waitFor()
+  await page.getByText('Uploaded greeting version 1').waitFor()
   await upload(skill('Be kind'))
-  await page.getByText('greeting is version 2 now').waitFor()
+  await page.getByText('Uploaded greeting version 2').waitFor()
   await page.getByRole('list', { name: 'Skills' }).getByText('How to greet.').click()
   const dialog = page.getByRole('dialog', { name: 'greeting' })
   await dialog.getByRole('region', { name: 'SKILL.md' }).getByText('# Be kind').waitFor()
@@ -226,24 +226,24 @@ test('a skill is uploaded, looked into file by file, and its versions stay reada
   await dialog.getByRole('button', { name: 'scripts/greet.py' }).click()
   await dialog.getByRole('region', { name: 'scripts/greet.py' }).getByText('print("hello")').waitFor()
   await dialog.getByRole('button', { name: 'raw.bin' }).click()
-  await dialog.getByText('no text to show').waitFor()
+  await dialog.getByText('This file is not text').waitFor()
   page.once('dialog', (asked) => asked.accept())
-  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No skills yet').waitFor()
 })
 
-test('a credential is written and replaced, and its secret is nowhere to be read', async () => {
+test('a credential is created and replaced, and its secret is never shown', async () => {
   const [secret, other] = ['s3cret-token-of-a-test', 'an0ther-token-of-a-test']
   await open('/settings/credentials')
-  await page.getByRole('button', { name: 'Add a credential' }).first().click()
+  await page.getByRole('button', { name: 'Add credential' }).first().click()
   await page.getByLabel('Id').fill('tracker')
-  await page.getByLabel('Hosts it may go to').fill('api.example.com')
+  await page.getByLabel('Allowed hosts').fill('api.example.com')
   await page.getByLabel('Token').fill(secret)
   await expectAccessible(page, 'a new credential')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('for api.example.com').waitFor()
-  await page.getByRole('button', { name: 'More for tracker' }).click()
-  await page.getByRole('menuitem', { name: 'Replace the secret' }).click()
+  await page.getByRole('button', { name: 'More actions for tracker' }).click()
+  await page.getByRole('menuitem', { name: 'Replace secret' }).click()
   expect(await page.getByLabel('Token').inputValue()).toBe('')
   await page.getByLabel('Token').fill(other)
   await page.getByRole('button', { name: 'Save' }).click()
@@ -253,17 +253,17 @@ test('a credential is written and replaced, and its secret is nowhere to be read
   const seen = [await page.content(), (await server.get('/v1beta/credentials')).text, await server.stored.text()].join()
   for (const each of [secret, other]) expect(seen).not.toContain(each)
   page.once('dialog', (asked) => asked.accept())
-  await page.getByRole('button', { name: 'More for tracker' }).click()
-  await page.getByRole('menuitem', { name: 'Forget' }).click()
+  await page.getByRole('button', { name: 'More actions for tracker' }).click()
+  await page.getByRole('menuitem', { name: 'Delete' }).click()
   await page.getByText('No credentials yet').waitFor()
 })
 
-test('a link that is shared opens the run for a member, whatever project they were in, and after signing in', async () => {
+test('a shared link opens the run for a member, from any project and after signing in', async () => {
   await open(`/interactions/${runId}`)
   await page.getByRole('button', { name: 'Share' }).click()
   await page.getByText('Link copied').waitFor()
   const link = (await page.evaluate('navigator.clipboard.readText()')) as string
-  // Into another project, and out of the session.
+  // Switches to another project, and signs out.
   await page.getByRole('button', { name: /^Project:/ }).click()
   await page.getByRole('menuitem', { name: 'New project' }).click()
   await page.getByLabel('Name', { exact: true }).fill('Elsewhere')
@@ -273,19 +273,19 @@ test('a link that is shared opens the run for a member, whatever project they we
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await page.goto(link)
-  await page.getByLabel('E-mail').fill('grace@example.org')
+  await page.getByLabel('Email').fill('grace@example.org')
   await page.getByLabel('Password').fill(PERSON.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { level: 1, name: '[hello]' }).waitFor()
   await page.getByRole('region', { name: 'Answer' }).getByText('Hello.').waitFor()
   expect(page.url()).toBe(`${server.url}/console/interactions/${runId}`)
-  // The session of the shared cookies has ended with it.
+  // The shared cookies' session has ended, too.
   owner = await signedInAgain()
 })
 
 async function signedInAgain(): Promise<Cookies> {
   const again = await visit(browser, server.url)
-  await again.page.getByLabel('E-mail').fill(PERSON.email)
+  await again.page.getByLabel('Email').fill(PERSON.email)
   await again.page.getByLabel('Password').fill(PERSON.password)
   await again.page.getByRole('button', { name: 'Sign in' }).click()
   await again.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
@@ -294,23 +294,23 @@ async function signedInAgain(): Promise<Cookies> {
   return cookies
 }
 
-/** Each page, with a text that it has, and the words of what a viewer is not offered there. */
+/** Each page, a text on it, and the controls that are not available to viewers. */
 const CLOSED: readonly (readonly [path: string, text: string, words: readonly RegExp[]])[] = [
   ['', 'Latest runs', [/^New run$/]],
-  ['/playground', 'What should it do?', [/^Run$/, /^Attach files$/]],
+  ['/playground', 'Start a run', [/^Run$/, /^Attach files$/]],
   ['/interactions/RUN', 'Hello.', [/^Run again$/, /^Cancel$/]],
   ['/agents', 'Greeter', [/^Create/]],
-  ['/agents/greeter', 'Greet.', [/^Save/, /^Try it$/]],
-  ['/agents/whole?tab=versions', 'Version 3', [/^Roll back$/]],
+  ['/agents/greeter', 'Greet.', [/^Save/, /^Run agent$/]],
+  ['/agents/whole?tab=versions', 'Version 3', [/^Restore$/]],
   ['/agents/new', 'New agent', [/^Create agent$/]],
-  ['/keys', 'first key', [/^Create a key$/, /^More for/]],
+  ['/keys', 'first key', [/^Create key$/, /^More actions for/]],
   ['/settings/skills', 'No skills yet', [/^Upload/]],
   ['/settings/credentials', 'No credentials yet', [/^Add/]],
   ['/settings/members', 'Grace', [/^Invite/, /^More/]],
   ['/settings/account', 'Managed agents', [/^Rename$/, /^Managed agents$/]],
 ]
 
-test.each(CLOSED)('a viewer is offered nothing to change on %s', async (path, text, words) => {
+test.each(CLOSED)('a viewer can change nothing on %s', async (path, text, words) => {
   await come(viewer)
   await open(path.replace('RUN', runId))
   await page.getByText(text).locator('visible=true').first().waitFor()
@@ -325,7 +325,7 @@ test.each(CLOSED)('a viewer is offered nothing to change on %s', async (path, te
   }
 })
 
-test('a viewer’s own calls are refused, whatever the page offers', async () => {
+test('API calls of a viewer are refused', async () => {
   await come(viewer)
   await open('/agents/greeter')
   await page.getByText('Greeter').first().waitFor()

@@ -1,4 +1,4 @@
-/** What an operator's eye is for, in a real browser: webhooks and their attempts, MCP servers, models and their health. */
+/** The pages for operators in a real browser: webhooks, MCP servers, models and their health. */
 import { once } from 'node:events'
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -60,13 +60,13 @@ afterAll(async () => {
 
 const open = (path: string) => page.goto(`${server.url}/console/settings/${path}`)
 
-test('webhooks are listed with who was told, what came of it and when it is tried again', async () => {
+test('webhooks are listed with their receivers, results and next attempts', async () => {
   await open('webhooks')
   await page.getByText('No webhooks yet').waitFor()
   await expectAccessible(page, 'no webhooks')
-  provider.when('[told]', { text: 'Done.' })
+  provider.when('[notify]', { text: 'Done.' })
   const start = (path: string) =>
-    server.post('/v1beta/interactions', { instruction: '[told]', webhook: { url: `${hook}${path}` } })
+    server.post('/v1beta/interactions', { instruction: '[notify]', webhook: { url: `${hook}${path}` } })
   await start('/taken')
   const { body } = await start('/broken?token=a-secret-of-the-receiver')
   await page.reload()
@@ -74,7 +74,7 @@ test('webhooks are listed with who was told, what came of it and when it is trie
   const failing = list.getByRole('listitem').filter({ hasText: 'pending' })
   await failing.getByText(/1 attempt, next in/).waitFor()
   await failing.getByText('500').waitFor()
-  await list.getByRole('listitem').filter({ hasText: 'delivered' }).getByText('Answered 204').waitFor()
+  await list.getByRole('listitem').filter({ hasText: 'delivered' }).getByText('Status 204').waitFor()
   await failing.getByText(hook.slice('http://'.length)).waitFor()
   expect(await page.content()).not.toContain('a-secret-of-the-receiver')
   await expectAccessible(page, 'webhooks')
@@ -86,7 +86,7 @@ test('webhooks are listed with who was told, what came of it and when it is trie
   expect(page.url()).toContain(`/console/interactions/${body.id}?tab=outside`)
 })
 
-test('MCP servers are asked now, as a run would ask, and no secret of theirs is shown', async () => {
+test('MCP servers are checked as in a run, and no secret is shown', async () => {
   await server.post('/v1beta/credentials', { id: 'tracker', type: 'bearer', token: TOKEN })
   const authentication = { type: 'credential', credentialId: 'tracker' }
   for (const id of ['one', 'two']) {
@@ -98,24 +98,24 @@ test('MCP servers are asked now, as a run would ask, and no secret of theirs is 
   const row = (name: string) =>
     page.getByRole('list', { name: 'MCP servers' }).locator('> li').filter({ hasText: name })
   await row('tickets')
-    .getByText(/^answers/)
+    .getByText(/^connected/)
     .waitFor()
   await row('tickets').getByText('Finds tickets, with [secret].').waitFor()
   await row('tickets').getByRole('link', { name: 'two' }).waitFor()
-  await row('open').getByText('does not answer').waitFor()
-  await row('inside').getByText('does not answer').waitFor()
-  await row('weather').getByText('No agent uses it.').waitFor()
-  await row('weather').getByText('does not answer').waitFor()
+  await row('open').getByText('not reachable').waitFor()
+  await row('inside').getByText('not reachable').waitFor()
+  await row('weather').getByText('Not used by any agent.').waitFor()
+  await row('weather').getByText('not reachable').waitFor()
   expect(await page.content()).not.toContain(TOKEN)
   await expectAccessible(page, 'MCP servers')
   mcp.tools = [{ name: 'close', description: 'Closes tickets.' }]
-  await page.getByRole('button', { name: 'Ask tickets again' }).click()
+  await page.getByRole('button', { name: 'Check tickets again' }).click()
   await row('tickets').getByText('Closes tickets.').waitFor()
 })
 
-test('models are listed with their prices and how their providers did', async () => {
+test('models are listed with their prices and health', async () => {
   provider.when('[down]', { fault: 'status:400', errorMessage: 'no such thing' })
-  await server.post('/v1beta/interactions', { instruction: '[told]' })
+  await server.post('/v1beta/interactions', { instruction: '[notify]' })
   await server.post('/v1beta/interactions', { instruction: 'x', model: 'other' })
   await open('models')
   const row = (name: string) =>
@@ -124,15 +124,15 @@ test('models are listed with their prices and how their providers did', async ()
       .locator('> li')
       .filter({ has: page.getByText(name, { exact: true }) })
   await row('svc-3.5-flash').getByText('default').waitFor()
-  await row('svc-3.5-flash').getByText('$0.30 in, $2.50 out', { exact: false }).waitFor()
-  await row('svc-3.5-flash').getByText('then other', { exact: false }).waitFor()
-  await row('svc-3.5-flash').getByText('Answers').waitFor()
+  await row('svc-3.5-flash').getByText('$0.30 input, $2.50 output', { exact: false }).waitFor()
+  await row('svc-3.5-flash').getByText('fallback: other', { exact: false }).waitFor()
+  await row('svc-3.5-flash').getByText('Healthy').waitFor()
   await row('other')
-    .getByText(/Its last call failed|Left alone for a while/)
+    .getByText(/Last call failed|Paused after failures/)
     .waitFor()
   await expectAccessible(page, 'models')
 })
 
-test('nothing was refused by the policy, or thrown', () => {
+test('there are no CSP violations and no exceptions', () => {
   expect(visitor.complaints.filter((text) => !/status of 40[134]/.test(text))).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** The playground and what it shows of a run, in a real browser: files, decisions, interruptions, pictures, hostile files. */
+/** The playground in a real browser: files, approvals, interruptions, images, hostile files. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -67,14 +67,14 @@ async function ask(instruction: string): Promise<void> {
   await page.keyboard.press('Enter')
 }
 
-/** A model that has said a little, and goes on when it is let. */
+/** Scripts a model that pauses after two fragments until it is released. */
 function held(marker: string, ...texts: string[]): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   provider.when(marker, { text: texts, hold: promise, holdAfter: 2 })
   return resolve
 }
 
-test('files that are dropped go along, with their names and bytes', async () => {
+test('dropped files are sent with their names and content', async () => {
   provider.when(
     '[dropped]',
     { toolCalls: [{ name: 'code_execution', args: { code: 'print(sorted(open("värden 1.csv").read().split()))' } }] },
@@ -89,7 +89,7 @@ test('files that are dropped go along, with their names and bytes', async () => 
   })()`)
   const field = page.getByLabel('Instruction', { exact: true })
   await field.dispatchEvent('dragover', { dataTransfer: files })
-  await page.getByPlaceholder('Drop the files here').waitFor()
+  await page.getByPlaceholder('Drop files here').waitFor()
   await field.dispatchEvent('drop', { dataTransfer: files })
   await page.getByRole('list', { name: 'Attached files' }).getByText('raw.bin').waitFor()
   await page.getByRole('button', { name: 'Remove raw.bin' }).click()
@@ -97,19 +97,19 @@ test('files that are dropped go along, with their names and bytes', async () => 
   await page.getByText("['1', '2', '3']").waitFor()
 })
 
-test('a run that is cancelled stops, and says so wherever it is seen', async () => {
+test('a cancelled run stops and is shown as cancelled everywhere', async () => {
   held('[endless]', 'Once upon ', 'a time ', 'for ever.')
   await open('/playground')
   await ask('[endless] Tell me.')
   await page.getByRole('button', { name: 'Cancel' }).click()
   await page.getByText('Cancelled').first().waitFor()
   await expectAccessible(page, 'a cancelled run')
-  await page.getByRole('link', { name: 'Open the interaction' }).click()
+  await page.getByRole('link', { name: 'View run' }).click()
   await page.getByRole('link', { name: 'Run again' }).waitFor()
   await page.getByText('Cancelled').first().waitFor()
 })
 
-test('what code prints is seen as it prints it, beside the code in colours; and the exact request can be read', async () => {
+test('output is shown while code runs, code is highlighted, and the request can be read', async () => {
   const code = "import time\nprint('first', 'line', flush=True)\ntime.sleep(600)"
   provider.when('[prints]', { toolCalls: [{ name: 'code_execution', args: { code } }] })
   await open('/playground')
@@ -135,7 +135,7 @@ test('what code prints is seen as it prints it, beside the code in colours; and 
   await page.getByText('Cancelled').first().waitFor()
 })
 
-test('a reload in the middle of a run goes on with it, and nothing is shown twice', async () => {
+test('a reload during a run continues it, and nothing is shown twice', async () => {
   const go = held('[reloaded]', 'The first half, ', 'x'.repeat(300), ' and the second.')
   await open('/playground')
   await ask('[reloaded] Tell me.')
@@ -144,12 +144,12 @@ test('a reload in the middle of a run goes on with it, and nothing is shown twic
   await answer('The first half').waitFor()
   go()
   await answer('and the second.').waitFor()
-  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  await page.getByRole('link', { name: 'View run' }).waitFor()
   const text = await page.getByRole('region', { name: 'Answer' }).textContent()
   expect(text?.match(/The first half/g)).toHaveLength(1)
 })
 
-test('files are there at the end, also where an answer of before it comes late', async () => {
+test('files are shown at the end, even if an earlier response arrives late', async () => {
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
   const { promise: hold, resolve: go } = Promise.withResolvers<void>()
   provider.when(
@@ -168,40 +168,40 @@ test('files are there at the end, also where an answer of before it comes late',
   await ask('[late] Make a file.')
   await asked
   go()
-  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  await page.getByRole('link', { name: 'View run' }).waitFor()
   end()
   await page.getByRole('link', { name: 'Download late.txt' }).waitFor()
 })
 
-test('a connection that drops is taken up again where it was', async () => {
+test('a broken connection is resumed', async () => {
   const go = held('[dropped connection]', 'The first half, ', 'x'.repeat(300), ' and the second.')
   const through = await visit(browser, proxy.url, { storageState: cookies })
   page = through.page
   await page.goto(`${proxy.url}/console/playground`)
   await page.getByLabel('Instruction', { exact: true }).fill('[dropped connection] Tell me.')
   await page.waitForLoadState('networkidle')
-  // The answer of the POST is cut, and twice the way is shut.
+  // The response of the POST is cut, and two reconnects fail.
   proxy.plan({ cutAfterEvents: 2 }, 'refuse', { status: 502 })
   await page.keyboard.press('Enter')
   await answer('The first half').waitFor()
   go()
   await answer('and the second.').waitFor()
-  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  await page.getByRole('link', { name: 'View run' }).waitFor()
   expect((await page.getByRole('region', { name: 'Answer' }).textContent())?.match(/The first half/g)).toHaveLength(1)
   expect(proxy.requests.filter((each) => /^POST .*:stream/.test(each))).toHaveLength(1)
   await through.leave()
 })
 
-/** An MCP server whose every call needs a person's word, set in the playground's form. */
+/** Adds an MCP server that requires approval for every call, in the playground's form. */
 async function addServer(): Promise<void> {
   await page.getByText('MCP servers').click()
-  await page.getByRole('button', { name: 'Add a server' }).click()
+  await page.getByRole('button', { name: 'Add server' }).click()
   await page.getByLabel('Name', { exact: true }).fill('files')
-  await page.getByLabel('Address').fill(mcp.url)
-  await page.getByLabel('Its calls need a person’s word').selectOption('always')
+  await page.getByLabel('URL').fill(mcp.url)
+  await page.getByLabel('Require approval').selectOption('always')
 }
 
-test('calls that wait for a person are shown with what they would do, and are made or not', async () => {
+test('calls that require approval are shown with their arguments, and are made or denied', async () => {
   provider.when('[approve]', { toolCalls: [{ name: 'files__remove', args: { path: 'a.txt' } }] }, { text: 'Gone.' })
   provider.when('[deny]', { toolCalls: [{ name: 'files__remove', args: { path: 'b.txt' } }] }, (request) => ({
     text: `I was told: ${request.body.messages.at(-1)?.content}`,
@@ -219,7 +219,7 @@ test('calls that wait for a person are shown with what they would do, and are ma
   await open('/playground')
   await addServer()
   await ask('[deny] Remove it.')
-  await page.getByText('This call waits for your word.').waitFor()
+  await page.getByText('This call requires approval.').waitFor()
   await expectAccessible(page, 'a call that waits')
   await page.getByLabel('Reason, for the model').fill('it is needed')
   await page.getByRole('button', { name: 'Deny' }).click()
@@ -228,7 +228,7 @@ test('calls that wait for a person are shown with what they would do, and are ma
   expect(mcp.calls()).toHaveLength(1)
 })
 
-test('what the browser saw is shown in the trace', async () => {
+test('screenshots are shown in the trace', async () => {
   provider.when(
     '[shot]',
     { toolCalls: [{ name: 'browser', args: { action: 'open', url: site.url('/') } }] },
@@ -243,7 +243,7 @@ test('what the browser saw is shown in the trace', async () => {
   const picture = call.getByRole('img')
   await picture.waitFor()
   await expect.poll(() => widthOf(picture), SOON).toBe(1280)
-  // The whole of it, in the place that was kept for it.
+  // The whole image, within its frame.
   const [shown, frame] = await Promise.all([picture.boundingBox(), picture.locator('..').boundingBox()])
   expect(shown!.y + shown!.height).toBeLessThanOrEqual(frame!.y + frame!.height)
 })
@@ -256,7 +256,7 @@ const HOSTILE_HTML = `<h1>Report</h1><img src=x onerror="top.owned=1"><script>to
 <form action=/console/auth/sign-out method=post id=f></form><script>f.submit()</script><meta http-equiv=refresh content="0;url=/console/api/me">
 <a href="javascript:top.owned=1">link</a><base href="https://evil.example"><link rel=stylesheet href="/console/api/me?css">`
 
-/** Whether something was drawn on a canvas. */
+/** Whether something is drawn on a canvas. */
 const INKED = (canvas: unknown) => {
   const { width, height, getContext } = canvas as {
     width: number
@@ -267,7 +267,7 @@ const INKED = (canvas: unknown) => {
   return data.some((value, i) => i % 4 === 0 && value < 100 && data[i + 3] === 255)
 }
 
-test('files are previewed for what they are, and none of them runs', async () => {
+test('files are previewed by type, and none is executed', async () => {
   const write = (name: string, text: string) => `open('outputs/${name}', 'w').write(${JSON.stringify(text)})\n`
   const code = `import os, base64; os.makedirs('outputs', exist_ok=True)
 ${write('evil.svg', HOSTILE_SVG)}${write('evil.html', HOSTILE_HTML)}${write('table.csv', 'city,inhabitants\n"Bern, CH",134591\n"say ""hi""",2\n')}
@@ -283,7 +283,7 @@ ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')
   )
   await open('/playground')
   await ask('[files] Make some.')
-  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  await page.getByRole('link', { name: 'View run' }).waitFor()
   await page.getByRole('img', { name: 'dot.png' }).waitFor()
   await page.getByRole('img', { name: 'evil.svg' }).waitFor()
   await expect.poll(() => widthOf(page.getByRole('img', { name: 'evil.svg' })), SOON).toBe(40)
@@ -298,7 +298,7 @@ ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')
     const canvas = page.getByRole('img', { name: `paper.pdf, page ${number}` })
     await expect.poll(() => canvas.evaluate(INKED), SOON).toBe(true)
   }
-  // It was read beside the page, where nothing can be asked for.
+  // The PDF was parsed in a worker, which can't make requests.
   const [reader] = page.workers()
   expect(reader?.url()).toMatch(/^http:.*\/console\/assets\/pdf\.worker.*\.mjs$/)
   const asked = `fetch('/console/api/me').then(() => 'answered', () => 'refused')`
@@ -311,7 +311,7 @@ ${write('<img src=x onerror=top.owned=1>.txt', 'a name').replace('<img', '<img')
   expect(visitor.asked.filter((url) => /leak|\?css|evil\.example|sign-out/.test(url))).toEqual([])
 })
 
-test('a run is copied as curl, TypeScript and Python that run as they are', async () => {
+test('a run is copied as curl, TypeScript and Python that work unchanged', async () => {
   provider.when('[copy]', { text: 'It’s “fine”.' })
   await open('/playground')
   await page.setInputFiles('input[type=file]', {
@@ -324,7 +324,7 @@ test('a run is copied as curl, TypeScript and Python that run as they are', asyn
     .getByLabel('Instruction', { exact: true })
     .fill('[copy] It\'s a "test" of $HOME and `id`\nin two lines \\n')
   await page.getByRole('button', { name: 'Get code' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Use it from your code' })
+  const dialog = page.getByRole('dialog', { name: 'Call the API' })
   await dialog.waitFor()
   await expectAccessible(page, 'code')
   const folder = await mkdtemp(join(tmpdir(), 'errand-snippets-'))
@@ -354,7 +354,7 @@ test('a run is copied as curl, TypeScript and Python that run as they are', asyn
   }
 })
 
-test('a run is made again with what it ran with, and two runs are compared', async () => {
+test('a run is repeated with its configuration, and two runs are compared', async () => {
   provider.when(
     '[twice]',
     { toolCalls: [{ name: 'code_execution', args: { code: 'print(int(open("data/six.txt").read()) * 7)' } }] },
@@ -388,26 +388,26 @@ test('a run is made again with what it ran with, and two runs are compared', asy
   await expectAccessible(page, 'a run to be made again')
   await page.getByRole('button', { name: 'Run', exact: true }).click()
   await answer('It is 42.').waitFor()
-  await page.getByRole('link', { name: 'Open the interaction' }).click()
-  await page.getByRole('button', { name: 'More', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'View run' }).click()
+  await page.getByRole('button', { name: 'More actions', exact: true }).waitFor()
   const again = /int_\w+/.exec(page.url())![0]
   const second = (await server.get(`/v1beta/interactions/${again}`)).body
-  const whatItWas = ({ agentId, agentVersion, labels, resolved }: typeof body) => ({
+  const configurationOf = ({ agentId, agentVersion, labels, resolved }: typeof body) => ({
     ...{ agentId, agentVersion, labels },
     resolved: {
       ...resolved,
       files: resolved.files.map(({ url: _, mimeType: __, ...file }: { url: string; mimeType: string }) => file),
     },
   })
-  expect(whatItWas(second)).toEqual(whatItWas(body))
-  await page.getByRole('button', { name: 'More', exact: true }).click()
+  expect(configurationOf(second)).toEqual(configurationOf(body))
+  await page.getByRole('button', { name: 'More actions', exact: true }).click()
   await page.getByRole('menuitem', { name: 'Compare with another run' }).click()
   await page.getByRole('combobox', { name: 'Run B' }).selectOption(body.id)
   for (const side of ['Run A', 'Run B']) {
     const region = page.getByRole('region', { name: side, exact: true })
     await region.getByText('It is 42.').waitFor()
     await region.getByText('42', { exact: true }).waitFor()
-    await region.getByText('the same').first().waitFor()
+    await region.getByText('no change').first().waitFor()
   }
   await expectAccessible(page, 'two runs')
 })

@@ -1,4 +1,4 @@
-/** Coming in by a provider, in a real browser: the button, the provider's own pages, and what who is new sees. */
+/** Sign-in by OpenID Connect in a real browser: the button, the provider's pages, and new users. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type IdentityProvider, openIdentityProvider } from '../support/identity-provider.ts'
@@ -36,10 +36,10 @@ async function comeInAs(login: string): Promise<void> {
   await page.getByRole('button', { name: 'Continue' }).click()
 }
 
-test('who is new is told what to do, and an invitation lets them in', async () => {
+test('a new user sees what to do, and can join by an invitation', async () => {
   await comeInAs('carol')
   await page.getByRole('heading', { level: 1, name: 'Hello, carol' }).waitFor()
-  await page.getByText('belong to no account yet').waitFor()
+  await page.getByText('not a member of an account').waitFor()
   await expectAccessible(page, 'no account')
   const { body } = await owner.post(`${owner.account}/invites`, { role: 'developer' })
   await page.goto(body.link)
@@ -47,21 +47,21 @@ test('who is new is told what to do, and an invitation lets them in', async () =
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 })
 
-test('who comes back by a link is brought to what it shows', async () => {
+test('a link opens its page after the sign-in', async () => {
   await page.getByRole('button', { name: /^Your account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.goto(`${server.url}/console/keys`)
   await page.getByRole('button', { name: 'Continue with Example ID' }).click()
-  await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
 })
 
-test('who has a password here is told to use it', async () => {
+test('a user with a password is asked to use it', async () => {
   const member = await inviteBy(server, owner, 'developer')
   const { email } = (await member.get('/console/api/me')).body.user
   const other = await visit(browser, server.url)
   page = other.page
   await comeInAs(email.replace('@example.org', ''))
-  await page.getByRole('alert').getByText('sign in with its password').waitFor()
+  await page.getByRole('alert').getByText('Sign in with the password').waitFor()
   expect(await page.title()).toContain('Sign in')
   await other.leave()
 })

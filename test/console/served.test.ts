@@ -1,4 +1,4 @@
-/** How the console is served: what a first visit loads, how long it may be kept, and what the page may do. */
+/** Serving of the console: size of the first load, caching, and content security policy. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ test('a first visit to the overview loads less than 200 kB', async () => {
   expect(loaded).toBeLessThan(FIRST_LOAD_BYTES)
 })
 
-test('the address of the server leads to the console', async () => {
+test('the server’s root redirects to the console', async () => {
   const answer = await fetch(server.url, { redirect: 'manual' })
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/console/'])
   const page = await fetch(server.url)
@@ -53,7 +53,7 @@ test('the address of the server leads to the console', async () => {
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
 })
 
-test('the page runs its own scripts alone and is never kept; each has a nonce of its own', async () => {
+test('the page only runs its own scripts and is not cached; each response has its own nonce', async () => {
   const policies: string[] = []
   for (const path of ['/console', '/console/agents/some-agent']) {
     const { status, headers, text } = await server.get(path)
@@ -70,7 +70,7 @@ test('the page runs its own scripts alone and is never kept; each has a nonce of
   expect(policies[0]).not.toBe(policies[1])
 })
 
-test('assets may be kept for ever, and what is no asset is no page in its place', async () => {
+test('assets are cached forever, and missing assets are 404', async () => {
   const { text } = await server.get('/console')
   const script = /src="(\/console\/assets\/[^"]+\.js)"/.exec(text)?.[1] as string
   const { headers } = await server.get(script, { 'accept-encoding': 'gzip' })
@@ -83,7 +83,7 @@ test('assets may be kept for ever, and what is no asset is no page in its place'
   }
 })
 
-test('the client is what the server’s OpenAPI document makes of it', async () => {
+test('the generated client matches the server’s OpenAPI document', async () => {
   const at = await mkdtemp(join(tmpdir(), 'errand-client-'))
   try {
     await writeFile(join(at, 'openapi.json'), (await server.get(EVERYTHING)).text)

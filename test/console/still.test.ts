@@ -1,11 +1,11 @@
-/** Nothing moves under a reader's eyes: what a page loads comes into the place that was kept for it. */
+/** Layout stability: content that is loaded later does not move the page. */
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { becomeOwner, LAPTOP, openBrowser, PHONE, visit } from './browser.ts'
 
-/** What counts as good by web.dev/cls is 0.1; this is a tenth of it. */
+/** A tenth of the cumulative layout shift that web.dev/cls rates as good. */
 const MOST = 0.01
 
 let provider: FakeProvider
@@ -54,7 +54,7 @@ afterAll(async () => {
 
 const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '', 'Latest runs'],
-  [() => '/playground', 'What should it do?'],
+  [() => '/playground', 'Start a run'],
   [() => '/interactions', '[look]'],
   [() => `/interactions/${runId}`, 'many lines.'],
   [() => `/interactions/${runId}?tab=timeline`, 'code_execution'],
@@ -67,7 +67,7 @@ const pages: readonly (readonly [path: () => string, text: string])[] = [
   [() => '/settings/account', 'Managed agents'],
 ]
 
-test.each(pages)('page %# stands still while it loads', async (path, text) => {
+test.each(pages)('page %# does not shift while it loads', async (path, text) => {
   for (const viewport of [LAPTOP, PHONE]) {
     const { page, leave } = await visit(browser, server.url, { viewport, storageState })
     await page.addInitScript(`
@@ -76,8 +76,8 @@ test.each(pages)('page %# stands still while it loads', async (path, text) => {
         for (const { value, sources } of list.getEntries()) {
           window.moved.push([value, sources.map(({ node }) => node?.outerHTML?.slice(0, 120) ?? String(node?.textContent))])
         }
-      }).emit({ type: 'layout-shift', buffered: true })`)
-    // As on a line that is not the quickest: answers come one after the other, not all before the first paint.
+      }).observe({ type: 'layout-shift', buffered: true })`)
+    // Delays responses, so that they arrive after the first paint.
     await page.route('**/{v1beta,console/api}/**', async (route) => {
       await new Promise((resolve) => setTimeout(resolve, 150))
       await route.continue()

@@ -1,4 +1,4 @@
-/** A newcomer's way through the console in a real browser, against a real server whose model is scripted. */
+/** A new user's first session in a real browser, against a real server with a scripted model. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -42,24 +42,24 @@ afterAll(async () => {
 
 const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name })
 
-test('the link of the first start makes the owner, once', async () => {
+test('the link of the first start creates the owner, once', async () => {
   await becomeOwner(page, server)
-  await page.getByText('Nothing has run yet').waitFor()
+  await page.getByText('No runs yet').waitFor()
   const second = await visit(browser, server.url)
   await second.page.goto(`${server.url}${/\/console\/welcome#\w+/.exec(server.output())?.[0]}`)
-  await second.page.getByText('This link does not work').waitFor()
+  await second.page.getByText('This link is not valid').waitFor()
   await second.leave()
 })
 
 test('a key of a new project is shown once, and works', async () => {
-  await page.getByRole('link', { name: 'Keys' }).click()
-  await page.getByRole('button', { name: 'Create a key' }).first().click()
+  await page.getByRole('link', { name: 'API keys' }).click()
+  await page.getByRole('button', { name: 'Create key' }).first().click()
   await page.getByLabel('Name', { exact: true }).fill('Nightly report')
-  await page.getByLabel('Project', { exact: true }).selectOption('A new project …')
-  await page.getByLabel('Name of the project').fill('Reports')
+  await page.getByLabel('Project', { exact: true }).selectOption('New project…')
+  await page.getByLabel('Project name').fill('Reports')
   await page.getByLabel('Expires').selectOption('In 30 days')
   await page.getByRole('button', { name: 'Create key' }).click()
-  key = (await page.getByRole('status', { name: 'The key' }).textContent()) ?? ''
+  key = (await page.getByRole('status', { name: 'API key' }).textContent()) ?? ''
   expect(key).toMatch(/^errand_sk_\w{38}$/)
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('button', { name: 'Project: Reports' }).waitFor()
@@ -68,9 +68,9 @@ test('a key of a new project is shown once, and works', async () => {
   expect((await server.get('/v1beta/agents', { 'x-svc-api-key': key })).status).toBe(200)
 })
 
-test('an agent is made with the form, changed, compared with its first version and rolled back', async () => {
+test('an agent is created, changed, compared with its first version and restored', async () => {
   await page.getByRole('link', { name: 'Agents' }).click()
-  await page.getByRole('link', { name: 'Create the first one' }).click()
+  await page.getByRole('link', { name: 'Create agent' }).first().click()
   await page.getByLabel('Display name').fill('Reporter')
   await page.getByLabel('Id').fill('reporter')
   await page.getByLabel('System instruction').fill('Count rows.')
@@ -86,7 +86,7 @@ test('an agent is made with the form, changed, compared with its first version a
     .or(page.getByText('Count rows. Be brief.'))
     .first()
     .waitFor()
-  await page.getByRole('button', { name: 'Roll back' }).click()
+  await page.getByRole('button', { name: 'Restore' }).click()
   await page.getByText('Saved as version 3').waitFor()
   expect((await server.get('/v1beta/agents/reporter', { 'x-svc-api-key': key })).body).toMatchObject({
     version: 3,
@@ -94,8 +94,8 @@ test('an agent is made with the form, changed, compared with its first version a
   })
 })
 
-test('the agent runs in the playground with a dropped file, and every step is seen as it comes', async () => {
-  await page.getByRole('link', { name: 'Try it' }).click()
+test('the agent runs in the playground with a file, and every step is shown live', async () => {
+  await page.getByRole('link', { name: 'Run agent' }).click()
   await heading('Playground').waitFor()
   await page.setInputFiles('input[type=file]', {
     name: 'data.csv',
@@ -108,11 +108,11 @@ test('the agent runs in the playground with a dropped file, and every step is se
   await page.getByText('I count the rows.').waitFor()
   await page.getByRole('region', { name: 'Answer' }).getByText('3', { exact: true }).waitFor()
   await page.getByText('rows 3').waitFor()
-  await page.getByRole('link', { name: 'Open the interaction' }).waitFor()
+  await page.getByRole('link', { name: 'View run' }).waitFor()
   expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain('Count rows.')
 })
 
-test('what it made can be looked at and saved, and none of it runs in the console', async () => {
+test('output files can be previewed and downloaded, and are not executed', async () => {
   await page.getByRole('button', { name: 'Preview report.html' }).click()
   const frame = page.locator('iframe[title="report.html"]')
   await frame.waitFor()
@@ -127,16 +127,16 @@ test('what it made can be looked at and saved, and none of it runs in the consol
   expect(download.suggestedFilename()).toBe('sum.csv')
 })
 
-test('a reload shows the same run again, and the interaction its events, its settings and its exchange', async () => {
+test('a reload shows the same run, and its page shows events, configuration and request', async () => {
   await page.reload()
   await page.getByRole('region', { name: 'Answer' }).getByText('3', { exact: true }).waitFor()
-  await page.getByRole('link', { name: 'Open the interaction' }).click()
+  await page.getByRole('link', { name: 'View run' }).click()
   await heading('[report] How many rows?').waitFor()
   for (const [tab, text] of [
     ['Timeline', 'Collecting files'],
-    ['Ran with', 'Count rows.'],
+    ['Configuration', 'Count rows.'],
     ['Events', 'tool_result'],
-    ['Outside', 'nothing left this server'],
+    ['Network & webhooks', 'No connections.'],
     ['Request and response', '"executionTrace"'],
   ] as const) {
     await page.getByRole('tab', { name: tab }).click()
@@ -144,70 +144,70 @@ test('a reload shows the same run again, and the interaction its events, its set
   }
 })
 
-test('a conversation goes on from there, and what was said before stays in sight', async () => {
-  await page.getByRole('button', { name: 'More', exact: true }).click()
-  await page.getByRole('menuitem', { name: 'Go on in the playground' }).click()
-  await page.getByPlaceholder('Go on with this conversation …').fill('[more] Is that all?')
+test('a conversation continues, and earlier turns stay visible', async () => {
+  await page.getByRole('button', { name: 'More actions', exact: true }).click()
+  await page.getByRole('menuitem', { name: 'Continue in playground' }).click()
+  await page.getByPlaceholder('Continue the conversation…').fill('[more] Is that all?')
   await page.keyboard.press('Enter')
   await page.getByText('That was all.').waitFor()
   await page.getByText('[report] How many rows?').waitFor()
   await page.getByText('There are').waitFor()
-  // It goes on as what it began as, also behind a link.
+  // It continues with the same agent, also after following a link.
   expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain('Count rows.')
   await page.getByRole('complementary').getByText('As reporter v3').waitFor()
 })
 
-test('what the agent used is told', async () => {
+test('the usage page lists the agent', async () => {
   await page.getByRole('link', { name: 'Usage' }).click()
   await page.getByRole('row', { name: /^Reporter 2 / }).waitFor()
 })
 
-test('a key that is revoked is refused at once', async () => {
-  await page.getByRole('link', { name: 'Keys' }).click()
-  await page.getByRole('button', { name: 'More for Nightly report' }).click()
+test('a revoked key is refused immediately', async () => {
+  await page.getByRole('link', { name: 'API keys' }).click()
+  await page.getByRole('button', { name: 'More actions for Nightly report' }).click()
   page.once('dialog', (dialog) => dialog.accept())
   await page.getByRole('menuitem', { name: 'Revoke' }).click()
   await page.getByText('revoked', { exact: true }).waitFor()
   expect((await server.get('/v1beta/agents', { 'x-svc-api-key': key })).status).toBe(401)
 })
 
-test('the switch of the account stops its keys and starts them again', async () => {
+test('disabling managed agents blocks the account’s keys, and enabling unblocks them', async () => {
   await page.getByRole('link', { name: 'Settings' }).click()
   await page.getByRole('link', { name: 'Account', exact: true }).click()
   await page.getByRole('switch', { name: 'Managed agents' }).click()
-  await page.getByText('Managed agents are switched off for this account').waitFor()
+  await page.getByText('Managed agents are disabled for this account').waitFor()
   await expectAccessible(page, 'switched off')
   expect((await server.get('/v1beta/agents')).status).toBe(403)
   await page.getByRole('switch', { name: 'Managed agents' }).click()
-  await page.getByText('Managed agents are on').waitFor()
+  await page.getByText('Managed agents enabled').waitFor()
   expect((await server.get('/v1beta/agents')).status).toBe(200)
 })
 
-test('somebody who is invited joins by the link, and looks only where a viewer may', async () => {
+test('an invited viewer joins by the link and has read-only access', async () => {
   await page.getByRole('link', { name: 'Members' }).click()
-  await page.getByRole('button', { name: 'Invite somebody' }).click()
-  await page.getByLabel('As').selectOption('viewer')
-  await page.getByRole('button', { name: 'Make the link' }).click()
-  const link = (await page.getByRole('status', { name: 'The link' }).textContent()) ?? ''
+  await page.getByRole('button', { name: 'Invite member' }).click()
+  await page.getByLabel('Role').selectOption('viewer')
+  await page.getByRole('button', { name: 'Create link' }).click()
+  const link = (await page.getByRole('status', { name: 'Link' }).textContent()) ?? ''
   await page.keyboard.press('Escape')
   const guest = await visit(browser, server.url, { reducedMotion: 'reduce' })
   await guest.page.goto(link)
-  await guest.page.getByRole('heading', { level: 1, name: 'You are invited' }).waitFor()
+  await guest.page.getByRole('heading', { level: 1, name: 'Accept invitation' }).waitFor()
   await expectAccessible(guest.page, 'an invitation')
   await guest.page.getByLabel('Name').fill('Grace')
-  await guest.page.getByLabel('E-mail').fill('grace@example.org')
+  await guest.page.getByLabel('Email').fill('grace@example.org')
   await guest.page.getByLabel('Password').fill(PERSON.password)
   await guest.page.getByRole('button', { name: 'Join' }).click()
   await guest.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-  await guest.page.getByRole('link', { name: 'Keys' }).click()
-  expect(await guest.page.getByRole('button', { name: 'Create a key' }).first().isDisabled()).toBe(true)
+  await guest.page.getByRole('link', { name: 'API keys' }).click()
+  expect(await guest.page.getByRole('button', { name: 'Create key' }).first().isDisabled()).toBe(true)
   await guest.leave()
 })
 
-test('who signs out is out, and comes in again by password', async () => {
+test('a user signs out and signs in again by password', async () => {
   await page.getByRole('button', { name: /^Your account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
-  await page.getByLabel('E-mail').fill(PERSON.email)
+  await page.getByLabel('Email').fill(PERSON.email)
   await page.getByLabel('Password').fill('something else entirely')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').waitFor()
@@ -216,10 +216,10 @@ test('who signs out is out, and comes in again by password', async () => {
   await heading('Ada').or(heading('Overview')).or(heading('Members')).first().waitFor()
 })
 
-test('nothing was refused by the policy, thrown, or asked of anybody else', () => {
-  // A browser logs every answer that is an error: nobody signed in, a wrong password, an account switched off.
+test('there are no CSP violations, no exceptions, and no requests to other hosts', () => {
+  // Browsers log error responses: not signed in, wrong password, managed agents disabled.
   const complaints = visitor.complaints.filter((text) => !/status of 40[13]/.test(text))
-  // The report's own script, kept from running.
+  // The report's own script, which was blocked.
   expect(complaints.filter((text) => !/Blocked script execution in 'blob:/.test(text))).toEqual([])
   for (const url of visitor.asked) expect(url.startsWith(`${server.url}/`) || url.startsWith('blob:'), url).toBe(true)
   expect(visitor.asked.join()).not.toContain(key)

@@ -1,4 +1,4 @@
-/** The page of what was used: its plots, its table, its filters and its download, in a real browser. */
+/** The usage page in a real browser: charts, table, filters, CSV download, budget. */
 import { readFile } from 'node:fs/promises'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -32,12 +32,12 @@ afterAll(async () => {
 
 const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name} `) })
 
-test('nothing has been used, and the page says what would be counted', async () => {
+test('without runs, the page explains what is counted', async () => {
   await page.getByRole('link', { name: 'Usage' }).click()
-  await page.getByText('Nothing ended in these days').waitFor()
+  await page.getByText('No runs in this period').waitFor()
 })
 
-test('runs, tokens, cost and time are drawn by day, and told as tables', async () => {
+test('runs, tokens, cost and duration are shown by day, as charts and tables', async () => {
   await server.post('/v1beta/agents', { id: 'greeter', displayName: 'Greeter' })
   await server.post('/v1beta/interactions', { instruction: '[hi]', agentId: 'greeter' })
   await server.post('/v1beta/interactions', { instruction: '[hi]', agentId: 'greeter' })
@@ -45,9 +45,9 @@ test('runs, tokens, cost and time are drawn by day, and told as tables', async (
   await server.post('/v1beta/interactions', { instruction: '[broken]' })
   await page.reload()
   await page.getByText('4 · 25 % failed').waitFor()
-  // 10 tokens in and 5 out, at 30,000 and 250,000 dollars a million, twice.
+  // Twice 10 input and 5 output tokens, at 30,000 and 250,000 dollars per million.
   await page.getByText('$3.10', { exact: true }).first().waitFor()
-  for (const title of ['Runs', 'Tokens', 'Cost', 'Time of a run, from acceptance to end']) {
+  for (const title of ['Runs', 'Tokens', 'Cost', 'Run duration']) {
     const plot = page.getByRole('figure', { name: title })
     expect(await plot.locator('svg :is(rect, path)').count()).toBeGreaterThan(0)
     expect(await plot.getByRole('row').count()).toBe(31)
@@ -57,9 +57,9 @@ test('runs, tokens, cost and time are drawn by day, and told as tables', async (
   expect((await figures.textContent())?.slice(10)).toBe('310')
 })
 
-test('they are told apart by agent, model and key, the most first', async () => {
+test('usage is grouped by agent, model and key, the highest first', async () => {
   await row('Greeter').getByText('$3.10').waitFor()
-  await row('no stored agent').getByText('50 %').waitFor()
+  await row('No agent').getByText('50 %').waitFor()
   await page.getByLabel('Group by').selectOption('Model')
   await row('plain').waitFor()
   const names = await page.getByRole('region', { name: 'By model' }).getByRole('rowheader').allTextContents()
@@ -68,28 +68,28 @@ test('they are told apart by agent, model and key, the most first', async () => 
   await row('first key').waitFor()
 })
 
-test('filters hold for all of it, and stand in the address', async () => {
+test('filters apply to the whole page, and are in the URL', async () => {
   await page.getByLabel('Model', { exact: true }).selectOption('plain')
   await page.getByText('1 · 0 % failed').waitFor()
   expect(new URL(page.url()).searchParams.get('model')).toBe('plain')
   await page.reload()
   await page.getByText('1 · 0 % failed').waitFor()
   await page.getByLabel('Agent', { exact: true }).selectOption('Greeter')
-  await page.getByText('Nothing ended in these days').waitFor()
+  await page.getByText('No runs in this period').waitFor()
   await page.getByLabel('Model', { exact: true }).selectOption('Any model')
   await page.getByText('2 · 0 % failed').waitFor()
-  await page.getByLabel('Days').selectOption('From … to …')
+  await page.getByLabel('Period').selectOption('Custom range')
   await page.getByLabel('To', { exact: true }).fill('2026-01-31')
   await page.getByLabel('From', { exact: true }).fill('2026-01-01')
-  await page.getByText('Nothing ended in these days').waitFor()
-  await page.getByLabel('Days').selectOption('Last 7 days')
+  await page.getByText('No runs in this period').waitFor()
+  await page.getByLabel('Period').selectOption('Last 7 days')
   await page.getByText('2 · 0 % failed').waitFor()
 })
 
-test('what is shown comes as CSV', async () => {
+test('the shown usage can be downloaded as CSV', async () => {
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('link', { name: 'Download as CSV' }).click(),
+    page.getByRole('link', { name: 'Download CSV' }).click(),
   ])
   expect(download.suggestedFilename()).toMatch(/^usage-.*\.csv$/)
   const [head, ...lines] = (await readFile(await download.path(), 'utf8')).trim().split('\r\n')
@@ -98,23 +98,23 @@ test('what is shown comes as CSV', async () => {
   expect(lines[0]).toContain(',first key,2,0,0,20,10,3.1,')
 })
 
-test('an owner sets a budget, and sees when it is passed', async () => {
-  await page.getByLabel('A month, US dollars').fill('1.00')
-  await page.getByLabel('Tell at').fill('50')
-  await page.getByLabel('Stop when it is spent').check()
+test('an owner sets a budget, and sees when it is exceeded', async () => {
+  await page.getByLabel('Monthly budget in US dollars').fill('1.00')
+  await page.getByLabel('Alert at').fill('50')
+  await page.getByLabel('Stop at the limit').check()
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('spent', { exact: true }).waitFor()
+  await page.getByText('Exceeded', { exact: true }).waitFor()
   await page.reload()
   await page.getByText('of $1.00').waitFor()
   await expectAccessible(page, 'a budget that is spent')
-  expect(await page.getByLabel('Tell at').inputValue()).toBe('50')
+  expect(await page.getByLabel('Alert at').inputValue()).toBe('50')
   expect((await server.post('/v1beta/interactions', { instruction: '[hi]' })).status).toBe(403)
-  await page.getByLabel('A month, US dollars').fill('')
+  await page.getByLabel('Monthly budget in US dollars').fill('')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('no budget').waitFor()
+  await page.getByText('No budget').waitFor()
   expect((await server.post('/v1beta/interactions', { instruction: '[hi]' })).status).toBe(200)
 })
 
-test('nothing was refused by the policy, or thrown', () => {
+test('there are no CSP violations and no exceptions', () => {
   expect(visitor.complaints.filter((text) => !/status of 401/.test(text))).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** An agent as a form: its name, then what its runs are given. */
+/** The form of an agent: its name and the configuration of its runs. */
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { Problem } from '../server/problem.ts'
 import { useMayChange } from '../session/session.ts'
@@ -17,7 +17,7 @@ export interface AgentDraft {
 
 interface AgentFormProps {
   readonly first: AgentDraft
-  /** Of an agent that there is, the id stays. */
+  /** The agent exists: its id can't be changed. */
   readonly stored?: boolean
   readonly error: unknown
   readonly onSave: (draft: AgentDraft) => void
@@ -50,7 +50,7 @@ export function AgentForm({ first, stored, error, onSave, footer }: AgentFormPro
               )}
             </Field>
             {!stored && (
-              <Field label="Id" optional hint="How calls name it; empty: the server makes one." error={wrong('id')}>
+              <Field label="ID" optional hint="Used in API calls. Leave empty to generate one." error={wrong('id')}>
                 {(control) => (
                   <Input
                     {...control}
@@ -74,7 +74,7 @@ export function AgentForm({ first, stored, error, onSave, footer }: AgentFormPro
             </Field>
           </div>
         </Card>
-        <Card title="What its runs are given">
+        <Card title="Configuration">
           <SettingsForm value={draft.settings} onChange={(settings) => set({ settings })} />
         </Card>
         {problem && !['id', 'displayName', 'description'].includes(problem.param ?? '') && (

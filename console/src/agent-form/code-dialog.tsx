@@ -1,4 +1,4 @@
-/** "Use it from your code": the same call as curl, TypeScript and Python. */
+/** The dialog with the API call as curl, TypeScript and Python. */
 import { Tabs } from 'radix-ui'
 import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/overlay.tsx'
@@ -8,13 +8,7 @@ import { snippets } from './snippets.ts'
 export default function CodeDialog({ body, onClose }: { readonly body: object; readonly onClose: () => void }) {
   const all = snippets(body)
   return (
-    <Modal
-      open
-      wide
-      onClose={onClose}
-      title="Use it from your code"
-      about="With an API key of this project in ERRAND_API_KEY."
-    >
+    <Modal open wide onClose={onClose} title="Call the API" about="Set ERRAND_API_KEY to an API key of this project.">
       <Tabs.Root defaultValue="curl">
         <Tabs.List aria-label="Language" className="mb-3 flex gap-4 border-b">
           {all.map(({ name }) => (

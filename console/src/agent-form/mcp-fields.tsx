@@ -1,4 +1,4 @@
-/** MCP servers of a run: by address, or by the name under which the operator registered one. */
+/** The form of a run's MCP servers, by URL or by the name of a registered server. */
 import { useQuery } from '@tanstack/react-query'
 import type { McpServer } from '../api/types.gen.js'
 import { credentialsQuery } from '../server/queries.ts'
@@ -23,7 +23,7 @@ export function McpFields({ servers, onChange }: McpFieldsProps) {
       ))}
       <div>
         <Button size="small" icon="plus" onClick={() => onChange([...servers, { name: '' }])}>
-          Add a server
+          Add server
         </Button>
       </div>
     </>
@@ -59,7 +59,7 @@ function McpServerFields({
         </Field>
         <IconButton icon="trash" label={`Remove ${server.name || 'server'}`} onClick={onRemove} />
       </div>
-      <Field label="Address" hint="Empty: one that the operator registered under this name">
+      <Field label="URL" hint="Leave empty to use the server registered under this name.">
         {(control) => (
           <Input
             {...control}
@@ -70,7 +70,7 @@ function McpServerFields({
           />
         )}
       </Field>
-      <Field label="Signs in with">
+      <Field label="Credential">
         {(control) => (
           <Select
             {...control}
@@ -84,7 +84,7 @@ function McpServerFields({
               })
             }
           >
-            <option value="">Nothing</option>
+            <option value="">None</option>
             {credentials.data?.credentials.map(({ id, name }) => (
               <option key={id} value={id}>
                 {name ? `${name} (${id})` : id}
@@ -93,7 +93,7 @@ function McpServerFields({
           </Select>
         )}
       </Field>
-      <Field label="Its calls need a person’s word">
+      <Field label="Require approval">
         {(control) => (
           <Select
             {...control}

@@ -1,4 +1,4 @@
-/** The form that knows what a run can be given: models, tools, skills, MCP servers, network, limits. */
+/** The configuration form of agents and runs: model, tools, skills, MCP servers, network, limits. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Policy } from '../api/types.gen.js'
@@ -12,11 +12,11 @@ import { McpFields } from './mcp-fields.tsx'
 import type { Settings } from './settings.ts'
 
 const TOOLS: Record<string, string> = {
-  code_execution: 'Python, JavaScript and bash in the sandbox',
+  code_execution: 'Runs Python, JavaScript and bash in the sandbox',
   file_read: 'Reads files, images and PDFs',
   file_write: 'Writes and edits files',
   web_search: 'Searches the web',
-  browser: 'A Chromium in a sandbox of its own',
+  browser: 'Controls Chromium in a separate sandbox',
 }
 
 interface FormProps {
@@ -103,7 +103,7 @@ function toggled(list: readonly string[], name: string): readonly string[] {
   return list.includes(name) ? list.filter((each) => each !== name) : [...list, name]
 }
 
-/** Closed until it is needed; its head says whether something is in it. */
+/** A collapsible section. The badge shows whether it has any entries. */
 function Section({
   title,
   count,
@@ -128,10 +128,10 @@ function Section({
 function SkillFields({ value, onChange }: FormProps) {
   const skills = useQuery(skillsQuery)
   const offered = skills.data?.skills ?? []
-  // Pinned versions, and names that are not there any more, stay to be seen.
+  // Also shows pinned versions and skills that no longer exist.
   const others = value.skills.filter((ref) => !offered.some(({ name }) => name === ref))
   if (offered.length + others.length === 0)
-    return <p className="text-small text-faint">No skills yet. Upload some under Settings, Skills.</p>
+    return <p className="text-small text-faint">No skills yet. Upload one under Settings, Skills.</p>
   return (
     <>
       {offered.map(({ name, description }) => (
@@ -165,7 +165,7 @@ function NetworkFields({
   const kind = typeof value === 'string' ? value : 'allow'
   return (
     <>
-      <Field label="What the sandbox may reach">
+      <Field label="Network access">
         {(control) => (
           <Select
             {...control}
@@ -174,14 +174,14 @@ function NetworkFields({
               onChange(event.target.value === 'allow' ? { allow: [] } : (event.target.value as 'disabled' | 'public'))
             }
           >
-            <option value="disabled">Nothing</option>
-            <option value="allow">Hosts by name</option>
-            <option value="public">The public internet</option>
+            <option value="disabled">None</option>
+            <option value="allow">Allowed hosts only</option>
+            <option value="public">Public internet</option>
           </Select>
         )}
       </Field>
       {typeof value === 'object' && (
-        <Field label="Hosts" hint="One a line: pypi.org, *.pythonhosted.org">
+        <Field label="Allowed hosts" hint="One per line, such as pypi.org or *.pythonhosted.org">
           {(control) => (
             <Textarea
               {...control}
@@ -202,9 +202,9 @@ function PolicyFields({ value, onChange }: { readonly value: Policy; readonly on
   if (!server) return null
   const { maxTurnDuration, maxOutputTokens, maxToolDuration } = server.limits
   const rows = [
-    ['maxTurnDuration', 'Time', 'seconds', maxTurnDuration],
-    ['maxToolDuration', 'Time of one tool call', 'seconds', maxToolDuration],
-    ['maxOutputTokens', 'Output', 'tokens', maxOutputTokens],
+    ['maxTurnDuration', 'Run timeout', 'seconds', maxTurnDuration],
+    ['maxToolDuration', 'Tool call timeout', 'seconds', maxToolDuration],
+    ['maxOutputTokens', 'Output tokens', 'tokens', maxOutputTokens],
     ['maxCost', 'Cost', 'US dollars', undefined],
   ] as const
   return (
@@ -219,7 +219,7 @@ function PolicyFields({ value, onChange }: { readonly value: Policy; readonly on
               min={range?.min ?? 0}
               max={range?.max}
               step={name === 'maxCost' ? 'any' : 1}
-              placeholder={range ? String(range.default) : 'no limit'}
+              placeholder={range ? String(range.default) : 'No limit'}
               value={value[name] ?? ''}
               className={cx('tabular-nums')}
               onChange={(event) => {

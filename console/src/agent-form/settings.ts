@@ -1,4 +1,4 @@
-/** What an agent stores and a run may say for itself, as the form holds it: nothing is null, and nothing is absent. */
+/** The configuration of an agent or a run as the form holds it: without null or missing values. */
 import type { Agent, AgentPatch, McpServer, NewAgent, Policy } from '../api/types.gen.js'
 
 export interface Settings {
@@ -26,7 +26,7 @@ export function settingsOf(agent: Agent): Settings {
   return { model, systemInstruction, tools, skills, mcp: agent.mcp as readonly McpServer[], network, policy }
 }
 
-/** As the API takes them: what says nothing is left out. */
+/** The settings as an API request. Default values are left out. */
 export function toRequest(settings: Settings): Partial<NewAgent> {
   const { model, systemInstruction, tools, skills, mcp, network, policy } = settings
   return {
@@ -40,7 +40,7 @@ export function toRequest(settings: Settings): Partial<NewAgent> {
   }
 }
 
-/** As a merge patch takes them: what was emptied is said, so that it is cleared. */
+/** The settings as a merge patch: null clears a value. */
 export function toPatch({
   model,
   systemInstruction,
@@ -64,7 +64,7 @@ export function toPatch({
 
 type Json = { readonly [name: string]: unknown }
 
-/** What makes an agent what it was in an earlier version. */
+/** The merge patch that restores an earlier version of an agent. */
 export function toRestore(version: Agent, now: Agent): AgentPatch {
   const whole = ({
     displayName,

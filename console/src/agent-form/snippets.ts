@@ -1,4 +1,4 @@
-/** A call of the API as somebody would write it elsewhere. */
+/** An API call as code for a terminal or a program. */
 import type { Language } from '../ui/code.tsx'
 
 export interface Snippet {
@@ -58,7 +58,7 @@ with urllib.request.urlopen(request) as response:
   ]
 }
 
-/** A JSON value as Python writes it. */
+/** A JSON value as a Python literal. */
 function python(value: unknown, margin = ''): string {
   const inner = `${margin}    `
   if (value === null || value === undefined) return 'None'

@@ -16,7 +16,7 @@ export function AgentPicker({
     <Field label="Agent">
       {(control) => (
         <Select {...control} value={value ?? ''} onChange={(event) => onChange(event.target.value || undefined)}>
-          <option value="">None: as set below</option>
+          <option value="">None (configure below)</option>
           {value && !all.some(({ id }) => id === value) && <option value={value}>{value}</option>}
           {all.map(({ id, displayName }) => (
             <option key={id} value={id}>

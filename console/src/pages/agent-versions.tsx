@@ -1,4 +1,4 @@
-/** An agent's versions, newest first: what each changed, and the way back to it. */
+/** An agent's versions, newest first, with their changes and a button to restore each. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { diffLines } from 'diff'
 import { useState } from 'react'
@@ -25,7 +25,7 @@ export default function AgentVersions({ agent }: { readonly agent: Agent }) {
   return (
     <div className="grid gap-3">
       {save.error && (
-        <Notice tone="red" title="Not rolled back">
+        <Notice tone="red" title="The version was not restored">
           {Problem.from(save.error).message}
         </Notice>
       )}
@@ -43,7 +43,7 @@ export default function AgentVersions({ agent }: { readonly agent: Agent }) {
       </ol>
       {versions.hasNextPage && (
         <Button look="ghost" busy={versions.isFetchingNextPage} onClick={() => versions.fetchNextPage()}>
-          More
+          Load more
         </Button>
       )}
     </div>
@@ -72,7 +72,7 @@ function Version({ version, before, newest, busy, onRestore }: VersionProps) {
         >
           <Icon name="right" className={cx('text-faint transition-transform', open && 'rotate-90')} />
           <span className="font-medium">Version {version.version}</span>
-          {newest && <Badge tone="accent">newest</Badge>}
+          {newest && <Badge tone="accent">current</Badge>}
           <time
             dateTime={version.updateTime}
             title={moment(version.updateTime)}
@@ -83,7 +83,7 @@ function Version({ version, before, newest, busy, onRestore }: VersionProps) {
         </button>
         {!newest && mayChange && (
           <Button size="small" icon="history" busy={busy} onClick={onRestore}>
-            Roll back
+            Restore
           </Button>
         )}
       </div>
@@ -123,7 +123,7 @@ function Difference({ before, after }: { readonly before: Agent | undefined; rea
   )
 }
 
-/** One fact a line, long texts as they are: what changed is then a line, not a place in a string. */
+/** The agent as text with one value per line, so that the diff shows whole values. */
 function readable(agent: Agent): string {
   const { displayName, description, systemInstruction, model, tools, skills, mcp, network, policy, labels } = agent
   const lists = { tools, skills, mcp: mcp.map((server) => JSON.stringify(server)) }

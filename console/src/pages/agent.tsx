@@ -1,4 +1,4 @@
-/** One agent: its form, its versions, and how it is called. */
+/** The page of an agent: configuration, versions, and code to call it. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Tabs } from 'radix-ui'
@@ -52,7 +52,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
         <span className="flex flex-wrap items-center gap-x-3">
           <span className="flex items-center">
             <code className="text-small">{id}</code>
-            <CopyIcon text={id} label="Copy the id" />
+            <CopyIcon text={id} label="Copy ID" />
           </span>
           <span>
             version {version}, {ago(updateTime)}
@@ -63,7 +63,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
         <>
           {mayChange && (
             <ButtonLink to="/playground" search={{ agent: id }} look="primary" icon="play">
-              Try it
+              Run agent
             </ButtonLink>
           )}
           <Button icon="code" onClick={() => setCode(true)}>
@@ -84,7 +84,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
           })
         }
       >
-        <Tabs.List aria-label="Parts" className="mb-5 flex gap-5 border-b">
+        <Tabs.List aria-label="Sections" className="mb-5 flex gap-5 border-b">
           <Tabs.Trigger value="configuration" className={TAB_CLASS}>
             Configuration
           </Tabs.Trigger>
@@ -127,7 +127,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   )
 }
 
-/** Based on the version that is shown: a change that somebody else made in between is not lost, but told. */
+/** Saves against the version that is shown. A change that somebody else made meanwhile is reported as a conflict. */
 export function useSave(agent: Agent) {
   const cache = useQueryClient()
   return useMutation({
@@ -136,7 +136,7 @@ export function useSave(agent: Agent) {
     onSuccess: (saved) => {
       cache.setQueryData(agentQuery(agent.id).queryKey, saved)
       cache.invalidateQueries({ queryKey: ['agents'] })
-      toast(saved.version === agent.version ? 'Nothing had changed' : `Saved as version ${saved.version}`)
+      toast(saved.version === agent.version ? 'No changes to save' : `Saved as version ${saved.version}`)
     },
   })
 }
@@ -156,15 +156,15 @@ function More({ agent }: { readonly agent: Agent }) {
     onError: (error) => toast(Problem.from(error).message, true),
   })
   return (
-    <Menu trigger={<IconButton icon="more" label="More" />}>
+    <Menu trigger={<IconButton icon="more" label="More actions" />}>
       <MenuItem icon="list" onSelect={() => navigate({ to: '/interactions', search: { agentId: agent.id } })}>
-        Its interactions
+        View runs
       </MenuItem>
       <MenuItem
         icon="trash"
         danger
         disabled={!mayChange}
-        onSelect={() => confirm(`Delete ${agent.id} with all its versions?`) && remove.mutate()}
+        onSelect={() => confirm(`Delete the agent ${agent.id} and all its versions?`) && remove.mutate()}
       >
         Delete
       </MenuItem>

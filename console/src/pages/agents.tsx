@@ -1,4 +1,4 @@
-/** The project's agents. */
+/** The list of the project's agents. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
@@ -20,7 +20,7 @@ export default function Agents() {
   const mayChange = useMayChange()
   const agents = useInfiniteQuery(agentsQuery)
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = agents
-  // What is looked for may stand on a page that is not read yet.
+  // Loads all pages during a search, because a match may be on any of them.
   useEffect(() => {
     if (q !== '' && hasNextPage && !isFetchingNextPage) fetchNextPage()
   }, [q, hasNextPage, isFetchingNextPage, fetchNextPage])
@@ -31,11 +31,11 @@ export default function Agents() {
   return (
     <Page
       title="Agents"
-      about="Instructions, tools and limits under a name, with versions."
+      about="Reusable, versioned configurations of instructions, tools and limits."
       actions={
         mayChange && (
           <ButtonLink to="/agents/new" look="primary" icon="plus">
-            Create an agent
+            Create agent
           </ButtonLink>
         )
       }
@@ -52,12 +52,12 @@ export default function Agents() {
             action={
               mayChange && (
                 <ButtonLink to="/agents/new" look="primary" icon="plus">
-                  Create the first one
+                  Create agent
                 </ButtonLink>
               )
             }
           >
-            Store what a run is given once, so that calls can be as short as a name and an instruction.
+            Save a configuration once, then run it with an agent ID and an instruction.
           </Empty>
         </div>
       ) : (
@@ -78,7 +78,7 @@ export default function Agents() {
             ))}
             {found.length === 0 && (
               <li>
-                <Empty icon="search" title="Nothing by that name" />
+                <Empty icon="search" title="No agents match" />
               </li>
             )}
           </ul>
@@ -89,7 +89,7 @@ export default function Agents() {
               onClick={() => agents.fetchNextPage()}
               className="mt-3"
             >
-              More
+              Load more
             </Button>
           )}
         </>

@@ -1,4 +1,4 @@
-/** Two runs side by side: figures against figures, trace beside trace. */
+/** The page that compares two runs: figures and traces side by side. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import type { Interaction } from '../api/types.gen.js'
@@ -21,7 +21,7 @@ export default function Compare() {
   const first = useQuery({ ...runQuery(a ?? ''), enabled: a !== undefined })
   const second = useQuery({ ...runQuery(b ?? ''), enabled: b !== undefined })
   return (
-    <Page title="Compare" about="Two runs side by side." above={<Link to="/interactions">Interactions</Link>}>
+    <Page title="Compare" about="Two runs side by side." above={<Link to="/interactions">Runs</Link>}>
       <div className="grid gap-5 lg:grid-cols-2">
         <RunColumn name="a" id={a} interaction={first.data} other={second.data} error={first.error} />
         <RunColumn name="b" id={b} interaction={second.data} other={first.data} error={second.error} />
@@ -59,8 +59,8 @@ function RunColumn({ name, id, interaction, other, error }: SideProps) {
         <Loading />
       ) : (
         <div className="rounded-xl border">
-          <Empty icon="columns" title="Choose a run">
-            One of the latest, from the list above.
+          <Empty icon="columns" title="Select a run">
+            Select one of the latest runs above.
           </Empty>
         </div>
       )}
@@ -84,7 +84,7 @@ function Picker({ name, id }: { readonly name: 'a' | 'b'; readonly id: string | 
         })
       }
     >
-      <option value="">Choose a run …</option>
+      <option value="">Select a run…</option>
       {id && !latest.some((run) => run.id === id) && <option value={id}>{id}</option>}
       {latest.map((run) => (
         <option key={run.id} value={run.id}>
@@ -103,7 +103,7 @@ function Numbers({
   readonly other: Interaction | undefined
 }) {
   const rows = [
-    ['Time', (run: Interaction) => run.usage.duration_ms ?? 0, duration],
+    ['Duration', (run: Interaction) => run.usage.duration_ms ?? 0, duration],
     ['Tokens', (run: Interaction) => run.usage.input_tokens + run.usage.output_tokens, count],
     ['Tool calls', (run: Interaction) => run.usage.tool_calls ?? 0, count],
     ['Cost', (run: Interaction) => Number(run.usage.cost?.amount ?? 0), (value: number) => cost(value)],
@@ -132,7 +132,7 @@ function Numbers({
 }
 
 function relative(value: number, other: number): string | undefined {
-  if (other === 0 || value === other) return value === other ? 'the same' : undefined
+  if (other === 0 || value === other) return value === other ? 'no change' : undefined
   const percent = Math.round(((value - other) / other) * 100)
   return `${percent < 0 ? '−' : '+'}${Math.abs(percent)} %`
 }

@@ -1,4 +1,4 @@
-/** What to do, with files dropped, pasted or chosen. Enter runs it; Shift-Enter is a new line. */
+/** The input of an instruction and its files. Enter sends it; Shift+Enter adds a line. */
 import { type DragEvent, type ReactNode, useRef, useState } from 'react'
 import { base64 } from '../ui/base64.ts'
 import { Button, IconButton } from '../ui/button.tsx'
@@ -20,15 +20,15 @@ interface ComposerProps {
   readonly files: readonly Attached[]
   readonly onFiles: (files: readonly Attached[]) => void
   readonly busy: boolean
-  /** Who looks alone starts nothing. */
+  /** False for viewers. */
   readonly mayRun: boolean
-  /** The conversation there is goes on. */
+  /** The instruction continues a conversation. */
   readonly continues: boolean
   readonly onRun: () => void
   readonly stop: ReactNode
 }
 
-/** What the API takes inline, of all files together. */
+/** The API's limit for inline files, all together. */
 export const MAX_ATTACHED_BYTES = 10 * 1024 * 1024
 
 export function Composer({
@@ -47,12 +47,12 @@ export function Composer({
   const ready = instruction.trim() !== '' && !busy && mayRun
 
   const placeholder = !mayRun
-    ? 'You are a viewer of this account: you can look, and start nothing.'
+    ? 'Viewers can’t start runs.'
     : over
-      ? 'Drop the files here'
+      ? 'Drop files here'
       : continues
-        ? 'Go on with this conversation …'
-        : 'What should it do?'
+        ? 'Continue the conversation…'
+        : 'Describe a task…'
 
   async function add(list: FileList | null) {
     const chosen = [...(list ?? [])]
@@ -62,7 +62,7 @@ export function Composer({
     )
     if (all > MAX_ATTACHED_BYTES)
       return toast(
-        `Files go along up to ${bytes(MAX_ATTACHED_BYTES)} in all; larger ones by URL, through the API`,
+        `Attachments are limited to ${bytes(MAX_ATTACHED_BYTES)} in total. Send larger files by URL through the API.`,
         true,
       )
     const read = await Promise.all(
@@ -77,7 +77,7 @@ export function Composer({
     if (event.type === 'drop') add(event.dataTransfer.files)
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a shorter way to the button beside it.
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping files is a shortcut for the button beside it.
     <div onDragOver={onDrag} onDragLeave={onDrag} onDrop={onDrag} className="shrink-0 px-4 pb-4">
       <form
         onSubmit={(event) => {
@@ -135,7 +135,7 @@ export function Composer({
             }}
           />
           <span className="flex-1 truncate text-small text-faint max-sm:invisible">
-            Enter runs it · Shift-Enter for a new line
+            Enter to run · Shift+Enter for a new line
           </span>
           {stop ?? (
             <Button type="submit" look="primary" icon="play" disabled={!ready}>

@@ -15,15 +15,15 @@ import { Notice } from '../ui/states.tsx'
 import { EarlierTurns, UserMessage } from './earlier-turns.tsx'
 
 const SUGGESTIONS = [
-  ['Do the sums', 'What is (17 * 23 + 4) / 5? Show the code.'],
-  ['Make a file', 'Write the first 40 Fibonacci numbers into outputs/fibonacci.csv, with their index.'],
-  ['Look around', 'Which Python modules can you import here? Try numpy, pandas and matplotlib.'],
+  ['Calculate', 'What is (17 * 23 + 4) / 5? Show the code.'],
+  ['Create a file', 'Write the first 40 Fibonacci numbers into outputs/fibonacci.csv, with their index.'],
+  ['Explore the sandbox', 'Which Python modules can you import here? Try numpy, pandas and matplotlib.'],
 ] as const
 
 interface ConversationProps {
   readonly run: LiveRun
   readonly interaction: Interaction | undefined
-  /** What was sent from here, until the server tells it. */
+  /** The request that was sent, until the server returns the interaction. */
   readonly sent: NewInteraction | undefined
   readonly onSuggest: (instruction: string) => void
 }
@@ -70,7 +70,7 @@ function Ended({ trace, id }: { readonly trace: LiveRun['trace']; readonly id: s
       <Status status={trace.status} />
       <span>{facts.join(' · ')}</span>
       <Link to="/interactions/$id" params={{ id }} className="font-medium text-accent hover:underline">
-        Open the interaction
+        View run
       </Link>
     </footer>
   )
@@ -80,9 +80,9 @@ function Welcome({ onSuggest }: { readonly onSuggest: (instruction: string) => v
   return (
     <div className="grid min-h-0 flex-1 place-items-center overflow-y-auto px-4 py-8">
       <div className="w-full max-w-xl">
-        <h2 className="text-title font-semibold tracking-tight">What should it do?</h2>
+        <h2 className="text-title font-semibold tracking-tight">Start a run</h2>
         <p className="mt-1 text-soft text-pretty">
-          It gets a fresh sandbox, the tools at the side, and the files you drop here. You see every step as it happens.
+          Each run gets a new sandbox, the selected tools and your files. Every step is shown as it happens.
         </p>
         <ul className="mt-5 grid gap-2 sm:grid-cols-3">
           {SUGGESTIONS.map(([name, text]) => (
@@ -100,7 +100,7 @@ function Welcome({ onSuggest }: { readonly onSuggest: (instruction: string) => v
         </ul>
         <p className="mt-5 flex items-center gap-2 text-small text-faint">
           <Icon name="shield" />
-          Without a network, unless you give it one.
+          Network access is disabled unless you allow it.
         </p>
       </div>
     </div>
@@ -109,22 +109,22 @@ function Welcome({ onSuggest }: { readonly onSuggest: (instruction: string) => v
 
 const NEAR_PX = 80
 
-/** Keeps the newest in sight, for as long as the reader is at the foot. */
+/** Scrolls to the newest content while the reader is at the bottom. */
 function useScrollToNewest(blocks: unknown, files: unknown) {
   const scroller = useRef<HTMLElement>(null)
-  const atFoot = useRef(true)
+  const atBottom = useRef(true)
   useEffect(() => {
     const element = scroller.current
     if (!element) return
     const onScroll = () => {
-      atFoot.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_PX
+      atBottom.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_PX
     }
     element.addEventListener('scroll', onScroll, { passive: true })
     return () => element.removeEventListener('scroll', onScroll)
   })
-  // Whenever something was added.
+  // After each addition.
   useEffect(() => {
-    if (atFoot.current) scroller.current?.scrollTo({ top: scroller.current.scrollHeight })
+    if (atBottom.current) scroller.current?.scrollTo({ top: scroller.current.scrollHeight })
   }, [blocks, files])
   return scroller
 }

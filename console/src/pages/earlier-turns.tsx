@@ -1,4 +1,4 @@
-/** The turns of a conversation before the one that is shown: what was asked and what was answered, oldest first. */
+/** The earlier turns of a conversation, oldest first: instructions and answers. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
@@ -6,7 +6,7 @@ import { runQuery } from '../server/queries.ts'
 
 const Answer = lazy(() => import('../trace/markdown.tsx'))
 
-/** Beyond these, the earliest is a link. */
+/** Turns before these are not shown. */
 const MAX_TURNS = 20
 
 export function EarlierTurns({ id, depth = 1 }: { readonly id: string; readonly depth?: number }) {
@@ -23,7 +23,7 @@ export function EarlierTurns({ id, depth = 1 }: { readonly id: string; readonly 
           <Answer text={run.output} />
         </Suspense>
         <Link to="/interactions/$id" params={{ id }} className="mt-2 inline-block text-small text-soft hover:text-text">
-          Its steps
+          View steps
         </Link>
       </div>
     </>

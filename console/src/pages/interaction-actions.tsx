@@ -1,4 +1,4 @@
-/** What can be done with an interaction: cancel, run again, share, compare, continue, delete. */
+/** The actions on a run: cancel, run again, share, compare, continue, delete. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { cancelInteraction, deleteInteraction } from '../api/sdk.gen.js'
@@ -39,7 +39,7 @@ export function InteractionActions({
   const mayChange = useMayChange()
   const share = () =>
     copyText(linkToShare(session?.project?.id ?? '')).then(
-      () => toast('Link copied: it opens for members of this account'),
+      () => toast('Link copied. Members of this account can open it.'),
       () => toast('The browser did not allow copying', true),
     )
   return (
@@ -56,7 +56,7 @@ export function InteractionActions({
       <Button icon="link" onClick={share}>
         Share
       </Button>
-      <Menu trigger={<IconButton icon="more" label="More" />}>
+      <Menu trigger={<IconButton icon="more" label="More actions" />}>
         <MenuItem icon="columns" onSelect={() => navigate({ to: '/compare', search: { a: interaction.id } })}>
           Compare with another run
         </MenuItem>
@@ -65,14 +65,14 @@ export function InteractionActions({
           disabled={status === 'running' || !mayChange}
           onSelect={() => navigate({ to: '/playground', search: { run: interaction.id } })}
         >
-          Go on in the playground
+          Continue in playground
         </MenuItem>
         <MenuRule />
         <MenuItem
           icon="trash"
           danger
           disabled={status === 'running' || !mayChange}
-          onSelect={() => confirm('Delete this interaction, its events and its files?') && remove.mutate()}
+          onSelect={() => confirm('Delete this run with its events and files?') && remove.mutate()}
         >
           Delete
         </MenuItem>

@@ -1,4 +1,4 @@
-/** One interaction: what was asked, what it did, what it used, whom it called. Its address is the link to share. */
+/** The page of a run: instruction, trace, usage, network activity. Its URL can be shared. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { Tabs } from 'radix-ui'
@@ -29,14 +29,14 @@ export default function InteractionPage() {
   const run = useRun(id)
   if (interaction.error) {
     return (
-      <Page title="Interaction" above={<Back />}>
+      <Page title="Run" above={<Back />}>
         <Failure error={interaction.error} retry={() => interaction.refetch()} />
       </Page>
     )
   }
   if (!interaction.data) {
     return (
-      <Page title="Interaction" above={<Back />}>
+      <Page title="Run" above={<Back />}>
         <Loading rows={12} />
       </Page>
     )
@@ -47,7 +47,7 @@ export default function InteractionPage() {
 function Back() {
   return (
     <Link to="/interactions" className="hover:text-text">
-      Interactions
+      Runs
     </Link>
   )
 }
@@ -56,9 +56,9 @@ const TABS = ['trace', 'timeline', 'settings', 'events', 'outside', 'json'] as c
 const TAB_NAMES = {
   trace: 'Trace',
   timeline: 'Timeline',
-  settings: 'Ran with',
+  settings: 'Configuration',
   events: 'Events',
-  outside: 'Outside',
+  outside: 'Network & webhooks',
   json: 'Request and response',
 }
 
@@ -78,7 +78,7 @@ function InteractionDetails({ interaction, run }: { readonly interaction: Intera
       <Figures interaction={interaction} run={run} />
       <TimeBar interaction={interaction} />
       {run.problem !== undefined && (
-        <Notice tone="red" title="Its events can’t be read">
+        <Notice tone="red" title="The events can’t be loaded">
           {Problem.from(run.problem).message}
         </Notice>
       )}
@@ -93,7 +93,7 @@ function InteractionDetails({ interaction, run }: { readonly interaction: Intera
           })
         }
       >
-        <Tabs.List aria-label="Parts" className="mt-5 mb-4 flex gap-4 overflow-x-auto sm:gap-5 border-b">
+        <Tabs.List aria-label="Sections" className="mt-5 mb-4 flex gap-4 overflow-x-auto sm:gap-5 border-b">
           {TABS.map((name) => (
             <Tabs.Trigger key={name} value={name} className={TAB_CLASS}>
               <span className="whitespace-nowrap">{TAB_NAMES[name]}</span>
@@ -126,11 +126,7 @@ function InteractionDetails({ interaction, run }: { readonly interaction: Intera
           <DeliveriesView id={interaction.id} />
         </Tabs.Content>
         <Tabs.Content value="json" className="grid gap-4">
-          <CodeBlock
-            title="Request, as it was resolved"
-            language="json"
-            text={JSON.stringify(requestOf(interaction), null, 2)}
-          />
+          <CodeBlock title="Resolved request" language="json" text={JSON.stringify(requestOf(interaction), null, 2)} />
           <CodeBlock title="Response" language="json" text={JSON.stringify(interaction, null, 2)} />
         </Tabs.Content>
       </Tabs.Root>
@@ -189,7 +185,7 @@ function Figures({ interaction, run }: { readonly interaction: Interaction; read
   const usage = run.trace.usage ?? interaction.usage
   const figures = [
     [
-      'Time',
+      'Duration',
       duration(usage.duration_ms),
       usage.sandbox_ms === undefined ? '' : `${duration(usage.sandbox_ms)} in the sandbox`,
     ],
@@ -199,7 +195,7 @@ function Figures({ interaction, run }: { readonly interaction: Interaction; read
       count(usage.input_tokens + usage.output_tokens),
       `${count(usage.input_tokens)} in · ${count(usage.output_tokens)} out`,
     ],
-    ['Cost', cost(usage.cost?.amount, usage.cost?.currency), usage.cost ? '' : 'the model has no price'],
+    ['Cost', cost(usage.cost?.amount, usage.cost?.currency), usage.cost ? '' : 'no price for this model'],
   ]
   return (
     <dl className="grid grid-cols-2 overflow-hidden rounded-xl border bg-card md:grid-cols-4 [&>div]:shadow-[0_0_0_.5px_var(--line)]">

@@ -1,4 +1,4 @@
-/** All interactions of the project. Pages are fetched as one scrolls, and only rows in sight are drawn. */
+/** The list of the project's runs. Loads pages while scrolling and renders only visible rows. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
@@ -24,8 +24,8 @@ export default function Interactions() {
   const rows = runs.data?.pages.flatMap(({ interactions }) => interactions) ?? []
   return (
     <Page
-      title="Interactions"
-      about="Every run of this project, with all that it did."
+      title="Runs"
+      about="All runs of this project."
       actions={
         <ButtonLink to="/playground" look="primary" icon="play">
           New run
@@ -82,7 +82,7 @@ function Rows({ rows, more, fetching, fetchMore }: RowsProps) {
   }, [more, fetching, last, rows.length, fetchMore])
   return (
     <>
-      <ul ref={list} aria-label="Interactions" className="relative" style={{ height: virtual.getTotalSize() }}>
+      <ul ref={list} aria-label="Runs" className="relative" style={{ height: virtual.getTotalSize() }}>
         {shown.map(({ index, key, start }) => (
           <li
             key={key}
@@ -98,7 +98,7 @@ function Rows({ rows, more, fetching, fetchMore }: RowsProps) {
       {more && (
         <div className="border-t p-2 text-center">
           <Button look="ghost" size="small" busy={fetching} onClick={fetchMore}>
-            More
+            Load more
           </Button>
         </div>
       )}
@@ -111,19 +111,19 @@ function Nothing({ filtered }: { readonly filtered: boolean }) {
     return (
       <Empty
         icon="list"
-        title="Nothing has run yet"
+        title="No runs yet"
         action={
           <ButtonLink to="/playground" look="primary" icon="play">
-            Run the first one
+            Start a run
           </ButtonLink>
         }
       >
-        Runs from the playground and from your own code both show up here.
+        Runs from the playground and the API appear here.
       </Empty>
     )
   return (
-    <Empty icon="search" title="Nothing matches" action={<ButtonLink to="/interactions">Clear the filters</ButtonLink>}>
-      No interaction of this project has all of that.
+    <Empty icon="search" title="No runs match" action={<ButtonLink to="/interactions">Clear filters</ButtonLink>}>
+      No run of this project matches all filters.
     </Empty>
   )
 }
@@ -134,7 +134,7 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
   const keys = useQuery({ ...keysQuery(projectId), enabled: projectId !== '' })
   const agents = useInfiniteQuery(agentsQuery).data?.pages.flatMap((page) => page.agents) ?? []
   const offered = useQuery(serverQuery).data?.models.map(({ name }) => name) ?? []
-  // One that the server had once may stand in the address.
+  // The URL may name a model that the server no longer has.
   const modelNames = [...new Set([...offered, ...(filters.model ? [filters.model] : [])])]
   const set = (changes: Partial<RunFilters>) => {
     const next = Object.fromEntries(
@@ -160,7 +160,7 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
         name="Agent"
         placeholder="Any agent"
         value={filters.agentId}
-        choices={agents.map(({ id, displayName }) => [id, displayName ?? id])}
+        suggestions={agents.map(({ id, displayName }) => [id, displayName ?? id])}
         onSet={(agentId) => set({ agentId })}
       />
       <Select
@@ -178,7 +178,7 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
       </Select>
       <FilterText
         name="Label"
-        placeholder="Any label: team=sales"
+        placeholder="Label, such as team=sales"
         value={filters.label}
         onSet={(label) => set({ label })}
       />
@@ -220,18 +220,18 @@ function Filters({ filters }: { readonly filters: RunFilters }) {
   )
 }
 
-/** Taken with Enter, when one goes elsewhere, or when a choice is made. */
+/** A text filter that applies on Enter, on blur, or when a suggestion is chosen. */
 function FilterText({
   name,
   value = '',
   placeholder,
-  choices = [],
+  suggestions = [],
   onSet,
 }: {
   readonly name: string
   readonly value?: string
   readonly placeholder: string
-  readonly choices?: readonly (readonly [value: string, name: string])[]
+  readonly suggestions?: readonly (readonly [value: string, name: string])[]
   readonly onSet: (text: string) => void
 }) {
   const id = useId()
@@ -242,14 +242,14 @@ function FilterText({
         aria-label={name}
         placeholder={placeholder}
         defaultValue={value}
-        list={choices.length > 0 ? id : undefined}
+        list={suggestions.length > 0 ? id : undefined}
         className="sm:!w-44"
-        onChange={(event) => choices.some(([each]) => each === event.target.value) && onSet(event.target.value)}
+        onChange={(event) => suggestions.some(([each]) => each === event.target.value) && onSet(event.target.value)}
         onBlur={(event) => event.target.value.trim() !== value && onSet(event.target.value.trim())}
         onKeyDown={(event) => event.key === 'Enter' && onSet(event.currentTarget.value.trim())}
       />
       <datalist id={id}>
-        {choices.map(([each, words]) => (
+        {suggestions.map(([each, words]) => (
           <option key={each} value={each}>
             {words}
           </option>

@@ -1,4 +1,4 @@
-/** Making a key and putting another in its place; either is shown once, here. */
+/** The dialogs that create and rotate an API key, and show the new key once. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
 import {
@@ -46,13 +46,13 @@ export function NewKeyDialog({ session, onClose }: { readonly session: Session; 
   })
   if (create.data) {
     const { target, made } = create.data
-    // Going to the new project takes this dialog away: not before the key was seen.
+    // Switching to the new project closes this dialog, so it waits until the key was shown.
     const done = async () => {
       await cache.invalidateQueries({ queryKey: meQuery.queryKey })
       onClose()
       chooseProject(target)
     }
-    return <Shown made={made} onClose={done} />
+    return <NewKey made={made} onClose={done} />
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -62,8 +62,8 @@ export function NewKeyDialog({ session, onClose }: { readonly session: Session; 
     <Modal
       open
       onClose={onClose}
-      title="Create a key"
-      about="It is shown once, right after."
+      title="Create key"
+      about="The key is shown once, after it is created."
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -74,7 +74,7 @@ export function NewKeyDialog({ session, onClose }: { readonly session: Session; 
       }
     >
       <form id={form} onSubmit={submit} className="grid gap-4">
-        <Field label="Name" hint="What will use it.">
+        <Field label="Name" hint="What the key is used for.">
           {(control) => (
             <Input
               {...control}
@@ -95,12 +95,12 @@ export function NewKeyDialog({ session, onClose }: { readonly session: Session; 
                   {project.name}
                 </option>
               ))}
-              <option value={NEW}>A new project …</option>
+              <option value={NEW}>New project…</option>
             </Select>
           )}
         </Field>
         {projectId === NEW && (
-          <Field label="Name of the project">
+          <Field label="Project name">
             {(control) => (
               <Input
                 {...control}
@@ -113,10 +113,10 @@ export function NewKeyDialog({ session, onClose }: { readonly session: Session; 
           </Field>
         )}
         <div className="grid grid-cols-2 gap-4">
-          <Field label="May do">
+          <Field label="Scope">
             {(control) => (
               <Select {...control} value={scope} onChange={(event) => setScope(event.target.value as Scope)}>
-                <option value="all">Everything</option>
+                <option value="all">Full access</option>
                 <option value="invoke">Run agents only</option>
                 <option value="read">Read only</option>
               </Select>
@@ -129,7 +129,7 @@ export function NewKeyDialog({ session, onClose }: { readonly session: Session; 
                 <option value="7">In 7 days</option>
                 <option value="30">In 30 days</option>
                 <option value="90">In 90 days</option>
-                <option value="365">In a year</option>
+                <option value="365">In 1 year</option>
               </Select>
             )}
           </Field>
@@ -140,13 +140,13 @@ export function NewKeyDialog({ session, onClose }: { readonly session: Session; 
   )
 }
 
-function Shown({ made, onClose }: { readonly made: Made; readonly onClose: () => void }) {
+function NewKey({ made, onClose }: { readonly made: Made; readonly onClose: () => void }) {
   return (
     <Modal
       open
       onClose={onClose}
       title="Your new key"
-      about="Copy it now: the server keeps a hash of it alone, and can’t show it again."
+      about="Copy the key now. The server stores only a hash and can’t show it again."
       actions={
         <Button look="primary" onClick={onClose}>
           Done
@@ -155,13 +155,13 @@ function Shown({ made, onClose }: { readonly made: Made; readonly onClose: () =>
     >
       <div className="grid gap-3">
         <output
-          aria-label="The key"
+          aria-label="API key"
           className="block rounded-lg border bg-code p-3 font-mono text-small break-all select-all"
         >
           {made.key}
         </output>
         <div>
-          <CopyButton text={made.key}>Copy the key</CopyButton>
+          <CopyButton text={made.key}>Copy key</CopyButton>
         </div>
       </div>
     </Modal>
@@ -184,31 +184,31 @@ export function RotateDialog({
       ask<Made>('POST', `${projectPath(projectId)}/keys/${info.id}/rotate`, { overlapHours: Number(hours) }),
     onSuccess: () => cache.invalidateQueries({ queryKey: ['keys'] }),
   })
-  if (rotate.data) return <Shown made={rotate.data} onClose={onClose} />
+  if (rotate.data) return <NewKey made={rotate.data} onClose={onClose} />
   return (
     <Modal
       open
       onClose={onClose}
       title={`Rotate ${info.name}`}
-      about="A new key takes its place. The old one goes on working for a while, so that nothing stops in between."
+      about="Creates a new key. The old key keeps working for the time you choose."
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" busy={rotate.isPending} onClick={() => rotate.mutate()}>
-            Make the new key
+            Rotate key
           </Button>
         </>
       }
     >
       <div className="grid gap-3">
-        <Field label="The old key works for">
+        <Field label="Old key expires">
           {(control) => (
             <Select {...control} value={hours} onChange={(event) => setHours(event.target.value)}>
-              <option value="0">No longer: it ends at once</option>
-              <option value="1">1 hour</option>
-              <option value="24">24 hours</option>
-              <option value="168">7 days</option>
-              <option value="720">30 days</option>
+              <option value="0">Immediately</option>
+              <option value="1">In 1 hour</option>
+              <option value="24">In 24 hours</option>
+              <option value="168">In 7 days</option>
+              <option value="720">In 30 days</option>
             </Select>
           )}
         </Field>

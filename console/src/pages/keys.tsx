@@ -1,4 +1,4 @@
-/** API keys of a project: made, shown once, rotated, revoked. */
+/** The API keys of a project: create, rotate, revoke. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask, type Key, project as projectPath, type Scope } from '../server/console-api.ts'
@@ -14,7 +14,7 @@ import { Empty, Failure, Loading } from '../ui/states.tsx'
 import { toast } from '../ui/toast.tsx'
 import { NewKeyDialog, RotateDialog } from './key-dialogs.tsx'
 
-const SCOPES: Record<Scope, string> = { all: 'everything', invoke: 'run only', read: 'read only' }
+const SCOPES: Record<Scope, string> = { all: 'full access', invoke: 'run only', read: 'read only' }
 
 export default function Keys() {
   const session = useSession()
@@ -26,14 +26,14 @@ export default function Keys() {
   const mayChange = session.role !== 'viewer'
   const create = (
     <Button look="primary" icon="plus" disabled={!mayChange} onClick={() => setMaking(true)}>
-      Create a key
+      Create key
     </Button>
   )
   return (
     <Page
       narrow
-      title="Keys"
-      about={`What programs call the API with, for the project ${session.project?.name ?? ''}.`}
+      title="API keys"
+      about={`Keys for API calls in the project ${session.project?.name ?? ''}.`}
       actions={create}
     >
       <div className="overflow-hidden rounded-xl border bg-card">
@@ -44,8 +44,8 @@ export default function Keys() {
             <Loading />
           </div>
         ) : keys.data.keys.length === 0 ? (
-          <Empty icon="key" title="No keys yet" action={create}>
-            A key is shown once, when it is made. The server keeps a hash of it, and never the key.
+          <Empty icon="key" title="No API keys yet" action={create}>
+            A key is shown once, when it is created. The server stores only a hash of it.
           </Empty>
         ) : (
           <ul aria-label="Keys">
@@ -76,7 +76,7 @@ function KeyRow({
     mutationFn: () => ask('DELETE', `${projectPath(session?.project?.id ?? '')}/keys/${info.id}`),
     onSuccess: () => {
       cache.invalidateQueries({ queryKey: ['keys'] })
-      toast('Revoked')
+      toast('Key revoked')
     },
     onError: (error) => toast(Problem.from(error).message, true),
   })
@@ -91,20 +91,20 @@ function KeyRow({
         </p>
         <p className="mt-0.5 flex flex-wrap gap-x-3 text-small text-faint">
           <code>{prefix}…</code>
-          <span title={moment(createTime)}>made {ago(createTime)}</span>
+          <span title={moment(createTime)}>created {ago(createTime)}</span>
           <span>{lastUsedTime ? `last used ${ago(lastUsedTime)}` : 'never used'}</span>
           {expireTime && state === 'valid' && <span>expires {moment(expireTime)}</span>}
         </p>
       </div>
       {state === 'valid' && mayChange && (
-        <Menu trigger={<IconButton icon="more" label={`More for ${name}`} />}>
+        <Menu trigger={<IconButton icon="more" label={`More actions for ${name}`} />}>
           <MenuItem icon="retry" onSelect={onRotate}>
             Rotate
           </MenuItem>
           <MenuItem
             icon="trash"
             danger
-            onSelect={() => confirm(`Revoke ${name}? Calls with it are refused at once.`) && revoke.mutate()}
+            onSelect={() => confirm(`Revoke ${name}? API calls with this key fail immediately.`) && revoke.mutate()}
           >
             Revoke
           </MenuItem>

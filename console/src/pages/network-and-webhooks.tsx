@@ -1,4 +1,4 @@
-/** Whom a run turned to outside, and whether its webhook was told of its end. */
+/** A run's network activity and webhook deliveries. */
 import { useQuery } from '@tanstack/react-query'
 import { auditQuery, deliveriesQuery } from '../server/queries.ts'
 import { Card } from '../shell/page.tsx'
@@ -10,13 +10,13 @@ export function AuditView({ id }: { readonly id: string }) {
   const audit = useQuery(auditQuery(id))
   if (audit.error) return <Failure error={audit.error} retry={() => audit.refetch()} />
   return (
-    <Card flush title="Hosts it turned to" about="Written before each was dialled.">
+    <Card flush title="Network activity" about="Each connection is recorded before it is opened.">
       {!audit.data ? (
         <div className="px-4 pb-3">
           <Loading rows={3} />
         </div>
       ) : audit.data.entries.length === 0 ? (
-        <p className="px-4 pb-4 text-soft">None: nothing left this server on its behalf.</p>
+        <p className="px-4 pb-4 text-soft">No connections.</p>
       ) : (
         <ul>
           {audit.data.entries.map((entry) => (

@@ -1,4 +1,4 @@
-/** A new agent. */
+/** The page that creates an agent. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { AgentForm } from '../agent-form/agent-form.tsx'

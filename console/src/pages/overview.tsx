@@ -1,4 +1,4 @@
-/** The first page: what is going on, and the shortest way to a first run. */
+/** The overview page: server facts, the latest runs, and how to start the first. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Server } from '../api/types.gen.js'
@@ -21,7 +21,7 @@ export default function Overview() {
   return (
     <Page
       title="Overview"
-      about="What your agents did last, and what this server gives them."
+      about="Recent runs and the state of this server."
       actions={
         mayChange && (
           <ButtonLink to="/playground" look="primary" icon="play">
@@ -32,7 +32,7 @@ export default function Overview() {
     >
       <div className="grid gap-5">
         {server.data && <Facts server={server.data} />}
-        {/* Whether there is a remark above it is known first, so that what is read does not move. */}
+        {/* Waits for the server facts above, so that the list does not move. */}
         {server.isPending ? (
           <Loading rows={RECENT} />
         ) : (
@@ -41,7 +41,7 @@ export default function Overview() {
             title="Latest runs"
             actions={
               <Link to="/interactions" className="text-small text-soft hover:text-text">
-                All interactions
+                View all runs
               </Link>
             }
           >
@@ -72,9 +72,9 @@ function Facts({ server }: { readonly server: Server }) {
   return (
     <>
       {callable.length === 0 && (
-        <Notice title="The built-in demo model answers">
-          It has no intelligence, but runs real code in the real sandbox. For a real model, give the server a provider’s
-          key or a local model server; what it has found stands under{' '}
+        <Notice title="No model is configured: the demo model answers">
+          The demo model is scripted, but runs real code in the sandbox. To use a real model, configure a provider’s API
+          key or a local model server. See{' '}
           <Link to="/settings/models" className="font-medium underline">
             Models
           </Link>
@@ -88,22 +88,24 @@ function Facts({ server }: { readonly server: Server }) {
           value={sandbox.driver}
           about={
             sandbox.attacks.tried > 0
-              ? `${sandbox.attacks.refused} of ${sandbox.attacks.tried} attacks on itself refused`
-              : 'no attacks tried'
+              ? `${sandbox.attacks.refused} of ${sandbox.attacks.tried} isolation tests passed`
+              : 'isolation not tested'
           }
         />
         <Fact
           icon="agent"
           name="Default model"
           value={server.defaultModel}
-          about={callable.length > 0 ? `${callable.length} models ready` : 'built-in demo'}
+          about={callable.length > 0 ? `${callable.length} models available` : 'built-in demo'}
         />
         <Fact
           icon="code"
           name="Tools"
-          value={`${tools.available.length} ready`}
+          value={`${tools.available.length} available`}
           about={
-            tools.missing.length > 0 ? `not here: ${tools.missing.map(({ name }) => name).join(', ')}` : 'all of them'
+            tools.missing.length > 0
+              ? `not available: ${tools.missing.map(({ name }) => name).join(', ')}`
+              : 'all tools'
           }
         />
       </ul>
@@ -141,21 +143,21 @@ function FirstRun({ mayRun }: { readonly mayRun: boolean }) {
     <>
       <Empty
         icon="play"
-        title="Nothing has run yet"
+        title="No runs yet"
         action={
           mayRun && (
             <>
               <ButtonLink to="/playground" look="primary" icon="play">
-                Run the first one
+                Start a run
               </ButtonLink>
               <ButtonLink to="/agents/new" icon="plus">
-                Create an agent
+                Create agent
               </ButtonLink>
             </>
           )
         }
       >
-        Give an agent an instruction and some files; every step it takes shows up here.
+        Start a run in the playground or through the API.
       </Empty>
       <div className="px-4 pb-4">
         <CodeBlock title="From a terminal" text={command} language="plain" />

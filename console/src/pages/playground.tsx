@@ -97,7 +97,7 @@ export default function Playground() {
           stop={runId && busy && mayRun ? <StopButton id={runId} /> : undefined}
         />
       </div>
-      <aside aria-label="What it runs with" className="hidden min-h-0 overflow-y-auto border-l bg-panel lg:block">
+      <aside aria-label="Configuration" className="hidden min-h-0 overflow-y-auto border-l bg-panel lg:block">
         {panel}
       </aside>
       <Suspense fallback={null}>
@@ -115,7 +115,7 @@ export default function Playground() {
           />
         )}
         {dialog === 'settings' && (
-          <Sheet open side="right" onClose={() => setDialog(undefined)} title="What it runs with">
+          <Sheet open side="right" onClose={() => setDialog(undefined)} title="Configuration">
             {panel}
           </Sheet>
         )}
@@ -146,12 +146,7 @@ function Header({ run, runId, onNew, onDialog }: HeaderProps) {
         Get code
       </Button>
       {runId && <IconButton icon="terminal" label="Request and response" onClick={() => onDialog('request')} />}
-      <IconButton
-        icon="settings"
-        label="What it runs with"
-        onClick={() => onDialog('settings')}
-        className="lg:hidden"
-      />
+      <IconButton icon="settings" label="Configuration" onClick={() => onDialog('settings')} className="lg:hidden" />
     </header>
   )
 }

@@ -1,4 +1,4 @@
-/** The exact request and response of a run. */
+/** The dialog with the API request and response of a run. */
 import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/overlay.tsx'
@@ -10,15 +10,15 @@ export default function RequestDialog({
   onClose,
 }: {
   readonly interaction: Interaction
-  /** Where it was sent from here. */
+  /** The request body, if it was sent from this page. */
   readonly sent: NewInteraction | undefined
   readonly onClose: () => void
 }) {
   return (
-    <Modal open wide onClose={onClose} title="Request and response" about="As the API has them.">
+    <Modal open wide onClose={onClose} title="Request and response" about="As sent and returned by the API.">
       <div className="grid gap-4">
         <CodeBlock
-          title={sent ? 'POST /v1beta/interactions:stream' : 'Request, as it was resolved'}
+          title={sent ? 'POST /v1beta/interactions:stream' : 'Resolved request'}
           language="json"
           text={JSON.stringify(sent ? shortened(sent) : requestOf(interaction), null, 2)}
         />
@@ -34,7 +34,7 @@ export default function RequestDialog({
 
 const SHOWN_CHARS = 120
 
-/** As it was sent, but for the contents of files, which nobody reads as base64. */
+/** The request with shortened file contents. */
 function shortened(body: NewInteraction): object {
   const short = (text: string) =>
     text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)` : text

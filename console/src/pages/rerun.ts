@@ -1,4 +1,4 @@
-/** A run's request: as it can be looked at, and as it can be made again. */
+/** A run's request, for display and for running it again. */
 import { type Settings, toPatch, toRequest } from '../agent-form/settings.ts'
 import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
@@ -6,7 +6,7 @@ import { fileBytes } from '../trace/files.tsx'
 import { base64 } from '../ui/base64.ts'
 import { type Attached, MAX_ATTACHED_BYTES } from './composer.tsx'
 
-/** What would run the same again: the instruction with what it was resolved to. Files by their names alone. */
+/** The instruction with the resolved configuration. Files without their content. */
 export function requestOf(run: Interaction): object {
   const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, files } = run.resolved
   return {
@@ -16,7 +16,7 @@ export function requestOf(run: Interaction): object {
   }
 }
 
-/** What a run has beside its settings and its files. */
+/** Properties of a run in addition to its settings and files. */
 export type Origin = Pick<NewInteraction, 'agentId' | 'agentVersion' | 'labels' | 'previousInteractionId'> &
   Pick<NewInteraction, 'responseFormat'>
 
@@ -24,12 +24,12 @@ export function originOf({ agentId, agentVersion, labels, previousInteractionId,
   return { agentId, agentVersion, labels, previousInteractionId, responseFormat: resolved.responseFormat }
 }
 
-/** Beside an agent every setting is said, so that none of the agent's own comes in its place. */
+/** The request of a repeated run. With an agent, every setting is included, so that none of the agent's applies. */
 export function rerunRequest(origin: Origin, settings: Settings): Partial<NewInteraction> {
   return { ...origin, ...(origin.agentId ? toPatch(settings) : toRequest(settings)) }
 }
 
-/** Secrets are not told, not even to whoever sent them: servers that were signed in to by one have none here. */
+/** The settings of a run. The API never returns secrets, so sign-ins that were sent with the run are missing. */
 export function settingsOfRun({ resolved }: Interaction): Settings {
   const { model, systemInstruction = '', tools, skills, mcp, network, policy } = resolved
   const servers = mcp.map(({ authentication, ...server }) => ({
@@ -39,18 +39,19 @@ export function settingsOfRun({ resolved }: Interaction): Settings {
   return { model, systemInstruction, tools, skills, mcp: servers as Settings['mcp'], network, policy }
 }
 
+/** Names of the MCP servers whose sign-ins were sent with the run. */
 export function droppedSignIns({ resolved }: Interaction): readonly string[] {
   return resolved.mcp
     .filter(({ authentication }) => authentication && !['credential', 'none'].includes(authentication.type))
     .map(({ name }) => name)
 }
 
-/** Rejects with a Problem where they can't go along. */
+/** Downloads the input files. Rejects with a Problem if they are too large. */
 export async function filesOfRun({ resolved }: Interaction): Promise<readonly Attached[]> {
   const { files } = resolved
   if (files.reduce((sum, { size }) => sum + size, 0) > MAX_ATTACHED_BYTES) {
     const names = files.map(({ name }) => name).join(', ')
-    throw new Problem(`Its files are too large to go along from here: ${names}`, {
+    throw new Problem(`The input files are too large to attach again: ${names}`, {
       code: 'payload_too_large',
       status: 413,
     })

@@ -7,13 +7,13 @@ export function RunConfiguration({ interaction }: { readonly interaction: Intera
   const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, files } = interaction.resolved
   const rows: readonly (readonly [string, string])[] = [
     ['Model', model],
-    ['System instruction', systemInstruction ?? 'none'],
-    ['Tools', tools.join(', ') || 'none'],
-    ['Skills', skills.join(', ') || 'none'],
-    ['MCP servers', mcp.map(({ name, url }) => (url ? `${name} (${url})` : name)).join(', ') || 'none'],
+    ['System instruction', systemInstruction ?? 'None'],
+    ['Tools', tools.join(', ') || 'None'],
+    ['Skills', skills.join(', ') || 'None'],
+    ['MCP servers', mcp.map(({ name, url }) => (url ? `${name} (${url})` : name)).join(', ') || 'None'],
     ['Network', typeof network === 'string' ? network : network.allow.join(', ')],
-    ['Files it was given', files.map(({ name, size }) => `${name} (${bytes(size)})`).join(', ') || 'none'],
-    ['Form of the answer', responseFormat ? JSON.stringify(responseFormat, null, 2) : 'free'],
+    ['Input files', files.map(({ name, size }) => `${name} (${bytes(size)})`).join(', ') || 'None'],
+    ['Response format', responseFormat ? JSON.stringify(responseFormat, null, 2) : 'Text'],
     ...Object.entries(policy).map(
       ([key, value]) => [key, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const,
     ),

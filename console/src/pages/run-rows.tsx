@@ -1,11 +1,11 @@
-/** Interactions as rows: what was asked, how it went, how long it took. One row is one link. */
+/** Runs as rows: status, instruction, duration, usage. Each row is one link. */
 import { Link } from '@tanstack/react-router'
 import type { InteractionSummary } from '../api/types.gen.js'
 import { Status } from '../ui/badge.tsx'
 import { cx } from '../ui/cx.ts'
 import { ago, cost, count, duration, moment } from '../ui/format.ts'
 
-/** Pixels. Beside a phone's width, one line; on it two. */
+/** Height in pixels. Rows have two lines on narrow screens. */
 export function rowHeight(): number {
   return matchMedia('(width < 48rem)').matches ? 56 : 44
 }
@@ -30,7 +30,7 @@ export function RunRowHead() {
       <span>Status</span>
       <span>Instruction</span>
       <span>Agent or model</span>
-      <span className="text-right">Time</span>
+      <span className="text-right">Duration</span>
       <span className="text-right">Tokens</span>
       <span className="text-right">Cost</span>
       <span className="text-right">Started</span>

@@ -35,14 +35,14 @@ export function RunSettingsPanel(props: RunSettingsPanelProps) {
   )
 }
 
-/** A run made again counts as its agent's, with what it ran with then. */
+/** Shown for a repeated run: it counts as a run of its agent, with the configuration below. */
 function AgentNotice({ origin, onDetach }: { readonly origin: Origin; readonly onDetach: () => void }) {
   return (
     <p className="flex items-center gap-2 rounded-lg bg-hover py-1 pr-1 pl-3 text-small text-soft">
       <span className="min-w-0 flex-1 truncate">
-        As {origin.agentId} v{origin.agentVersion}, with what is set below
+        As {origin.agentId} v{origin.agentVersion}, with the settings below
       </span>
-      <IconButton icon="close" size="small" label="As no agent’s" onClick={onDetach} />
+      <IconButton icon="close" size="small" label="Detach from the agent" onClick={onDetach} />
     </p>
   )
 }
@@ -50,8 +50,8 @@ function AgentNotice({ origin, onDetach }: { readonly origin: Origin; readonly o
 function AgentFacts({ settings, id }: { readonly settings: Settings; readonly id: string }) {
   const rows = [
     ['Model', settings.model],
-    ['Tools', settings.tools.join(', ') || 'none'],
-    ['Skills', settings.skills.join(', ') || 'none'],
+    ['Tools', settings.tools.join(', ') || 'None'],
+    ['Skills', settings.skills.join(', ') || 'None'],
     ['Network', typeof settings.network === 'string' ? settings.network : settings.network.allow.join(', ')],
   ]
   return (
@@ -68,7 +68,7 @@ function AgentFacts({ settings, id }: { readonly settings: Settings; readonly id
         ))}
       </dl>
       <Link to="/agents/$id" params={{ id }} className="text-small font-medium text-accent hover:underline">
-        Edit this agent
+        Edit agent
       </Link>
     </div>
   )

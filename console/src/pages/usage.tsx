@@ -1,4 +1,4 @@
-/** What was used: runs, tokens, cost, errors and time by day; and by agent, model, key or project. */
+/** The usage page: runs, tokens, cost, errors and duration by day, agent, model, key or project. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { type Session, useSession } from '../session/session.ts'
@@ -34,7 +34,7 @@ function UsageDetails({ session }: { readonly session: Session }) {
   const accountId = session.account.id
   const filter = filterOf(search, session.project?.id)
   const group: Group = search.by !== undefined && search.by in GROUPS ? (search.by as Group) : 'agent'
-  const choices = useFilterOptions(accountId, filter)
+  const options = useFilterOptions(accountId, filter)
   const byDay = useQuery(usageQuery(accountId, filter, 'day'))
   const parts = useQuery(usageQuery(accountId, filter, group))
   const set = (changes: UsageSearch) => {
@@ -44,7 +44,7 @@ function UsageDetails({ session }: { readonly session: Session }) {
   return (
     <Page
       title="Usage"
-      about="What runs used, on the UTC day of their end. They stay counted when they are removed."
+      about="Counted on the UTC day on which a run ends. Deleted runs stay counted."
       actions={
         <a
           href={`/console${usageAddress(accountId, filter, group === 'day' ? 'day' : `day,${group}`, 'csv')}`}
@@ -52,17 +52,17 @@ function UsageDetails({ session }: { readonly session: Session }) {
           className="inline-flex h-8 items-center gap-2 rounded-md border border-line-strong bg-card px-3 font-medium hover:bg-hover"
         >
           <Icon name="download" />
-          Download as CSV
+          Download CSV
         </a>
       }
     >
-      <Filters session={session} search={search} filter={filter} choices={choices} set={set} />
+      <Filters session={session} search={search} filter={filter} options={options} set={set} />
       {byDay.error ? (
         <Failure error={byDay.error} retry={() => byDay.refetch()} />
       ) : byDay.data?.total.runs === 0 ? (
         <div className="rounded-xl border bg-card">
-          <Empty icon="chart" title="Nothing ended in these days">
-            Each run is counted when it ends, whether it completed, failed or was cancelled.
+          <Empty icon="chart" title="No runs in this period">
+            A run is counted when it completes, fails or is cancelled.
           </Empty>
         </div>
       ) : (
@@ -77,7 +77,7 @@ function UsageDetails({ session }: { readonly session: Session }) {
               {parts.error ? (
                 <Failure error={parts.error} retry={() => parts.refetch()} />
               ) : parts.data && !parts.isPlaceholderData ? (
-                <BreakdownTable usage={parts.data} group={group} agentName={choices.agentName} />
+                <BreakdownTable usage={parts.data} group={group} agentName={options.agentName} />
               ) : (
                 <div className="border-t px-4 py-3">
                   <Loading rows={4} />
@@ -99,9 +99,9 @@ function UsageDetails({ session }: { readonly session: Session }) {
 function By({ group, onSet }: { readonly group: Group; readonly onSet: (group: string) => void }) {
   return (
     <Select aria-label="Group by" value={group} onChange={(event) => onSet(event.target.value)} className="w-32">
-      {Object.entries(GROUPS).map(([name, words]) => (
+      {Object.entries(GROUPS).map(([name, label]) => (
         <option key={name} value={name}>
-          {words}
+          {label}
         </option>
       ))}
     </Select>

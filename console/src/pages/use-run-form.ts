@@ -18,7 +18,7 @@ const INITIAL: Settings = { ...NO_SETTINGS, tools: ['code_execution', 'file_read
 export function useRunForm(again: string | undefined, opened: Interaction | undefined, keepSettings: boolean) {
   const [settings, setSettings] = useState(INITIAL)
   const [instruction, setInstruction] = useState('')
-  /** What the repeated run had besides its settings. */
+  /** Properties of the repeated run in addition to its settings. */
   const [origin, setOrigin] = useState<Origin>()
   const [files, setFiles] = useState<readonly Attached[]>([])
   const earlier = useQuery({ ...runQuery(again ?? ''), enabled: again !== undefined })
@@ -33,7 +33,8 @@ export function useRunForm(again: string | undefined, opened: Interaction | unde
     setOrigin(originOf(earlier.data))
     filesOfRun(earlier.data).then(setFiles, (error) => toast(Problem.from(error).message, true))
     const dropped = droppedSignIns(earlier.data)
-    if (dropped.length > 0) toast(`Sign-ins that were sent with it are not kept: ${dropped.join(', ')}`, true)
+    if (dropped.length > 0)
+      toast(`Credentials sent with the run are not stored. Enter them again for: ${dropped.join(', ')}`, true)
   }, [earlier.data, again])
 
   // A run that was not sent from this page: after a reload, or from a link.

@@ -1,16 +1,16 @@
-/** The generated client, made ours: in the session's project, one revision, and every failure a Problem. */
+/** Configures the generated API client: project, API revision, and errors as Problem. */
 import { client } from '../api/client.gen.js'
 import { Problem } from './problem.ts'
 
 const REVISION = '2026-05-20'
 let project: string | undefined
 
-/** In which project all calls of the API are made from now on. */
-export function workIn(projectId: string | undefined): void {
+/** Sets the project of all further API calls. */
+export function setProject(projectId: string | undefined): void {
   project = projectId
 }
 
-/** The session itself is a cookie, which no script sees. */
+/** Headers of API calls. The session is an HTTP-only cookie. */
 export function headers(): Record<string, string> {
   return { 'Api-Revision': REVISION, 'X-Errand-Console': '1', ...(project && { 'X-Errand-Project': project }) }
 }
@@ -24,7 +24,7 @@ client.interceptors.error.use((error, response) =>
   Problem.of(error instanceof Error ? undefined : error, response?.status ?? 0),
 )
 
-/** What an answer holds, of a call that throws where there is none. */
+/** The data of an answer. The client throws if the call failed. */
 export async function data<T>(call: Promise<{ readonly data: T | undefined }>): Promise<NonNullable<T>> {
   return (await call).data as NonNullable<T>
 }

@@ -1,4 +1,4 @@
-/** The console's own part of the server: who is signed in, accounts, members, keys, usage. By the session's cookie. */
+/** The console's own API: session, accounts, members, keys, usage. Authenticated by the session cookie. */
 import { Problem } from './problem.ts'
 
 export type Role = 'owner' | 'developer' | 'viewer'
@@ -13,7 +13,7 @@ export interface Account {
   readonly id: string
   readonly name: string
   readonly role: Role
-  /** Managed agents are switched on. */
+  /** Managed agents are enabled. */
   readonly enabled: boolean
   readonly projects: readonly Project[]
 }
@@ -27,7 +27,7 @@ export interface Me {
 export interface SignInOptions {
   readonly signUp: boolean
   readonly oidc: { readonly name: string } | null
-  /** The first link was used. */
+  /** The server has an owner. */
   readonly owned: boolean
 }
 
@@ -129,7 +129,7 @@ export interface McpServerUse {
   readonly name: string
   readonly url: string | null
   readonly kind: 'address' | 'program' | 'unknown'
-  /** By the operator. */
+  /** Registered by the operator. */
   readonly registered: boolean
   readonly credentialId: string | null
   readonly agents: readonly { readonly id: string; readonly displayName: string | null }[]
@@ -150,7 +150,7 @@ export interface Model {
   readonly vision: boolean
   readonly documents: boolean
   readonly searches: boolean
-  /** US dollars a million tokens. */
+  /** US dollars per million tokens. */
   readonly price: { readonly input: number; readonly output: number } | null
   readonly fallbacks: readonly string[]
   readonly unavailable: string | null
@@ -173,7 +173,7 @@ export interface Budget {
   readonly state: 'none' | 'ok' | 'alert' | 'exceeded'
 }
 
-/** `path` below /console: `/api/me`. Throws a Problem where the answer is no success. */
+/** Calls the console API. `path`: below /console, such as `/api/me`. Throws Problem unless the call succeeds. */
 export async function ask<T>(
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE',
   path: string,

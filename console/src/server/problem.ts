@@ -1,4 +1,4 @@
-/** What went wrong, in words for people: from the server's one error body, or from there being no answer. */
+/** Errors for people: from the server's error body, or because there was no answer. */
 interface ErrorBody {
   readonly error?: {
     readonly code?: string
@@ -12,12 +12,12 @@ interface ErrorBody {
 
 const TITLES: Readonly<Record<string, string>> = {
   unauthenticated: 'You are not signed in',
-  feature_disabled: 'Managed agents are switched off',
-  not_found: 'There is nothing here',
-  conflict: 'That does not go together',
-  rate_limited: 'Too many calls',
-  unavailable: 'The server takes no work now',
-  invalid_request: 'Something in it is not right',
+  feature_disabled: 'Managed agents are disabled',
+  not_found: 'Not found',
+  conflict: 'Conflict',
+  rate_limited: 'Too many requests',
+  unavailable: 'Service unavailable',
+  invalid_request: 'Invalid request',
 }
 
 export class Problem extends Error {
@@ -38,25 +38,25 @@ export class Problem extends Error {
   }
 
   get title(): string {
-    return TITLES[this.code] ?? (this.status === 0 ? 'The server does not answer' : 'That did not work')
+    return TITLES[this.code] ?? (this.status === 0 ? 'The server does not respond' : 'Something went wrong')
   }
 
-  /** `status` 0: nothing came back at all. */
+  /** `status` 0: there was no answer. */
   static of(body: unknown, status: number): Problem {
     const { error, requestId } = (typeof body === 'object' && body !== null ? body : {}) as ErrorBody
-    const message = error?.message ?? (status === 0 ? away() : `It answered ${status}, and nothing more.`)
+    const message = error?.message ?? (status === 0 ? noAnswer() : `The server answered with status ${status}.`)
     return new Problem(message, { code: error?.code ?? 'unknown', status, param: error?.param, requestId })
   }
 
   static from(error: unknown): Problem {
     if (error instanceof Problem) return error
-    return new Problem(error instanceof TypeError ? away() : String((error as Error)?.message ?? error), {
+    return new Problem(error instanceof TypeError ? noAnswer() : String((error as Error)?.message ?? error), {
       code: 'unknown',
       status: 0,
     })
   }
 }
 
-function away(): string {
-  return `Nothing came back from ${location.host}. Is it running, and is this machine online?`
+function noAnswer(): string {
+  return `${location.host} does not respond. Check that the server is running and that this device is online.`
 }

@@ -1,4 +1,4 @@
-/** What pages ask the server, each with the name under which its answer is kept. */
+/** Queries of the pages, with their cache keys. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import {
   getAgent,
@@ -49,24 +49,24 @@ export const agentVersionsQuery = (id: string) =>
     getNextPageParam: (last) => last.nextPageToken,
   })
 
-/** In hours. */
+/** Periods in hours. */
 const SPANS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }
 
 export interface RunFilters {
   readonly status?: 'running' | 'completed' | 'failed' | 'cancelled'
   readonly agentId?: string
   readonly model?: string
-  /** `key=value`, or several with commas. */
+  /** `key=value`, several separated by commas. */
   readonly label?: string
   readonly keyId?: string
-  /** How far back, as SPANS names it. */
+  /** A key of SPANS. */
   readonly since?: string
   readonly order?: 'asc'
 }
 
 interface RunsPageParam {
   readonly pageToken: string
-  /** The same on all pages of a list, which would not be one otherwise. */
+  /** The same for all pages, so that they form one list. */
   readonly createdAfter?: string
 }
 
@@ -89,7 +89,7 @@ function startOf(since: string | undefined): string | undefined {
 }
 
 function labelParameters(labels = ''): Record<string, string> {
-  // A comma may stand in a value: what begins another label has a name.
+  // A value may contain a comma. Only a comma before `name=` separates labels.
   const each = labels.split(/,\s*(?=[^,=]+=)/).map((label) => [label, label.indexOf('=')] as const)
   return Object.fromEntries(
     each.filter(([, at]) => at > 0).map(([label, at]) => [`label.${label.slice(0, at)}`, label.slice(at + 1)]),
@@ -99,7 +99,7 @@ function labelParameters(labels = ''): Record<string, string> {
 export const runQuery = (id: string) =>
   queryOptions({ queryKey: ['interactions', id], queryFn: () => data(getInteraction({ path: { id } })) })
 
-/** The whole log with its times, however many pages it has. */
+/** All events of a run with their times. */
 export const eventsQuery = (id: string) =>
   queryOptions({
     queryKey: ['interactions', id, 'events'],

@@ -1,6 +1,6 @@
 /**
- * An interaction's log as it grows, over fetch: EventSource can neither POST nor send headers. A connection that breaks
- * is taken up again after the last event that came; events have numbers, so none is lost and none comes twice.
+ * Streams a run's events by fetch, because EventSource can't POST or send headers. A broken connection is resumed after the
+ * last event. Events are numbered, so none is lost or repeated.
  */
 import type { NewInteraction } from '../api/types.gen.js'
 import { headers } from './client.ts'
@@ -17,7 +17,7 @@ type OnEvents = (events: readonly LogEvent[]) => void
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 8_000
 
-/** Starts a run. `onId` is told its id as soon as the server has it; resolves when the run has ended. */
+/** Starts a run. Calls `onId` as soon as the server accepts it. Resolves when the run has ended. */
 export async function startRun(
   body: NewInteraction,
   onId: (id: string) => void,
@@ -35,7 +35,7 @@ export async function startRun(
   if (seen !== ENDED) await followRun(id, seen, onEvents, signal)
 }
 
-/** Follows a run from behind event `after` to its end. Rejects with a Problem where the server refuses it. */
+/** Streams the events after number `after` until the run ends. Rejects with Problem if the server refuses. */
 export async function followRun(id: string, after: number, onEvents: OnEvents, signal: AbortSignal): Promise<void> {
   let last = after
   let wait = FIRST_WAIT_MS
@@ -55,7 +55,7 @@ export async function followRun(id: string, after: number, onEvents: OnEvents, s
 
 const ENDED = -1
 
-/** A refusal is final; a connection that broke, or a server that is starting, is not. */
+/** Rethrows refusals (4xx). Broken connections and unavailable servers are retried. */
 function stopOnRefusal(error: unknown, signal: AbortSignal): undefined {
   if (signal.aborted || (error instanceof Problem && error.status >= 400 && error.status < 500)) throw error
 }
@@ -106,7 +106,7 @@ async function* chunks(stream: ReadableStream<string>): AsyncGenerator<string> {
   }
 }
 
-/** The server's frames have three lines; comments that keep the connection alive have none of them. */
+/** Parses a frame with id, event and data. Returns undefined for keep-alive comments. */
 function parse(frame: string): LogEvent | undefined {
   const fields = new Map(
     frame.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),

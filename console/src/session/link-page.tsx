@@ -1,4 +1,4 @@
-/** A link that works once: it makes the owner, lets somebody join, or sets a new password. Its token is in the fragment. */
+/** The page of a one-time link, which creates the owner, accepts an invitation or resets a password. The token is in the URL's fragment. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -9,14 +9,14 @@ import { type Person, PersonForm } from './person-form.tsx'
 import { meQuery } from './session.ts'
 import { SignedOutPage } from './signed-out-page.tsx'
 
-const WORDS = {
+const TEXTS = {
   welcome: {
     title: 'Welcome to Errand',
-    action: 'Create the owner',
-    about: 'You are the first one here. Whoever uses this link owns the server’s account.',
+    action: 'Create owner',
+    about: 'This link creates the owner of the server’s account.',
   },
-  invite: { title: 'You are invited', action: 'Join', about: '' },
-  reset: { title: 'Set a new password', action: 'Set password', about: 'All other sessions end with it.' },
+  invite: { title: 'Accept invitation', action: 'Join', about: '' },
+  reset: { title: 'Reset password', action: 'Set password', about: 'Signs out all other sessions.' },
 } as const
 
 export default function LinkPage() {
@@ -28,7 +28,7 @@ export default function LinkPage() {
     queryFn: () => ask<Link>('POST', '/api/links/inspect', { token }),
     enabled: token !== '',
     retry: false,
-    // It works once: what it says is not asked again.
+    // The link works once, so it is not fetched again.
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
   })
@@ -42,20 +42,19 @@ export default function LinkPage() {
   })
   if (link.error || token === '') {
     return (
-      <SignedOutPage title="This link does not work" about="It was used already, has expired, or is not whole.">
+      <SignedOutPage title="This link is not valid" about="It was already used, has expired, or is incomplete.">
         <p className="mt-4 text-soft">
-          Links work once. Ask whoever sent it for another; on the server’s machine, a restart without an owner prints a
-          new one.
+          Ask the sender for a new link. If the server has no owner yet, restart it to print a new one.
         </p>
         <ButtonLink to="/" className="mt-6">
-          To the sign-in
+          Sign in
         </ButtonLink>
       </SignedOutPage>
     )
   }
   if (!link.data) {
     return (
-      <SignedOutPage title="One moment">
+      <SignedOutPage title="Loading">
         <div className="mt-6">
           <Loading rows={4} />
         </div>
@@ -63,10 +62,10 @@ export default function LinkPage() {
     )
   }
   const { kind, account, role, email } = link.data
-  const words = WORDS[kind]
-  const about = kind === 'invite' ? `To ${account?.name ?? 'an account'}, as ${role}.` : words.about
+  const texts = TEXTS[kind]
+  const about = kind === 'invite' ? `Join ${account?.name ?? 'an account'} as ${role}.` : texts.about
   return (
-    <SignedOutPage title={words.title} about={about}>
+    <SignedOutPage title={texts.title} about={about}>
       {kind === 'invite' && me.data ? (
         <div className="mt-6 grid gap-4">
           <Notice tone="blue">You are signed in as {me.data.user.email}.</Notice>
@@ -76,7 +75,7 @@ export default function LinkPage() {
         </div>
       ) : (
         <PersonForm
-          action={words.action}
+          action={texts.action}
           busy={accept.isPending}
           error={accept.error}
           passwordOnly={kind === 'reset'}

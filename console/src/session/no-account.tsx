@@ -1,4 +1,4 @@
-/** For who is signed in and belongs to no account: came in by a provider for the first time, or was removed. */
+/** The page for a signed-in user without an account: a first sign-in by OpenID Connect, or a removed member. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { ask, type Me } from '../server/console-api.ts'
 import { Button } from '../ui/button.tsx'
@@ -14,11 +14,11 @@ export default function NoAccount({ me }: { readonly me: Me }) {
   return (
     <SignedOutPage
       title={`Hello, ${me.user.name}`}
-      about={`You are signed in as ${me.user.email}, and belong to no account yet. An owner can send you an invitation: open its link in this browser.`}
+      about={`You are signed in as ${me.user.email}, but you are not a member of an account. Ask an owner for an invitation, and open its link in this browser.`}
     >
       <div className="mt-6 flex gap-2">
         <Button look="primary" icon="retry" onClick={() => cache.invalidateQueries({ queryKey: meQuery.queryKey })}>
-          Look again
+          Check again
         </Button>
         <Button busy={signOut.isPending} onClick={() => signOut.mutate()}>
           Sign out

@@ -1,4 +1,4 @@
-/** Who one is, and the password that says so: the form of welcome, invitation, sign-up and reset. */
+/** The form with name, email and password: for the owner, invitations, sign-up and password reset. */
 import { type FormEvent, useState } from 'react'
 import { Problem } from '../server/problem.ts'
 import { Button } from '../ui/button.tsx'
@@ -15,7 +15,7 @@ interface PersonFormProps {
   readonly action: string
   readonly busy: boolean
   readonly error: unknown
-  /** The password alone: the person is known. */
+  /** Shows the password field only. */
   readonly passwordOnly?: boolean
   readonly email?: string
   readonly onSubmit: (person: Person) => void
@@ -47,7 +47,7 @@ export function PersonForm({ action, busy, error, passwordOnly, email = '', onSu
               />
             )}
           </Field>
-          <Field label="E-mail" error={wrong('email')}>
+          <Field label="Email" error={wrong('email')}>
             {(control) => (
               <Input
                 {...control}

@@ -1,11 +1,11 @@
-/** Who is signed in, and in which project they work; the project is kept in this browser. */
+/** The signed-in user and the current project, which is stored in this browser. */
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
-import { workIn } from '../server/client.ts'
+import { setProject } from '../server/client.ts'
 import { type Account, ask, type Me, type Project, type Role } from '../server/console-api.ts'
 import { Problem } from '../server/problem.ts'
 
-/** Null: nobody. */
+/** Null if nobody is signed in. */
 export const meQuery = queryOptions({
   queryKey: ['me'],
   queryFn: () =>
@@ -18,8 +18,8 @@ export const meQuery = queryOptions({
 
 const NAME = 'errand.project'
 
-/** A link that was shared names the project: whoever opens it works there from then on. */
-export function takeProjectOfLink(): void {
+/** Switches to the project that a shared link names. */
+export function selectProjectOfLink(): void {
   const { searchParams: search, pathname, hash } = new URL(location.href)
   const id = search.get('project')
   if (id === null) return
@@ -28,7 +28,7 @@ export function takeProjectOfLink(): void {
   history.replaceState(null, '', pathname + (search.size > 0 ? `?${search}` : '') + hash)
 }
 
-/** The address of this page, for others who may see the project. */
+/** The URL of this page with the project, for other members. */
 export function linkToShare(projectId: string): string {
   const url = new URL(location.href)
   url.searchParams.set('project', projectId)
@@ -54,13 +54,13 @@ export interface Session {
   readonly role: Role
 }
 
-/** Viewers look, and change nothing; the server holds to it, whatever is offered here. */
+/** Whether the user's role allows changes. The server enforces this. */
 export function useMayChange(): boolean {
   const role = useSession()?.role
   return role !== undefined && role !== 'viewer'
 }
 
-/** Undefined while it is not known, and where nobody is signed in. */
+/** Undefined while loading, and if nobody is signed in. */
 export function useSession(): Session | undefined {
   const { data: me } = useQuery(meQuery)
   const chosen = useSyncExternalStore((listener) => {
@@ -71,7 +71,7 @@ export function useSession(): Session | undefined {
   const account = me.accounts.find(({ projects }) => projects.some(({ id }) => id === chosen)) ?? me.accounts[0]
   if (!account) return undefined
   const project = account.projects.find(({ id }) => id === chosen) ?? account.projects[0]
-  // Before anything below asks for the first time.
-  workIn(project?.id)
+  // Before the first query below.
+  setProject(project?.id)
   return { me, account, project, role: account.role }
 }

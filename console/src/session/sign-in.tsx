@@ -1,4 +1,4 @@
-/** The way in: e-mail and password, or the operator's own sign-in. */
+/** The sign-in page: email and password, or the operator's OpenID Connect provider. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouterState } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
@@ -22,7 +22,7 @@ export default function SignIn() {
     mutationFn: () => ask('POST', '/auth/sign-in/email', { email, password }),
     onSuccess: () => cache.resetQueries({ queryKey: meQuery.queryKey }),
   })
-  const elsewhere = useMutation({
+  const oidc = useMutation({
     mutationFn: () =>
       ask<{ url: string }>('POST', '/auth/sign-in/oidc', {
         callbackURL: location.pathname,
@@ -34,12 +34,12 @@ export default function SignIn() {
     event.preventDefault()
     signIn.mutate()
   }
-  const problem = signIn.error ?? elsewhere.error
+  const problem = signIn.error ?? oidc.error
   if (options.data && !options.data.owned) return <Unowned />
   return (
     <SignedOutPage
       title="Sign in"
-      about="To this server’s console."
+      about="Sign in to the Errand console."
       below={
         options.data?.signUp ? (
           <>
@@ -49,12 +49,12 @@ export default function SignIn() {
             </Link>
           </>
         ) : (
-          'No account? An owner of yours can send you an invitation.'
+          'No account? Ask an owner for an invitation.'
         )
       }
     >
       <form onSubmit={submit} className="mt-6 grid gap-4">
-        <Field label="E-mail">
+        <Field label="Email">
           {(control) => (
             <Input
               {...control}
@@ -88,7 +88,7 @@ export default function SignIn() {
           Sign in
         </Button>
         {options.data?.oidc && (
-          <Button size="large" busy={elsewhere.isPending} onClick={() => elsewhere.mutate()}>
+          <Button size="large" busy={oidc.isPending} onClick={() => oidc.mutate()}>
             Continue with {options.data.oidc.name}
           </Button>
         )}
@@ -97,25 +97,22 @@ export default function SignIn() {
   )
 }
 
-/** What the provider's way back says, in words. */
+/** Explains the error code of the provider's redirect. */
 function refusal(code: string): string {
   if (code === 'account_not_linked') {
-    return 'There is a user of that e-mail address already: sign in with its password.'
+    return 'A user with this email address already exists. Sign in with the password.'
   }
   return `The sign-in was refused: ${code.replaceAll('_', ' ')}.`
 }
 
 function Unowned() {
   return (
-    <SignedOutPage
-      title="This server has no owner yet"
-      about="Its first start printed a link that makes one. It works once."
-    >
+    <SignedOutPage title="This server has no owner yet" about="The server printed a one-time link at its first start.">
       <ol className="mt-6 grid gap-3">
         <li>
-          Look where the server was started, for the line that begins with <code className="text-small">console</code>.
+          In the server’s output, find the line that begins with <code className="text-small">console</code>.
         </li>
-        <li>Open the link it shows, and choose your e-mail and password.</li>
+        <li>Open its link, and choose your email and password.</li>
       </ol>
     </SignedOutPage>
   )

@@ -1,4 +1,4 @@
-/** An account of one's own, where the operator lets people make them. */
+/** The sign-up page, available if the operator allows it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { ask, type Me } from '../server/console-api.ts'
@@ -19,10 +19,10 @@ export default function SignUp() {
   return (
     <SignedOutPage
       title="Create an account"
-      about="With a project of its own, to begin with."
+      about="The account starts with one project."
       below={
         <>
-          There is one already?{' '}
+          Already have an account?{' '}
           <Link to="/" className="font-medium text-accent hover:underline">
             Sign in
           </Link>

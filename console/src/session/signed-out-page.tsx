@@ -1,4 +1,4 @@
-/** The frame of the pages before one is in. */
+/** The layout of pages for signed-out users. */
 import type { ReactNode } from 'react'
 import { Logo } from '../shell/logo.tsx'
 import { useTitle } from '../shell/page.tsx'
@@ -31,10 +31,10 @@ export function SignedOutPage({
   )
 }
 
-/** What goes on behind the door: a run, as the playground shows it. */
+/** An illustration: a run in the playground. */
 function Picture() {
   const steps = [
-    ['I look at sales.csv: what it holds and how it is laid out.', 'w-40'],
+    ['Reading sales.csv to see its columns.', 'w-40'],
     ['Run python', 'w-64'],
     ['Write outputs/report.md', 'w-52'],
   ] as const
@@ -56,8 +56,8 @@ function Picture() {
             )}
           </div>
         ))}
-        <p className="px-1 text-lead">North, with 10,240 in all.</p>
-        <p className="px-1 text-small text-faint">completed · 4.2 s · 3 tool calls · its sandbox is gone</p>
+        <p className="px-1 text-lead">North, with 10,240 in total.</p>
+        <p className="px-1 text-small text-faint">completed · 4.2 s · 3 tool calls</p>
       </div>
     </div>
   )

@@ -1,4 +1,4 @@
-/** What the account's menu offers. It is open from the start: it was loaded because somebody pressed its button. */
+/** The account menu. Rendered open, because it is loaded when its button is pressed. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
@@ -8,7 +8,7 @@ import { Menu, MenuItem, MenuLabel, MenuRule } from '../ui/overlay.tsx'
 import { setTheme, useTheme } from './theme.ts'
 
 const THEMES = [
-  ['system', 'As the system', 'monitor'],
+  ['system', 'System', 'monitor'],
   ['light', 'Light', 'sun'],
   ['dark', 'Dark', 'moon'],
 ] as const
@@ -31,10 +31,10 @@ export default function AccountItems({ trigger, session }: { readonly trigger: R
         Password and sessions
       </MenuItem>
       <MenuRule />
-      <MenuLabel>Colours</MenuLabel>
-      {THEMES.map(([name, words, icon]) => (
+      <MenuLabel>Theme</MenuLabel>
+      {THEMES.map(([name, label, icon]) => (
         <MenuItem key={name} icon={icon} checked={theme === name} onSelect={() => setTheme(name)}>
-          {words}
+          {label}
         </MenuItem>
       ))}
       <MenuRule />

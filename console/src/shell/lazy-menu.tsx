@@ -1,4 +1,4 @@
-/** Buttons whose menus are loaded when they are first pressed. */
+/** Buttons whose menus are loaded on the first press. */
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import type { Session } from '../session/session.ts'
 import { Icon, type IconName } from '../ui/icon.tsx'

@@ -1,4 +1,4 @@
-/** Errand's mark and name: three lines of work, the last one done. */
+/** Errand's logo and name. */
 import { Link } from '@tanstack/react-router'
 
 export function Logo() {

@@ -1,4 +1,4 @@
-/** A page's head and width, the same everywhere. */
+/** The layout of a page: title, actions, width. */
 import { type ReactNode, useEffect } from 'react'
 import { cx } from '../ui/cx.ts'
 
@@ -6,7 +6,7 @@ interface PageProps {
   readonly title: string
   readonly about?: ReactNode
   readonly actions?: ReactNode
-  /** Where it belongs, above its title. */
+  /** A breadcrumb above the title. */
   readonly above?: ReactNode
   readonly narrow?: boolean
   readonly children: ReactNode
@@ -35,7 +35,7 @@ export function useTitle(title: string): void {
   }, [title])
 }
 
-/** A part of a page, framed. */
+/** A framed section of a page. */
 export function Card({
   title,
   about,

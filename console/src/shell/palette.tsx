@@ -1,4 +1,4 @@
-/** The command palette: every page, every agent, an interaction by its id, and what can be done from anywhere. */
+/** The command palette: pages, agents, runs by ID, and commands. */
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Command } from 'cmdk'
@@ -37,14 +37,14 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
               <Command.Input
                 value={text}
                 onValueChange={setText}
-                placeholder="Go to a page, an agent, or an interaction by its id …"
+                placeholder="Search pages, agents or a run ID…"
                 className="h-12 w-full bg-transparent text-lead outline-none focus-visible:outline-none"
               />
             </div>
             <Command.List className="max-h-[min(24rem,60vh)] overflow-y-auto p-1.5 [&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-2.5 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-micro [&_[cmdk-group-heading]]:text-faint">
-              <Command.Empty className="px-3 py-8 text-center text-soft">Nothing by that name.</Command.Empty>
+              <Command.Empty className="px-3 py-8 text-center text-soft">No results.</Command.Empty>
               {runId && (
-                <Command.Group heading="Interaction">
+                <Command.Group heading="Run">
                   <Item
                     icon="list"
                     value={runId}
@@ -67,21 +67,21 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
                   </Item>
                 ))}
               </Command.Group>
-              <Command.Group heading="Do">
+              <Command.Group heading="Commands">
                 <Item icon="play" value="New run" onSelect={go(() => navigate({ to: '/playground' }))} keys="C">
                   New run
                 </Item>
-                <Item icon="plus" value="Create an agent" onSelect={go(() => navigate({ to: '/agents/new' }))}>
-                  Create an agent
+                <Item icon="plus" value="Create agent" onSelect={go(() => navigate({ to: '/agents/new' }))}>
+                  Create agent
                 </Item>
-                <Item icon="sun" value="Light colours" onSelect={go(() => setTheme('light'))}>
-                  Light colours
+                <Item icon="sun" value="Light theme" onSelect={go(() => setTheme('light'))}>
+                  Light theme
                 </Item>
-                <Item icon="moon" value="Dark colours" onSelect={go(() => setTheme('dark'))}>
-                  Dark colours
+                <Item icon="moon" value="Dark theme" onSelect={go(() => setTheme('dark'))}>
+                  Dark theme
                 </Item>
-                <Item icon="monitor" value="Colours as the system" onSelect={go(() => setTheme('system'))}>
-                  Colours as the system
+                <Item icon="monitor" value="System theme" onSelect={go(() => setTheme('system'))}>
+                  System theme
                 </Item>
               </Command.Group>
               {agents.data && agents.data.agents.length > 0 && (

@@ -1,4 +1,4 @@
-/** The projects of all accounts that one is a member of, and the way to a new one. */
+/** The project menu: the projects of all accounts of the user, and the dialog for a new one. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { account as accountPath, ask, type Project } from '../server/console-api.ts'
@@ -13,7 +13,7 @@ export default function ProjectItems({ trigger, session }: { readonly trigger: R
   const [making, setMaking] = useState(false)
   const choose = (id: string) => {
     chooseProject(id)
-    // Whatever was read was another project's.
+    // Cached data belongs to the previous project.
     cache.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'me' && queryKey[0] !== 'server' })
   }
   return (
@@ -67,7 +67,12 @@ function NewProject({
     create.mutate()
   }
   return (
-    <Modal open onClose={onClose} title="New project" about="Agents, runs, keys, skills and credentials of its own.">
+    <Modal
+      open
+      onClose={onClose}
+      title="New project"
+      about="A project has its own agents, runs, keys, skills and credentials."
+    >
       <form onSubmit={submit} className="grid gap-4">
         <Field label="Name" error={create.error ? Problem.from(create.error).message : undefined}>
           {(control) => (

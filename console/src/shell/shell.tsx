@@ -1,4 +1,4 @@
-/** The frame around every page: the way around at the left (on a phone: a sheet), the page beside it. */
+/** The layout around every page: sidebar (a sheet on narrow screens) and page. */
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
@@ -22,13 +22,13 @@ const Sheet = lazy(() => import('../ui/overlay.tsx').then(({ Sheet }) => ({ defa
 
 const SEARCH_KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘K' : 'Ctrl K'
 
-/** Pages that are there for who is not in yet. */
+/** Pages for signed-out users. */
 const SIGNED_OUT_PAGES = /^\/(welcome|invite|reset|sign-up)$/
 
 export function Shell() {
   const { data: me, error, refetch } = useQuery(meQuery)
   const session = useSession()
-  // Of the page that is shown, not of the one that is still being loaded.
+  // The page that is shown, not the one that is still loading.
   const signedOut = useRouterState({
     select: ({ resolvedLocation, location }) => SIGNED_OUT_PAGES.test((resolvedLocation ?? location).pathname),
   })
@@ -59,8 +59,7 @@ function Frame({ session }: { readonly session: Session }) {
   const path = useRouterState({ select: ({ location }) => location.pathname })
   const main = useRef<HTMLElement>(null)
   useShortcuts(() => setPalette(true))
-  // A new page starts at its top, and is what the keyboard goes on from.
-  // At each new path.
+  // Moves the keyboard focus to each new page.
   useEffect(() => {
     setSheet(false)
     main.current?.focus({ preventScroll: true })
@@ -73,7 +72,7 @@ function Frame({ session }: { readonly session: Session }) {
         href="#main"
         className="sr-only focus:not-sr-only focus:fixed focus:left-3 focus:top-3 focus:z-50 focus:rounded-md focus:bg-card focus:px-3 focus:py-2"
       >
-        Skip to the page
+        Skip to content
       </a>
       <aside className="sticky top-0 hidden h-dvh border-r bg-panel lg:block">{sidebar}</aside>
       <header className="sticky top-0 z-30 flex h-12 items-center gap-1 border-b bg-panel px-2 lg:hidden">

@@ -1,4 +1,4 @@
-/** Keys that work everywhere but where somebody types: ⌘K or Ctrl-K the palette, `g` and a letter a page, `c` a new run. */
+/** Keyboard shortcuts outside text fields: ⌘K or Ctrl+K and `/` open the palette, `g` and a letter a page, `c` a new run. */
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { NAVIGATION } from './navigation.ts'

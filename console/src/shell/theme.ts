@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it; kept in this browser. public/theme.js sets it before the first paint. */
+/** The theme: light, dark, or that of the system. Stored in this browser; public/theme.js applies it before the first paint. */
 import { useSyncExternalStore } from 'react'
 
 export type Theme = 'system' | 'light' | 'dark'

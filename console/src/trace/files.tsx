@@ -1,6 +1,6 @@
 /**
- * Files that a run made. Whatever is in them, none of it runs here: images are drawn from blobs, HTML stands in a frame
- * without scripts and without an origin, and everything else is text or a download.
+ * Input and output files of a run. Their content is never executed: images are shown from blobs, HTML in a frame without
+ * scripts and origin, and everything else as text or a download.
  */
 import { useQuery } from '@tanstack/react-query'
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 'react'
@@ -80,11 +80,11 @@ function FileCard({ file }: { readonly file: OutputFile }) {
 
 type RunFile = OutputFile | StoredInputFile
 
-/** Those that a run was given. */
+/** The input files of a run. */
 export function GivenFiles({ files, right }: { readonly files: readonly StoredInputFile[]; readonly right?: boolean }) {
   if (files.length === 0) return null
   return (
-    <ul aria-label="Files it was given" className={cx('flex flex-wrap gap-2', right && 'justify-end')}>
+    <ul aria-label="Input files" className={cx('flex flex-wrap gap-2', right && 'justify-end')}>
       {files.map((file) => (
         <li key={file.name} className="min-w-0">
           <a
@@ -103,7 +103,7 @@ export function GivenFiles({ files, right }: { readonly files: readonly StoredIn
   )
 }
 
-/** Signed addresses name the server as callers reach it, which need not be as this browser does. */
+/** A signed URL without its origin, because this browser may reach the server by another one. */
 function local(file: RunFile): string {
   const { pathname, search } = new URL(file.url, location.origin)
   return pathname + search
@@ -111,7 +111,7 @@ function local(file: RunFile): string {
 
 export async function fileBytes(file: RunFile): Promise<Uint8Array<ArrayBuffer>> {
   const response = await fetch(local(file))
-  if (!response.ok) throw new Error('The link has expired. Load the page again for a new one.')
+  if (!response.ok) throw new Error('The link has expired. Reload the page to get a new one.')
   return new Uint8Array(await response.arrayBuffer())
 }
 
@@ -145,7 +145,7 @@ interface PreviewProps {
   readonly className?: string
 }
 
-/** As an image, an SVG neither runs scripts nor loads anything. */
+/** In an img element, an SVG runs no scripts and loads nothing. */
 function Picture({ file, content, className }: PreviewProps) {
   return (
     <div className={cx('flex h-72 items-center justify-center bg-[#fff] p-3', className)}>
@@ -176,7 +176,7 @@ function TextPreview({ file, content, className }: PreviewProps) {
             onClick={() => setSource(!source)}
             className="rounded px-1.5 text-small text-soft hover:text-text"
           >
-            {source ? `Show the ${shape}` : 'Show its source'}
+            {source ? `Show ${shape}` : 'Show source'}
           </button>
         </div>
       )}
@@ -192,7 +192,7 @@ function shapeOf({ mimeType, name }: OutputFile): Shape | undefined {
   return /\.(csv|tsv)$/i.test(name) ? 'table' : undefined
 }
 
-/** No scripts, no origin, and the console's own policy: it is shown as it would print without its styles. */
+/** Without scripts and origin, and under the console's CSP, so the page's own styles don't apply. */
 function Frame({ title, content }: { readonly title: string; readonly content: Uint8Array<ArrayBuffer> }) {
   return <iframe title={title} sandbox="" src={useBlob(content, 'text/html')} className="h-72 w-full bg-[#fff]" />
 }

@@ -1,20 +1,20 @@
-/** An interaction's log folded into what is shown: a list of blocks in the order in which they came, and where it is. */
+/** Folds an interaction's events into the blocks of the trace view, its status and usage. */
 import type { StreamEvent, Usage, Warning } from '../api/types.gen.js'
 import type { LogEvent } from '../server/stream.ts'
 
-export type Verdict = 'waiting' | 'approved' | 'denied'
+export type Decision = 'waiting' | 'approved' | 'denied'
 
 export interface ToolCall {
   readonly kind: 'call'
   readonly step: number
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
-  /** What it printed so far; once it is over, its result. */
+  /** The output so far, or the result after the end. */
   readonly output: string
-  /** Milliseconds; undefined while it runs. */
+  /** Milliseconds. Undefined while the call runs. */
   readonly durationMs?: number
   readonly done: boolean
-  readonly verdict?: Verdict
+  readonly decision?: Decision
   readonly reason?: string
 }
 
@@ -70,11 +70,11 @@ const HANDLERS: {
     return undefined
   },
   approval_required(blocks, { step }) {
-    changeCall(blocks, step, { verdict: 'waiting' })
+    changeCall(blocks, step, { decision: 'waiting' })
     return undefined
   },
   approval_decided(blocks, { step, approve, reason }) {
-    changeCall(blocks, step, { verdict: approve ? 'approved' : 'denied', reason })
+    changeCall(blocks, step, { decision: approve ? 'approved' : 'denied', reason })
     return undefined
   },
   tool_output(blocks, { text }) {
@@ -111,7 +111,7 @@ function apply(blocks: Block[], { type, data }: LogEvent): Partial<Trace> | unde
   return handle(blocks, data)
 }
 
-/** Calls of one turn run one after the other: what comes belongs to the first that is not over. */
+/** Calls of a turn run one at a time, so output belongs to the first call that is not done. */
 function running(block: Block): boolean {
   return block.kind === 'call' && !block.done
 }

@@ -1,4 +1,4 @@
-/** A model's answer as Markdown. HTML in it stays text, and no image is fetched: it could carry out what the run knows. */
+/** A model's answer as Markdown. HTML is shown as text, and images are not loaded: their URLs could leak data of the run. */
 import Markdown from 'markdown-to-jsx'
 import type { ReactNode } from 'react'
 import { Scroller } from '../ui/scroller.tsx'

@@ -1,7 +1,6 @@
 /**
- * A PDF, page by page, drawn on canvases: no frame, no viewer of the browser's, nothing that could be clicked. Loaded when one
- * is looked at. It is read in a worker, which may ask for nothing (http/routes/console.ts), so that a large one does not hold up the
- * page; of scripts in a PDF it runs none.
+ * A PDF preview on canvases, without the browser's viewer and without links. Loaded on first use. The PDF is parsed in a worker,
+ * which can't make requests (http/routes/console.ts), so that a large one does not block the page. Scripts in it are not run.
  */
 import { getDocument, type PDFDocumentProxy, type PDFPageProxy, PDFWorker } from 'pdfjs-dist'
 import readerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url'
@@ -10,7 +9,7 @@ import { cx } from '../ui/cx.ts'
 import { Scroller } from '../ui/scroller.tsx'
 import { Skeleton } from '../ui/states.tsx'
 
-/** Of all scripts the page's policy lets this one alone become a worker. Not all browsers have such policies. */
+/** The only script that the page's CSP allows as a worker. Not all browsers support Trusted Types. */
 const reader = window.trustedTypes?.createPolicy('errand-pdf-reader', { createScriptURL: () => readerUrl })
 
 const MAX_PAGES = 12
@@ -25,7 +24,7 @@ export default function Pdf({ content, name, className }: PdfProps) {
   const [pdf, setPdf] = useState<PDFDocumentProxy | 'broken'>()
   useEffect(() => {
     const port = new Worker(reader?.createScriptURL('') ?? readerUrl, { type: 'module' })
-    // It takes what it is given for its own.
+    // pdf.js takes ownership of the buffer.
     const data = content.slice()
     const task = getDocument({ data, worker: PDFWorker.create({ port }), enableXfa: false, useWasm: false })
     task.promise.then(setPdf, () => setPdf('broken'))

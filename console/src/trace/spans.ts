@@ -1,4 +1,4 @@
-/** Where a run's time went: its log cut into spans that follow each other without a gap. */
+/** The timeline of a run: its events as consecutive spans without gaps. */
 import type { Interaction, StreamEvent, TimedEvent } from '../api/types.gen.js'
 
 export type SpanKind = 'queue' | 'sandbox' | 'model' | 'tool' | 'person' | 'settling'
@@ -12,7 +12,7 @@ export interface Span {
 }
 
 const STAGES: Readonly<Record<string, readonly [SpanKind, string]>> = {
-  queued: ['queue', 'Waiting for a place'],
+  queued: ['queue', 'Queued'],
   provisioning: ['sandbox', 'Preparing the sandbox'],
   working: ['model', 'Model'],
   settling: ['settling', 'Collecting files, ending the sandbox'],
@@ -27,7 +27,7 @@ const nothing = () => {}
 export function spansOf(interaction: Interaction, events: readonly TimedEvent[]): readonly Span[] {
   const start = Date.parse(interaction.createTime)
   const spans: Span[] = []
-  let open: Omit<Span, 'to'> = { kind: 'queue', name: 'Waiting for a place', from: 0 }
+  let open: Omit<Span, 'to'> = { kind: 'queue', name: 'Queued', from: 0 }
   let tool = ''
   const turn = (kind: SpanKind, name: string, at: number) => {
     if (at > open.from) spans.push({ ...open, to: at })
@@ -46,7 +46,7 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
       tool = name
       turn('tool', tool, at)
     },
-    approval_required: (at) => turn('person', 'Waiting for a person', at),
+    approval_required: (at) => turn('person', 'Waiting for approval', at),
     approval_decided: (at) => turn('tool', tool, at),
     tool_result: (at) => turn('model', 'Model', at),
     reasoning_started: answering,
@@ -67,7 +67,7 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
   return spans
 }
 
-/** How long each kind took in all, those that took any. */
+/** Total duration of each kind that occurs. */
 export function totals(spans: readonly Span[]): readonly (readonly [SpanKind, number])[] {
   const sums = new Map<SpanKind, number>()
   for (const { kind, from, to } of spans) sums.set(kind, (sums.get(kind) ?? 0) + to - from)

@@ -1,4 +1,4 @@
-/** A CSV or TSV file as a table. Loaded when one is looked at. */
+/** A CSV or TSV file as a table. Loaded on first use. */
 import { parse } from 'papaparse'
 import { useMemo } from 'react'
 import { cx } from '../ui/cx.ts'
@@ -56,7 +56,7 @@ export default function Table({
       </table>
       {body.length > MAX_ROWS && (
         <p className="px-3 py-2 text-small text-faint">
-          The first {MAX_ROWS} of {count(body.length)} rows.
+          Showing the first {MAX_ROWS} of {count(body.length)} rows.
         </p>
       )}
     </Scroller>

@@ -1,4 +1,4 @@
-/** A run's waterfall: what it waited for, one row a span, on one axis; and the same added up. */
+/** The timeline of a run: one row per span, and a bar with the totals. */
 import { useQuery } from '@tanstack/react-query'
 import type { Interaction } from '../api/types.gen.js'
 import { eventsQuery } from '../server/queries.ts'
@@ -7,16 +7,16 @@ import { duration } from '../ui/format.ts'
 import { Failure, Loading, Skeleton } from '../ui/states.tsx'
 import { type SpanKind, spansOf, totals } from './spans.ts'
 
-const KINDS: Readonly<Record<SpanKind, { readonly name: string; readonly colour: string }>> = {
-  queue: { name: 'Queue', colour: 'bg-line-strong' },
-  sandbox: { name: 'Sandbox', colour: 'bg-amber' },
-  model: { name: 'Model', colour: 'bg-accent' },
-  tool: { name: 'Tools', colour: 'bg-blue' },
-  person: { name: 'A person', colour: 'bg-red' },
-  settling: { name: 'Settling', colour: 'bg-green' },
+const KINDS: Readonly<Record<SpanKind, { readonly name: string; readonly color: string }>> = {
+  queue: { name: 'Queue', color: 'bg-line-strong' },
+  sandbox: { name: 'Sandbox', color: 'bg-amber' },
+  model: { name: 'Model', color: 'bg-accent' },
+  tool: { name: 'Tools', color: 'bg-blue' },
+  person: { name: 'Approval', color: 'bg-red' },
+  settling: { name: 'Finishing', color: 'bg-green' },
 }
 
-/** Where the time went, in one line. */
+/** The totals as one bar. */
 export function TimeBar({ interaction }: { readonly interaction: Interaction }) {
   const { data: events } = useQuery(eventsQuery(interaction.id))
   if (!events) return <Skeleton className="mt-3 h-10" />
@@ -26,13 +26,13 @@ export function TimeBar({ interaction }: { readonly interaction: Interaction }) 
     <div className="mt-3 min-h-10">
       <div aria-hidden="true" className="flex h-2 gap-px overflow-hidden rounded-full bg-hover">
         {parts.map(([kind, ms]) => (
-          <span key={kind} className={KINDS[kind].colour} style={{ width: `${(ms / all) * 100}%` }} />
+          <span key={kind} className={KINDS[kind].color} style={{ width: `${(ms / all) * 100}%` }} />
         ))}
       </div>
-      <ul aria-label="Where the time went" className="mt-2 flex flex-wrap gap-x-4 text-small text-soft tabular-nums">
+      <ul aria-label="Time breakdown" className="mt-2 flex flex-wrap gap-x-4 text-small text-soft tabular-nums">
         {parts.map(([kind, ms]) => (
           <li key={kind} className="flex items-center gap-1.5">
-            <span className={cx('size-2 rounded-sm', KINDS[kind].colour)} />
+            <span className={cx('size-2 rounded-sm', KINDS[kind].color)} />
             {KINDS[kind].name} <span className="text-text">{duration(ms)}</span>
           </li>
         ))}
@@ -59,7 +59,7 @@ export function Timeline({ interaction }: { readonly interaction: Interaction })
           <span className="max-sm:hidden">{duration(end / 2)}</span>
           <span>{duration(end)}</span>
         </span>
-        <span className="text-right">Time</span>
+        <span className="text-right">Duration</span>
       </div>
       <ol aria-label="Timeline">
         {spans.map(({ kind, name, from, to }) => (
@@ -68,12 +68,12 @@ export function Timeline({ interaction }: { readonly interaction: Interaction })
             className="grid grid-cols-[8rem_1fr_4.5rem] items-center gap-3 border-t px-4 py-1.5 hover:bg-hover sm:grid-cols-[17rem_1fr_5rem]"
           >
             <span className="flex min-w-0 items-center gap-2">
-              <span className={cx('size-2 shrink-0 rounded-sm', KINDS[kind].colour)} />
+              <span className={cx('size-2 shrink-0 rounded-sm', KINDS[kind].color)} />
               <span className="truncate">{name}</span>
             </span>
             <span className="relative h-4">
               <span
-                className={cx('absolute inset-y-0.5 min-w-0.5 rounded-sm', KINDS[kind].colour)}
+                className={cx('absolute inset-y-0.5 min-w-0.5 rounded-sm', KINDS[kind].color)}
                 style={{ left: `${Math.min(99.5, (from / end) * 100)}%`, width: `${((to - from) / end) * 100}%` }}
               />
             </span>

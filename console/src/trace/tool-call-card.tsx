@@ -1,4 +1,4 @@
-/** One tool call: what it is, its code, what came of it, and a person's word where one is needed. */
+/** A tool call in the trace: title, code or arguments, result, and the approval form if it waits for one. */
 import { useState } from 'react'
 import type { OutputFile } from '../api/types.gen.js'
 import { Button } from '../ui/button.tsx'
@@ -21,10 +21,10 @@ interface ToolCallCardProps {
 export function ToolCallCard({ call, live, files, onDecide }: ToolCallCardProps) {
   const { icon, title, code, args } = toolLabel(call.name, call.args)
   const [open, setOpen] = useState(true)
-  const shots = call.done ? files.filter((file) => isImage(file) && call.output.includes(`outputs/${file.name}`)) : []
+  const images = call.done ? files.filter((file) => isImage(file) && call.output.includes(`outputs/${file.name}`)) : []
   const isJson = /^\s*[[{]/.test(call.output) && call.done
   return (
-    // biome-ignore lint/a11y/useSemanticElements: there are many, and none is a place to go to.
+    // biome-ignore lint/a11y/useSemanticElements: a landmark for each call would be too many.
     <div role="group" aria-label={title} className="overflow-hidden rounded-lg border bg-card">
       <h2>
         <button
@@ -57,7 +57,7 @@ export function ToolCallCard({ call, live, files, onDecide }: ToolCallCardProps)
               className="max-h-48 bg-code p-3"
             />
           )}
-          {call.verdict === 'waiting' && live && onDecide && <Decision call={call} onDecide={onDecide} />}
+          {call.decision === 'waiting' && live && onDecide && <Decision call={call} onDecide={onDecide} />}
           {call.output !== '' && (
             <div className={cx((code || args) && 'border-t')}>
               <Code
@@ -69,7 +69,7 @@ export function ToolCallCard({ call, live, files, onDecide }: ToolCallCardProps)
               />
             </div>
           )}
-          {shots.map((file) => (
+          {images.map((file) => (
             <FilePreview key={file.name} file={file} className="border-t" />
           ))}
         </div>
@@ -79,8 +79,8 @@ export function ToolCallCard({ call, live, files, onDecide }: ToolCallCardProps)
 }
 
 function State({ call, live }: { readonly call: ToolCall; readonly live: boolean }) {
-  if (call.verdict === 'denied') return <span className="text-small text-red">Denied</span>
-  if (call.verdict === 'waiting' && !call.done)
+  if (call.decision === 'denied') return <span className="text-small text-red">Denied</span>
+  if (call.decision === 'waiting' && !call.done)
     return <span className="text-small font-medium text-amber">Needs approval</span>
   if (call.done) return <span className="text-small text-faint tabular-nums">{duration(call.durationMs)}</span>
   return live ? <Spinner className="text-accent" /> : <span className="text-small text-faint">Not finished</span>
@@ -96,7 +96,7 @@ function Decision({
   const [reason, setReason] = useState('')
   return (
     <div className="grid gap-2.5 border-t bg-amber-soft p-3">
-      <p className="font-medium text-amber">This call waits for your word.</p>
+      <p className="font-medium text-amber">This call requires approval.</p>
       <div className="flex flex-wrap gap-2">
         <Input
           aria-label="Reason, for the model"

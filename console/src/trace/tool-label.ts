@@ -1,4 +1,4 @@
-/** How each tool's calls are told: an icon, a line that says what it does, and its code where it has some. */
+/** The display of tool calls: icon, title, and code or arguments. */
 import type { Language } from '../ui/code.tsx'
 import type { IconName } from '../ui/icon.tsx'
 
@@ -6,7 +6,7 @@ export interface ToolLabel {
   readonly icon: IconName
   readonly title: string
   readonly code?: { readonly text: string; readonly language: Language }
-  /** What the call was given, where no code says it. */
+  /** The arguments that the title and the code do not show. */
   readonly args?: Readonly<Record<string, unknown>>
 }
 

@@ -1,4 +1,4 @@
-/** A run as it went: thoughts, tool calls, answer, in the order in which they came. */
+/** The trace of a run in order: reasoning, tool calls, warnings, answer. */
 import { lazy, Suspense, useState } from 'react'
 import type { OutputFile } from '../api/types.gen.js'
 import { cx } from '../ui/cx.ts'
@@ -11,7 +11,7 @@ import { ToolCallCard } from './tool-call-card.tsx'
 const Answer = lazy(() => import('./markdown.tsx'))
 
 interface TraceViewProps {
-  /** Where two stand on one page: which this is. */
+  /** Distinguishes the accessible names of two traces on one page. */
   readonly name?: string
   readonly trace: Trace
   readonly files: readonly OutputFile[]
@@ -80,7 +80,7 @@ function Reasoning({ text, live }: { readonly text: string; readonly live: boole
   const long = text.length > SHORT_CHARS
   const [open, setOpen] = useState(false)
   return (
-    // biome-ignore lint/a11y/useSemanticElements: there are many, and none is a place to go to.
+    // biome-ignore lint/a11y/useSemanticElements: a landmark for each block would be too many.
     <div role="group" aria-label="Reasoning" className="flex gap-2.5 px-3 text-soft">
       <Icon name="thought" className={cx('mt-0.5', live && 'text-accent animate-pulse')} />
       <div className="min-w-0 flex-1">
@@ -92,7 +92,7 @@ function Reasoning({ text, live }: { readonly text: string; readonly live: boole
             onClick={() => setOpen(!open)}
             className="mt-1 text-small font-medium text-text underline underline-offset-2"
           >
-            {open ? 'Less' : 'More'}
+            {open ? 'Show less' : 'Show more'}
           </button>
         )}
       </div>
@@ -101,9 +101,9 @@ function Reasoning({ text, live }: { readonly text: string; readonly live: boole
 }
 
 const WAITING: Record<string, string> = {
-  queued: 'Waiting for a free place …',
-  provisioning: 'Preparing a sandbox …',
-  settling: 'Collecting its files …',
+  queued: 'Queued…',
+  provisioning: 'Preparing sandbox…',
+  settling: 'Collecting files…',
 }
 
 function Waiting({ trace }: { readonly trace: Trace }) {
@@ -112,7 +112,7 @@ function Waiting({ trace }: { readonly trace: Trace }) {
   return (
     <p role="status" className="flex items-center gap-2.5 px-3 text-soft">
       <Spinner className="text-accent" />
-      {(trace.stage && WAITING[trace.stage]) ?? (last ? 'Working …' : 'Thinking …')}
+      {(trace.stage && WAITING[trace.stage]) ?? (last ? 'Working…' : 'Thinking…')}
     </p>
   )
 }

@@ -1,4 +1,4 @@
-/** A person's word on tool calls that wait. */
+/** Approving and denying tool calls. */
 import { useMutation } from '@tanstack/react-query'
 import { approveInteraction } from '../api/sdk.gen.js'
 import { Problem } from '../server/problem.ts'
@@ -7,7 +7,7 @@ import { toast } from '../ui/toast.tsx'
 
 type Decide = (step: number, approve: boolean, reason?: string) => void
 
-/** Undefined for who may not. */
+/** Undefined if the user's role does not allow it. */
 export function useApproval(id: string | undefined): Decide | undefined {
   const mayChange = useMayChange()
   const decision = useMutation({

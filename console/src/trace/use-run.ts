@@ -1,4 +1,4 @@
-/** One run in a component: started or found, followed live, folded. What arrives within a frame is shown together. */
+/** A hook that starts or opens a run and follows its events. Events of one animation frame are rendered together. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { NewInteraction } from '../api/types.gen.js'
@@ -9,13 +9,13 @@ import { EMPTY, fold, type Trace } from './fold.ts'
 export interface LiveRun {
   readonly id: string | undefined
   readonly trace: Trace
-  /** Why it could not be started or followed. */
+  /** The error if the run could not be started or followed. */
   readonly problem: unknown
   readonly starting: boolean
   start(body: NewInteraction): void
 }
 
-/** `id`: of a run that there is; its log is read from the first event on. `onStarted` is told a new run's id. */
+/** `id`: an existing run, which is read from its first event. `onStarted` gets the id of a new run. */
 export function useRun(id: string | undefined, onStarted?: (id: string) => void): LiveRun {
   const cache = useQueryClient()
   const [trace, setTrace] = useState<Trace>(EMPTY)
@@ -36,8 +36,7 @@ export function useRun(id: string | undefined, onStarted?: (id: string) => void)
       })
       work(onEvents, controller.signal)
         .then(async () => {
-          // Files, cost and times are the interaction's own; it and all lists are read anew, also where an answer of
-          // before the end is still on its way.
+          // Files and cost are not in the events: refetches the interaction and the lists, and cancels older fetches.
           await cache.cancelQueries({ queryKey: ['interactions'] })
           cache.invalidateQueries({ queryKey: ['interactions'] })
         })

@@ -1,4 +1,4 @@
-/** Small words in small frames. */
+/** Badges, and the status of a run as a badge. */
 import type { ReactNode } from 'react'
 import { cx } from './cx.ts'
 
@@ -34,11 +34,11 @@ export function Badge({
   )
 }
 
-const STATUS: Record<string, { readonly tone: Tone; readonly word: string }> = {
-  running: { tone: 'blue', word: 'Running' },
-  completed: { tone: 'green', word: 'Completed' },
-  failed: { tone: 'red', word: 'Failed' },
-  cancelled: { tone: 'plain', word: 'Cancelled' },
+const STATUS: Record<string, { readonly tone: Tone; readonly label: string }> = {
+  running: { tone: 'blue', label: 'Running' },
+  completed: { tone: 'green', label: 'Completed' },
+  failed: { tone: 'red', label: 'Failed' },
+  cancelled: { tone: 'plain', label: 'Cancelled' },
 }
 const STAGES: Record<string, string> = {
   queued: 'Queued',
@@ -48,14 +48,14 @@ const STAGES: Record<string, string> = {
   settling: 'Finishing',
 }
 
-/** Where an interaction is. Colour is never alone: the word says it, too. */
+/** The status of a run, as color and text. */
 export function Status({ status, stage }: { readonly status: string; readonly stage?: string }) {
-  const { tone, word } = STATUS[status] ?? { tone: 'plain' as const, word: status }
+  const { tone, label } = STATUS[status] ?? { tone: 'plain' as const, label: status }
   const waits = stage === 'requires_action'
   return (
     <Badge tone={waits ? 'amber' : tone}>
       <span className={cx('size-1.5 rounded-full bg-current', status === 'running' && 'animate-pulse')} />
-      {status === 'running' && stage ? (STAGES[stage] ?? word) : word}
+      {status === 'running' && stage ? (STAGES[stage] ?? label) : label}
     </Badge>
   )
 }

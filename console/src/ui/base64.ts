@@ -1,4 +1,4 @@
-/** Bytes as text, by the browser's own hand. */
+/** Encodes a blob as base64, by the browser's FileReader. */
 export function base64(bytes: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader()

@@ -33,7 +33,7 @@ function classes({ look = 'secondary', size = 'medium' }: Look, className?: stri
 }
 
 interface ButtonProps extends ComponentProps<'button'>, Look {
-  /** Something is under way: it can't be pressed again until that is over. */
+  /** The action is running: the button is disabled and shows a spinner. */
   readonly busy?: boolean
 }
 

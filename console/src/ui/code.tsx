@@ -1,4 +1,4 @@
-/** Code as text at once, in colours as soon as the highlighter is there: nothing moves when it comes. */
+/** Code blocks. Shown as plain text first, and highlighted without a layout shift when the highlighter is loaded. */
 import { type ReactNode, useEffect, useState } from 'react'
 import { CopyIcon } from './copy.tsx'
 import { cx } from './cx.ts'
@@ -6,7 +6,7 @@ import { Scroller } from './scroller.tsx'
 
 export type Language = 'python' | 'javascript' | 'typescript' | 'bash' | 'json' | 'xml' | 'markdown' | 'plain'
 
-/** Longer code stays plain: colouring it would hold up the page. */
+/** Longer code is not highlighted, because that would block the page. */
 const MAX_CHARS = 60_000
 
 interface CodeProps {
@@ -14,7 +14,7 @@ interface CodeProps {
   readonly language: Language
   readonly className?: string
   readonly label: string
-  /** Long lines are broken, not scrolled. */
+  /** Long lines wrap instead of scrolling. */
   readonly wraps?: boolean
 }
 
@@ -22,28 +22,28 @@ export function Code({ text, language, className, label, wraps }: CodeProps) {
   return (
     <Scroller label={label} className={cx('overflow-auto', className)}>
       <pre className="text-small leading-[1.45]">
-        <code className={wraps ? 'whitespace-pre-wrap break-words' : undefined}>{useColours(text, language)}</code>
+        <code className={wraps ? 'whitespace-pre-wrap break-words' : undefined}>{useHighlighting(text, language)}</code>
       </pre>
     </Scroller>
   )
 }
 
-function useColours(text: string, language: Language): ReactNode {
-  const [coloured, setColoured] = useState<{ readonly text: string; readonly nodes: ReactNode }>()
+function useHighlighting(text: string, language: Language): ReactNode {
+  const [highlighted, setHighlighted] = useState<{ readonly text: string; readonly nodes: ReactNode }>()
   useEffect(() => {
     if (language === 'plain' || text.length > MAX_CHARS) return
     let gone = false
     import('./highlight.tsx').then(({ highlight }) => {
-      if (!gone) setColoured({ text, nodes: highlight(text, language) })
+      if (!gone) setHighlighted({ text, nodes: highlight(text, language) })
     })
     return () => {
       gone = true
     }
   }, [text, language])
-  return coloured?.text === text ? coloured.nodes : text
+  return highlighted?.text === text ? highlighted.nodes : text
 }
 
-/** A block of its own, with a head and a button that copies it. */
+/** Code with a title and a copy button. */
 export function CodeBlock({
   text,
   language,

@@ -1,4 +1,4 @@
-/** Copying, told by the button itself. */
+/** Copy buttons, which show that the text was copied. */
 import { useEffect, useState } from 'react'
 import { Button, IconButton } from './button.tsx'
 import { toast } from './toast.tsx'
@@ -19,7 +19,7 @@ function useCopy(text: string): { readonly copied: boolean; readonly copy: () =>
   return { copied, copy }
 }
 
-/** Browsers give the clipboard to https and loopback alone: elsewhere the old way. */
+/** Copies a text. Browsers allow the clipboard API only on https and loopback; elsewhere execCommand is used. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = Object.assign(document.createElement('textarea'), { value: text })

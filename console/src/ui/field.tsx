@@ -1,4 +1,4 @@
-/** Form fields: a label, the control, what it is for, and what is wrong with it. */
+/** Form fields: label, control, hint and error. */
 import { type ComponentProps, type ReactNode, useId } from 'react'
 import { cx } from './cx.ts'
 import { Icon } from './icon.tsx'
@@ -12,7 +12,7 @@ interface FieldProps {
   readonly error?: string
   readonly optional?: boolean
   readonly className?: string
-  /** Gets the ids that tie the control to its texts. */
+  /** Gets the ids that connect the control to its label and texts. */
   readonly children: (control: {
     readonly id: string
     readonly 'aria-describedby'?: string
@@ -62,7 +62,7 @@ export function Select({ className, children, ...rest }: ComponentProps<'select'
   )
 }
 
-/** A yes or no with its words beside it. */
+/** A checkbox with a label. */
 export function Check({
   label,
   hint,
@@ -93,7 +93,7 @@ export function Check({
   )
 }
 
-/** On or off, at once. */
+/** A switch that takes effect immediately. */
 export function Switch({
   checked,
   onChange,

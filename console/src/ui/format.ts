@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. */
+/** Formats numbers, sizes, costs and times for people. */
 const number = new Intl.NumberFormat('en')
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const dayTime = new Intl.DateTimeFormat('en', {
@@ -47,7 +47,7 @@ export function cost(amount: string | number | undefined, currency = 'USD'): str
   }).format(value)
 }
 
-/** `now`, `4 min ago`, `3 h ago`, and beyond a day the date. */
+/** `just now`, `4 min ago`, `3 h ago`; after a day, the date. */
 export function ago(time: string, now = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(time)) / 1000)
   if (seconds < 45) return 'just now'

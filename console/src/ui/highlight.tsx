@@ -1,4 +1,4 @@
-/** The highlighter, loaded when code is first shown. It gives elements, never HTML. */
+/** The syntax highlighter, loaded on first use. Returns elements, never HTML. */
 import bash from 'highlight.js/lib/languages/bash'
 import javascript from 'highlight.js/lib/languages/javascript'
 import json from 'highlight.js/lib/languages/json'

@@ -1,4 +1,4 @@
-/** The console's icons, drawn on one grid of 16 with one stroke. Beside words they say nothing of their own. */
+/** The console's icons, on a 16 × 16 grid. They are decorative: hidden from assistive technology. */
 import { cx } from './cx.ts'
 
 const PATHS = {
@@ -69,7 +69,7 @@ export function Icon({ name, className }: { readonly name: IconName; readonly cl
   )
 }
 
-/** Turns while something is under way. */
+/** An animated loading indicator. */
 export function Spinner({ className }: { readonly className?: string }) {
   return (
     <svg

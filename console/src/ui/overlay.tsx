@@ -1,4 +1,4 @@
-/** What lies above the page: dialogs, sheets, menus, tips. On Radix, which keeps focus and keys right. */
+/** Dialogs, sheets and menus. Based on Radix, which manages focus and keyboard. */
 import { Dialog, DropdownMenu } from 'radix-ui'
 import type { ReactNode } from 'react'
 import { IconButton } from './button.tsx'
@@ -12,7 +12,7 @@ interface ModalProps {
   readonly about?: ReactNode
   readonly wide?: boolean
   readonly children: ReactNode
-  /** Its buttons, at the foot. */
+  /** Buttons in the footer. */
   readonly actions?: ReactNode
 }
 
@@ -53,7 +53,7 @@ export function Modal({ open, onClose, title, about, wide, children, actions }: 
   )
 }
 
-/** From the left edge: the way around on a phone. */
+/** A panel from the left or right edge, for narrow screens. */
 export function Sheet({
   open,
   onClose,
@@ -99,7 +99,7 @@ interface MenuProps {
   readonly trigger: ReactNode
   readonly children: ReactNode
   readonly align?: 'start' | 'end'
-  /** From the start. */
+  /** Open when first rendered. */
   readonly opened?: boolean
 }
 

@@ -1,11 +1,11 @@
-/** What a page shows while there is nothing to show: it loads, there is nothing yet, or it went wrong. */
+/** Placeholders of a page: loading, empty, failed. And notices. */
 import type { ReactNode } from 'react'
 import { Problem } from '../server/problem.ts'
 import { Button } from './button.tsx'
 import { cx } from './cx.ts'
 import { Icon, type IconName } from './icon.tsx'
 
-/** Holds the place of what is still to come, so that nothing moves when it is there. */
+/** A placeholder with the size of the content, so that nothing moves when the content arrives. */
 export function Skeleton({ className }: { readonly className?: string }) {
   return <span aria-hidden="true" className={cx('block rounded bg-hover animate-pulse', className)} />
 }
@@ -59,7 +59,7 @@ export function Failure({ error, retry }: { readonly error: unknown; readonly re
   )
 }
 
-/** A remark above what it is about. */
+/** A highlighted message. */
 export function Notice({
   tone = 'amber',
   title,

@@ -1,4 +1,4 @@
-/** A short word at the foot of the page that something was done, read out as well; it goes by itself. */
+/** Short messages at the bottom of the page, announced to screen readers. They disappear by themselves. */
 import { useEffect, useState } from 'react'
 import { Icon } from './icon.tsx'
 

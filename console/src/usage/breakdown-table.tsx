@@ -1,4 +1,4 @@
-/** The same figures, told apart: a row for each agent, model, key, project or day, those with most runs first. */
+/** The usage by agent, model, key, project or day, the row with the most runs first. */
 import type { UsageReport, UsageRow } from '../server/console-api.ts'
 import { cost, count, duration } from '../ui/format.ts'
 import { Scroller } from '../ui/scroller.tsx'
@@ -16,8 +16,8 @@ export function BreakdownTable({ usage, group, agentName }: BreakdownTableProps)
   const name: Readonly<Record<Group, (row: UsageRow) => string>> = {
     day: (row) => row.day ?? '',
     project: (row) => row.projectName ?? row.projectId ?? '',
-    agent: (row) => (row.agentId ? agentName(row.agentId) : 'no stored agent'),
-    model: (row) => row.model ?? 'unknown',
+    agent: (row) => (row.agentId ? agentName(row.agentId) : 'No agent'),
+    model: (row) => row.model ?? 'Unknown',
     key: keyLabel,
   }
   const rows = usage.rows.toSorted((a, b) => (group === 'day' ? (a.day! < b.day! ? 1 : -1) : b.runs - a.runs))
@@ -31,8 +31,8 @@ export function BreakdownTable({ usage, group, agentName }: BreakdownTableProps)
             <th>Runs</th>
             <th>Failed</th>
             <th>Cancelled</th>
-            <th>Tokens in</th>
-            <th>Tokens out</th>
+            <th>Input tokens</th>
+            <th>Output tokens</th>
             <th>Cost</th>
             <th>p50</th>
             <th>p95</th>

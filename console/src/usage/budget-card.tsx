@@ -1,4 +1,4 @@
-/** What a project may spend in a month: told at some parts of it, and stopped at the whole where one wants that. */
+/** The monthly budget of a project: alerts at percentages, and an optional hard stop. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ask, type Budget, project as projectPath } from '../server/console-api.ts'
@@ -12,10 +12,10 @@ import { Failure, Loading } from '../ui/states.tsx'
 import { toast } from '../ui/toast.tsx'
 
 const STATES = {
-  none: ['plain', 'no budget'],
-  ok: ['green', 'within'],
-  alert: ['amber', 'nearly spent'],
-  exceeded: ['red', 'spent'],
+  none: ['plain', 'No budget'],
+  ok: ['green', 'Within budget'],
+  alert: ['amber', 'Near limit'],
+  exceeded: ['red', 'Exceeded'],
 } as const
 
 export function BudgetCard({ projectId, owner }: { readonly projectId: string; readonly owner: boolean }) {
@@ -32,14 +32,14 @@ export function BudgetCard({ projectId, owner }: { readonly projectId: string; r
     )
   }
   const { spent, monthlyCost, state } = budget.data
-  const [tone, word] = STATES[state]
+  const [tone, label] = STATES[state]
   const part =
     monthlyCost === null ? 0 : Math.min(100, (Number(spent.amount) / Math.max(Number(monthlyCost), 0.000001)) * 100)
   return (
     <Card
       title="Budget"
-      about="Of this project, for the calendar month, UTC."
-      actions={<Badge tone={tone}>{word}</Badge>}
+      about="For this project and the calendar month (UTC)."
+      actions={<Badge tone={tone}>{label}</Badge>}
     >
       <p className="text-lead font-semibold tabular-nums">
         {cost(spent.amount, spent.currency)}{' '}
@@ -92,7 +92,7 @@ function BudgetForm({
     <form onSubmit={submit} className="mt-4">
       <fieldset disabled={!owner} className="grid gap-3">
         <legend className="sr-only">Budget</legend>
-        <Field label="A month, US dollars" error={save.error ? Problem.from(save.error).message : undefined}>
+        <Field label="Monthly budget in US dollars" error={save.error ? Problem.from(save.error).message : undefined}>
           {(control) => (
             <Input
               {...control}
@@ -100,13 +100,13 @@ function BudgetForm({
               min={0}
               step="0.01"
               inputMode="decimal"
-              placeholder="no limit"
+              placeholder="No limit"
               value={amount}
               onChange={(event) => setAmount(event.target.value)}
             />
           )}
         </Field>
-        <Field label="Tell at" hint="Per cent, by comma. It is always told when all is spent.">
+        <Field label="Alert at" hint="Percentages, separated by commas. There is always an alert at 100.">
           {(control) => (
             <Input
               {...control}
@@ -117,8 +117,8 @@ function BudgetForm({
           )}
         </Field>
         <Check
-          label="Stop when it is spent"
-          hint="New runs are refused, and running ones stopped."
+          label="Stop at the limit"
+          hint="Rejects new runs and stops running ones."
           checked={hardStop}
           onChange={(event) => setHardStop(event.target.checked)}
         />
@@ -129,7 +129,7 @@ function BudgetForm({
             </Button>
           </div>
         ) : (
-          <p className="text-small text-faint">An owner can change it.</p>
+          <p className="text-small text-faint">Only owners can change this.</p>
         )}
       </fieldset>
     </form>

@@ -1,4 +1,4 @@
-/** Of which days, and of which runs. What can be chosen is what was used in these days. */
+/** The filters of the usage page. The options are what was used in the selected period. */
 import type { Session } from '../session/session.ts'
 import { Input, Select } from '../ui/field.tsx'
 import { dayOf, RANGES, type UsageFilter, type UsageSearch } from './usage-query.ts'
@@ -8,15 +8,15 @@ interface FiltersProps {
   readonly session: Session
   readonly search: UsageSearch
   readonly filter: UsageFilter
-  readonly choices: FilterOptions
+  readonly options: FilterOptions
   readonly set: (changes: UsageSearch) => void
 }
 
 const OWN = 'own'
 
-export function Filters({ session, search, filter, choices, set }: FiltersProps) {
+export function Filters({ session, search, filter, options, set }: FiltersProps) {
   const own = search.from !== undefined && search.to !== undefined
-  const chooseDays = (days: string) => {
+  const choosePeriod = (days: string) => {
     const { from, to } = filter
     set(
       days === OWN
@@ -27,17 +27,17 @@ export function Filters({ session, search, filter, choices, set }: FiltersProps)
   return (
     <search aria-label="Filters" className="mb-4 grid grid-cols-2 items-center gap-2 sm:flex sm:flex-wrap">
       <Select
-        aria-label="Days"
+        aria-label="Period"
         className="sm:w-36"
         value={own ? OWN : (search.days ?? '30')}
-        onChange={(event) => chooseDays(event.target.value)}
+        onChange={(event) => choosePeriod(event.target.value)}
       >
-        {Object.entries(RANGES).map(([days, words]) => (
+        {Object.entries(RANGES).map(([days, label]) => (
           <option key={days} value={days}>
-            {words}
+            {label}
           </option>
         ))}
-        <option value={OWN}>From … to …</option>
+        <option value={OWN}>Custom range</option>
       </Select>
       {own && (
         <>
@@ -45,47 +45,47 @@ export function Filters({ session, search, filter, choices, set }: FiltersProps)
           <Day name="To" value={filter.to} onSet={(to) => set(inOrder(filter.from, to, to))} />
         </>
       )}
-      <Choice
+      <Filter
         name="Project"
         value={search.project ?? session.project?.id}
-        choices={[...session.account.projects.map(({ id, name }) => [id, name] as const), ['all', 'All projects']]}
+        options={[...session.account.projects.map(({ id, name }) => [id, name] as const), ['all', 'All projects']]}
         onSet={(project) => set({ project: project === session.project?.id ? undefined : project })}
       />
-      <Choice
+      <Filter
         name="Agent"
         any="Any agent"
         value={search.agent}
-        choices={choices.agents}
+        options={options.agents}
         onSet={(agent) => set({ agent })}
       />
-      <Choice
+      <Filter
         name="Model"
         any="Any model"
         value={search.model}
-        choices={choices.models}
+        options={options.models}
         onSet={(model) => set({ model })}
       />
-      <Choice name="Key" any="Any key" value={search.key} choices={choices.keys} onSet={(key) => set({ key })} />
+      <Filter name="Key" any="Any key" value={search.key} options={options.keys} onSet={(key) => set({ key })} />
     </search>
   )
 }
 
-/** Where the days are the wrong way round, both are the one that was chosen. */
+/** If the range is reversed, both ends become the chosen day. */
 function inOrder(from: string, to: string, chosen: string): UsageSearch {
   return from <= to ? { from, to } : { from: chosen, to: chosen }
 }
 
-interface ChoiceProps {
+interface FilterProps {
   readonly name: string
   readonly any?: string
   readonly value: string | undefined
-  readonly choices: readonly (readonly [value: string, name: string])[]
+  readonly options: readonly (readonly [value: string, name: string])[]
   readonly onSet: (value: string | undefined) => void
 }
 
-function Choice({ name, any, value = '', choices, onSet }: ChoiceProps) {
-  // What the address asks for stays to be seen, also where nothing of it was used.
-  const known = value === '' || choices.some(([each]) => each === value)
+function Filter({ name, any, value = '', options, onSet }: FilterProps) {
+  // Also shows the URL's value if it was not used in the period.
+  const known = value === '' || options.some(([each]) => each === value)
   return (
     <Select
       aria-label={name}
@@ -95,9 +95,9 @@ function Choice({ name, any, value = '', choices, onSet }: ChoiceProps) {
     >
       {any !== undefined && <option value="">{any}</option>}
       {!known && <option value={value}>{value}</option>}
-      {choices.map(([each, words]) => (
+      {options.map(([each, label]) => (
         <option key={each} value={each}>
-          {words}
+          {label}
         </option>
       ))}
     </Select>

@@ -1,11 +1,11 @@
-/** A plot over days: bars that add up, or lines. What it draws is also a table, for those who don't see it. */
+/** A chart over days: stacked bars or lines. The same data is in a table for screen readers. */
 import { type PointerEvent, useEffect, useId, useRef, useState } from 'react'
 
 export interface Series {
   readonly name: string
-  /** A colour of the palette: `var(--green)`. */
-  readonly colour: string
-  /** Null: nothing to tell of that day; a line has a gap there. */
+  /** A color of the palette: `var(--green)`. */
+  readonly color: string
+  /** Null if there is no value for the day: the line has a gap there. */
   readonly values: readonly (number | null)[]
 }
 
@@ -21,7 +21,7 @@ interface PlotProps {
 const HEIGHT = 148
 const FOOT = 18
 const HEAD = 8
-/** For the scale, beside what is drawn. */
+/** Width of the scale at the right. */
 const SIDE = 52
 const GRID = [0, 0.5, 1]
 
@@ -39,7 +39,7 @@ export function Plot({ title, figure, days, series, kind, format }: PlotProps) {
   const inner = Math.max(0, width - SIDE)
   const slot = inner / Math.max(1, days.length)
   const x = (i: number) => slot * (i + 0.5)
-  const told = (value: number | null | undefined) => (value === null || value === undefined ? '–' : format(value))
+  const formatted = (value: number | null | undefined) => (value === null || value === undefined ? '–' : format(value))
   const point = (event: PointerEvent<SVGSVGElement>) => {
     const left = event.clientX - event.currentTarget.getBoundingClientRect().left
     setAt(Math.min(days.length - 1, Math.max(0, Math.floor(left / slot))))
@@ -56,11 +56,11 @@ export function Plot({ title, figure, days, series, kind, format }: PlotProps) {
       </figcaption>
       <p className="text-title font-semibold tabular-nums">{figure}</p>
       <ul className="mt-1 flex h-[1.125rem] flex-wrap gap-x-3 overflow-hidden text-small text-soft tabular-nums">
-        {series.map(({ name, colour, values }) => (
+        {series.map(({ name, color, values }) => (
           <li key={name} className="flex items-center gap-1.5">
-            <span className="size-2 rounded-sm" style={{ background: colour }} />
+            <span className="size-2 rounded-sm" style={{ background: color }} />
             {name}
-            {at !== undefined && <span className="text-text">{told(values[at])}</span>}
+            {at !== undefined && <span className="text-text">{formatted(values[at])}</span>}
           </li>
         ))}
       </ul>
@@ -114,7 +114,7 @@ export function Plot({ title, figure, days, series, kind, format }: PlotProps) {
             <tr key={day}>
               <th scope="row">{day}</th>
               {series.map(({ name, values }) => (
-                <td key={name}>{told(values[i])}</td>
+                <td key={name}>{formatted(values[i])}</td>
               ))}
             </tr>
           ))}
@@ -140,7 +140,7 @@ function Bars({
     let below = 0
     return (
       <g key={day}>
-        {series.map(({ name, colour, values }) => {
+        {series.map(({ name, color, values }) => {
           const value = values[i] ?? 0
           const from = below
           below += value
@@ -153,7 +153,7 @@ function Bars({
                 width={slot - gap}
                 height={Math.max(1, y(from) - y(below))}
                 rx={1.5}
-                fill={colour}
+                fill={color}
               />
             )
           )
@@ -172,11 +172,11 @@ function Lines({
   readonly x: (i: number) => number
   readonly y: (value: number) => number
 }) {
-  return series.map(({ name, colour, values }) => (
+  return series.map(({ name, color, values }) => (
     <g key={name}>
       <path
         fill="none"
-        stroke={colour}
+        stroke={color}
         strokeWidth={1.75}
         strokeLinejoin="round"
         strokeLinecap="round"
@@ -184,18 +184,18 @@ function Lines({
       />
       {values.map(
         (value, i) =>
-          value !== null && isAlone(values, i) && <circle key={i} cx={x(i)} cy={y(value)} r={3} fill={colour} />,
+          value !== null && isAlone(values, i) && <circle key={i} cx={x(i)} cy={y(value)} r={3} fill={color} />,
       )}
     </g>
   ))
 }
 
-/** No line leads to it: a day like that is a dot. */
+/** A value without neighbors is drawn as a dot. */
 function isAlone(values: readonly (number | null)[], i: number): boolean {
   return (values[i - 1] ?? null) === null && (values[i + 1] ?? null) === null
 }
 
-/** Begins anew behind each gap. */
+/** The SVG path, interrupted at gaps. */
 function pathOf(values: readonly (number | null)[], x: (i: number) => number, y: (value: number) => number): string {
   return values
     .map((value, i) => {

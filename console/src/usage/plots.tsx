@@ -1,4 +1,4 @@
-/** Runs, tokens, cost and the time of a run, by day. */
+/** The charts of runs, tokens, cost and duration by day. */
 import type { UsageFigures, UsageReport } from '../server/console-api.ts'
 import { cost, count, duration } from '../ui/format.ts'
 import { Skeleton } from '../ui/states.tsx'
@@ -38,9 +38,9 @@ export function Plots({ usage, days }: PlotsProps) {
         kind="bars"
         format={count}
         series={[
-          { name: 'completed', colour: 'var(--green)', values: sums((row) => row.runs - row.failed - row.cancelled) },
-          { name: 'failed', colour: 'var(--red)', values: sums((row) => row.failed) },
-          { name: 'cancelled', colour: 'var(--faint)', values: sums((row) => row.cancelled) },
+          { name: 'completed', color: 'var(--green)', values: sums((row) => row.runs - row.failed - row.cancelled) },
+          { name: 'failed', color: 'var(--red)', values: sums((row) => row.failed) },
+          { name: 'cancelled', color: 'var(--faint)', values: sums((row) => row.cancelled) },
         ]}
       />
       <Plot
@@ -50,8 +50,8 @@ export function Plots({ usage, days }: PlotsProps) {
         kind="bars"
         format={count}
         series={[
-          { name: 'in', colour: 'var(--blue)', values: sums((row) => row.inputTokens) },
-          { name: 'out', colour: 'var(--accent)', values: sums((row) => row.outputTokens) },
+          { name: 'input', color: 'var(--blue)', values: sums((row) => row.inputTokens) },
+          { name: 'output', color: 'var(--accent)', values: sums((row) => row.outputTokens) },
         ]}
       />
       <Plot
@@ -61,19 +61,19 @@ export function Plots({ usage, days }: PlotsProps) {
         kind="bars"
         format={(value) => cost(value)}
         series={[
-          { name: 'of models with a price', colour: 'var(--accent)', values: sums((row) => Number(row.cost.amount)) },
+          { name: 'models with a price', color: 'var(--accent)', values: sums((row) => Number(row.cost.amount)) },
         ]}
       />
       <Plot
-        title="Time of a run, from acceptance to end"
+        title="Run duration"
         figure={total.latencyMs.p50 === null ? '–' : `${duration(total.latencyMs.p50)} median`}
         days={days}
         kind="lines"
         format={duration}
         series={[
-          { name: 'p50', colour: 'var(--green)', values: times('p50') },
-          { name: 'p95', colour: 'var(--blue)', values: times('p95') },
-          { name: 'p99', colour: 'var(--accent)', values: times('p99') },
+          { name: 'p50', color: 'var(--green)', values: times('p50') },
+          { name: 'p95', color: 'var(--blue)', values: times('p95') },
+          { name: 'p99', color: 'var(--accent)', values: times('p99') },
         ]}
       />
     </div>

@@ -1,4 +1,4 @@
-/** What the page asks: of which days and which runs, as its address says it. */
+/** The query of the usage page: its period and filters, from the URL. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { account as accountPath, ask, type UsageReport } from '../server/console-api.ts'
 
@@ -15,11 +15,11 @@ const DEFAULT_DAYS = '30'
 const DAY_MS = 86_400_000
 
 export interface UsageSearch {
-  /** How many days up to today; without it, and without both of the following, 30. */
+  /** Number of days until today. Default, unless `from` and `to` are set: 30. */
   readonly days?: string
   readonly from?: string
   readonly to?: string
-  /** Absent: the one that is worked in; `all`; or an id. */
+  /** An id or `all`. Default: the current project. */
   readonly project?: string
   readonly agent?: string
   readonly model?: string
@@ -58,7 +58,7 @@ export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-/** Every day from the one to the other. */
+/** All days of the period. */
 export function daysBetween({ from, to }: UsageFilter): readonly string[] {
   const length = Math.max(1, Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1)
   return Array.from({ length }, (_, i) => dayOf(Date.parse(from) + i * DAY_MS))
@@ -72,6 +72,6 @@ export const usageQuery = (accountId: string, filter: UsageFilter, group: string
   queryOptions({
     queryKey: ['usage', accountId, filter, group],
     queryFn: () => ask<UsageReport>('GET', usageAddress(accountId, filter, group)),
-    // What is shown stays until the next is there.
+    // Keeps the previous data until the next is loaded.
     placeholderData: keepPreviousData,
   })

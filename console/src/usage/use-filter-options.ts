@@ -1,4 +1,4 @@
-/** What was used in the days that are looked at, for the filters: agents, models and keys, with their names. */
+/** The options of the usage filters: agents, models and keys that were used in the period, with their names. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { UsageRow } from '../server/console-api.ts'
 import { agentsQuery } from '../server/queries.ts'
@@ -34,8 +34,8 @@ export function useFilterOptions(accountId: string, { from, to, projectId }: Usa
 }
 
 export function keyLabel({ keyId, keyName }: UsageRow): string {
-  if (keyName && keyId?.startsWith('usr_')) return `${keyName}, in the console`
-  return keyName ?? (keyId === 'key_temporary' ? 'command line' : (keyId ?? ''))
+  if (keyName && keyId?.startsWith('usr_')) return `${keyName} (console)`
+  return keyName ?? (keyId === 'key_temporary' ? 'Command line' : (keyId ?? ''))
 }
 
 function distinct(

@@ -1,4 +1,4 @@
-/** The account: the switch of the experimental settings, and its projects. */
+/** Account settings: experimental features and projects. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { account as accountPath, ask, type Project, project as projectPath } from '../../server/console-api.ts'
@@ -18,10 +18,10 @@ export default function AccountPage() {
   const session = useSession()
   if (!session) return null
   return (
-    <Page narrow title="Account" about={`${session.account.name}. You are its ${session.role}.`}>
+    <Page narrow title="Account" about={`${session.account.name}. Your role: ${session.role}.`}>
       <div className="grid gap-5">
         <Experimental session={session} />
-        <Card flush title="Projects" about="Each has agents, runs, keys, skills and credentials of its own.">
+        <Card flush title="Projects" about="Each project has its own agents, runs, keys, skills and credentials.">
           <ul>
             {session.account.projects.map((project) => (
               <ProjectRow key={project.id} project={project} mayRename={session.role !== 'viewer'} />
@@ -42,19 +42,19 @@ function Experimental({ session }: { readonly session: Session }) {
     onSuccess: (saved) => {
       cache.setQueryData(['account-settings', path], saved)
       cache.invalidateQueries({ queryKey: meQuery.queryKey })
-      toast(saved.experimental.managedAgents ? 'Managed agents are on' : 'Managed agents are off')
+      toast(saved.experimental.managedAgents ? 'Managed agents enabled' : 'Managed agents disabled')
     },
     onError: (error) => toast(Problem.from(error).message, true),
   })
   return (
-    <Card title="Experimental settings">
+    <Card title="Experimental features">
       <div className="flex items-start gap-4">
         <div className="min-w-0 flex-1">
           <p className="font-medium">Managed agents</p>
           <p className="text-soft text-pretty">
-            This service. Off: every call with a key of this account is answered with 403, on all nodes within a second.
+            When disabled, API calls with keys of this account fail with status 403.
           </p>
-          {session.role !== 'owner' && <p className="mt-1 text-small text-faint">An owner can switch it.</p>}
+          {session.role !== 'owner' && <p className="mt-1 text-small text-faint">Only owners can change this.</p>}
         </div>
         {settings.data ? (
           <Switch
@@ -79,7 +79,7 @@ function ProjectRow({ project, mayRename }: { readonly project: Project; readonl
     onSuccess: () => {
       cache.invalidateQueries({ queryKey: meQuery.queryKey })
       setName(undefined)
-      toast('Renamed')
+      toast('Project renamed')
     },
     onError: (error) => toast(Problem.from(error).message, true),
   })
@@ -102,7 +102,7 @@ function ProjectRow({ project, mayRename }: { readonly project: Project; readonl
       ) : (
         <form onSubmit={submit} className="flex flex-1 gap-2">
           <Input
-            aria-label="Name of the project"
+            aria-label="Project name"
             autoFocus
             required
             value={name}

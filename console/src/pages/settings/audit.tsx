@@ -1,4 +1,4 @@
-/** Who did what to the account, newest first. Owners can read it. */
+/** The audit log of the account, newest first. For owners. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type AuditEntry, account as accountPath, ask } from '../../server/console-api.ts'
 import { useSession } from '../../session/session.ts'
@@ -23,11 +23,11 @@ export default function Audit() {
   })
   const all = log.data?.pages.flatMap(({ entries }) => entries)
   return (
-    <Page narrow title="Audit log" about="Who did what to this account.">
+    <Page narrow title="Audit log" about="Changes to this account, newest first.">
       <div className="overflow-hidden rounded-xl border bg-card">
         {session && session.role !== 'owner' ? (
-          <Empty icon="shield" title="For owners">
-            Ask one of the account’s owners.
+          <Empty icon="shield" title="Owners only">
+            Only owners of the account can read the audit log.
           </Empty>
         ) : log.error ? (
           <Failure error={log.error} retry={() => log.refetch()} />
@@ -36,7 +36,7 @@ export default function Audit() {
             <Loading />
           </div>
         ) : all.length === 0 ? (
-          <Empty icon="history" title="Nothing has happened yet" />
+          <Empty icon="history" title="No entries yet" />
         ) : (
           <ul aria-label="Audit">
             {all.map(({ id, time, actor, action, target, details }) => (
@@ -46,9 +46,9 @@ export default function Audit() {
               >
                 <code className="text-small">{action}</code>
                 <span className="min-w-40 flex-1 truncate text-soft" title={target ?? undefined}>
-                  {inWords(details) || target}
+                  {describeDetails(details) || target}
                 </span>
-                <span className="text-small text-soft">{actor?.email ?? 'the server'}</span>
+                <span className="text-small text-soft">{actor?.email ?? 'Server'}</span>
                 <time className="text-small text-faint">{moment(time)}</time>
               </li>
             ))}
@@ -57,15 +57,15 @@ export default function Audit() {
       </div>
       {log.hasNextPage && (
         <Button look="ghost" className="mt-3" busy={log.isFetchingNextPage} onClick={() => log.fetchNextPage()}>
-          More
+          Load more
         </Button>
       )}
     </Page>
   )
 }
 
-/** A name stands for itself. */
-function inWords(details: AuditEntry['details']): string {
+/** The details as text. The key `name` is left out. */
+function describeDetails(details: AuditEntry['details']): string {
   return Object.entries(details)
     .map(([key, value]) => (key === 'name' ? value : `${key} ${value}`))
     .join(', ')

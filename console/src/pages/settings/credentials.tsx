@@ -1,4 +1,4 @@
-/** Secrets that runs sign in with: written here, used by their ids, never read back. */
+/** Credentials of the project: create, replace, delete. Secrets can't be read back. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
 import { createCredential, deleteCredential, updateCredential } from '../../api/sdk.gen.js'
@@ -21,14 +21,14 @@ export default function Credentials() {
   const mayChange = useMayChange()
   const button = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setEditing('new')}>
-      Add a credential
+      Add credential
     </Button>
   )
   return (
     <Page
       narrow
       title="Credentials"
-      about="Kept encrypted, put in by the server on the way out. No run, trace or log ever holds one."
+      about="Stored encrypted and added to requests by the server. Runs, traces and logs never contain them."
       actions={button}
     >
       <div className="overflow-hidden rounded-xl border bg-card">
@@ -40,7 +40,7 @@ export default function Credentials() {
           </div>
         ) : credentials.data.credentials.length === 0 ? (
           <Empty icon="shield" title="No credentials yet" action={button}>
-            For MCP servers that ask for a sign-in, and for hosts that a run’s programs call.
+            For MCP servers that require sign-in, and for hosts that a run’s code calls.
           </Empty>
         ) : (
           <ul aria-label="Credentials">
@@ -65,7 +65,7 @@ function Row({ credential, onReplace }: { readonly credential: Credential; reado
     mutationFn: () => deleteCredential({ path: { id } }),
     onSuccess: () => {
       cache.invalidateQueries({ queryKey: ['credentials'] })
-      toast('Forgotten')
+      toast('Credential deleted')
     },
     onError: (error) => toast(Problem.from(error).message, true),
   })
@@ -83,20 +83,20 @@ function Row({ credential, onReplace }: { readonly credential: Credential; reado
         </p>
       </div>
       {mayChange && (
-        <Menu trigger={<IconButton icon="more" label={`More for ${name ?? id}`} />}>
+        <Menu trigger={<IconButton icon="more" label={`More actions for ${name ?? id}`} />}>
           {(type === 'bearer' || type === 'basic') && (
             <MenuItem icon="edit" onSelect={onReplace}>
-              Replace the secret
+              Replace secret
             </MenuItem>
           )}
           <MenuItem
             icon="trash"
             danger
             onSelect={() =>
-              confirm(`Forget ${name ?? id}? Runs that name it can’t sign in any more.`) && remove.mutate()
+              confirm(`Delete the credential ${name ?? id}? Runs that use it can no longer sign in.`) && remove.mutate()
             }
           >
-            Forget
+            Delete
           </MenuItem>
         </Menu>
       )}
@@ -149,13 +149,13 @@ function CredentialDialog({
     event.preventDefault()
     save.mutate()
   }
-  const secretName = { bearer: 'Token', basic: 'Password', headers: 'Value' }[kind]
+  const secretName = { bearer: 'Token', basic: 'Password', headers: 'Header value' }[kind]
   return (
     <Modal
       open
       onClose={onClose}
-      title={stored ? `Replace the secret of ${stored.name ?? stored.id}` : 'Add a credential'}
-      about="It can be used and replaced, and never read again."
+      title={stored ? `Replace the secret of ${stored.name ?? stored.id}` : 'Add credential'}
+      about="The secret can be used and replaced, but not read again."
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -168,7 +168,7 @@ function CredentialDialog({
       <form id={form} onSubmit={submit} className="grid gap-4">
         {!stored && (
           <>
-            <Field label="Id" optional hint="How agents and runs name it.">
+            <Field label="ID" optional hint="Used by agents and runs.">
               {(control) => (
                 <Input
                   {...control}
@@ -179,16 +179,16 @@ function CredentialDialog({
                 />
               )}
             </Field>
-            <Field label="Kind">
+            <Field label="Type">
               {(control) => (
                 <Select {...control} value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
                   <option value="bearer">Bearer token</option>
-                  <option value="basic">User name and password</option>
-                  <option value="headers">A header</option>
+                  <option value="basic">Username and password</option>
+                  <option value="headers">HTTP header</option>
                 </Select>
               )}
             </Field>
-            <Field label="Hosts it may go to" optional hint="By comma; empty: any that a run may reach.">
+            <Field label="Allowed hosts" optional hint="Separate with commas. Leave empty to allow any host.">
               {(control) => (
                 <Input
                   {...control}
@@ -201,7 +201,7 @@ function CredentialDialog({
           </>
         )}
         {kind !== 'bearer' && (
-          <Field label={kind === 'basic' ? 'User name' : 'Header'}>
+          <Field label={kind === 'basic' ? 'Username' : 'Header name'}>
             {(control) => (
               <Input {...control} required value={first} onChange={(event) => setFirst(event.target.value)} />
             )}
@@ -222,7 +222,7 @@ function CredentialDialog({
         {save.error && <Notice tone="red">{Problem.from(save.error).message}</Notice>}
         {!stored && (
           <p className="text-small text-faint">
-            OAuth 2 credentials are made with <code>errand credentials add</code> or the API.
+            Create OAuth 2 credentials with <code>errand credentials add</code> or the API.
           </p>
         )}
       </form>

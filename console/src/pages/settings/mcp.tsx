@@ -1,4 +1,4 @@
-/** The MCP servers of this project's agents and of the operator: who uses each, whether it answers now, its tools. */
+/** The MCP servers of the project's agents and of the operator: status, tools, and the agents that use each. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -22,7 +22,7 @@ export default function McpServers() {
     <Page
       narrow
       title="MCP servers"
-      about="What the project’s agents use and what the operator registered, asked now as a run would ask: through the egress guard."
+      about="Servers that agents use or the operator registered. They are checked now, through the egress guard, like in a run."
     >
       <div className="overflow-hidden rounded-xl border bg-card">
         {servers.error ? (
@@ -33,8 +33,7 @@ export default function McpServers() {
           </div>
         ) : servers.data.servers.length === 0 ? (
           <Empty icon="plug" title="No MCP servers yet">
-            An agent gets one in its form; the operator can register some in errand.yaml, under{' '}
-            <code className="text-small">mcp</code>.
+            Add servers to an agent, or register them in errand.yaml under <code className="text-small">mcp</code>.
           </Empty>
         ) : (
           <ul aria-label="MCP servers">
@@ -50,7 +49,7 @@ export default function McpServers() {
 
 function Row({ server, path }: { readonly server: McpServerUse; readonly path: string }) {
   const { name, url, kind, registered, credentialId, agents } = server
-  const mayAsk = useMayChange()
+  const mayCheck = useMayChange()
   const check = useQuery({
     queryKey: ['mcp-servers', path, 'check', name, url, credentialId],
     queryFn: () =>
@@ -59,7 +58,7 @@ function Row({ server, path }: { readonly server: McpServerUse; readonly path: s
         ...(url && { url }),
         ...(credentialId && { credentialId }),
       }),
-    enabled: mayAsk,
+    enabled: mayCheck,
     staleTime: 60_000,
     refetchOnWindowFocus: false,
   })
@@ -69,12 +68,12 @@ function Row({ server, path }: { readonly server: McpServerUse; readonly path: s
         <div className="min-w-0 flex-1">
           <p className="flex flex-wrap items-center gap-2">
             <span className="font-medium">{name}</span>
-            {registered && <Badge>{kind === 'program' ? 'the operator’s program' : 'the operator’s'}</Badge>}
-            {credentialId && <Badge>signs in with {credentialId}</Badge>}
+            {registered && <Badge>{kind === 'program' ? 'registered program' : 'registered'}</Badge>}
+            {credentialId && <Badge>credential: {credentialId}</Badge>}
           </p>
           {url && <p className="truncate text-small text-faint">{url}</p>}
           <p className="text-small text-soft">
-            {agents.length === 0 ? 'No agent uses it.' : 'Used by '}
+            {agents.length === 0 ? 'Not used by any agent.' : 'Used by '}
             {agents.map(({ id, displayName }, i) => (
               <span key={id}>
                 {i > 0 && ', '}
@@ -85,11 +84,11 @@ function Row({ server, path }: { readonly server: McpServerUse; readonly path: s
             ))}
           </p>
         </div>
-        <State check={check.data} asking={check.isFetching} kind={kind} mayAsk={mayAsk} />
-        {mayAsk && (
+        <State check={check.data} checking={check.isFetching} kind={kind} mayCheck={mayCheck} />
+        {mayCheck && (
           <IconButton
             icon="retry"
-            label={`Ask ${name} again`}
+            label={`Check ${name} again`}
             disabled={check.isFetching}
             onClick={() => check.refetch()}
           />
@@ -108,28 +107,29 @@ function Row({ server, path }: { readonly server: McpServerUse; readonly path: s
 
 function State({
   check,
-  asking,
+  checking,
   kind,
-  mayAsk,
+  mayCheck,
 }: {
   readonly check: McpCheck | undefined
-  readonly asking: boolean
+  readonly checking: boolean
   readonly kind: McpServerUse['kind']
-  readonly mayAsk: boolean
+  readonly mayCheck: boolean
 }) {
-  if (asking && !check) {
+  if (checking && !check) {
     return (
-      <span role="status" aria-label="Asking" className="flex h-8 items-center">
+      <span role="status" aria-label="Checking" className="flex h-8 items-center">
         <Spinner className="text-accent" />
       </span>
     )
   }
-  if (!check) return mayAsk ? null : <span className="text-small text-faint">An owner or a developer can ask it.</span>
-  if (kind === 'program') return <Badge>starts with each run</Badge>
+  if (!check)
+    return mayCheck ? null : <span className="text-small text-faint">Only owners and developers can check it.</span>
+  if (kind === 'program') return <Badge>started with each run</Badge>
   return check.answers ? (
-    <Badge tone="green">answers, {duration(check.durationMs)}</Badge>
+    <Badge tone="green">connected, {duration(check.durationMs)}</Badge>
   ) : (
-    <Badge tone="red">does not answer</Badge>
+    <Badge tone="red">not reachable</Badge>
   )
 }
 
@@ -154,7 +154,7 @@ function Tools({ tools }: { readonly tools: McpCheck['tools'] }) {
           onClick={() => setAll(!all)}
           className="mt-1.5 text-small font-medium underline underline-offset-2"
         >
-          {all ? 'Fewer' : `All ${tools.length} tools`}
+          {all ? 'Show fewer' : `Show all ${tools.length} tools`}
         </button>
       )}
     </>

@@ -1,4 +1,4 @@
-/** Who belongs to the account, as what; and who is invited. */
+/** The members of the account, their roles, and open invitations. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { account as accountPath, ask, type Invite, type Member, type Role } from '../../server/console-api.ts'
@@ -15,9 +15,9 @@ import { Failure, Loading, Notice } from '../../ui/states.tsx'
 import { toast } from '../../ui/toast.tsx'
 
 const ROLES: Record<Role, string> = {
-  owner: 'Everything, members and the switch included',
-  developer: 'Projects, keys, agents and runs',
-  viewer: 'Looks, and changes nothing',
+  owner: 'Full access, including members and account settings',
+  developer: 'Manages projects, keys, agents and runs',
+  viewer: 'Read-only access',
 }
 
 export default function Members() {
@@ -38,11 +38,11 @@ function MemberList({ session }: { readonly session: Session }) {
     <Page
       narrow
       title="Members"
-      about={`Of ${session.account.name}.`}
+      about={`Members of ${session.account.name}.`}
       actions={
         owner && (
           <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
-            Invite somebody
+            Invite member
           </Button>
         )
       }
@@ -84,13 +84,13 @@ function MemberList({ session }: { readonly session: Session }) {
   )
 }
 
-function useMemberChange(words: string) {
+function useMemberChange(message: string) {
   const cache = useQueryClient()
   return useMutation({
     mutationFn: (call: () => Promise<unknown>) => call(),
     onSuccess: () => {
       cache.invalidateQueries({ queryKey: ['members'] })
-      toast(words)
+      toast(message)
     },
     onError: (error) => toast(Problem.from(error).message, true),
   })
@@ -105,7 +105,7 @@ interface MemberRowProps {
 }
 
 function MemberRow({ path, member, owner, you, onLink }: MemberRowProps) {
-  const change = useMemberChange('Changed')
+  const change = useMemberChange('Member updated')
   const at = `${path}/members/${member.userId}`
   const reset = () =>
     ask<{ link: string }>('POST', `${at}/reset-link`).then(
@@ -126,10 +126,10 @@ function MemberRow({ path, member, owner, you, onLink }: MemberRowProps) {
         </p>
         <p className="truncate text-small text-soft">{member.email}</p>
       </div>
-      <span className="hidden text-small text-faint sm:block">since {ago(member.joinTime)}</span>
+      <span className="hidden text-small text-faint sm:block">joined {ago(member.joinTime)}</span>
       <Badge tone={member.role === 'owner' ? 'accent' : 'plain'}>{member.role}</Badge>
       {owner && (
-        <Menu trigger={<IconButton icon="more" label={`More for ${member.name}`} />}>
+        <Menu trigger={<IconButton icon="more" label={`More actions for ${member.name}`} />}>
           <MenuLabel>Role</MenuLabel>
           {(Object.keys(ROLES) as Role[]).map((role) => (
             <MenuItem
@@ -142,7 +142,7 @@ function MemberRow({ path, member, owner, you, onLink }: MemberRowProps) {
           ))}
           <MenuRule />
           <MenuItem icon="link" onSelect={reset}>
-            Link for a new password
+            Create password reset link
           </MenuItem>
           <MenuItem
             icon="trash"
@@ -168,11 +168,11 @@ function InviteRow({
   readonly invite: Invite
   readonly owner: boolean
 }) {
-  const revoke = useMemberChange('Invitation withdrawn')
+  const revoke = useMemberChange('Invitation revoked')
   return (
     <li className="flex items-center gap-4 border-t px-4 py-2.5">
       <Badge>{invite.role}</Badge>
-      <span className="min-w-0 flex-1 text-soft">good until {moment(invite.expireTime)}</span>
+      <span className="min-w-0 flex-1 text-soft">expires {moment(invite.expireTime)}</span>
       {owner && (
         <Button
           size="small"
@@ -180,7 +180,7 @@ function InviteRow({
           busy={revoke.isPending}
           onClick={() => revoke.mutate(() => ask('DELETE', `${path}/invites/${invite.id}`))}
         >
-          Withdraw
+          Revoke
         </Button>
       )}
     </li>
@@ -210,19 +210,19 @@ function InviteDialog({
     <Modal
       open
       onClose={onClose}
-      title="Invite somebody"
-      about="You get a link that works once. Send it yourself: the server sends no mail."
+      title="Invite member"
+      about="Creates a link that works once. The server sends no email: send the link yourself."
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" busy={invite.isPending} onClick={() => invite.mutate()}>
-            Make the link
+            Create link
           </Button>
         </>
       }
     >
       <div className="grid gap-3">
-        <Field label="As" hint={ROLES[role]}>
+        <Field label="Role" hint={ROLES[role]}>
           {(control) => (
             <Select {...control} value={role} onChange={(event) => setRole(event.target.value as Role)}>
               {(Object.keys(ROLES) as Role[]).map((name) => (
@@ -244,16 +244,16 @@ function LinkDialog({ link, onClose }: { readonly link: string; readonly onClose
     <Modal
       open
       onClose={onClose}
-      title="The link"
-      about="It is shown once and works once."
+      title="Link"
+      about="The link is shown once and works once."
       actions={
         <CopyButton text={link} look="primary">
-          Copy the link
+          Copy link
         </CopyButton>
       }
     >
       <output
-        aria-label="The link"
+        aria-label="Link"
         className="block rounded-lg border bg-code p-3 font-mono text-small break-all select-all"
       >
         {link}

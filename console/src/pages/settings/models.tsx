@@ -1,4 +1,4 @@
-/** The models that runs can name, and how each one's provider did lately. */
+/** The models that runs can use, and the health of their providers. */
 import { useQuery } from '@tanstack/react-query'
 import { ask, type Model } from '../../server/console-api.ts'
 import { Page } from '../../shell/page.tsx'
@@ -21,7 +21,7 @@ export default function ModelsPage() {
     <Page
       narrow
       title="Models"
-      about="What runs can name, as the operator configured it, and how each one’s provider did lately."
+      about="Models that runs can use, as configured by the operator, and the health of their providers."
     >
       <div className="overflow-hidden rounded-xl border bg-card">
         {models.error ? (
@@ -55,19 +55,21 @@ function Row({ model, isDefault }: { readonly model: Model; readonly isDefault: 
             <Badge key={String(ability)}>{ability}</Badge>
           ))}
         </p>
-        <p className="mt-0.5 text-soft">{demo ? 'The built-in demo model stands in' : `${provider}, by ${source}`}</p>
+        <p className="mt-0.5 text-soft">
+          {demo ? 'Replaced by the built-in demo model' : `${provider}, from ${source}`}
+        </p>
         <p className="text-small text-faint">
           {price
-            ? `${cost(price.input)} in, ${cost(price.output)} out, a million tokens`
-            : 'No price: runs have no cost'}
-          {fallbacks.length > 0 && ` · then ${fallbacks.join(', ')}`}
+            ? `${cost(price.input)} input, ${cost(price.output)} output per million tokens`
+            : 'No price configured'}
+          {fallbacks.length > 0 && ` · fallback: ${fallbacks.join(', ')}`}
         </p>
       </div>
       <div className="grid content-start gap-2">
         {unavailable ? (
           <p className="text-small text-amber">{unavailable}</p>
         ) : health.length === 0 ? (
-          <p className="text-small text-faint">Runs in this server: it can’t fail.</p>
+          <p className="text-small text-faint">Built in.</p>
         ) : (
           health.map((each) => <Health key={each.node} health={each} />)
         )}
@@ -77,27 +79,27 @@ function Row({ model, isDefault }: { readonly model: Model; readonly isDefault: 
 }
 
 const STATES = {
-  up: ['Answers', 'bg-green'],
-  untried: ['Not asked yet', 'bg-faint'],
-  failing: ['Its last call failed', 'bg-amber'],
-  resting: ['Left alone for a while', 'bg-red'],
+  up: ['Healthy', 'bg-green'],
+  untried: ['Not used yet', 'bg-faint'],
+  failing: ['Last call failed', 'bg-amber'],
+  resting: ['Paused after failures', 'bg-red'],
 } as const
 
 function Health({ health }: { readonly health: Model['health'][number] }) {
   const { node, state, failures, lastFailure, restsUntil } = health
-  const [words, colour] = STATES[state]
+  const [label, color] = STATES[state]
   return (
     <div className="min-w-0">
       <p className="flex items-center gap-2">
-        <span aria-hidden="true" className={`size-2 shrink-0 rounded-full ${colour}`} />
-        <span className="font-medium">{words}</span>
+        <span aria-hidden="true" className={`size-2 shrink-0 rounded-full ${color}`} />
+        <span className="font-medium">{label}</span>
         {node && <span className="truncate text-small text-faint">{node}</span>}
       </p>
       {lastFailure && state !== 'up' && (
         <p className="pl-4 text-small text-soft [overflow-wrap:anywhere]">
           {lastFailure.message} {failures > 1 && `${failures} times in a row, `}
           {ago(lastFailure.time)}
-          {restsUntil && `; asked again ${new Date(restsUntil).toLocaleTimeString('en', { hourCycle: 'h23' })}`}
+          {restsUntil && `; next attempt ${new Date(restsUntil).toLocaleTimeString('en', { hourCycle: 'h23' })}`}
         </p>
       )}
     </div>

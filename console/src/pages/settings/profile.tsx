@@ -1,4 +1,4 @@
-/** One's own password, and where one is signed in. */
+/** The user's profile: sessions and password. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ask, type Session } from '../../server/console-api.ts'
@@ -37,7 +37,7 @@ function Sessions() {
       id ? ask('DELETE', `/api/sessions/${encodeURIComponent(id)}`) : ask('POST', '/api/sessions/revoke-others', {}),
     onSuccess: () => {
       cache.invalidateQueries({ queryKey: ['sessions'] })
-      toast('Ended')
+      toast('Session ended')
     },
     onError: (error) => toast(Problem.from(error).message, true),
   })
@@ -45,11 +45,11 @@ function Sessions() {
   return (
     <Card
       flush
-      title="Where you are signed in"
+      title="Sessions"
       actions={
         others && (
           <Button size="small" busy={end.isPending} onClick={() => end.mutate(undefined)}>
-            End all others
+            Sign out all other sessions
           </Button>
         )
       }
@@ -67,14 +67,14 @@ function Sessions() {
               <div className="min-w-0 flex-1">
                 <p className="truncate">{device(userAgent)}</p>
                 <p className="text-small text-faint">
-                  {ipAddress ?? 'unknown address'}, used {ago(lastUsedTime)}
+                  {ipAddress ?? 'Unknown address'}, last used {ago(lastUsedTime)}
                 </p>
               </div>
               {current ? (
-                <Badge tone="green">this one</Badge>
+                <Badge tone="green">current</Badge>
               ) : (
                 <Button size="small" look="ghost" onClick={() => end.mutate(id)}>
-                  End
+                  Sign out
                 </Button>
               )}
             </li>
@@ -85,12 +85,13 @@ function Sessions() {
   )
 }
 
-/** `Firefox on Linux`, as far as it can be told. */
+/** `Firefox on Linux`, as far as the user agent shows it. */
 function device(userAgent: string | null): string {
   if (!userAgent) return 'Unknown browser'
-  const browser = /(Firefox|Edg|Chrome|Safari)\//.exec(userAgent)?.[1]?.replace('Edg', 'Edge') ?? 'A browser'
+  const browser = /(Firefox|Edg|Chrome|Safari)\//.exec(userAgent)?.[1]?.replace('Edg', 'Edge') ?? 'Unknown browser'
   const system =
-    /(Windows|Macintosh|iPhone|iPad|Android|Linux)/.exec(userAgent)?.[1]?.replace('Macintosh', 'Mac') ?? 'unknown'
+    /(Windows|Macintosh|iPhone|iPad|Android|Linux)/.exec(userAgent)?.[1]?.replace('Macintosh', 'Mac') ??
+    'unknown system'
   return `${browser} on ${system}`
 }
 
@@ -102,7 +103,7 @@ function Password({ email }: { readonly email: string }) {
     onSuccess: () => {
       setCurrent('')
       setNew('')
-      toast('Changed; all other sessions have ended')
+      toast('Password changed. All other sessions are signed out.')
     },
   })
   const submit = (event: FormEvent) => {
@@ -112,7 +113,7 @@ function Password({ email }: { readonly email: string }) {
   return (
     <Card title="Password">
       <form onSubmit={submit} className="grid max-w-sm gap-4">
-        {/* For password managers: whose password it is. */}
+        {/* Tells password managers which user the password belongs to. */}
         <input className="hidden" aria-hidden="true" tabIndex={-1} autoComplete="username" value={email} readOnly />
         <Field label="Current password">
           {(control) => (
@@ -126,7 +127,7 @@ function Password({ email }: { readonly email: string }) {
             />
           )}
         </Field>
-        <Field label="New password" hint="At least 12 characters. All other sessions end.">
+        <Field label="New password" hint="At least 12 characters. Signs out all other sessions.">
           {(control) => (
             <Input
               {...control}

@@ -1,4 +1,4 @@
-/** What this server is and what it enforces, and first of all what it does not. */
+/** Server settings: isolation, tools, limits. Limits that are not enforced come first. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Server } from '../../api/types.gen.js'
@@ -14,9 +14,7 @@ export default function ServerPage() {
     <Page
       narrow
       title="Server"
-      about={
-        server.data ? `Errand ${server.data.version} at ${location.host}, as found when it started.` : location.host
-      }
+      about={server.data ? `Errand ${server.data.version} at ${location.host}, as detected at startup.` : location.host}
     >
       {server.error ? (
         <Failure error={server.error} retry={() => server.refetch()} />
@@ -50,7 +48,7 @@ function Facts({ server }: { readonly server: Server }) {
       <Card
         flush
         title="Isolation"
-        about={`${sandbox.driver}; ${tried === 0 ? 'no attacks were tried' : `${refused} of ${tried} attacks on itself refused at the start`}`}
+        about={`${sandbox.driver}; ${tried === 0 ? 'isolation was not tested' : `${refused} of ${tried} isolation tests passed at startup`}`}
       >
         <Rows
           rows={sandbox.enforced
@@ -63,7 +61,7 @@ function Facts({ server }: { readonly server: Server }) {
               <span key={name} className="text-red">
                 {name}
               </span>,
-              detail ?? 'came through',
+              detail ?? 'test failed',
             ])}
           />
         )}
@@ -76,7 +74,7 @@ function Facts({ server }: { readonly server: Server }) {
               (name) =>
                 [
                   <Enforced key={name} topic={name} />,
-                  name === 'web_search' && server.search ? `by ${server.search}` : 'ready',
+                  name === 'web_search' && server.search ? `by ${server.search}` : 'available',
                 ] as const,
             ),
             ...tools.missing.map(
@@ -91,7 +89,7 @@ function Facts({ server }: { readonly server: Server }) {
           ]}
         />
       </Card>
-      <Card flush title="Limits" about="As the operator has set them.">
+      <Card flush title="Limits" about="Configured by the operator.">
         <Rows rows={limitRows(limits)} />
       </Card>
     </div>
@@ -130,7 +128,7 @@ function NotEnforced({ fact }: { readonly fact: string }) {
   )
 }
 
-/** `memory: 512 MiB`: the topic, and how. */
+/** Splits `memory: 512 MiB` into the topic and its value. */
 function split(fact: string): readonly [string, string] {
   const at = fact.indexOf(': ')
   return at < 0 ? [fact, ''] : [fact.slice(0, at), fact.slice(at + 2)]
@@ -138,16 +136,16 @@ function split(fact: string): readonly [string, string] {
 
 function limitRows(limits: Server['limits']): readonly (readonly [string, string])[] {
   const range = ({ default: usual, min, max }: { default: number; min: number; max: number }, unit: string) =>
-    `${count(usual)}${unit}; a run may ask for ${count(min)} to ${count(max)}`
+    `${count(usual)}${unit} by default; ${count(min)} to ${count(max)} allowed`
   return [
-    ['Time of a run', range(limits.maxTurnDuration, ' s')],
-    ['Time of a tool call', range(limits.maxToolDuration, ' s')],
-    ['Output tokens of a run', range(limits.maxOutputTokens, '')],
-    ['Memory of a sandbox', range(limits.sandbox.memoryMiB, ' MiB')],
-    ['Processors of a sandbox', range(limits.sandbox.cpus, '')],
-    ['Running at once, a project', count(limits.runningPerProject)],
-    ['New interactions a minute', count(limits.interactionsPerMinute)],
-    ['Calls a minute', count(limits.callsPerMinute)],
-    ['Kept for', `${limits.retentionDays} days`],
+    ['Run timeout', range(limits.maxTurnDuration, ' s')],
+    ['Tool call timeout', range(limits.maxToolDuration, ' s')],
+    ['Output tokens per run', range(limits.maxOutputTokens, '')],
+    ['Memory per sandbox', range(limits.sandbox.memoryMiB, ' MiB')],
+    ['CPUs per sandbox', range(limits.sandbox.cpus, '')],
+    ['Concurrent runs per project', count(limits.runningPerProject)],
+    ['New runs per minute', count(limits.interactionsPerMinute)],
+    ['API calls per minute', count(limits.callsPerMinute)],
+    ['Retention', `${limits.retentionDays} days`],
   ]
 }

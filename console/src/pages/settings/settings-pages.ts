@@ -1,4 +1,4 @@
-/** The parts of the settings, in their order. */
+/** The pages of the settings, in the order of the navigation. */
 export const SETTINGS_PAGES = [
   { to: '/settings', name: 'Server' },
   { to: '/settings/models', name: 'Models' },
@@ -9,5 +9,5 @@ export const SETTINGS_PAGES = [
   { to: '/settings/members', name: 'Members' },
   { to: '/settings/account', name: 'Account' },
   { to: '/settings/audit', name: 'Audit log' },
-  { to: '/settings/you', name: 'You' },
+  { to: '/settings/you', name: 'Profile' },
 ] as const

@@ -1,4 +1,4 @@
-/** The frame of the settings: their parts at the left, one of them beside. */
+/** The layout of the settings: navigation at the left, the page beside it. */
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef } from 'react'
 import { Loading } from '../../ui/states.tsx'
@@ -7,7 +7,7 @@ import { SETTINGS_PAGES } from './settings-pages.ts'
 export default function Settings() {
   const nav = useRef<HTMLElement>(null)
   const path = useRouterState({ select: ({ resolvedLocation, location }) => (resolvedLocation ?? location).pathname })
-  // On a phone they lie in a row that is longer than the screen. At each new path.
+  // On narrow screens the navigation scrolls: keeps the current page visible.
   useEffect(() => {
     nav.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
   }, [path])

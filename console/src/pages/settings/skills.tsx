@@ -1,4 +1,4 @@
-/** Skills of the project and of the server: uploaded as zips, in versions, looked into, removed. */
+/** The skills of the project and of the server: upload, view, delete. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { deleteSkill } from '../../api/sdk.gen.js'
@@ -27,14 +27,14 @@ export default function Skills() {
   const mayChange = useMayChange()
   const button = mayChange && (
     <Button look="primary" icon="plus" busy={upload.isPending} onClick={() => chooser.current?.click()}>
-      Upload a skill
+      Upload skill
     </Button>
   )
   return (
     <Page
       narrow
       title="Skills"
-      about="Instructions, scripts and references that runs are given by name: zips with a SKILL.md."
+      about="Instructions, scripts and references for runs. Upload a zip file with a SKILL.md."
       actions={button}
     >
       <input
@@ -51,7 +51,7 @@ export default function Skills() {
       />
       {upload.error && (
         <div className="mb-4">
-          <Notice tone="red" title="Not taken">
+          <Notice tone="red" title="The skill was not uploaded">
             {Problem.from(upload.error).message}
           </Notice>
         </div>
@@ -65,7 +65,7 @@ export default function Skills() {
           </div>
         ) : skills.data.skills.length === 0 ? (
           <Empty icon="book" title="No skills yet" action={button}>
-            Any skill of the agentskills.io convention works as it is.
+            Skills that follow the agentskills.io convention work without changes.
           </Empty>
         ) : (
           <ul aria-label="Skills">
@@ -80,7 +80,7 @@ export default function Skills() {
                     <span className="flex items-center gap-2 font-medium">
                       {name}{' '}
                       <Badge tone={source === 'server' ? 'plain' : 'accent'}>
-                        {source === 'server' ? 'the server’s' : 'this project’s'}
+                        {source === 'server' ? 'server' : 'project'}
                       </Badge>
                     </span>
                     <span className="mt-0.5 line-clamp-2 text-soft">{description}</span>
@@ -100,7 +100,7 @@ export default function Skills() {
   )
 }
 
-/** The zip goes as it is: the generated client would make a form of it. */
+/** Uploads the zip as the request body. The generated client would send a form. */
 function useUpload() {
   const cache = useQueryClient()
   return useMutation({
@@ -116,7 +116,7 @@ function useUpload() {
     },
     onSuccess: ({ name, version }) => {
       cache.invalidateQueries({ queryKey: ['skills'] })
-      toast(`${name} is version ${version} now`)
+      toast(`Uploaded ${name} version ${version}`)
     },
   })
 }
@@ -130,7 +130,7 @@ function SkillDialog({ name, onClose }: { readonly name: string; readonly onClos
     mutationFn: () => deleteSkill({ path: { name } }),
     onSuccess: () => {
       cache.invalidateQueries({ queryKey: ['skills'] })
-      toast('Removed')
+      toast('Skill deleted')
       onClose()
     },
     onError: (error) => toast(Problem.from(error).message, true),
@@ -152,9 +152,9 @@ function SkillDialog({ name, onClose }: { readonly name: string; readonly onClos
             look="danger"
             icon="trash"
             busy={remove.isPending}
-            onClick={() => confirm(`Remove ${name} with all its versions?`) && remove.mutate()}
+            onClick={() => confirm(`Delete the skill ${name} and all its versions?`) && remove.mutate()}
           >
-            Remove
+            Delete
           </Button>
         )
       }
@@ -183,7 +183,7 @@ function SkillDialog({ name, onClose }: { readonly name: string; readonly onClos
             </span>
             {data.license && <span className="text-soft">{data.license}</span>}
           </div>
-          {data.allowedTools.length > 0 && <p className="text-soft">Counts on {data.allowedTools.join(', ')}.</p>}
+          {data.allowedTools.length > 0 && <p className="text-soft">Allowed tools: {data.allowedTools.join(', ')}</p>}
           <div className="overflow-hidden rounded-lg border">
             <ul aria-label="Files" className="max-h-48 overflow-y-auto">
               {data.files?.map((file) => (
@@ -209,16 +209,16 @@ function SkillDialog({ name, onClose }: { readonly name: string; readonly onClos
   )
 }
 
-/** Its text, as it is; nothing of it runs here. */
+/** A file of the skill as text. Nothing in it is executed. */
 function SkillFileView({ skill, path }: { readonly skill: string; readonly path: string }) {
   const file = useQuery(skillFileQuery(skill, path))
   if (file.error) return <p className="border-t px-3 py-4 text-soft">{Problem.from(file.error).message}</p>
   if (!file.data) return <Skeleton className="h-72 rounded-none border-t" />
-  if (file.data.text === undefined) return <p className="h-72 border-t px-3 py-4 text-soft">This is no text to show.</p>
+  if (file.data.text === undefined) return <p className="h-72 border-t px-3 py-4 text-soft">This file is not text.</p>
   return (
     <Code
       text={file.data.text}
-      // Its front matter would be taken for a heading.
+      // Front matter would be highlighted as a heading.
       language={path === 'SKILL.md' ? 'plain' : languageOf(path)}
       label={path}
       wraps={path.endsWith('.md')}

@@ -1,4 +1,4 @@
-/** Whom webhooks of this project told of an interaction's end, what came of it, and when it is tried again. */
+/** The webhook deliveries of the project: state, attempts, next attempt. */
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -29,7 +29,7 @@ export default function Webhooks() {
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.nextPageToken,
-    // What waits for its next try changes by itself.
+    // Pending deliveries change without an action here.
     refetchInterval: 10_000,
   })
   const all = webhooks.data?.pages.flatMap((page) => page.deliveries)
@@ -37,7 +37,7 @@ export default function Webhooks() {
     <Page
       narrow
       title="Webhooks"
-      about="Where runs of this project told of their end: signed, and tried again for a day."
+      about="Signed notifications that a run has ended. Failed deliveries are retried for one day."
       actions={
         <Select aria-label="State" className="w-36" value={state} onChange={(event) => setState(event.target.value)}>
           <option value="">All</option>
@@ -56,9 +56,8 @@ export default function Webhooks() {
             <Loading />
           </div>
         ) : all.length === 0 ? (
-          <Empty icon="link" title={state ? 'None of that state' : 'No webhooks yet'}>
-            A run that is sent with <code className="text-small">webhook: {'{url}'}</code> is told of here, attempt by
-            attempt.
+          <Empty icon="link" title={state ? 'No webhooks in this state' : 'No webhooks yet'}>
+            Start a run with <code className="text-small">webhook: {'{url}'}</code> to see its delivery attempts here.
           </Empty>
         ) : (
           <ul aria-label="Webhooks">
@@ -75,7 +74,7 @@ export default function Webhooks() {
           busy={webhooks.isFetchingNextPage}
           onClick={() => webhooks.fetchNextPage()}
         >
-          More
+          Load more
         </Button>
       )}
     </Page>
@@ -112,8 +111,8 @@ function Row({ webhook }: { readonly webhook: Webhook }) {
 }
 
 function about({ last, interactionId }: Webhook): string {
-  if (!last) return `${interactionId}: not tried yet`
-  return last.error ?? `Answered ${last.status} in ${duration(last.durationMs)}`
+  if (!last) return `${interactionId}: not attempted yet`
+  return last.error ?? `Status ${last.status} in ${duration(last.durationMs)}`
 }
 
 function until(time: string): string {
