@@ -89,23 +89,7 @@ export function Composer({
           over && '!border-accent bg-accent-soft',
         )}
       >
-        {files.length > 0 && (
-          <ul aria-label="Attached files" className="flex flex-wrap gap-2 px-3 pt-3">
-            {files.map((file) => (
-              <li key={file.name} className="flex h-7 items-center gap-2 rounded-md bg-hover pl-2 text-small">
-                <Icon name="file" className="text-soft" />
-                <span className="max-w-48 truncate">{file.name}</span>
-                <span className="text-faint">{bytes(file.size)}</span>
-                <IconButton
-                  icon="close"
-                  size="small"
-                  label={`Remove ${file.name}`}
-                  onClick={() => onFiles(files.filter(({ name }) => name !== file.name))}
-                />
-              </li>
-            ))}
-          </ul>
-        )}
+        {files.length > 0 && <AttachedFiles files={files} onFiles={onFiles} />}
         <textarea
           aria-label="Instruction"
           rows={2}
@@ -145,5 +129,25 @@ export function Composer({
         </div>
       </form>
     </div>
+  )
+}
+
+function AttachedFiles({ files, onFiles }: Pick<ComposerProps, 'files' | 'onFiles'>) {
+  return (
+    <ul aria-label="Attached files" className="flex flex-wrap gap-2 px-3 pt-3">
+      {files.map((file) => (
+        <li key={file.name} className="flex h-7 items-center gap-2 rounded-md bg-hover pl-2 text-small">
+          <Icon name="file" className="text-soft" />
+          <span className="max-w-48 truncate">{file.name}</span>
+          <span className="text-faint">{bytes(file.size)}</span>
+          <IconButton
+            icon="close"
+            size="small"
+            label={`Remove ${file.name}`}
+            onClick={() => onFiles(files.filter(({ name }) => name !== file.name))}
+          />
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -1,9 +1,9 @@
 /** The playground: the conversation at the left, the next instruction below it, the settings at the right. */
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { toRequest } from '../agent-form/settings.ts'
-import type { NewInteraction } from '../api/types.gen.js'
+import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { runQuery } from '../server/queries.ts'
 import { useMayChange } from '../session/session.ts'
 import { useTitle } from '../shell/page.tsx'
@@ -100,27 +100,38 @@ export default function Playground() {
       <aside aria-label="Configuration" className="hidden min-h-0 overflow-y-auto border-l bg-panel lg:block">
         {panel}
       </aside>
-      <Suspense fallback={null}>
-        {dialog === 'code' && (
-          <CodeDialog
-            body={{ ...body, instruction: instruction || 'What is 17 * 23?' }}
-            onClose={() => setDialog(undefined)}
-          />
-        )}
-        {dialog === 'request' && interaction.data && (
-          <RequestDialog
-            interaction={interaction.data}
-            sent={sent?.id === runId ? sent?.body : undefined}
-            onClose={() => setDialog(undefined)}
-          />
-        )}
-        {dialog === 'settings' && (
-          <Sheet open side="right" onClose={() => setDialog(undefined)} title="Configuration">
-            {panel}
-          </Sheet>
-        )}
-      </Suspense>
+      <Dialogs
+        open={dialog}
+        onClose={() => setDialog(undefined)}
+        body={{ ...body, instruction: instruction || 'What is 17 * 23?' }}
+        interaction={interaction.data}
+        sent={sent?.id === runId ? sent?.body : undefined}
+        panel={panel}
+      />
     </div>
+  )
+}
+
+interface DialogsProps {
+  readonly open: DialogName | undefined
+  readonly onClose: () => void
+  readonly body: NewInteraction
+  readonly interaction: Interaction | undefined
+  readonly sent: NewInteraction | undefined
+  readonly panel: ReactNode
+}
+
+function Dialogs({ open, onClose, body, interaction, sent, panel }: DialogsProps) {
+  return (
+    <Suspense fallback={null}>
+      {open === 'code' && <CodeDialog body={body} onClose={onClose} />}
+      {open === 'request' && interaction && <RequestDialog interaction={interaction} sent={sent} onClose={onClose} />}
+      {open === 'settings' && (
+        <Sheet open side="right" onClose={onClose} title="Configuration">
+          {panel}
+        </Sheet>
+      )}
+    </Suspense>
   )
 }
 

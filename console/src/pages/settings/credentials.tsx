@@ -167,38 +167,7 @@ function CredentialDialog({
     >
       <form id={form} onSubmit={submit} className="grid gap-4">
         {!stored && (
-          <>
-            <Field label="ID" optional hint="Used by agents and runs.">
-              {(control) => (
-                <Input
-                  {...control}
-                  value={id}
-                  placeholder="tracker"
-                  className="font-mono"
-                  onChange={(event) => setId(event.target.value)}
-                />
-              )}
-            </Field>
-            <Field label="Type">
-              {(control) => (
-                <Select {...control} value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
-                  <option value="bearer">Bearer token</option>
-                  <option value="basic">Username and password</option>
-                  <option value="headers">HTTP header</option>
-                </Select>
-              )}
-            </Field>
-            <Field label="Allowed hosts" optional hint="Separate with commas. Leave empty to allow any host.">
-              {(control) => (
-                <Input
-                  {...control}
-                  value={hosts}
-                  placeholder="api.example.com"
-                  onChange={(event) => setHosts(event.target.value)}
-                />
-              )}
-            </Field>
-          </>
+          <NewCredentialFields id={id} setId={setId} kind={kind} setKind={setKind} hosts={hosts} setHosts={setHosts} />
         )}
         {kind !== 'bearer' && (
           <Field label={kind === 'basic' ? 'Username' : 'Header name'}>
@@ -227,5 +196,51 @@ function CredentialDialog({
         )}
       </form>
     </Modal>
+  )
+}
+
+interface NewCredentialFieldsProps {
+  readonly id: string
+  readonly setId: (id: string) => void
+  readonly kind: Kind
+  readonly setKind: (kind: Kind) => void
+  readonly hosts: string
+  readonly setHosts: (hosts: string) => void
+}
+
+function NewCredentialFields({ id, setId, kind, setKind, hosts, setHosts }: NewCredentialFieldsProps) {
+  return (
+    <>
+      <Field label="ID" optional hint="Used by agents and runs.">
+        {(control) => (
+          <Input
+            {...control}
+            value={id}
+            placeholder="tracker"
+            className="font-mono"
+            onChange={(event) => setId(event.target.value)}
+          />
+        )}
+      </Field>
+      <Field label="Type">
+        {(control) => (
+          <Select {...control} value={kind} onChange={(event) => setKind(event.target.value as Kind)}>
+            <option value="bearer">Bearer token</option>
+            <option value="basic">Username and password</option>
+            <option value="headers">HTTP header</option>
+          </Select>
+        )}
+      </Field>
+      <Field label="Allowed hosts" optional hint="Separate with commas. Leave empty to allow any host.">
+        {(control) => (
+          <Input
+            {...control}
+            value={hosts}
+            placeholder="api.example.com"
+            onChange={(event) => setHosts(event.target.value)}
+          />
+        )}
+      </Field>
+    </>
   )
 }
