@@ -101,11 +101,11 @@ export const CHUNK_BYTES = 256 * 1024
 export const CHUNK_WINDOW = 4
 /** Of a stream, of which one sandbox may have hundreds: with the window, what a side that does not read costs each hop. */
 export const STREAM_CHUNK_BYTES = 64 * 1024
-/** Entries of one listing, as JSON; runner.py has the same number. */
+/** Entries of one listing, as JSON; the runner has the same number. */
 export const MAX_LIST_BYTES = 4 * 1024 * 1024
-/** Of a spawned process's stderr; runner.py has the same number. */
+/** Of a spawned process's stderr; the runner has the same number. */
 export const STDERR_BYTES = 256 * 1024
-/** Connections that may be open at once on one listener; runner.py has the same number. */
+/** Connections that may be open at once on one listener; the runner has the same number. */
 export const MAX_CONNECTIONS = 256
 /** Code of one step, bytes; the runner keeps it in a small tmpfs while it runs. */
 export const MAX_CODE_BYTES = 4 * 1024 * 1024

@@ -32,7 +32,7 @@ test('it holds the program as JavaScript, the console and what they read, and no
     'dist/store/sqlite/writer.js',
     'dist/engine/agent/schema-thread.js',
     'dist/sandbox/host/host-main.js',
-    'dist/sandbox/runner.py',
+    'dist/sandbox/runner/main.py',
     'dist/sandbox/host/probe.py',
     'dist/tools/browser/in-page/elements.js',
     'console/dist/index.html',

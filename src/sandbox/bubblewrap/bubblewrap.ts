@@ -25,6 +25,7 @@ import { exportImage } from '../docker/export.ts'
 import type { Cell, CellShape, Driver, FasterDriver, HostDirectory, PreloadedDriver } from '../driver.ts'
 import { MESSAGE_QUEUE_BYTES, PENDING_SIGNALS, PRELOADED, RUNNER_INSIDE, socketMiB, TERMINALS } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
+import { runnerSource } from '../python-bundle.ts'
 import { sharedKernel } from '../shared-kernel.ts'
 import { explainRefusal } from './causes.ts'
 import { type Cgroups, type Group, NOTHING_COUNTED, openCgroups } from './cgroups.ts'
@@ -67,8 +68,7 @@ export async function openBubblewrap({
     browser: seccompProgram(process.arch as Architecture, 'browser'),
   }
   for (const profile of ['code', 'browser'] as const) writeFileSync(filters[profile], programs[profile])
-  const source = join(import.meta.dirname, '../runner.py')
-  const root = prepareRoot({ rootfs, scratch, stateDir, runner: source })
+  const root = prepareRoot({ rootfs, scratch, stateDir, runner: runnerSource() })
   const runner = compileRunner(root.layers[0]!, rootfs)
   const uidOf = firstUid === undefined ? undefined : (slot: number) => firstUid + slot
   const cellMounts = createMounts({ scratch, root, uidOf })

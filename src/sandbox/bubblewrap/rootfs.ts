@@ -7,7 +7,6 @@
  */
 import {
   chmodSync,
-  copyFileSync,
   cpSync,
   existsSync,
   linkSync,
@@ -67,7 +66,7 @@ export interface RootOptions {
   readonly scratch: string
   /** Kept from one start to the next. */
   readonly stateDir: string
-  /** The runner's source. */
+  /** The source of the runner. */
   readonly runner: string
 }
 
@@ -75,7 +74,7 @@ export function prepareRoot({ rootfs, scratch, stateDir, runner }: RootOptions):
   const base = join(scratch, 'root')
   for (const path of [...MOUNT_POINTS, dirname(RUNNER_INSIDE), EMPTY_DIRECTORY]) makeDirectory(base, path)
   writeFileSync(join(base, EMPTY_FILE), '', { mode: 0o444 })
-  copyFileSync(runner, join(base, RUNNER_INSIDE))
+  writeFileSync(join(base, RUNNER_INSIDE), runner)
   chmodSync(join(base, RUNNER_INSIDE), 0o644)
   const node = hasNode(rootfs) ? undefined : nodeDirectory(rootfs, base, stateDir)
   const shown = node === undefined ? [] : [[node, dirname(NODE_INSIDE)] as const]

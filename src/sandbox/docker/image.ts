@@ -4,8 +4,9 @@
  * Its tag is a hash of what is in it: it is made once and found again.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { runnerSource } from '../python-bundle.ts'
 import { type Engine, EngineError } from './engine.ts'
 import { tarStream } from './tar.ts'
 
@@ -26,7 +27,6 @@ interface Inspected {
 
 const REPOSITORY = 'errand-cell'
 const BASE_LABEL = 'errand.base'
-const RUNNER = join(dirname(import.meta.dirname), 'runner.py')
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 /** The container that the layer is made in; never started, and gone in the end. */
@@ -45,7 +45,8 @@ export async function prepareImage(engine: Engine, name: string, bench: Bench): 
   }
   const path = base.Config?.Env?.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length)
   const { size, mtimeMs } = statSync(process.execPath)
-  const content = [base.Id, readFileSync(RUNNER, 'utf8'), process.execPath, size, mtimeMs]
+  const runner = runnerSource()
+  const content = [base.Id, runner, process.execPath, size, mtimeMs]
   const tag = `${REPOSITORY}:${createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 16)}`
   const labels = { [BASE_LABEL]: name }
 
@@ -72,7 +73,7 @@ export async function prepareImage(engine: Engine, name: string, bench: Bench): 
         'PUT',
         `/containers/${container}/archive`,
         { path: '/' },
-        tarStream(ourFiles(node === undefined)),
+        tarStream(ourFiles(runner, node === undefined)),
       )
       const [repo = '', tagName = ''] = tag.split(':')
       await engine.ask('POST', '/commit', { container, repo, tag: tagName, pause: 0 }, { Labels: labels })
@@ -85,10 +86,10 @@ export async function prepareImage(engine: Engine, name: string, bench: Bench): 
   }
 }
 
-function ourFiles(withNode: boolean) {
+function ourFiles(runner: string, withNode: boolean) {
   return [
     { name: 'errand' },
-    { name: 'errand/runner.py', source: RUNNER },
+    { name: 'errand/runner.py', content: runner },
     ...(withNode ? [{ name: 'errand/bin' }, { name: 'errand/bin/node', source: process.execPath }] : []),
   ]
 }

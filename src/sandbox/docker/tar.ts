@@ -1,10 +1,16 @@
-/** A tar archive (ustar) as a stream: what the daemon takes files in. Everything in it is root's and nobody may write to it. */
+/**
+ * Writes a tar archive (ustar), the format in which the daemon takes files. Every file belongs to root and is read-only.
+ *
+ * Not the package tar-stream: it would bring seven packages into production to write four short names, which one header
+ * function does.
+ */
 import { createReadStream, statSync } from 'node:fs'
 import { Readable } from 'node:stream'
 
-/** A directory without a `source`. Names are at most 100 bytes long. */
+/** A file with this content or copied from `source`; a directory without either. Names are at most 100 bytes long. */
 export interface TarEntry {
   readonly name: string
+  readonly content?: string
   readonly source?: string
 }
 
@@ -15,14 +21,22 @@ export function tarStream(entries: readonly TarEntry[]): Readable {
 }
 
 async function* pieces(entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
-  for (const { name, source } of entries) {
-    const size = source === undefined ? 0 : statSync(source).size
-    yield header(name, size, source === undefined)
-    if (source === undefined) continue
-    yield* createReadStream(source, { end: size - 1 })
-    yield Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
+  for (const { name, content, source } of entries) {
+    if (content !== undefined) {
+      const bytes = Buffer.from(content)
+      yield* [header(name, bytes.length, false), bytes, padding(bytes.length)]
+    } else if (source !== undefined) {
+      const { size } = statSync(source)
+      yield header(name, size, false)
+      yield* createReadStream(source, { end: size - 1 })
+      yield padding(size)
+    } else yield header(name, 0, true)
   }
   yield Buffer.alloc(2 * BLOCK)
+}
+
+function padding(size: number): Buffer {
+  return Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK)
 }
 
 function header(name: string, size: number, directory: boolean): Buffer {
