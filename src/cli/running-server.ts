@@ -5,7 +5,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../domain/ids.ts'
-import { lives, showLiving } from '../sandbox/place.ts'
+import { announceProcess, isProcessAlive } from '../sandbox/data-directory.ts'
 
 export interface RunningServer {
   readonly url: string
@@ -23,7 +23,7 @@ const fileIn = (dataDir: string) => join(dataDir, 'server.json')
 /** Until it is closed, `findServer` finds this server. Of two on one directory, the last one is found. */
 export async function announceServer(dataDir: string, server: RunningServer): Promise<{ close(): Promise<void> }> {
   const process = newId('req')
-  const sign = await showLiving(process)
+  const sign = await announceProcess(process)
   const [file, draft] = [fileIn(dataDir), `${fileIn(dataDir)}.${process}`]
   writeFileSync(draft, JSON.stringify({ ...server, process } satisfies StoredServer), { mode: 0o600 })
   renameSync(draft, file)
@@ -38,7 +38,7 @@ export async function announceServer(dataDir: string, server: RunningServer): Pr
 /** Undefined if no server is running on this directory. */
 export async function findServer(dataDir: string): Promise<RunningServer | undefined> {
   const stored = read(dataDir)
-  return stored && (await lives(stored.process)) ? stored : undefined
+  return stored && (await isProcessAlive(stored.process)) ? stored : undefined
 }
 
 function read(dataDir: string): StoredServer | undefined {

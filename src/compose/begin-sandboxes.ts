@@ -4,7 +4,7 @@
  */
 import type { Config } from '../config.ts'
 import { driverChoice } from '../sandbox/drivers.ts'
-import { createSandboxesElsewhere } from '../sandbox/no-sandboxes.ts'
+import { createNoSandboxes } from '../sandbox/no-sandboxes.ts'
 import { openSandboxes } from '../sandbox/open-sandboxes.ts'
 import type { Sandboxes } from '../sandbox/port.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -16,7 +16,7 @@ export interface Begun {
 
 /** Resolves when the host is on its way: loading modules would hold that up. */
 export async function beginSandboxes({ role, dataDir, sandbox }: Config, log: Log): Promise<Begun> {
-  if (role === 'api') return { opened: Promise.resolve(createSandboxesElsewhere(sandbox.driver)) }
+  if (role === 'api') return { opened: Promise.resolve(createNoSandboxes(sandbox.driver)) }
   const { memoryMiB, cpus, pids, workspaceMiB, files, outputBytes, pool, maxOpen } = sandbox
   const limits = { memoryMiB, cpus, pids, workspaceMiB, files, outputBytes }
   const { promise: starting, resolve: onStarting } = Promise.withResolvers<void>()

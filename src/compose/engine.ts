@@ -11,9 +11,9 @@ import { openEngine } from '../engine/open-engine.ts'
 import { openWebhooks } from '../engine/webhooks.ts'
 import type { Codec } from '../http/wire/codec.ts'
 import type { Catalogue } from '../models/port.ts'
-import { observeSandboxes } from '../sandbox/observed.ts'
-import { lives } from '../sandbox/place.ts'
+import { isProcessAlive } from '../sandbox/data-directory.ts'
 import type { Sandboxes } from '../sandbox/port.ts'
+import { withTelemetry } from '../sandbox/telemetry.ts'
 import { readQueue } from '../store/queue.ts'
 import { countPendingWebhooks } from '../store/webhooks.ts'
 import type { AccountParts } from './accounts.ts'
@@ -47,7 +47,7 @@ export function createEngineDependencies(context: ComposeContext, rooms: Rooms):
     buckets: createBuckets(config.files, env),
     fileTypes: config.files.types,
     catalogue,
-    sandboxes: observeSandboxes(sandboxes, emit),
+    sandboxes: withTelemetry(sandboxes, emit),
     egress,
     credentials,
     vault,
@@ -59,7 +59,7 @@ export function createEngineDependencies(context: ComposeContext, rooms: Rooms):
     schemas: createSchemaChecks(),
     inside,
     now: Date.now,
-    lives,
+    lives: isProcessAlive,
     log,
     emit,
     onPoint,

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import { newId } from '../domain/ids.ts'
 import { VERSION } from '../domain/version.ts'
 import { type Nodes, openNodes } from '../engine/queue/nodes.ts'
-import { loadPlace, showLiving } from '../sandbox/place.ts'
+import { announceProcess, loadDataDirectoryId } from '../sandbox/data-directory.ts'
 import type { Database } from '../store/port.ts'
 import { openSqlite } from '../store/sqlite/sqlite.ts'
 import { NO_WAKEUPS, type Wakeups } from '../store/wakeups.ts'
@@ -25,8 +25,8 @@ export interface Store {
 export async function openStore({ config, mode, log, emit, closers }: ComposeContext): Promise<Store> {
   const db = emitDatabaseWrites(closers.add(await openDatabase(config, log, emit)), emit)
   const wakeups = closers.add(await openWakeups(config, log))
-  const owner = `${loadPlace(config.dataDir)}.${newId('req')}`
-  closers.add(await showLiving(owner))
+  const owner = `${loadDataDirectoryId(config.dataDir)}.${newId('req')}`
+  closers.add(await announceProcess(owner))
   if (config.databaseUrl === undefined) return { db, wakeups, owner, nodes: undefined }
   const self = mode === 'serve' ? { id: owner, role: config.role, version: VERSION } : undefined
   return { db, wakeups, owner, nodes: closers.add(await openNodes({ db, log, self })) }

@@ -2,21 +2,18 @@
 import { connect, type Socket } from 'node:net'
 import { createFrameReader, writeFrame } from './frames.ts'
 import { SandboxError } from './port.ts'
-import type { Done, HostRequest, Reply } from './protocol.ts'
-
-type WithoutId<R> = R extends { id: number } ? Omit<R, 'id'> : never
-export type RequestBody = WithoutId<HostRequest>
+import type { Done, HostRequestBody, Reply } from './protocol.ts'
 
 export interface Call {
   /** What came with `done`. Rejects with SandboxError: what the host said, or `lost`. */
   readonly done: Promise<Done>
   /** Says more to the same request. */
-  send(more: RequestBody, payload?: Uint8Array): void
+  send(more: HostRequestBody, payload?: Uint8Array): void
 }
 
 export interface Connection {
   /** `onReply` is called for everything that comes before the end. */
-  start(request: RequestBody, payload?: Uint8Array, onReply?: (reply: Reply, payload: Buffer) => void): Call
+  start(request: HostRequestBody, payload?: Uint8Array, onReply?: (reply: Reply, payload: Buffer) => void): Call
   readonly closed: Promise<void>
   alive(): boolean
   close(): void

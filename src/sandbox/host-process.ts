@@ -2,17 +2,16 @@
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { extname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { DriverChoice } from './drivers.ts'
-import type { HostOptions, StartReport } from './host/host-main.ts'
+import { type HostOptions, pidFile, type StartReport } from './host/start-options.ts'
 
 /** A unix socket's path has 108 bytes, its end included. */
 const MAX_SOCKET_PATH = 100
 const START_WITHIN_MS = 30_000
 
-export interface HostPlaces {
+export interface HostFiles {
   readonly stateDir: string
   readonly socketPath: string
   readonly lock: string
@@ -20,7 +19,7 @@ export interface HostPlaces {
 }
 
 /** Makes the private directories. Throws an Error with a sentence where it cannot. */
-export function hostPlaces(dataDir: string): HostPlaces {
+export function hostFiles(dataDir: string): HostFiles {
   const stateDir = join(dataDir, 'sandbox')
   makePrivate(stateDir)
   const real = realpathSync(stateDir)
@@ -64,24 +63,8 @@ function lockName(file: string): string {
   return readFileSync(file, 'utf8')
 }
 
-/** Whether a host lives, starts or ends just now. */
-export function isHeld(lock: string): Promise<boolean> {
-  const socket = connect(`\0${lock}`)
-  return new Promise((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-  }).then((held) => {
-    socket.destroy()
-    return held as boolean
-  })
-}
-
-/** What a host writes down of itself. */
-export function pidFile(stateDir: string): string {
-  return join(stateDir, 'host.pid')
-}
-
 /** Ends a host that hangs; its sandboxes go with it. */
-export function killHost({ stateDir, socketPath }: HostPlaces): void {
+export function killHost({ stateDir, socketPath }: HostFiles): void {
   try {
     const pid = Number(readFileSync(pidFile(stateDir), 'utf8'))
     // The number may be another process's by now.

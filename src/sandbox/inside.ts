@@ -65,14 +65,14 @@ const TMP_MIB = 64
 const PRIVATE_MIB = 8
 
 /** What can be written to: a tmpfs, bounded in bytes and in number of files. */
-export interface Place {
+export interface WritablePath {
   readonly path: string
   readonly mebibytes: number
   readonly files: number
   readonly mode: string
 }
 
-export function placesOf({ workspaceMiB, files }: SandboxLimits): Place[] {
+export function writablePaths({ workspaceMiB, files }: SandboxLimits): WritablePath[] {
   const few = Math.min(files, FEW_FILES)
   return [
     { path: '/tmp', mebibytes: TMP_MIB, files, mode: '1777' },

@@ -2,7 +2,7 @@
 import { SandboxError, type Sandboxes } from './port.ts'
 
 /** `driver`: what the workers are told to make sandboxes with. */
-export function createSandboxesElsewhere(driver: string): Sandboxes {
+export function createNoSandboxes(driver: string): Sandboxes {
   return {
     async open() {
       throw new SandboxError('unavailable', 'This node has no sandboxes: its role is api.')

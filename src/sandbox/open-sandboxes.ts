@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, openConnection } from './connection.ts'
 import type { Log } from './driver.ts'
 import { type DriverChoice, driverChoice } from './drivers.ts'
-import { fingerprint, hostPlaces, isHeld, killHost, startHost } from './host-process.ts'
+import { fingerprint, hostFiles, killHost, startHost } from './host-process.ts'
 import { SandboxError, type Sandboxes, type SandboxLimits } from './port.ts'
+import { isLockHeld } from './process-lock.ts'
 import type { HostSettings } from './protocol.ts'
 import { createRemoteSandbox } from './remote-sandbox.ts'
 
@@ -38,7 +39,7 @@ const HELLO_WITHIN_MS = 10_000
 export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes> {
   const { log } = options
   const choice = driverChoice(options)
-  const places = hostPlaces(options.dataDir)
+  const places = hostFiles(options.dataDir)
   const settings: HostSettings = {
     limits: options.limits,
     pool: options.pool,
@@ -105,7 +106,7 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
         const absent = ['ENOENT', 'ECONNREFUSED', 'ECONNRESET'].includes((error as NodeJS.ErrnoException).code ?? '')
         const ending = error instanceof SandboxError && error.code === 'lost'
         if (!absent && !ending) throw error
-        if (await isHeld(places.lock)) await sleep(RETRY_MS)
+        if (await isLockHeld(places.lock)) await sleep(RETRY_MS)
         else {
           const starting = startHost({ ...places, fingerprint: print, ...choice, settings })
           options.onStarting?.()

@@ -58,6 +58,12 @@ export type Reply =
   | ({ op: 'done'; id: number } & Done)
   | { op: 'error'; id: number; code: SandboxErrorCode; message: string }
 
+/** A frame's header without the id, which the connection adds. */
+type WithoutId<Header> = Header extends { id: number } ? Omit<Header, 'id'> : never
+export type RunnerRequestBody = WithoutId<SandboxRequest>
+export type HostRequestBody = WithoutId<HostRequest>
+export type ReplyBody = WithoutId<Reply>
+
 /** What the end of a request carries, by the request. */
 export type Done = Partial<ExecDone> & {
   /** Of `list`: there are more entries than were sent. */

@@ -20,7 +20,7 @@ export interface Claim extends CountedFor {
 }
 
 export interface Claimant {
-  /** `<data directory>.<process>`: see sandbox/place.ts. */
+  /** `<data directory>.<process>`: see sandbox/data-directory.ts. */
   readonly owner: string
   readonly leaseMs: number
   /** Maximum number of interactions of one project that run at the same time. */

@@ -31,7 +31,7 @@ const LAST_MOMENT_MS = 500
 
 export interface WorkerOptions {
   readonly deps: EngineDependencies
-  /** Names this process among all that work on the database, as `place.process`: see sandbox/place.ts. */
+  /** Names this process among all that work on the database, as `place.process`: see sandbox/data-directory.ts. */
   readonly owner: string
   readonly slots: number
   readonly leaseMs: number

@@ -11,7 +11,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cell, CellShape } from '../driver.ts'
-import { placesOf } from '../inside.ts'
+import { writablePaths } from '../inside.ts'
 import { type Group, NOTHING_COUNTED } from './cgroups.ts'
 import { type FirstProcess, waitUntilGone } from './first-process.ts'
 import { tmpfsOptions } from './mounts.ts'
@@ -137,7 +137,7 @@ export async function openForkServer(given: ForkServerOptions): Promise<ForkServ
       if (from.retired) retire(from)
     }
     const nonce = randomBytes(16).toString('hex')
-    const places = placesOf(shape.limits).map((place) => [place.path, tmpfsOptions(place, slot)] as const)
+    const places = writablePaths(shape.limits).map((place) => [place.path, tmpfsOptions(place, slot)] as const)
     const atDoor = Promise.withResolvers<Socket>()
     waiting.set(nonce, atDoor.resolve)
     let first: FirstProcess | undefined

@@ -9,7 +9,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MASKED_PROC, type Place, placesOf, TERMINALS } from '../inside.ts'
+import { MASKED_PROC, TERMINALS, type WritablePath, writablePaths } from '../inside.ts'
 import type { Mount, SandboxLimits } from '../port.ts'
 import { EMPTY_DIRECTORY, EMPTY_FILE, plainArguments, type Root } from './rootfs.ts'
 
@@ -95,7 +95,7 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
   const sources = [...root.layers, ...root.directories.map(([source]) => source)]
   const layers = root.layers.map((_, index) => `shown/${index}`)
   const below = (index: number) => `shown/${root.layers.length + index}`
-  const sourceOf = (place: Place) => at('places', place.path.replaceAll('/', '-').slice(1))
+  const sourceOf = (place: WritablePath) => at('places', place.path.replaceAll('/', '-').slice(1))
   for (const path of [settings, privateRoot, devices, terminals, at('shown/dev'), at('empty')]) {
     mkdirSync(path, { recursive: true, mode: 0o755 })
   }
@@ -120,10 +120,10 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
   const options = `newinstance,ptmxmode=0666,mode=620,max=${TERMINALS}`
   const terminalLines = [`devpts ${escaped(terminals)} devpts nosuid,noexec,${options} 0 0\n`]
   const settingsLines = [bindLine('/proc/sys', settings)]
-  const placeLines = (places: readonly Place[], uid: number) =>
+  const placeLines = (places: readonly WritablePath[], uid: number) =>
     places.map((place) => `errand ${escaped(sourceOf(place))} tmpfs nosuid,nodev,${tmpfsOptions(place, uid)} 0 0\n`)
 
-  const trial = placesOf({ workspaceMiB: 1, files: 1000 } as SandboxLimits)
+  const trial = writablePaths({ workspaceMiB: 1, files: 1000 } as SandboxLimits)
   for (const place of trial) mkdirSync(sourceOf(place), { recursive: true })
   const countsFiles = can(placeLines(trial, 0))
   const ownsRoot = countsFiles && can([...shownLines, ...overlayLines()])
@@ -166,7 +166,7 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
     ownsDevices,
     countsTerminals,
     prepare(slot, limits, mounts) {
-      const places = placesOf(limits)
+      const places = writablePaths(limits)
       if (!countsFiles) {
         const shown = mounts.flatMap(({ source, target }) => ['--ro-bind', source, target])
         const plain = plainArguments(root, (index) => sources[index]!)
@@ -232,11 +232,11 @@ for n in 1 2 3 4 5 6 7 8 9 a b c d e f; do cp -a 0 $n || exit; done &&
 { prlimit --pid $$ --sigpending=unlimited --msgqueue=unlimited 2>/dev/null; cd / && exec "$@"; }`
 
 /** As `mount` takes them. */
-export function tmpfsOptions({ mebibytes, files, mode }: Place, uid: number): string {
+export function tmpfsOptions({ mebibytes, files, mode }: WritablePath, uid: number): string {
   return `size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`
 }
 
-function plainTmpfs({ path, mebibytes, mode }: Place): string[] {
+function plainTmpfs({ path, mebibytes, mode }: WritablePath): string[] {
   return ['--perms', mode, '--size', `${mebibytes * MIB}`, '--tmpfs', path]
 }
 

@@ -11,10 +11,10 @@ import {
   MASKED_PROC,
   NODE_INSIDE,
   OWN_PROCESSES,
-  type Place,
-  placesOf,
   RUNNER_INSIDE,
   TERMINALS,
+  type WritablePath,
+  writablePaths,
 } from '../inside.ts'
 import type { Mount } from '../port.ts'
 import type { CellImage } from './image.ts'
@@ -79,7 +79,7 @@ export function containerOf(
         ...Object.fromEntries(image.volumes.map((path) => [path, EMPTY])),
         '/sys': EMPTY,
         '/dev/mqueue': EMPTY,
-        ...Object.fromEntries(placesOf(limits).map((place) => [place.path, tmpfs(place)])),
+        ...Object.fromEntries(writablePaths(limits).map((place) => [place.path, tmpfs(place)])),
       },
       Mounts: [...(ownKernel ? [] : [TERMINALS_VOLUME]), ...mounts.map(bind)],
       Memory: limits.memoryMiB * MIB,
@@ -124,6 +124,6 @@ const TERMINALS_VOLUME = {
 
 const EMPTY = 'ro,noexec,nosuid,nodev,size=4k'
 
-function tmpfs({ mebibytes, files, mode }: Place): string {
+function tmpfs({ mebibytes, files, mode }: WritablePath): string {
   return `rw,exec,nosuid,nodev,size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${USER},gid=${USER}`
 }

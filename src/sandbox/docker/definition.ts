@@ -1,16 +1,6 @@
 /** The docker driver's entry in the registry. It loads the driver only when it is opened. */
 import type { DriverDefinition } from '../driver.ts'
-
-export interface DockerOptions {
-  /** The image that sandboxes are made of. */
-  readonly image: string
-  /** The daemon's socket: `unix:///var/run/docker.sock`. */
-  readonly dockerHost: string
-  /** One of the daemon's runtimes; `auto`: gVisor's if the daemon has it, else its default. */
-  readonly runtime: string
-}
-
-export const IMAGE_NAME = /^[A-Za-z0-9][\w./:@-]{0,254}$/
+import { type DockerOptions, IMAGE_NAME } from './options.ts'
 
 export const docker: DriverDefinition<DockerOptions> = {
   summary: 'makes each in a container of its own',

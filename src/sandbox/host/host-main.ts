@@ -5,27 +5,15 @@
  * Started with its options as JSON in argv[2]; says how the start went on file descriptor 3, as one line of JSON.
  */
 import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import type { HostDirectory, Log } from '../driver.ts'
-import { DRIVERS, type DriverChoice } from '../drivers.ts'
-import { pidFile } from '../host-process.ts'
-import type { HostSettings } from '../protocol.ts'
+import type { Log } from '../driver.ts'
+import { DRIVERS } from '../drivers.ts'
+import { takeLock } from '../process-lock.ts'
 import { openHost } from './host.ts'
 import { type RunSelfTest, selectDriver } from './select-driver.ts'
 import { probeDriver } from './self-probe.ts'
 import { openServer } from './server.ts'
-
-export interface HostOptions extends DriverChoice, HostDirectory {
-  readonly socketPath: string
-  /** Name of an abstract socket: whoever holds it is the host of this data directory. The kernel gives it back. */
-  readonly lock: string
-  readonly logFile: string
-  readonly fingerprint: string
-  readonly settings: HostSettings
-}
-
-export type StartReport = { outcome: 'ready' } | { outcome: 'taken' } | { outcome: 'failed'; message: string }
+import { type HostOptions, pidFile, type StartReport } from './start-options.ts'
 
 const REPORT_FD = 3
 const MAX_LOG_BYTES = 1024 * 1024
@@ -53,16 +41,10 @@ function createFileLog(path: string): Log {
   return { debug: () => {}, info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-async function takeLock(name: string): Promise<boolean> {
-  const lock = createServer((socket) => socket.destroy())
-  return new Promise((resolve) => {
-    lock.once('error', () => resolve(false))
-    lock.listen({ path: `\0${name}` }, () => resolve(true))
-  })
-}
-
 async function main(options: HostOptions): Promise<void> {
-  if (!(await takeLock(options.lock))) {
+  try {
+    await takeLock(options.lock)
+  } catch {
     report({ outcome: 'taken' })
     process.exit(0)
   }

@@ -9,7 +9,7 @@ import { createPool } from './pool.ts'
 import type { Runner } from './runner.ts'
 import { createSteps, type Steps } from './steps.ts'
 
-export interface Living {
+export interface LiveSandbox {
   readonly interactionId: string
   readonly name: string
   readonly limits: SandboxLimits
@@ -23,7 +23,7 @@ export interface Host {
   /** True where it was made now. Throws SandboxError `unavailable`, `stale`. */
   open(spec: SandboxSpec, signal: AbortSignal): Promise<boolean>
   /** The sandbox, if `epoch` may command it. Throws SandboxError `lost`, `stale`. */
-  find(interactionId: string, name: string, epoch: number): Living
+  find(interactionId: string, name: string, epoch: number): LiveSandbox
   /** One of the interaction's sandboxes by its name, or all. */
   destroy(interactionId: string, name?: string, epoch?: number): Promise<void>
   /** Interactions with a sandbox. */
@@ -44,7 +44,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
   let settings = initial
   const pool = createPool(driver, () => settings, log)
   /** By place: interaction and name. */
-  const living = new Map<string, Living & { extend(lifetimeMs: number): void }>()
+  const living = new Map<string, LiveSandbox & { extend(lifetimeMs: number): void }>()
   const opening = new Map<string, { interactionId: string; done: Promise<void>; give: AbortController }>()
   const epochs = new Map<string, number>()
   const endings = new Set<Promise<void>>()

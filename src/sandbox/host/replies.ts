@@ -11,15 +11,15 @@ import {
   MAX_CONNECTIONS,
   MAX_LIST_BYTES,
   type Reply,
+  type RunnerRequestBody,
   STDERR_BYTES,
 } from '../protocol.ts'
-import type { Body } from './runner.ts'
 
 export interface ReplyCheck {
   /** Throws an Error for a reply that the runner must not send now. */
   hear(reply: Reply, payload: Buffer): void
   /** More that is said to the same request. */
-  say(more: Body): void
+  say(more: RunnerRequestBody): void
 }
 
 /** Bytes that replies of one kind may carry together; undefined: any number, in chunks that are acknowledged. */
@@ -34,7 +34,7 @@ const LIVE_BYTES = 4 * 1024 * 1024
 const MAX_TEXT_CHARS = 20_000
 const MAX_HITS = 20
 
-export function createReplyCheck(request: Body): ReplyCheck {
+export function createReplyCheck(request: RunnerRequestBody): ReplyCheck {
   const room = roomFor(request)
   const streams = createStreams(request)
 
@@ -51,7 +51,7 @@ export function createReplyCheck(request: Body): ReplyCheck {
   return { hear, say: streams.say }
 }
 
-function roomFor(request: Body): Room {
+function roomFor(request: RunnerRequestBody): Room {
   switch (request.op) {
     case 'exec':
       return { out: request.outputBytes + MARK_BYTES, live: LIVE_TIMES * request.outputBytes + LIVE_BYTES }
@@ -65,7 +65,7 @@ function roomFor(request: Body): Room {
 }
 
 /** The chunks of a request and their acknowledgements: no more than the window may be under way from the runner. */
-function createStreams(request: Body) {
+function createStreams(request: RunnerRequestBody) {
   /** Chunks that nobody has acknowledged yet, by connection that is not over. */
   const underWay = new Map<number, number>()
   /** Connections of which one direction has ended. */
@@ -103,7 +103,7 @@ function createStreams(request: Body) {
     }
   }
 
-  function say(more: Body): void {
+  function say(more: RunnerRequestBody): void {
     const conn = 'conn' in more ? (more.conn ?? 0) : 0
     const count = underWay.get(conn)
     if (count === undefined) return
@@ -125,7 +125,7 @@ function createStreams(request: Body) {
   return { hear, say }
 }
 
-function checkDone(request: Body, done: Partial<ExecDone>): void {
+function checkDone(request: RunnerRequestBody, done: Partial<ExecDone>): void {
   const ends = request.op === 'exec' || request.op === 'spawn'
   if (ends && !isEnd(done.end)) throw new Error('no end of a step or a program')
   const { durationMs = 0, truncated = false, sessionRestarted = false, full = [] } = done

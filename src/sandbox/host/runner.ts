@@ -4,13 +4,10 @@
  */
 import type { Cell } from '../driver.ts'
 import { createFrameReader, writeFrame } from '../frames.ts'
-import type { Reply, SandboxRequest } from '../protocol.ts'
+import type { Reply, RunnerRequestBody } from '../protocol.ts'
 import { createReplyCheck, type ReplyCheck } from './replies.ts'
 
 export type OnReply = (reply: Reply, payload: Buffer) => void
-
-/** A request without its id, which the runner's link gives. */
-export type Body = SandboxRequest extends infer R ? (R extends { id: number } ? Omit<R, 'id'> : never) : never
 
 export interface Runner {
   readonly cell: Cell
@@ -19,7 +16,11 @@ export interface Runner {
   /** Whether it still lives. */
   alive(): boolean
   /** `onReply` is called until `done` or `error`, which comes once. What is returned says more to the same request. */
-  start(request: Body, payload: Uint8Array | undefined, onReply: OnReply): (more: Body, payload?: Uint8Array) => void
+  start(
+    request: RunnerRequestBody,
+    payload: Uint8Array | undefined,
+    onReply: OnReply,
+  ): (more: RunnerRequestBody, payload?: Uint8Array) => void
 }
 
 const READY_WITHIN_MS = 20_000

@@ -5,9 +5,9 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createFrameReader, type Frame, writeFrame } from '../frames.ts'
 import type { SandboxFacts } from '../port.ts'
-import type { HostRequest, HostSettings } from '../protocol.ts'
+import type { HostRequest, HostSettings, ReplyBody } from '../protocol.ts'
 import type { Host } from './host.ts'
-import { errorReply, type ReplyBody } from './steps.ts'
+import { errorReply } from './steps.ts'
 
 export interface ServerOptions {
   readonly socketPath: string
@@ -20,7 +20,7 @@ export interface ServerOptions {
 }
 
 /** What more can be said to a request that is under way. */
-interface Going {
+interface InFlightRequest {
   hear(request: HostRequest, payload: Buffer): void
   /** The client is gone. */
   drop(): void
@@ -33,7 +33,7 @@ function isHandedOn(request: HostRequest): request is HostRequest & { op: Handed
   return (HANDED_ON as readonly string[]).includes(request.op)
 }
 
-const NOTHING_MORE: Going = { hear() {}, drop() {} }
+const NOTHING_MORE: InFlightRequest = { hear() {}, drop() {} }
 
 export async function openServer(host: Host, options: ServerOptions): Promise<Server> {
   const clients = new Set<Socket>()
@@ -81,7 +81,7 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
   }
 
   /** Requests that are handed on to a sandbox. */
-  function handOn(request: HostRequest & { op: HandedOn }, payload: Buffer, reply: Reply): Going {
+  function handOn(request: HostRequest & { op: HandedOn }, payload: Buffer, reply: Reply): InFlightRequest {
     const { id: _, sandbox = '', name = 'main', epoch = 0, ...body } = request
     const living = host.find(sandbox, name, epoch)
     if (body.op === 'exec') {
@@ -103,31 +103,31 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
   }
 
   function serve(socket: Socket): void {
-    const going = new Map<number, Going>()
+    const inFlight = new Map<number, InFlightRequest>()
     const send = (id: number): Reply => {
       return (body, payload) => {
-        if (body.op === 'done' || body.op === 'error') going.delete(id)
+        if (body.op === 'done' || body.op === 'error') inFlight.delete(id)
         if (!socket.destroyed) writeFrame(socket, { ...body, id }, payload)
       }
     }
     function begin(request: HostRequest, payload: Buffer): void {
       const reply = send(request.id)
       if (isHandedOn(request)) {
-        going.set(request.id, NOTHING_MORE) // before the answer, which may be at hand
+        inFlight.set(request.id, NOTHING_MORE) // before the answer, which may be at hand
         try {
           const handed = handOn(request, payload, reply)
-          if (going.has(request.id)) going.set(request.id, handed)
+          if (inFlight.has(request.id)) inFlight.set(request.id, handed)
         } catch (error) {
           reply(errorReply(error))
         }
         return
       }
       const abort = new AbortController()
-      going.set(request.id, { hear: ({ op }) => op === 'kill' && abort.abort(), drop: () => abort.abort() })
+      inFlight.set(request.id, { hear: ({ op }) => op === 'kill' && abort.abort(), drop: () => abort.abort() })
       answer(request, socket, abort.signal).then(reply, (error) => reply(errorReply(error)))
     }
     const read = createFrameReader<HostRequest>(({ header, payload }: Frame<HostRequest>) => {
-      if (going.has(header.id)) going.get(header.id)!.hear(header, payload)
+      if (inFlight.has(header.id)) inFlight.get(header.id)!.hear(header, payload)
       else if (!['chunk', 'ack', 'commit', 'abort', 'kill'].includes(header.op)) begin(header, payload)
     })
     socket.on('data', (bytes) => {
@@ -139,7 +139,7 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     })
     socket.on('error', () => {}) // `close` follows
     socket.on('close', () => {
-      for (const { drop } of going.values()) drop()
+      for (const { drop } of inFlight.values()) drop()
       clients.delete(socket)
       watchGrace()
     })

@@ -3,11 +3,10 @@
  * twice. The end of a step is told here, since only the host sees why the kernel killed a process.
  */
 import { type ExecEnd, SandboxError, type SandboxLimits } from '../port.ts'
-import type { ExecDone, Reply } from '../protocol.ts'
+import type { ExecDone, ReplyBody, RunnerRequestBody } from '../protocol.ts'
 import { judgeEnd, limitHits } from './limit-hits.ts'
-import type { Body, Runner } from './runner.ts'
+import type { Runner } from './runner.ts'
 
-export type ReplyBody = Reply extends infer R ? (R extends { id: number } ? Omit<R, 'id'> : never) : never
 export type Listener = (reply: ReplyBody, payload?: Uint8Array) => void
 
 export interface StepRequest {
@@ -73,7 +72,7 @@ export function createSteps(runner: Runner, limits: SandboxLimits, endSandbox: (
       tell.listeners.clear()
       forget()
     }
-    const more = runner.start({ op: 'exec', ...request } satisfies Body, code, (reply, payload) => {
+    const more = runner.start({ op: 'exec', ...request } satisfies RunnerRequestBody, code, (reply, payload) => {
       if (reply.op === 'out') {
         tell.output.push(payload)
         const { quiet } = reply
