@@ -39,7 +39,7 @@ export interface Cell {
 export interface Driver {
   readonly name: string
   /** Attacks of the self-test that it can't refuse on this host, and says so in `holds`. Any other one closes it. */
-  readonly concedes: readonly string[]
+  readonly selfTestExceptions: readonly string[]
   /** Throws an Error whose message is a sentence for the operator. */
   launch(shape: CellShape): Promise<Cell>
   /** What launches one with PRELOADED (inside.ts) in its Python; undefined where none is to be had at once. Asking gets them ready. */
@@ -47,7 +47,7 @@ export interface Driver {
   /** Removes what dead hosts have left behind: processes, cgroups. */
   sweep(): Promise<void>
   /** What holds and what does not with these limits, in words. */
-  holds(limits: SandboxLimits): { readonly enforced: string[]; readonly notEnforced: string[] }
+  describeLimits(limits: SandboxLimits): { readonly enforced: string[]; readonly notEnforced: string[] }
   /** How it makes cells, in words, where it has more than one way. */
   readonly made?: string
   /** A faster way to the same cells, if the driver has one. */
@@ -65,7 +65,7 @@ export interface Driver {
 /** Ended before the driver that it is of, whose it is to sweep and to close. */
 export interface FasterDriver extends Driver {
   /** Whether it can make such a cell. */
-  suits(shape: CellShape): boolean
+  canMake(shape: CellShape): boolean
   /** For the `code` profile of what it suits. Throws an Error with a sentence where there can be none on this host. */
   openPreloaded(): Promise<PreloadedDriver>
 }

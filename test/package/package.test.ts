@@ -33,7 +33,7 @@ test('it holds the program as JavaScript, the console and what they read, and no
     'dist/engine/agent/schema-thread.js',
     'dist/sandbox/host/host-main.js',
     'dist/sandbox/runner/main.py',
-    'dist/sandbox/host/probe.py',
+    'dist/sandbox/host/probe/main.py',
     'dist/tools/browser/in-page/elements.js',
     'console/dist/index.html',
     'site/dist/index.html',

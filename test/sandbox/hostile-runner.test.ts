@@ -38,10 +38,10 @@ function launch(): Cell {
 
 const driver: Driver = {
   name: 'plain process',
-  concedes: [],
+  selfTestExceptions: [],
   launch: async () => launch(),
   sweep: async () => {},
-  holds: () => ({ enforced: [], notEnforced: [] }),
+  describeLimits: () => ({ enforced: [], notEnforced: [] }),
   close: async () => {},
 }
 

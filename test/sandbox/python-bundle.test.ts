@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { bundlePython } from '../../src/sandbox/python-bundle.ts'
 
 const SRC = join(import.meta.dirname, '../../src/sandbox')
-const PROGRAMS = ['runner/main.py']
+const PROGRAMS = ['runner/main.py', 'bubblewrap/template/main.py', 'host/probe/main.py']
 
 /** Names that each module defines at its top level, by Python's own parser; imports do not count. */
 const DEFINED = `

@@ -48,7 +48,7 @@ export interface TemplateCommand {
   readonly root: readonly string[]
   /** Directories of the host, and where the template finds them, below TEMPLATE_PLACE. */
   readonly given: readonly (readonly [source: string, target: string])[]
-  /** As seen inside, and a copy of it that can be run and not be opened (see `opaque` in bubblewrap.ts). */
+  /** As seen inside, and a copy of it that can be run and not be opened (see `executableOnly` in programs.ts). */
   readonly python: { readonly path: string; readonly file: string; readonly copy: string }
   readonly program: string
   /** The directory of the socket that children connect to. */

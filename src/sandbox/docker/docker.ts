@@ -75,10 +75,10 @@ export async function openDocker(options: DockerOptions & HostDirectory): Promis
 
   return {
     name: 'docker',
-    concedes: ownKernel ? WITHIN_ITS_KERNEL : [],
+    selfTestExceptions: ownKernel ? WITHIN_ITS_KERNEL : [],
     launch,
     sweep,
-    holds: (limits) => describe(limits, daemon, runtime ?? daemon.DefaultRuntime, ownKernel),
+    describeLimits: (limits) => describe(limits, daemon, runtime ?? daemon.DefaultRuntime, ownKernel),
     async close() {},
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Selects between a driver and its faster variant. A variant makes no sandbox before it has passed the self-test: the
- * attacks of probe.py, made on two of its sandboxes.
+ * attacks of probe/, made on two of its sandboxes.
  */
 import type { Driver, FasterDriver, Log } from '../driver.ts'
 import type { SandboxFacts } from '../port.ts'
@@ -49,7 +49,7 @@ function withFallback(driver: Driver, faster: FasterDriver, selfTest: RunSelfTes
   return {
     ...driver,
     async launch(shape) {
-      if (faster.suits(shape)) {
+      if (faster.canMake(shape)) {
         try {
           return await faster.launch(shape)
         } catch (error) {
@@ -60,7 +60,7 @@ function withFallback(driver: Driver, faster: FasterDriver, selfTest: RunSelfTes
       await testOnce()
       return driver.launch(shape)
     },
-    preloaded: (shape) => (shape.profile === 'code' && faster.suits(shape) ? preloaded.launcher(shape) : undefined),
+    preloaded: (shape) => (shape.profile === 'code' && faster.canMake(shape) ? preloaded.launcher(shape) : undefined),
     async close() {
       await tested?.catch(() => {})
       await preloaded.close()

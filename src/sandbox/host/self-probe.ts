@@ -1,14 +1,14 @@
 /**
- * The attacks a driver makes on itself before it serves: a real sandbox, one script (probe.py), canaries that the host and
+ * The attacks a driver makes on itself before it serves: a real sandbox, one script (probe/), canaries that the host and
  * a second sandbox opened for it. What was not refused closes the driver, in a sentence that names the attack.
  */
 import { randomBytes, randomInt } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import type { CellShape, Driver } from '../driver.ts'
 import { MASKED_PROC, NODE_INSIDE, RUNNER_INSIDE, TERMINALS } from '../inside.ts'
 import type { SandboxFacts, SandboxLimits } from '../port.ts'
+import { bundlePython } from '../python-bundle.ts'
 import { createRunner } from './runner.ts'
 import { createSteps } from './steps.ts'
 
@@ -36,10 +36,10 @@ export async function probeDriver(
     const { port } = canaries[0]!.address() as AddressInfo
     const targets = { port, abstract, secrets, files: limits.files, terminals: TERMINALS, counters: MASKED_PROC.files }
     const { attacks, inside, browser } = await attack(driver, { limits, profile: 'code', mounts: [] }, targets)
-    refuseOpen(`The ${driver.name} sandbox`, attacks, driver.concedes)
+    refuseOpen(`The ${driver.name} sandbox`, attacks, driver.selfTestExceptions)
     const ofBrowser = browser === null || !browsers ? [] : await attackBrowser(driver, limits, targets)
     const probes = [...attacks, ...ofBrowser]
-    return { driver: driver.name, ...driver.holds(limits), probes, inside, browser: browser ?? undefined }
+    return { driver: driver.name, ...driver.describeLimits(limits), probes, inside, browser: browser ?? undefined }
   } finally {
     for (const canary of canaries) canary.close()
   }
@@ -51,7 +51,7 @@ const CONCEDED_TO_BROWSERS = ['a new user namespace (unshare)', 'a new user name
 async function attackBrowser(driver: Driver, limits: SandboxLimits, targets: object): Promise<Findings['attacks']> {
   const { attacks } = await attack(driver, { limits, profile: 'browser', mounts: [] }, targets)
   const tried = attacks.filter(({ name }) => !CONCEDED_TO_BROWSERS.includes(name))
-  refuseOpen(`The ${driver.name} sandbox of the browser`, tried, driver.concedes)
+  refuseOpen(`The ${driver.name} sandbox of the browser`, tried, driver.selfTestExceptions)
   return tried.map((found) => ({ ...found, name: `${found.name}, by a browser` }))
 }
 
@@ -77,8 +77,8 @@ async function attack(driver: Driver, shape: CellShape, targets: object): Promis
     )
     if (!Number.isInteger(port)) throw new Error("The sandbox's self-test could not begin: no step could be run in it.")
     const told = JSON.stringify(JSON.stringify({ ...targets, neighbour: { name, port, key, locked: LOCKED } }))
-    const script = readFileSync(join(import.meta.dirname, 'probe.py'), 'utf8')
-    return readFindings(await attacker!.run(`targets = ${told}\n${script}`))
+    const script = bundlePython(join(import.meta.dirname, 'probe/main.py'))
+    return readFindings(await attacker!.run(`TARGETS = ${told}\n${script}`))
   } finally {
     await Promise.all(cells.map((cell) => cell.status === 'fulfilled' && cell.value.end()))
   }

@@ -118,7 +118,7 @@ describe('a driver that lets an attack through is not used, and the sentence nam
 
       test('it only concedes what it says that it can not hold', async () => {
         const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
-        const { probes } = await probeDriver({ ...wide, concedes: ['files without end'] }, LIMITS, [])
+        const { probes } = await probeDriver({ ...wide, selfTestExceptions: ['files without end'] }, LIMITS, [])
         const open = new Set(
           probes.filter(({ refused }) => !refused).map(({ name }) => name.replace(', by a browser', '')),
         )

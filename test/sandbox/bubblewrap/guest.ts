@@ -29,7 +29,7 @@ const groups = () => {
 const whole = await openBubblewrap({ rootfs: undefined, forkServer: 'auto', stateDir, dockerHost: 'unix:///none' })
 const faster = role === 'forked' ? await whole.faster!.open() : undefined
 const driver = faster ?? whole
-const { enforced, notEnforced } = driver.holds(limits)
+const { enforced, notEnforced } = driver.describeLimits(limits)
 console.log(`     ${role}: enforced: ${enforced.join('; ')}`)
 console.log(`     ${role}: not enforced: ${notEnforced.join('; ')}`)
 const cell = await driver.launch({ limits, profile: 'code', mounts: [] })
