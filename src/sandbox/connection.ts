@@ -1,18 +1,18 @@
-/** The client's end of the socket to the sandbox host: requests by id, answers as they come, `lost` when the host is gone. */
+/** The server's connection to the sandbox host: requests by id, and `lost` for all pending ones when the host is gone. */
 import { connect, type Socket } from 'node:net'
 import { createFrameReader, writeFrame } from './frames.ts'
 import { SandboxError } from './port.ts'
 import type { Done, HostRequestBody, Reply } from './protocol.ts'
 
 export interface Call {
-  /** What came with `done`. Rejects with SandboxError: what the host said, or `lost`. */
+  /** The result. Rejects with the host's SandboxError, or `lost`. */
   readonly done: Promise<Done>
-  /** Says more to the same request. */
+  /** Sends more for the same request. */
   send(more: HostRequestBody, payload?: Uint8Array): void
 }
 
 export interface Connection {
-  /** `onReply` is called for everything that comes before the end. */
+  /** `onReply` is called for each reply before the last. */
   start(request: HostRequestBody, payload?: Uint8Array, onReply?: (reply: Reply, payload: Buffer) => void): Call
   readonly closed: Promise<void>
   alive(): boolean
@@ -24,7 +24,7 @@ interface Waiting {
   readonly settle: PromiseWithResolvers<Done>
 }
 
-/** Rejects with the system's error (ENOENT, ECONNREFUSED) where no host listens. */
+/** Rejects with the system's error (ENOENT, ECONNREFUSED) if no host listens. */
 export async function openConnection(socketPath: string): Promise<Connection> {
   const socket = connect(socketPath)
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))

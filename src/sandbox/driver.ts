@@ -1,56 +1,62 @@
 /**
- * What a way of isolating must offer: cells. A cell is an isolated place with the runner as its first process, spoken to
- * over stdin and stdout; everything else (sessions, steps, files, pool, epochs) is the same whatever made the cell.
+ * The port to sandbox drivers. A driver makes cells: isolated environments with the runner as first process, connected by
+ * stdin and stdout. Everything else (sessions, steps, files, pool, epochs) is the same for all drivers.
  */
 import type { Readable, Writable } from 'node:stream'
 import type { Mount, Profile, SandboxLimits } from './port.ts'
 
-/** What a cell is made to. */
+/** The requirements for a cell. */
 export interface CellShape {
   readonly limits: SandboxLimits
   readonly profile: Profile
   readonly mounts: readonly Mount[]
 }
 
-/** What the kernel has counted in a cell so far; 0 where nobody counts. */
+/** The kernel's counters of a cell; 0 where there are none. */
 export interface Counters {
-  /** Processes ended for the memory limit. */
+  /** Processes killed for the memory limit. */
   readonly memoryKills: number
-  /** Times that no further process was given out. */
+  /** Forks refused for the process limit. */
   readonly forksRefused: number
-  /** Time slices in which it ran, and those of them in which it had used up its share before the end. */
+  /** Scheduler periods in which it ran, and those in which it was throttled. */
   readonly periods: number
   readonly throttled: number
 }
 
-/** Files that one process may have open; every driver sets it. */
+/** Files that one process may have open, in every driver. */
 export const OPEN_FILES = 1024
 
 export interface Cell {
   readonly stdin: Writable
   readonly stdout: Readable
-  /** Resolves when the cell has ended by itself or was ended, with the last words on its stderr. */
+  /** Resolves with the end of its stderr when the cell has ended, by itself or by `end`. */
   readonly exited: Promise<string>
   counters(): Counters
-  /** Ends it. Resolves when it is checked that no process is left and nothing is kept of it; idempotent. */
+  /** Ends it. Resolves after verifying that no process and no file is left. Idempotent. */
   end(): Promise<void>
 }
 
 export interface Driver {
   readonly name: string
-  /** Attacks of the self-test that it can't refuse on this host, and says so in `holds`. Any other one closes it. */
+  /**
+   * Attacks of the self-test that it cannot refuse on this host; `describeLimits` says so. Any other attack that succeeds
+   * keeps the host from starting.
+   */
   readonly selfTestExceptions: readonly string[]
-  /** Throws an Error whose message is a sentence for the operator. */
+  /** Starts a cell. Throws an Error with a sentence for the operator. */
   launch(shape: CellShape): Promise<Cell>
-  /** What launches one with PRELOADED (inside.ts) in its Python; undefined where none is to be had at once. Asking gets them ready. */
+  /**
+   * Returns a function that starts a cell with PRELOADED (inside.ts) imported; undefined if none is ready. The first call
+   * begins to prepare them.
+   */
   preloaded?(shape: CellShape): (() => Promise<Cell>) | undefined
-  /** Removes what dead hosts have left behind: processes, cgroups. */
+  /** Removes processes and cgroups that dead hosts have left. */
   sweep(): Promise<void>
-  /** What holds and what does not with these limits, in words. */
+  /** Describes what is enforced with these limits and what is not. */
   describeLimits(limits: SandboxLimits): { readonly enforced: string[]; readonly notEnforced: string[] }
-  /** How it makes cells, in words, where it has more than one way. */
+  /** Completes "sandboxes are …", if the driver has several variants. */
   readonly made?: string
-  /** A faster way to the same cells, if the driver has one. */
+  /** A faster variant that makes the same cells, if the driver has one. */
   readonly faster?: {
     /** `auto`: if it opens and passes the self-test; `on`: or the host does not start. */
     readonly use: 'auto' | 'on' | 'off'
@@ -62,17 +68,17 @@ export interface Driver {
   close(): Promise<void>
 }
 
-/** Ended before the driver that it is of, whose it is to sweep and to close. */
+/** A faster variant of a driver, which must be closed before the driver. It leaves `sweep` to the driver. */
 export interface FasterDriver extends Driver {
-  /** Whether it can make such a cell. */
+  /** True if it can make such a cell. */
   canMake(shape: CellShape): boolean
-  /** For the `code` profile of what it suits. Throws an Error with a sentence where there can be none on this host. */
+  /** Opens the variant with packages imported, for cells of the profile `code`. Throws an Error with a sentence. */
   openPreloaded(): Promise<PreloadedDriver>
 }
 
-/** Makes cells with PRELOADED in their Python. */
+/** Makes cells with PRELOADED imported in their Python. */
 export interface PreloadedDriver extends Driver {
-  /** Whether `launch` makes one at once; else it rejects. */
+  /** True if `launch` can make one at once. Otherwise it rejects. */
   ready(): boolean
 }
 
@@ -89,9 +95,9 @@ export type DriverSetting = { readonly doc: string } & (
   | { readonly kind: 'path'; readonly must: string; readonly orElse: RegExp }
 )
 
-/** What a driver's folder exports to the registry (drivers.ts). Must load nothing of the driver itself. */
+/** A driver's entry in the registry (drivers.ts). Must not load the driver itself before `open`. */
 export interface DriverDefinition<Options> {
-  /** What sets it apart, for the configuration reference: follows the driver's name. */
+  /** Follows the driver's name in the configuration reference: `needs no daemon`. */
   readonly summary: string
   /** Its own settings by their names in `Options`. */
   readonly settings: Readonly<Record<string, DriverSetting>>
@@ -105,7 +111,7 @@ export interface DriverDefinition<Options> {
   open(options: Options & HostDirectory): Promise<Driver>
 }
 
-/** pino's shape. */
+/** The part of pino's interface that this room uses. */
 export interface Log {
   debug(details: object, message: string): void
   info(details: object, message: string): void

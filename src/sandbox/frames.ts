@@ -1,11 +1,11 @@
 /**
- * Frames, as they go between server and sandbox host, and between host and runner: two big-endian u32 (bytes of the
- * header, bytes of the payload), the header as JSON, the payload as it is. File content and output are never base64.
+ * Frames between server and sandbox host, and between host and runner: two big-endian u32 (length of the header, length of
+ * the payload), the header as JSON, and the payload. File content and output are never base64.
  */
 import type { Writable } from 'node:stream'
 import { noteTransferred } from '../runtime/collect-buffers.ts'
 
-/** Far above any frame that is sent (chunks are 256 KiB, code at most a few MiB): beyond it the other side is broken. */
+/** Far above the largest frame (chunks have 256 KiB, code a few MiB): a larger one means that the peer is broken. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 export interface Frame<Header> {
@@ -13,7 +13,7 @@ export interface Frame<Header> {
   readonly payload: Buffer
 }
 
-/** Sends a frame in one piece. The payload is not copied: it must not change any more. */
+/** Sends a frame. The payload is not copied: the caller must not change it afterwards. */
 export function writeFrame(stream: Writable, header: object, payload?: Uint8Array): void {
   const head = JSON.stringify(header)
   const headBytes = Buffer.byteLength(head)
@@ -27,7 +27,7 @@ export function writeFrame(stream: Writable, header: object, payload?: Uint8Arra
   stream.uncork()
 }
 
-/** Takes bytes as they come and hands on whole frames. Throws where the bytes are no frames, or one has more than `maxBytes`. */
+/** Splits a stream of bytes into frames. Throws if the bytes are no frames, or a frame is larger than `maxBytes`. */
 export function createFrameReader<Header>(
   onFrame: (frame: Frame<Header>) => void,
   maxBytes = MAX_FRAME_BYTES,
@@ -47,7 +47,7 @@ export function createFrameReader<Header>(
       if (rest.length < 8) break
       const headBytes = rest.readUInt32BE(0)
       wanted = 8 + headBytes + rest.readUInt32BE(4)
-      if (wanted > maxBytes) throw new Error(`A frame of ${wanted} bytes: the other side does not speak frames.`)
+      if (wanted > maxBytes) throw new Error(`A frame of ${wanted} bytes: the peer does not speak this protocol.`)
       if (rest.length < wanted) break
       const header = JSON.parse(rest.toString('utf8', 8, 8 + headBytes)) as Header
       const payload = rest.subarray(8 + headBytes, wanted)

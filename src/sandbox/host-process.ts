@@ -1,4 +1,4 @@
-/** Finding the sandbox host of a data directory, or starting it: two starters never make two hosts. */
+/** Finds the sandbox host of a data directory or starts it. Two servers that start at once never start two hosts. */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
 import type { DriverChoice } from './drivers.ts'
 import { type HostOptions, pidFile, type StartReport } from './host/start-options.ts'
 
-/** A unix socket's path has 108 bytes, its end included. */
+/** A unix socket's path has at most 108 bytes, including the terminating zero. */
 const MAX_SOCKET_PATH = 100
 const START_WITHIN_MS = 30_000
 
@@ -18,7 +18,7 @@ export interface HostFiles {
   readonly logFile: string
 }
 
-/** Makes the private directories. Throws an Error with a sentence where it cannot. */
+/** Creates the private directories. Throws an Error with a sentence if it cannot. */
 export function hostFiles(dataDir: string): HostFiles {
   const stateDir = join(dataDir, 'sandbox')
   makePrivate(stateDir)
@@ -42,7 +42,7 @@ function makePrivate(path: string): void {
     mkdirSync(path, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new Error(
-      `The sandbox's directory ${path} cannot be made: ${(error as Error).message}. Give ERRAND_DATA_DIR a directory that Errand may write to.`,
+      `The sandbox's directory ${path} cannot be created: ${(error as Error).message}. Give ERRAND_DATA_DIR a directory that Errand may write to.`,
     )
   }
   const found = lstatSync(path)
@@ -53,7 +53,7 @@ function makePrivate(path: string): void {
   }
 }
 
-/** A name that nobody can guess who cannot read the data directory, so that nobody else can hold the lock. */
+/** A random name, kept in the data directory: only those who can read it can take the lock. */
 function lockName(file: string): string {
   try {
     writeFileSync(file, `errand-host-${randomBytes(16).toString('hex')}`, { flag: 'wx', mode: 0o600 })
@@ -63,14 +63,14 @@ function lockName(file: string): string {
   return readFileSync(file, 'utf8')
 }
 
-/** Ends a host that hangs; its sandboxes go with it. */
+/** Kills a host that hangs. Its sandboxes end with it. */
 export function killHost({ stateDir, socketPath }: HostFiles): void {
   try {
     const pid = Number(readFileSync(pidFile(stateDir), 'utf8'))
-    // The number may be another process's by now.
+    // The pid may belong to another process by now.
     if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(socketPath)) process.kill(pid, 'SIGKILL')
   } catch {
-    // It has gone by itself.
+    // It has already ended.
   }
 }
 
@@ -84,10 +84,10 @@ export function fingerprint(choice: DriverChoice): string {
   return hash.digest('hex')
 }
 
-/** Starts a host that lives on without us. It gets no environment: no key of ours is in it. */
+/** Starts a host that outlives this process. It gets no environment, and so none of the server's keys. */
 export async function startHost(options: HostOptions): Promise<StartReport> {
   const program = join(import.meta.dirname, `host/host-main${extname(import.meta.filename)}`)
-  // Files pass through it in short-lived buffers: looking for dead ones more often keeps it small.
+  // Files pass through it in short-lived buffers: frequent garbage collection keeps it small.
   const child = spawn(process.execPath, ['--max-semi-space-size=1', program, JSON.stringify(options)], {
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],

@@ -1,10 +1,10 @@
-/** What code finds inside, whatever made the sandbox: where the pieces stand that Errand brings in, and the environment. */
+/** The inside of a sandbox, the same for all drivers: Errand's own files, environment, writable paths and quotas. */
 import type { SandboxLimits } from './port.ts'
 
 export const RUNNER_INSIDE = '/errand/runner.py'
 export const NODE_INSIDE = '/errand/bin/node'
 
-/** Where pip puts programs. The last place to look, so that nothing there replaces a program of the system. */
+/** Directory of programs that pip installs. Last in PATH, so that none replaces a program of the system. */
 export const INSTALLED_PROGRAMS = '/workspace/.local/bin'
 
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -20,35 +20,35 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   MPLCONFIGDIR: '/tmp/matplotlib',
   XDG_CACHE_HOME: '/tmp/cache',
   PYTHONDONTWRITEBYTECODE: '1',
-  // Nothing of the system can be broken: pip installs into the user's own folder. Without a network it has no index.
+  // pip cannot break the system: it installs into the user's own directory. Without a network it has no index.
   PIP_BREAK_SYSTEM_PACKAGES: '1',
   PIP_DISABLE_PIP_VERSION_CHECK: '1',
   PIP_NO_CACHE_DIR: '1',
   PIP_NO_INDEX: '1',
 }
 
-/** What takes Python long to import and much code wants: there are cells that have it loaded, as far as the root has it. */
+/** Packages that are slow to import and often used. Preloaded cells have imported those that their root has. */
 export const PRELOADED = ['numpy', 'pandas', 'matplotlib.pyplot', 'matplotlib.backends.backend_agg']
 
-/** Processes of our own in a sandbox: the runner, a keeper for each language, and what makes the sandbox. */
+/** Errand's own processes in a sandbox: the runner, a keeper for each language, and the driver's. */
 export const OWN_PROCESSES = 6
 
-/** For the buffers of its sockets, where they are not counted with its other memory. */
+/** Memory for socket buffers, MiB, where they are not counted with the other memory. */
 export const socketMiB = ({ memoryMiB }: SandboxLimits): number => Math.min(64, Math.ceil(memoryMiB / 4))
 
-/** Terminals that a sandbox can have open: the machine has 4,096 (kernel.pty.max). */
+/** Maximum number of open terminals in a sandbox: the machine has 4,096 (kernel.pty.max). */
 export const TERMINALS = 64
 
-/** inotify instances and watches of a sandbox, where sandboxes share the allowance of one user. */
+/** inotify instances and watches of a sandbox, where all sandboxes share one user's quota. */
 export const INOTIFY = { instances: 8, watches: 8192 }
 
-/** Signals that can be queued and POSIX timers that can exist, and bytes of POSIX message queues, in a sandbox; likewise. */
+/** Queued signals and POSIX timers of a sandbox, and bytes of its POSIX message queues; one user's quotas too. */
 export const PENDING_SIGNALS = 4096
 export const MESSAGE_QUEUE_BYTES = 819_200
 
 /**
- * Files and directories of /proc that count for the whole machine, or show what others hold, and that programs do without.
- * `stat`, `meminfo`, `loadavg`, `uptime` and `cpuinfo` stay: libraries size themselves by them, and sysinfo(2) shows the same.
+ * Files and directories of /proc that show the whole machine or other processes, and that programs do not need. `stat`,
+ * `meminfo`, `loadavg`, `uptime` and `cpuinfo` stay: libraries size themselves by them, and sysinfo(2) shows the same.
  */
 export const MASKED_PROC = {
   files: [
@@ -59,12 +59,12 @@ export const MASKED_PROC = {
   directories: ['/proc/pressure'],
 }
 
-/** For the places that no program needs many files in. */
+/** Number of files in directories where no program needs many. */
 const FEW_FILES = 2048
 const TMP_MIB = 64
 const PRIVATE_MIB = 8
 
-/** What can be written to: a tmpfs, bounded in bytes and in number of files. */
+/** A path that code can write to: a tmpfs with a limit on bytes and on number of files. */
 export interface WritablePath {
   readonly path: string
   readonly mebibytes: number

@@ -1,7 +1,7 @@
-/** For a process that works on nothing itself: the sandboxes are on other nodes. */
+/** Sandboxes of a node with the role `api`: none. The workers have them. */
 import { SandboxError, type Sandboxes } from './port.ts'
 
-/** `driver`: what the workers are told to make sandboxes with. */
+/** `driver`: the configured driver, for the facts that the api shows. */
 export function createNoSandboxes(driver: string): Sandboxes {
   return {
     async open() {

@@ -1,6 +1,6 @@
 /**
- * The way in: sandboxes of this data directory's host, which is started where none is living. Many servers may share one
- * host; a restarted one finds the sandboxes of the one before.
+ * Opens the sandboxes of a data directory: connects to its sandbox host, and starts the host if there is none. Several
+ * servers can share one host. A restarted server finds the sandboxes of the server before it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, openConnection } from './connection.ts'
@@ -14,20 +14,20 @@ import { createRemoteSandbox } from './remote-sandbox.ts'
 
 export interface SandboxOptions extends DriverChoice {
   readonly dataDir: string
-  /** Warm sandboxes are made with these; a spec with others gets a cold one. */
+  /** Limits of warm sandboxes. A spec with other limits gets a cold one. */
   readonly limits: SandboxLimits
   /** Sandboxes kept ready, each used once. */
   readonly pool: number
   /** Sandboxes in use at once. */
   readonly maxOpen: number
   readonly log: Log
-  /** A host was not there, and is on its way. */
+  /** Called when a host is being started. */
   readonly onStarting?: () => void
-  /** How long `open` waits for room, milliseconds. Default 15,000. */
+  /** Milliseconds that `open` waits while `maxOpen` sandboxes are in use. Default 15,000. */
   readonly waitMs?: number
-  /** How long the host lives on with no server, milliseconds. Default 60,000. */
+  /** Milliseconds after which a host without a server ends. Default 60,000. */
   readonly graceMs?: number
-  /** A host that answers nothing for so long is ended and replaced, milliseconds. Default 30,000. */
+  /** Milliseconds without an answer after which a host is killed and replaced. Default 30,000. */
   readonly hangMs?: number
 }
 
@@ -35,7 +35,7 @@ const CONNECT_WITHIN_MS = 60_000
 const RETRY_MS = 50
 const HELLO_WITHIN_MS = 10_000
 
-/** Throws an Error with one sentence, cause and remedy, where no sandbox can be made on this machine. */
+/** Throws an Error with one sentence, cause and remedy, if no sandbox can be made on this machine. */
 export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes> {
   const { log } = options
   const choice = driverChoice(options)
@@ -53,12 +53,12 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
   let current: Promise<Connection> | undefined
 
   function endHung(link: Connection): void {
-    log.error({}, 'the sandbox host does not answer: it is ended, with the sandboxes that it has')
+    log.error({}, 'the sandbox host does not answer: killing it and its sandboxes')
     killHost(places)
-    link.close() // what waits for it hears that it is lost
+    link.close() // pending requests fail as lost
   }
 
-  /** Asks the host now and then for a sign of life. */
+  /** Sends heartbeats to the host. */
   function watch(link: Connection): void {
     let asked = false
     const beat = setInterval(async () => {
@@ -74,7 +74,7 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
     void link.closed.then(() => clearInterval(beat))
   }
 
-  /** Says hello; undefined where the host there is another's or hangs, and has ended for us. */
+  /** Greets the host. Undefined if it ran other settings or another program, or hung, and has ended now. */
   async function greet(connection: Connection): Promise<Connection | undefined> {
     const hello = connection.start({ op: 'hello', fingerprint: print, settings }).done
     const answer = await Promise.race([hello, sleep(Math.min(hangMs, HELLO_WITHIN_MS), undefined, { ref: false })])
@@ -90,7 +90,7 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
         `Another Errand, of another version or with other sandbox settings, uses the data directory ${options.dataDir}: stop it first.`,
       )
     }
-    log.info({}, 'the sandbox host that is running has another version or other settings: it is replaced')
+    log.info({}, 'the running sandbox host has another version or other settings: replacing it')
     await connection.start({ op: 'close' }).done
     await connection.closed
     return undefined
@@ -186,11 +186,11 @@ export async function openSandboxes(options: SandboxOptions): Promise<Sandboxes>
       const link = await current?.catch(() => undefined)
       if (!link?.alive()) return
       const { living = [] } = await link.start({ op: 'living' }).done.catch(() => ({ living: [] }))
-      // Handed over: whoever takes those runs up finds their sandboxes. The host ends by itself where nobody comes.
+      // The next worker of these runs finds their sandboxes. If none comes, the host ends by itself.
       if (living.length > 0) return link.close()
       const { others = 0 } = await link.start({ op: 'close' }).done.catch(() => ({ others: 0 }))
       if (others > 0) link.close()
-      await link.closed // the host has ended with all that was in it
+      await link.closed // the host has ended with all its sandboxes
     },
   }
 }

@@ -1,9 +1,9 @@
 /**
  * The port to sandboxes. A sandbox is a fresh, isolated Linux environment that belongs to one interaction, lives in a
- * process of its own (the sandbox host), and outlives the worker that opened it, so that the next worker can take it up.
+ * process of its own (the sandbox host), and outlives the worker that opened it, so that the next worker can resume it.
  *
  * Paths are relative to the workspace (`/workspace` inside) or absolute inside the sandbox. The host never opens a path
- * of a sandbox itself: everything goes through the runner, which is PID 1 inside.
+ * of a sandbox itself: all file operations go through the runner, which is PID 1 inside.
  */
 import type { Duplex } from 'node:stream'
 import type { SandboxLimits } from '../domain/limits.ts'
@@ -12,65 +12,65 @@ export type Language = 'python' | 'javascript' | 'bash'
 
 export type { SandboxLimits }
 
-/** A directory of the host's that is shown inside, read-only. */
+/** A directory of the host that is mounted inside, read-only. */
 export interface Mount {
-  /** A directory of ours: its content was checked, nobody else can write to it. */
+  /** A directory that only Errand can write to, with checked content. */
   readonly source: string
-  /** Absolute, `/skills/pdf`; not below a place that is writable inside. */
+  /** Absolute, such as `/skills/pdf`. Must not be below a path that is writable inside. */
   readonly target: string
 }
 
-/** How a cell is made. `browser`: as `code`, but Chromium can put its own sandbox up inside. */
+/** Kind of isolation. `browser`: the same as `code`, except that Chromium can set up its own sandbox inside. */
 export type Profile = 'code' | 'browser'
 
 export interface SandboxSpec {
   readonly interactionId: string
-  /** Which of the interaction's sandboxes. Default `main`, where its code runs; `browser`, `mcp-…` stand beside it. */
+  /** Name among the interaction's sandboxes. Default `main`, where its code runs; others are `browser` and `mcp-…`. */
   readonly name?: string
   /** Default `code`. */
   readonly profile?: Profile
   /** Default none. */
   readonly mounts?: readonly Mount[]
   /**
-   * Its first code will import numpy, pandas or matplotlib: one where they are loaded is taken, if it is to be had at once.
-   * Any code runs in either. Default false.
+   * Prefers a sandbox with numpy, pandas and matplotlib loaded, if one is available at once: the first code will import
+   * them. All code runs in either kind. Default false.
    */
   readonly preloaded?: boolean
-  /** The worker's fence: commands with a lower epoch than the newest one seen are refused. */
+  /** The worker's fencing token: the host refuses commands with a lower epoch than the newest that it has seen. */
   readonly epoch: number
-  /** Milliseconds from now after which the sandbox ends itself, whoever forgot it. */
+  /** Milliseconds from now after which the sandbox ends itself, even if no worker ends it. */
   readonly lifetimeMs: number
   readonly limits: SandboxLimits
 }
 
-/** Why a step ended. `lost`: the sandbox is gone and nobody knows how far the step came. */
+/** Why a step ended. `lost`: the sandbox is gone, and it is unknown how far the step came. */
 export type ExecEnd =
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'signal'; readonly signal: string }
   | { readonly kind: 'timeout'; readonly afterMs: number }
-  /** `lost`: files held the memory, and with the step went the sandbox. */
+  /** `lost`: files used up the memory, so the sandbox ended with the step. */
   | { readonly kind: 'memory_limit'; readonly limitMiB: number; readonly lost?: true }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'lost' }
 
-/** A limit that a step ran into, with its figure. */
+/** A limit that a step reached, with its value. */
 export type LimitHit =
   | { readonly kind: 'memory'; readonly mebibytes: number }
-  /** Of one process, where the sandbox as a whole has no limit. */
+  /** The memory limit of one process, on hosts where the sandbox as a whole has none. */
   | { readonly kind: 'process_memory'; readonly mebibytes: number }
-  /** No further process or thread could be had. */
+  /** No further process or thread could be started. */
   | { readonly kind: 'processes'; readonly count: number }
   | { readonly kind: 'space'; readonly place: string; readonly mebibytes: number }
   | { readonly kind: 'files'; readonly place: string; readonly count: number }
-  /** Space or files: something was full while it ran, and is no more. */
+  /** Space or number of files: some directory was full while the step ran, and no longer is. */
   | { readonly kind: 'room'; readonly mebibytes: number; readonly files: number }
-  /** Open at once in one process. */
+  /** Files that one process may have open. */
   | { readonly kind: 'open_files'; readonly count: number }
-  /** It ran out of time while it was held back to its share. */
+  /** The step timed out while it was throttled to its share of the processor. */
   | { readonly kind: 'processor'; readonly cores: number }
 
 export interface ExecRequest {
-  /** Names the step within the interaction. Asked again with the same key, the first result comes back: nothing runs twice. */
+  /** Idempotency key within the interaction: a repeated request returns the first result and runs nothing. */
   readonly key: string
   readonly language: Language
   readonly code: string
@@ -79,120 +79,123 @@ export interface ExecRequest {
 
 export interface ExecResult {
   /**
-   * stdout and stderr as a terminal would show them in the end, decoded as UTF-8, capped by `outputBytes`: of a line that
-   * was rewritten (a progress bar) its last state, no escape sequences.
+   * stdout and stderr as a terminal shows them in the end, decoded as UTF-8 and capped by `outputBytes`: a progress bar in
+   * its last state, no escape sequences.
    */
   readonly output: string
   readonly truncated: boolean
   readonly end: ExecEnd
   readonly durationMs: number
-  /** The language's session had to be started anew: variables of earlier steps are gone. */
+  /** The language's session was restarted: variables of earlier steps are gone. */
   readonly sessionRestarted: boolean
-  /** What it ran into, where that is not its end already. Never empty. */
+  /** Limits that the step reached, except one that `end` already names. Never empty. */
   readonly hits?: readonly LimitHit[]
 }
 
 export interface Entry {
-  /** Relative to the directory that was listed, `/`-separated. */
+  /** Relative to the listed directory, `/`-separated. */
   readonly path: string
   readonly type: 'file' | 'directory' | 'other'
   readonly size: number
-  /** Why it, or what lies below it, can't be had: its name is not UTF-8, a directory closed to its owner. */
+  /** Why it cannot be read or listed: its name is not UTF-8, or its owner may not open the directory. */
   readonly problem?: string
 }
 
 export interface Listing {
   /** Sorted by path. */
   readonly entries: readonly Entry[]
-  /** There are more than were listed: `maxEntries`, or 4 MiB of entries, were reached. */
+  /** The list is truncated: `maxEntries` or 4 MiB of entries were reached. */
   readonly more: boolean
 }
 
 export interface SpawnRequest {
-  /** Looked up in the sandbox's PATH. */
+  /** The program is looked up in the sandbox's PATH. */
   readonly argv: readonly string[]
-  /** On top of the sandbox's own environment. */
+  /** Added to the sandbox's own environment. */
   readonly env?: Readonly<Record<string, string>>
   /** Absolute; default `/workspace`. */
   readonly cwd?: string
-  /** Where its end of the stream is: stdin and stdout, or descriptors 3 and 4. */
+  /** The program's end of the stream: stdin and stdout, or descriptors 3 and 4. */
   readonly pipes: 'stdio' | 'fd34'
 }
 
-/** A program that lives beside the steps. It ends with every process below it. */
+/** A program that runs beside the steps. It ends with all its descendants. */
 export interface SandboxProcess {
-  /** What is written goes to the program, what it writes is read. Back-pressure holds on every hop. */
+  /** The program's input and output, with back-pressure on every hop. */
   readonly stream: Duplex
-  /** Resolves when it is over and all that it wrote was read; `lost` where the sandbox went. */
+  /** Resolves when the program has ended and all its output was read; `lost` if the sandbox ended. */
   readonly exited: Promise<ExecEnd>
   /** Idempotent. */
   kill(): void
 }
 
 export interface Sandbox {
-  /** True where `open` made it now; false where it took up one that an earlier worker had opened. */
+  /** True if `open` created it; false if it resumed one that an earlier worker had opened. */
   readonly fresh: boolean
   /**
-   * Runs code in the interaction's session of that language. Never rejects for what the code does; `signal` ends the
-   * process. `onOutput` hears the output while it comes; of a line that is being rewritten, a state now and then.
+   * Runs code in the interaction's session of that language. Never rejects because of what the code does; `signal` ends the
+   * process. `onOutput` receives the output as it is written; progress bars only from time to time.
    */
   exec(request: ExecRequest, onOutput: (text: string) => void, signal: AbortSignal): Promise<ExecResult>
-  /** Creates parent directories; atomic (temporary file, then rename), except for `append`. Throws SandboxError, or what the source of the bytes throws: then nothing is written. */
+  /**
+   * Creates parent directories. Atomic (temporary file, then rename), except for `append`. Throws SandboxError, or the
+   * error of the source of the bytes; nothing is written then.
+   */
   writeFile(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>, mode: 'write' | 'append'): Promise<void>
-  /** A regular file, no symlink at the end. Throws SandboxError `too_large` over `maxBytes`. */
+  /** Reads a regular file; does not follow a symlink. Throws SandboxError `too_large` over `maxBytes`. */
   readFile(path: string, maxBytes: number): Promise<Uint8Array>
-  /** As `readFile`, in pieces, as fast as they are taken. Begins when the first is asked for. */
+  /** Reads a file as `readFile` does, in chunks with back-pressure. Begins with the first `next()`. */
   openFile(path: string, maxBytes: number): AsyncIterable<Uint8Array>
   /**
-   * What is below `path`, at most `maxEntries` entries and 4 MiB; symlinks are listed as `other`, never followed. Throws
-   * SandboxError.
+   * Lists the entries below `path`, at most `maxEntries` and 4 MiB. Symlinks are listed as `other` and never followed.
+   * Throws SandboxError.
    */
   list(path: string, options: { readonly recursive: boolean; readonly maxEntries: number }): Promise<Listing>
-  /** Variables on top of the sandbox's own environment, for sessions and programs that start from now on. */
+  /** Adds variables to the environment of sessions and programs that start from now on. */
   setEnvironment(variables: Readonly<Record<string, string>>): Promise<void>
-  /** Starts a program. A failure to start shows as its exit: 127 where there is no such program. `onStderr` hears its first 256 KiB. */
+  /** Starts a program. If it cannot start, its exit code says so: 127 if it does not exist. `onStderr` receives the first 256 KiB. */
   spawn(request: SpawnRequest, onStderr?: (text: string) => void): SandboxProcess
   /**
-   * Listens on 127.0.0.1:`port` inside; every connection that is made there arrives here. It ends with whoever asked for
-   * it, so that the next one can. Throws SandboxError `unavailable` where the port is taken.
+   * Listens on 127.0.0.1:`port` inside and hands over every connection. It ends with its client's connection to the host,
+   * so that the next worker can listen. Throws SandboxError `unavailable` if the port is taken.
    */
   listen(port: number, onConnection: (connection: Duplex) => void): Promise<{ close(): Promise<void> }>
-  /** Ends every process and removes what was kept. Resolves when it is checked to be gone; idempotent. */
+  /** Ends every process and removes all files. Resolves after verifying that it is gone. Idempotent. */
   destroy(): Promise<void>
 }
 
-/** What this host enforces, for `doctor`, the start log and the console. */
+/** Facts about the isolation on this host, for `doctor`, the start log and the console. */
 export interface SandboxFacts {
   readonly driver: string
-  /** How sandboxes are made here, where the driver has more than one way, and why so. */
+  /** The variant of the driver that is used, and why, if it has several. */
   readonly made?: string | undefined
-  /** What holds, in words: `memory: 512 MiB (cgroup v1)`. */
+  /** Limits and walls that are enforced: `memory: 512 MiB (cgroup v1)`. */
   readonly enforced: readonly string[]
-  /** What does not, and what the operator can do about it. */
+  /** Limits that are not enforced, and what the operator can do about it. */
   readonly notEnforced: readonly string[]
-  /** The attacks that the driver made on itself at start, each with whether it was refused. */
+  /** The attacks of the self-test at start. */
   readonly probes: readonly { readonly name: string; readonly refused: boolean; readonly detail?: string }[]
-  /** What code finds inside, for the model's context: `Python 3.11 (standard library), Node 24, bash, git`. */
+  /** Languages and programs inside, for the model's context: `Python 3.11 (standard library), Node 24, bash, git`. */
   readonly inside: string
-  /** Chromium's binary, where there is one inside. */
+  /** Path of Chromium's binary inside, if there is one. */
   readonly browser: string | undefined
 }
 
 export interface Sandboxes {
-  /** Creates the interaction's sandbox of that name, or takes up the one that still lives. Throws SandboxError `unavailable`. */
+  /** Creates the interaction's sandbox of that name, or resumes the live one. Throws SandboxError `unavailable`. */
   open(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>
-  /** Ends all of the interaction's sandboxes wherever they came from. Resolves when no process of them is left; idempotent. */
+  /** Ends all of the interaction's sandboxes, whichever worker opened them. Resolves when no process is left. Idempotent. */
   destroy(interactionId: string): Promise<void>
-  /** The interactions that have a living sandbox: for the reaper. */
+  /** The interactions that have a live sandbox, for the reaper. */
   living(): Promise<string[]>
-  /** `open`: interactions that have any; `warm`: sandboxes that are ready and unused. */
+  /** `open`: number of interactions with a sandbox; `warm`: number of ready, unused sandboxes. */
   counts(): Promise<{ readonly open: number; readonly warm: number }>
   facts(): Promise<SandboxFacts>
   close(): Promise<void>
 }
 
 export type SandboxErrorCode =
-  | 'unavailable' // no sandbox to be had now
+  | 'unavailable' // no sandbox can be made now
   | 'not_found'
   | 'not_a_file' // a directory, a symlink, a device, …
   | 'too_large'

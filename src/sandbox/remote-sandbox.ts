@@ -1,4 +1,4 @@
-/** A sandbox as the engine sees it: the port's verbs, spoken to the host over one connection. */
+/** A sandbox for the engine: implements the port by requests to the host over one connection. */
 import type { Connection } from './connection.ts'
 import { type Entry, type ExecResult, type Listing, type Sandbox, SandboxError } from './port.ts'
 import { type Address, CHUNK_BYTES, CHUNK_WINDOW, MAX_CODE_BYTES } from './protocol.ts'
@@ -21,7 +21,7 @@ export function createRemoteSandbox(connection: Connection, address: Address, fr
       try {
         await connection.start({ op: 'destroy', ...address }).done
       } catch (error) {
-        // The host is gone, and with it the sandbox: that is what was asked for.
+        // The host is gone, and the sandbox with it.
         if (!(error instanceof SandboxError && error.code === 'lost')) throw error
       }
     },
@@ -49,7 +49,7 @@ async function exec(
     output = `The code is larger than ${MAX_CODE_BYTES} bytes: put its data into a file.\n`
     return result({ kind: 'exit', code: 126 })
   }
-  // `outputBytes` is the sandbox's own limit: the host fills it in.
+  // The host sets `outputBytes` to the sandbox's own limit.
   const request = { op: 'exec', ...address, key, language, timeoutMs, outputBytes: 0 } as const
   const call = connection.start(request, bytes, (reply, payload) => {
     if (reply.op === 'live') onOutput(payload.toString('utf8'))
@@ -109,7 +109,7 @@ async function writeFile(
     onRoom()
   })
   try {
-    // Whichever comes first: all is said, or the other side ended it.
+    // Ends when all is sent, or when the host ends the request.
     await Promise.race([pump(), done])
   } catch (error) {
     call.send({ op: 'abort' })
@@ -145,13 +145,13 @@ async function list(
   return { entries: pieces.flatMap(toEntries), more }
 }
 
-/** The runner, which wrote them, shares its sandbox with the run's code: they are checked. Throws SandboxError `lost`. */
+/** Checks the entries, because the runner shares its sandbox with untrusted code. Throws SandboxError `lost`. */
 function toEntries(piece: Buffer): Entry[] {
   try {
     const entries: unknown[] = JSON.parse(`[${piece}]`)
     if (entries.every(isEntry)) return entries
   } catch {}
-  throw new SandboxError('lost', 'The sandbox answered with what is no list of files.')
+  throw new SandboxError('lost', 'The sandbox sent an invalid list of files.')
 }
 
 function isEntry(value: unknown): value is Entry {
@@ -160,7 +160,7 @@ function isEntry(value: unknown): value is Entry {
   return named && (type === 'file' || type === 'directory' || type === 'other') && Number.isSafeInteger(size)
 }
 
-/** A chunk is acknowledged when it is taken, so that no more than the window waits here. */
+/** Acknowledges a chunk when the caller takes it, so that at most one window is buffered here. */
 async function* openFile(
   connection: Connection,
   address: Address,

@@ -1,4 +1,4 @@
-/** Programs and listeners inside a sandbox, spoken to over the connection to its host. */
+/** Programs and listeners inside a sandbox, over the connection to its host. */
 import type { Duplex } from 'node:stream'
 import type { Connection } from './connection.ts'
 import type { ExecEnd, SandboxProcess, SpawnRequest } from './port.ts'

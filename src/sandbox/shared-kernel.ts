@@ -1,4 +1,4 @@
-/** What remains on a kernel that sandboxes share with the host, for `notEnforced`. SECURITY.md has the whole list. */
+/** Risks of a kernel that sandboxes share with the host, for `notEnforced`. SECURITY.md has the whole list. */
 export function sharedKernel(runtime?: string): string[] {
   const by = runtime === undefined ? '' : ` (${runtime})`
   return [

@@ -1,11 +1,11 @@
 /**
- * The outer end of a stream with the inside of a sandbox, as a Duplex. At most CHUNK_WINDOW chunks are on their way in
- * either direction, so a side that does not read holds the other up and costs no memory.
+ * The outer end of a stream into a sandbox, as a Duplex. At most CHUNK_WINDOW chunks are in flight in each direction, so a
+ * side that does not read blocks the other and costs no memory.
  */
 import { Duplex } from 'node:stream'
 import { CHUNK_WINDOW, type Reply, STREAM_CHUNK_BYTES } from './protocol.ts'
 
-/** What is said of one stream: `conn` is filled in by whoever owns the request. */
+/** A message about one stream. The owner of the request adds `conn`. */
 export interface Word {
   readonly op: 'chunk' | 'ack' | 'commit' | 'abort'
 }
@@ -13,7 +13,7 @@ export interface Word {
 export interface OuterStream {
   readonly duplex: Duplex
   hear(reply: Reply, payload: Buffer): void
-  /** Nothing more will be heard. */
+  /** Ends the stream: no more messages will come. */
   lose(error?: Error): void
 }
 

@@ -178,7 +178,7 @@ export const NEW_NAMESPACES = 0x7e02_0000
 /** CLONE_NEWTIME: only unshare takes it; in clone the bit belongs to the signal. */
 export const NEW_TIME = 0x80
 
-/** What ioctl is refused: TIOCSTI and TIOCLINUX (keystrokes into a terminal), TIOCSETD (line disciplines). */
+/** Requests that ioctl refuses: TIOCSTI and TIOCLINUX (keystrokes into a terminal), TIOCSETD (line disciplines). */
 export const REFUSED_REQUESTS: readonly number[] = [0x5412, 0x541c, 0x5423]
 
 /**

@@ -1,6 +1,6 @@
-/** At most so many at once; who comes over that waits in turn, for a bounded time. */
+/** A semaphore with a queue: callers above the limit wait in turn, for a bounded time. */
 export interface Gate {
-  /** Resolves with what gives the place back; undefined when `waitMs` passed or `signal` aborted first. */
+  /** Resolves with a function that leaves; undefined if `waitMs` passed or `signal` aborted first. */
   enter(waitMs: number, signal?: AbortSignal): Promise<(() => void) | undefined>
 }
 
@@ -27,21 +27,21 @@ export function createGate(limit: () => number): Gate {
       return new Promise((resolve) => {
         const settle = (entered: boolean) => {
           clearTimeout(timer)
-          signal?.removeEventListener('abort', giveUp)
+          signal?.removeEventListener('abort', cancel)
           if (entered) inside++
           resolve(entered ? leave() : undefined)
         }
         const admit = () => settle(true)
-        const giveUp = () => {
-          const place = queue.indexOf(admit)
-          if (place < 0) return
-          queue.splice(place, 1)
+        const cancel = () => {
+          const index = queue.indexOf(admit)
+          if (index < 0) return
+          queue.splice(index, 1)
           settle(false)
         }
-        const timer = setTimeout(giveUp, waitMs)
+        const timer = setTimeout(cancel, waitMs)
         queue.push(admit)
-        if (signal?.aborted) giveUp()
-        else signal?.addEventListener('abort', giveUp)
+        if (signal?.aborted) cancel()
+        else signal?.addEventListener('abort', cancel)
       })
     },
   }

@@ -1,8 +1,8 @@
 /**
- * The sandbox host: a process of its own, started by `openSandboxes`. It holds the only right to make sandboxes and
- * outlives a killed server, so that the next one finds its sandboxes again. When it ends, however it ends, so do they.
+ * The sandbox host: a process of its own, started by `openSandboxes`. Only it makes sandboxes. It outlives a killed server, so
+ * that the next server finds its sandboxes again. When the host ends, for any reason, its sandboxes end too.
  *
- * Started with its options as JSON in argv[2]; says how the start went on file descriptor 3, as one line of JSON.
+ * Started with HostOptions as JSON in argv[2]. Reports the result of the start on file descriptor 3, as one line of JSON.
  */
 import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -23,7 +23,7 @@ function report(outcome: StartReport): void {
     writeSync(REPORT_FD, `${JSON.stringify(outcome)}\n`)
     closeSync(REPORT_FD)
   } catch {
-    // The starter is gone; the grace time ends us if nobody else comes.
+    // The server that started this host is gone. Without another server the host ends after the grace time.
   }
 }
 
@@ -73,7 +73,7 @@ async function main(options: HostOptions): Promise<void> {
       if (!stopping) void stop()
       stopping = true
     }
-    rmSync(options.socketPath, { force: true }) // a dead host's: the lock is ours
+    rmSync(options.socketPath, { force: true }) // left by a dead host: this one holds the lock
     await openServer(host, { ...options, facts, onDone })
     chmodSync(options.socketPath, 0o600)
     process

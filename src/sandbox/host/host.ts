@@ -1,6 +1,6 @@
 /**
- * The sandboxes of one host: which interaction has which, under which epoch, until when. The newest epoch seen is the
- * only one that may command; it is remembered after the end, so that a worker that was overtaken makes no new sandbox.
+ * The sandboxes of one host by interaction and name, each with an epoch and a deadline. Only the newest epoch may send
+ * commands. The host remembers it after the sandbox has ended, so that a worker that lost its run makes no new sandbox.
  */
 import type { Driver, Log } from '../driver.ts'
 import { SandboxError, type SandboxLimits, type SandboxSpec } from '../port.ts'
@@ -15,42 +15,42 @@ export interface LiveSandbox {
   readonly limits: SandboxLimits
   readonly runner: Runner
   readonly steps: Steps
-  /** Idempotent; resolves when nothing is left of it. */
+  /** Resolves when nothing is left of it. Idempotent. */
   end(): Promise<void>
 }
 
 export interface Host {
-  /** True where it was made now. Throws SandboxError `unavailable`, `stale`. */
+  /** True if the sandbox was created, false if it was resumed. Throws SandboxError `unavailable`, `stale`. */
   open(spec: SandboxSpec, signal: AbortSignal): Promise<boolean>
-  /** The sandbox, if `epoch` may command it. Throws SandboxError `lost`, `stale`. */
+  /** Throws SandboxError `lost`, or `stale` if `epoch` is not the newest. */
   find(interactionId: string, name: string, epoch: number): LiveSandbox
-  /** One of the interaction's sandboxes by its name, or all. */
+  /** Ends one of the interaction's sandboxes by name, or all. */
   destroy(interactionId: string, name?: string, epoch?: number): Promise<void>
-  /** Interactions with a sandbox. */
+  /** Ids of interactions with a sandbox. */
   living(): string[]
-  /** Sandboxes that are ready and unused. */
+  /** Number of ready, unused sandboxes. */
   warm(): number
   configure(settings: HostSettings): void
   close(): Promise<void>
 }
 
-/** Epochs kept of interactions whose sandbox is gone. */
+/** Number of epochs that are remembered. */
 const EPOCHS_KEPT = 10_000
 const SWEEP_MS = 10_000
-/** Longest delay that a timer takes. */
+/** Longest delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function openHost(driver: Driver, initial: HostSettings, log: Log): Host {
   let settings = initial
   const pool = createPool(driver, () => settings, log)
-  /** By place: interaction and name. */
+  /** By `keyOf`: interaction and name. */
   const living = new Map<string, LiveSandbox & { extend(lifetimeMs: number): void }>()
-  const opening = new Map<string, { interactionId: string; done: Promise<void>; give: AbortController }>()
+  const opening = new Map<string, { interactionId: string; done: Promise<void>; abort: AbortController }>()
   const epochs = new Map<string, number>()
   const endings = new Set<Promise<void>>()
 
   const sweeper = setInterval(() => {
-    driver.sweep().catch((error) => log.warn({ err: error }, 'what dead sandboxes left could not be removed'))
+    driver.sweep().catch((error) => log.warn({ err: error }, 'files or cgroups of dead sandboxes could not be removed'))
   }, SWEEP_MS)
   pool.refill()
 
@@ -72,7 +72,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
     return [...living.values(), ...opening.values()].some((entry) => entry.interactionId === interactionId)
   }
 
-  async function create(spec: SandboxSpec, place: string, signal: AbortSignal): Promise<void> {
+  async function create(spec: SandboxSpec, key: string, signal: AbortSignal): Promise<void> {
     const { interactionId, name = 'main', lifetimeMs, limits, profile = 'code', mounts = [], preloaded = false } = spec
     const { runner, end: endRunner } = await pool.take({ limits, profile, mounts }, preloaded, signal)
     let ending: Promise<void> | undefined
@@ -81,7 +81,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
       ending ??= (async () => {
         clearTimeout(timer)
         await endRunner()
-        if (living.get(place) === sandbox) living.delete(place)
+        if (living.get(key) === sandbox) living.delete(key)
       })()
       endings.add(ending)
       void ending.catch(() => {}).finally(() => endings.delete(ending!))
@@ -107,7 +107,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
       await end()
       throw new SandboxError('unavailable', 'The wait for a sandbox was cancelled.')
     }
-    living.set(place, sandbox)
+    living.set(key, sandbox)
     extend(lifetimeMs)
     void runner.cell.exited.then(endAlone)
   }
@@ -115,38 +115,38 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
   return {
     async open(spec, signal) {
       const { interactionId } = spec
-      const place = placeOf(interactionId, spec.name)
+      const key = keyOf(interactionId, spec.name)
       fence(interactionId, spec.epoch)
-      // Where an opening fails, the first of those that wait for it begins another, and the rest wait for that.
-      for (let other = opening.get(place); other; other = opening.get(place)) {
+      // If an opening fails, the first of the waiting callers opens the next, and the rest wait for that.
+      for (let other = opening.get(key); other; other = opening.get(key)) {
         await other.done.catch(() => {})
         fence(interactionId, spec.epoch)
       }
-      const known = living.get(place)
+      const known = living.get(key)
       if (known?.runner.alive()) {
         known.extend(spec.lifetimeMs)
         return false
       }
-      const give = new AbortController()
-      const done = create(spec, place, AbortSignal.any([signal, give.signal]))
-      opening.set(place, { interactionId, done, give })
-      await done.finally(() => opening.delete(place))
+      const abort = new AbortController()
+      const done = create(spec, key, AbortSignal.any([signal, abort.signal]))
+      opening.set(key, { interactionId, done, abort })
+      await done.finally(() => opening.delete(key))
       return true
     },
     find(interactionId, name, epoch) {
       fence(interactionId, epoch)
-      const found = living.get(placeOf(interactionId, name))
+      const found = living.get(keyOf(interactionId, name))
       if (!found?.runner.alive()) throw new SandboxError('lost', 'The sandbox is gone.')
       return found
     },
     async destroy(interactionId, name, epoch) {
       if (epoch !== undefined) fence(interactionId, epoch)
-      const wanted = (entry: { interactionId: string }, place: string) =>
-        entry.interactionId === interactionId && (name === undefined || place === placeOf(interactionId, name))
-      const starting = [...opening].filter(([place, entry]) => wanted(entry, place)).map(([, entry]) => entry)
-      for (const { give } of starting) give.abort()
+      const wanted = (entry: { interactionId: string }, key: string) =>
+        entry.interactionId === interactionId && (name === undefined || key === keyOf(interactionId, name))
+      const starting = [...opening].filter(([key, entry]) => wanted(entry, key)).map(([, entry]) => entry)
+      for (const { abort } of starting) abort.abort()
       await Promise.all(starting.map(({ done }) => done.catch(() => {})))
-      await Promise.all([...living].filter(([place, entry]) => wanted(entry, place)).map(([, { end }]) => end()))
+      await Promise.all([...living].filter(([key, entry]) => wanted(entry, key)).map(([, { end }]) => end()))
     },
     living: () => [...new Set([...living.values()].map(({ interactionId }) => interactionId))],
     warm: () => pool.warm,
@@ -156,7 +156,7 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
     },
     async close() {
       clearInterval(sweeper)
-      for (const { give } of opening.values()) give.abort()
+      for (const { abort } of opening.values()) abort.abort()
       await Promise.allSettled([...opening.values()].map(({ done }) => done))
       await Promise.allSettled([...[...living.values()].map(({ end }) => end()), ...endings])
       await pool.close()
@@ -165,6 +165,6 @@ export function openHost(driver: Driver, initial: HostSettings, log: Log): Host 
   }
 }
 
-function placeOf(interactionId: string, name = 'main'): string {
+function keyOf(interactionId: string, name = 'main'): string {
   return `${interactionId}/${name}`
 }

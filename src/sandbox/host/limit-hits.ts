@@ -1,37 +1,37 @@
 /**
- * Which limits a step ran into. The kernel counts what it can (memory, processes, processor); what it only answers with
- * an error number is told by what is full as the step ends, and by what the step itself says of it.
+ * Finds the limits that a step reached. The kernel counts some (memory, processes, processor). Others only show as an error
+ * number; those are found by what is full when the step ends, and by error messages in its output.
  */
 import { type Counters, OPEN_FILES } from '../driver.ts'
 import type { ExecEnd, LimitHit, SandboxLimits } from '../port.ts'
 
-/** Messages of bash, dash and Python that no process or thread could be started. */
+/** Messages of bash, dash and Python when no process or thread can be started. */
 const NO_PROCESS = /(?:fork|started): (?:retry: )?Resource temporarily unavailable|Cannot fork|can't start new thread/
-/** The same on one line of Node and the C library: the beginning, and what must follow it. */
+/** The same from Node and the C library: the beginning of a line, and what must follow in it. */
 const NO_PROCESS_LINES = [
   [/spawn(?:Sync)? /, /EAGAIN/],
   [/pthread_create/, /Resource temporarily|failed/],
 ] as const
-/** The same as Python's traceback, which names the call some lines before. */
+/** The same in a traceback of Python, which names the call some lines earlier. */
 const BLOCKED = 'BlockingIOError: [Errno 11]'
 const TRACEBACK_CHARS = 500
 const NO_SPACE = /No space left on device|ENOSPC|Errno 28\b/
 const NO_MEMORY = /\bMemoryError\b|Cannot allocate memory|heap out of memory|ENOMEM/
 const NO_DESCRIPTOR = /Too many open files(?! in system)|EMFILE|Errno 24\b/
-/** Of the time slices of a step that ran out of time: more than this, and its share of the processor is part of why. */
+/** A step that timed out reports the processor limit if more than this part of its periods was throttled. */
 const THROTTLED_SHARE = 0.3
 
 export interface Evidence {
   readonly end: ExecEnd
   readonly output: string
-  /** What the runner found at its limit as the step ended. */
+  /** Limits that were reached when the step ended, by the runner. */
   readonly full: readonly LimitHit[]
   readonly before: Counters
   readonly after: Counters
   readonly limits: SandboxLimits
 }
 
-/** The end as the kernel's counters show it: a failure after a kill for memory is the memory limit's. */
+/** Corrects the end by the kernel's counters: a failure after a kill for memory is the memory limit. */
 export function judgeEnd({ end, before, after, limits }: Omit<Evidence, 'output' | 'full'>): ExecEnd {
   const failed = end.kind === 'signal' || end.kind === 'lost' || (end.kind === 'exit' && end.code !== 0)
   if (!failed || after.memoryKills === before.memoryKills) return end
@@ -64,7 +64,7 @@ export function limitHits({ end, output, full, before, after, limits }: Evidence
   return hits
 }
 
-/** Linear: one expression for all of it would be quadratic, and the step chooses its output. */
+/** Runs in linear time. A single expression would be quadratic, and the step controls its output. */
 function noProcess(output: string): boolean {
   if (NO_PROCESS.test(output) || forkBlocked(output)) return true
   return output.split('\n').some((line) =>

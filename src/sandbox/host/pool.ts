@@ -1,6 +1,6 @@
 /**
- * Sandboxes to be had: `pool` of them warm, used once and refilled, `maxOpen` in use at once (the warm ones come on top).
- * Starts are few at a time, some for each core, since the kernel lets each of them wait; more would only make all of them late.
+ * The pool: `pool` sandboxes are kept warm, each is used once and replaced; `maxOpen` more can be in use at once. Only a few
+ * sandboxes for each core start at the same time: the kernel serializes much of a start, so more would delay them all.
  */
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,22 +11,22 @@ import { createGate } from './gate.ts'
 import { createRunner, type Runner } from './runner.ts'
 
 export interface Pool {
-  /** A runner of one's own, with what ends it and gives its place back; `preloaded` if it can be. Throws SandboxError `unavailable`. */
+  /** Takes a runner; `end` ends it and makes room for another. `preloaded` is a preference. Throws SandboxError `unavailable`. */
   take(shape: CellShape, preloaded: boolean, signal: AbortSignal): Promise<{ runner: Runner; end: () => Promise<void> }>
-  /** Ready and unused. */
+  /** Number of ready, unused sandboxes. */
   readonly warm: number
-  /** Brings the warm ones in line with the settings. */
+  /** Starts and ends warm sandboxes until they match the settings. */
   refill(): void
   close(): Promise<void>
 }
 
 const RETRY_REFILL_MS = 2000
-/** At once: with 4, a tenth more sandboxes a second than with 1. */
-const STARTS_A_CORE = 4
+/** Simultaneous starts for each core. With 4, a tenth more sandboxes a second than with 1. */
+const STARTS_PER_CORE = 4
 
 export function createPool(driver: Driver, settings: () => HostSettings, log: Log): Pool {
   const rooms = createGate(() => settings().maxOpen)
-  const starts = createGate(() => STARTS_A_CORE * availableParallelism())
+  const starts = createGate(() => STARTS_PER_CORE * availableParallelism())
   const warm = new Map<Runner, SandboxLimits>()
   let refilling: Promise<void> | undefined
   let closed = false
@@ -49,7 +49,8 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
   async function startPreloaded(shape: CellShape): Promise<Runner | undefined> {
     const launch = driver.preloaded?.(shape)
     return (
-      launch && start(launch).catch((error) => void log.warn({ err: error }, 'a sandbox could not be had preloaded'))
+      launch &&
+      start(launch).catch((error) => void log.warn({ err: error }, 'a preloaded sandbox could not be started'))
     )
   }
 
@@ -75,7 +76,7 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
         const runner = await start(() => driver.launch({ limits, profile: 'code', mounts: [] }))
         warm.set(runner, limits)
         void runner.cell.exited.then(() => {
-          if (warm.has(runner)) refill() // it died unused: its rest is removed, and another made
+          if (warm.has(runner)) refill() // it died unused: replaces it
         })
       } catch (error) {
         log.warn({ err: error }, 'a sandbox for the pool could not be started')
@@ -131,10 +132,10 @@ export function createPool(driver: Driver, settings: () => HostSettings, log: Lo
   }
 }
 
-/** The output cap is no property of a cell. */
+/** The limits that a cell is made with. The output cap is not one of them. */
 const CELL_LIMITS = ['memoryMiB', 'cpus', 'pids', 'workspaceMiB', 'files'] as const satisfies (keyof SandboxLimits)[]
 
-/** Whether a cell made with the one limits serves the other. */
+/** True if a cell made with one set of limits can be used for the other. */
 function sameSize(a: SandboxLimits, b: SandboxLimits): boolean {
   return CELL_LIMITS.every((name) => a[name] === b[name])
 }

@@ -1,6 +1,6 @@
 /**
- * Cells with much of Python loaded (driver.ts). Nothing is spent on them before one is first of use, and nobody waits: until
- * they are ready and the attacks were made on them, and whenever none is to be had at once, cells are made without.
+ * Cells with large packages imported (driver.ts). The variant is opened when a first run asks for such a cell. Callers never
+ * wait for it: until it is open and has passed the self-test, and whenever no cell is ready, they get a plain one.
  */
 import type { Cell, CellShape, Log, PreloadedDriver } from '../driver.ts'
 
@@ -9,30 +9,30 @@ export interface PreloadedCells {
   close(): Promise<void>
 }
 
-/** Where there can be none, because the root has none of the packages for one, so long until it is tried again. */
+/** Delay before another try, if the variant cannot be opened (usually because the root has none of the packages). */
 const RETRY_MS = 10 * 60_000
 
 export function createPreloaded(
   open: () => Promise<PreloadedDriver>,
-  prove: (way: PreloadedDriver) => Promise<unknown>,
+  selfTest: (driver: PreloadedDriver) => Promise<unknown>,
   log: Log,
 ): PreloadedCells {
-  let way: PreloadedDriver | undefined
-  let proven = false
+  let driver: PreloadedDriver | undefined
+  let passed = false
   let opening: Promise<void> | undefined
   let notBefore = 0
   let closed = false
 
   async function begin(): Promise<void> {
     try {
-      way = await open()
+      driver = await open()
       if (closed) return
-      await prove(way)
-      proven = true
-      log.info({}, `sandboxes for code that imports them are ${way.made}`)
+      await selfTest(driver)
+      passed = true
+      log.info({}, `sandboxes for code that imports these packages are ${driver.made}`)
     } catch (error) {
       notBefore = Date.now() + RETRY_MS
-      await way?.close()
+      await driver?.close()
       log.info({ why: error instanceof Error ? error.message : String(error) }, 'no sandbox is preloaded')
     } finally {
       opening = undefined
@@ -41,15 +41,15 @@ export function createPreloaded(
 
   return {
     launcher(shape) {
-      const made = proven ? way : undefined
+      const made = passed ? driver : undefined
       if (!made && !closed && Date.now() >= notBefore) opening ??= begin()
       return made?.ready() ? () => made.launch(shape) : undefined
     },
     async close() {
       closed = true
-      await way?.close() // what is attacking it hears that it is gone
+      await driver?.close() // ends a self-test that is running
       await opening
-      await way?.close()
+      await driver?.close()
     },
   }
 }

@@ -1,7 +1,6 @@
 /**
- * What a runner may answer to a request. A runner shares its sandbox with hostile code and may be under its control, so
- * the host checks shape and size of every reply before anything holds it or hands it on: what the protocol does not
- * allow is no reply of ours, and the sandbox ends.
+ * Validates a runner's replies. A runner shares its sandbox with hostile code, which may control it. So the host checks shape
+ * and size of every reply before it stores or forwards it, and ends the sandbox if the protocol does not allow the reply.
  */
 import type { ExecEnd, LimitHit } from '../port.ts'
 import {
@@ -16,19 +15,19 @@ import {
 } from '../protocol.ts'
 
 export interface ReplyCheck {
-  /** Throws an Error for a reply that the runner must not send now. */
+  /** Throws an Error if the runner may not send this reply now. */
   hear(reply: Reply, payload: Buffer): void
-  /** More that is said to the same request. */
+  /** Notes a further message to the same request. */
   say(more: RunnerRequestBody): void
 }
 
-/** Bytes that replies of one kind may carry together; undefined: any number, in chunks that are acknowledged. */
+/** Bytes that all replies of a kind may have together. */
 type Room = Partial<Record<Reply['op'], number>>
 
 const NOTHING: Room = {}
-/** The mark where output was cut. */
+/** Size of the mark where output was cut. */
 const MARK_BYTES = 1024
-/** Lines may be shown several times before they are settled. */
+/** Factor for `live` output: a line may be shown several times before it is settled. */
 const LIVE_TIMES = 4
 const LIVE_BYTES = 4 * 1024 * 1024
 const MAX_TEXT_CHARS = 20_000
@@ -43,7 +42,7 @@ export function createReplyCheck(request: RunnerRequestBody): ReplyCheck {
     else if (reply.op === 'error') checkError(reply)
     else if (!streams.hear(reply, payload)) {
       const left = room[reply.op]
-      if (left === undefined || payload.length === 0 || payload.length > left) throw new Error('no such reply')
+      if (left === undefined || payload.length === 0 || payload.length > left) throw new Error('invalid reply')
       room[reply.op] = left - payload.length
     }
   }
@@ -64,26 +63,26 @@ function roomFor(request: RunnerRequestBody): Room {
   }
 }
 
-/** The chunks of a request and their acknowledgements: no more than the window may be under way from the runner. */
+/** Counts the chunks of a request and their acknowledgements: the runner may have at most one window in flight. */
 function createStreams(request: RunnerRequestBody) {
-  /** Chunks that nobody has acknowledged yet, by connection that is not over. */
-  const underWay = new Map<number, number>()
-  /** Connections of which one direction has ended. */
+  /** Unacknowledged chunks by open connection. */
+  const inFlight = new Map<number, number>()
+  /** Connections with one direction ended. */
   const half = new Set<number>()
   let left = request.op === 'read' ? request.maxBytes : Number.POSITIVE_INFINITY
-  if (request.op === 'read' || request.op === 'spawn') underWay.set(0, 0)
+  if (request.op === 'read' || request.op === 'spawn') inFlight.set(0, 0)
 
-  /** False where the reply belongs to no stream. */
+  /** False if the reply belongs to no stream. */
   function hear(reply: Reply, payload: Buffer): boolean {
     const conn = 'conn' in reply ? (reply.conn ?? 0) : 0
     switch (reply.op) {
       case 'listening':
         return request.op === 'listen'
       case 'accept':
-        if (!Number.isSafeInteger(conn) || underWay.has(conn)) return false
-        underWay.set(conn, 0)
-        // Twice: the runner may see the end of one before the host does.
-        return request.op === 'listen' && underWay.size <= 2 * MAX_CONNECTIONS
+        if (!Number.isSafeInteger(conn) || inFlight.has(conn)) return false
+        inFlight.set(conn, 0)
+        // Twice the limit: the runner may see the end of a connection before the host does.
+        return request.op === 'listen' && inFlight.size <= 2 * MAX_CONNECTIONS
       case 'ack':
         return request.op === 'write' || request.op === 'spawn' || request.op === 'listen'
       case 'fin':
@@ -91,11 +90,11 @@ function createStreams(request: RunnerRequestBody) {
         return request.op === 'spawn' || request.op === 'listen'
       case 'chunk': {
         left -= payload.length
-        const count = underWay.get(conn)
+        const count = inFlight.get(conn)
         if (payload.length > CHUNK_BYTES || left < 0) return false
-        // What is over for the outside may still have sent some, which nobody takes.
+        // A connection that the outside has closed may still have sent chunks, which are dropped.
         if (count === undefined) return request.op !== 'exec' && request.op !== 'list'
-        underWay.set(conn, count + 1)
+        inFlight.set(conn, count + 1)
         return count < CHUNK_WINDOW
       }
       default:
@@ -105,20 +104,20 @@ function createStreams(request: RunnerRequestBody) {
 
   function say(more: RunnerRequestBody): void {
     const conn = 'conn' in more ? (more.conn ?? 0) : 0
-    const count = underWay.get(conn)
+    const count = inFlight.get(conn)
     if (count === undefined) return
-    if (more.op === 'ack') underWay.set(conn, count - 1)
+    if (more.op === 'ack') inFlight.set(conn, count - 1)
     else if (more.op === 'commit') endOne(conn)
     else if (more.op === 'abort') forget(conn)
   }
 
   function endOne(conn: number): void {
     if (half.has(conn)) forget(conn)
-    else if (underWay.has(conn)) half.add(conn)
+    else if (inFlight.has(conn)) half.add(conn)
   }
 
   function forget(conn: number): void {
-    underWay.delete(conn)
+    inFlight.delete(conn)
     half.delete(conn)
   }
 
@@ -127,14 +126,14 @@ function createStreams(request: RunnerRequestBody) {
 
 function checkDone(request: RunnerRequestBody, done: Partial<ExecDone>): void {
   const ends = request.op === 'exec' || request.op === 'spawn'
-  if (ends && !isEnd(done.end)) throw new Error('no end of a step or a program')
+  if (ends && !isEnd(done.end)) throw new Error('invalid end of a step or program')
   const { durationMs = 0, truncated = false, sessionRestarted = false, full = [] } = done
   const plain = Number.isSafeInteger(durationMs) && typeof truncated === 'boolean'
   const listed = Array.isArray(full) && full.length <= MAX_HITS && full.every(isHit)
-  if (!plain || typeof sessionRestarted !== 'boolean' || !listed) throw new Error('no end of a step')
+  if (!plain || typeof sessionRestarted !== 'boolean' || !listed) throw new Error('invalid end of a step')
 }
 
-/** The ends that a runner can see; the others are the host's to tell. */
+/** Ends that a runner can see. Only the host can report the others. */
 function isEnd(end: unknown): end is ExecEnd {
   const { kind, code, signal, afterMs } = (end ?? {}) as Record<string, unknown>
   if (kind === 'exit') return Number.isSafeInteger(code)
@@ -145,7 +144,7 @@ function isEnd(end: unknown): end is ExecEnd {
 
 const PLACES = ['/workspace', '/tmp', '/dev/shm']
 
-/** Of what is at its limit as a step ends. */
+/** A limit that is reached when a step ends. */
 function isHit(hit: unknown): hit is LimitHit {
   const { kind, place, mebibytes, count } = (hit ?? {}) as Record<string, unknown>
   if (kind === 'space') return PLACES.includes(place as string) && Number.isSafeInteger(mebibytes)
@@ -157,5 +156,5 @@ function isHit(hit: unknown): hit is LimitHit {
 function checkError({ code, message }: Reply & { op: 'error' }): void {
   const known = ['unavailable', 'not_found', 'not_a_file', 'too_large', 'no_space', 'invalid_path', 'denied']
   if (known.includes(code) && typeof message === 'string' && message.length <= MAX_TEXT_CHARS) return
-  throw new Error('no such error')
+  throw new Error('invalid error')
 }

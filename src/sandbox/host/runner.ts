@@ -1,6 +1,6 @@
 /**
- * The host's end of one runner: requests by id over the cell's stdin and stdout. When the cell ends, every request does,
- * and a cell whose runner breaks the protocol is ended: no request waits for a reply that can't come any more.
+ * The host's connection to one runner: requests by id over the cell's stdin and stdout. When the cell ends, all its requests
+ * fail. A cell whose runner breaks the protocol is ended, so no request waits for a reply that cannot come.
  */
 import type { Cell } from '../driver.ts'
 import { createFrameReader, writeFrame } from '../frames.ts'
@@ -11,11 +11,14 @@ export type OnReply = (reply: Reply, payload: Buffer) => void
 
 export interface Runner {
   readonly cell: Cell
-  /** Resolves when the runner inside has spoken; rejects with the cell's last words when it ended before. */
+  /** Resolves when the runner is ready. Rejects with the end of the cell's stderr if it ended before. */
   readonly ready: Promise<void>
-  /** Whether it still lives. */
+  /** False once the cell has ended. */
   alive(): boolean
-  /** `onReply` is called until `done` or `error`, which comes once. What is returned says more to the same request. */
+  /**
+   * Sends a request. `onReply` is called until `done` or `error`, which comes exactly once. The returned function sends more
+   * for the same request.
+   */
   start(
     request: RunnerRequestBody,
     payload: Uint8Array | undefined,
@@ -25,9 +28,9 @@ export interface Runner {
 
 const READY_WITHIN_MS = 20_000
 const NOTHING = Buffer.alloc(0)
-/** Above any frame of a runner, whose payloads have 256 KiB at most. */
+/** Above the largest frame of a runner: payloads have at most 256 KiB. */
 const MAX_FRAME_BYTES = 512 * 1024
-/** Above what all windows of one sandbox hold together: a runner that acknowledges what it does not read ends here. */
+/** Above the sum of all windows of a sandbox. A runner that acknowledges chunks without reading them exceeds it. */
 const MAX_UNREAD_BYTES = 128 * 1024 * 1024
 
 export function createRunner(cell: Cell): Runner {
@@ -48,7 +51,7 @@ export function createRunner(cell: Cell): Runner {
     const request = waiting.get(header.id)
     request?.check.hear(header, payload)
     request?.onReply(header, payload)
-    // Last: where the reply could not be taken, the request still waits, and hears of the end.
+    // Only now: if the reply was invalid, the request must still be told that the sandbox has ended.
     if (header.op === 'done' || header.op === 'error') waiting.delete(header.id)
   }, MAX_FRAME_BYTES)
   const onData = (bytes: Buffer) => {
@@ -56,7 +59,7 @@ export function createRunner(cell: Cell): Runner {
       read(bytes)
     } catch {
       cell.stdout.off('data', onData).resume()
-      void cell.end() // no runner speaks like this
+      void cell.end() // the runner has broken the protocol
     }
   }
   cell.stdout.on('data', onData)
@@ -73,7 +76,7 @@ export function createRunner(cell: Cell): Runner {
     }
     waiting.clear()
   })
-  ready.catch(() => {}) // whoever waits for it is told
+  ready.catch(() => {}) // a rejection without a waiting caller must not end the process
 
   return {
     cell,

@@ -1,6 +1,6 @@
 /**
- * The attacks a driver makes on itself before it serves: a real sandbox, one script (probe/), canaries that the host and
- * a second sandbox opened for it. What was not refused closes the driver, in a sentence that names the attack.
+ * The self-test of a driver before it is used: a script of attacks (probe/) runs in a real sandbox, against canaries that the
+ * host and a second sandbox have opened. An attack that is not refused keeps the driver from being used.
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -21,8 +21,8 @@ interface Findings {
 }
 
 /**
- * Throws an Error with a sentence for the operator. `secrets`: paths of the host that must not be seen inside; `browsers`:
- * whether it is to make cells for them.
+ * Throws an Error with a sentence for the operator that names the attacks. `secrets`: paths of the host that must not be
+ * visible inside. `browsers`: whether to attack from a browser's cell too.
  */
 export async function probeDriver(
   driver: Driver,
@@ -45,24 +45,24 @@ export async function probeDriver(
   }
 }
 
-/** What Chromium's own sandbox is made with, and so what code that took Chromium over could do, inside its cell. */
-const CONCEDED_TO_BROWSERS = ['a new user namespace (unshare)', 'a new user namespace (clone)']
+/** Attacks that succeed in a browser's cell, because Chromium's own sandbox needs these calls. */
+const ALLOWED_TO_BROWSERS = ['a new user namespace (unshare)', 'a new user namespace (clone)']
 
 async function attackBrowser(driver: Driver, limits: SandboxLimits, targets: object): Promise<Findings['attacks']> {
   const { attacks } = await attack(driver, { limits, profile: 'browser', mounts: [] }, targets)
-  const tried = attacks.filter(({ name }) => !CONCEDED_TO_BROWSERS.includes(name))
+  const tried = attacks.filter(({ name }) => !ALLOWED_TO_BROWSERS.includes(name))
   refuseOpen(`The ${driver.name} sandbox of the browser`, tried, driver.selfTestExceptions)
   return tried.map((found) => ({ ...found, name: `${found.name}, by a browser` }))
 }
 
-function refuseOpen(what: string, attacks: Findings['attacks'], conceded: readonly string[]): void {
-  const open = attacks.filter(({ name, refused }) => !refused && !conceded.includes(name))
+function refuseOpen(what: string, attacks: Findings['attacks'], allowed: readonly string[]): void {
+  const open = attacks.filter(({ name, refused }) => !refused && !allowed.includes(name))
   if (open.length === 0) return
   const named = open.map(({ name, detail }) => `${name} (${detail})`).join(', ')
   throw new Error(`${what} does not hold on this host, so it is not used: not refused were ${named}.`)
 }
 
-/** A second sandbox stands beside the one that attacks, with something of every kind that could be found from outside. */
+/** Attacks from one sandbox, beside a second one with a canary of every kind that could be reached from outside. */
 async function attack(driver: Driver, shape: CellShape, targets: object): Promise<Findings> {
   const cells = await Promise.allSettled([launch(driver, shape), launch(driver, shape)])
   try {
@@ -75,16 +75,16 @@ async function attack(driver: Driver, shape: CellShape, targets: object): Promis
     const port = Number(
       await neighbour!.run(`name, key, locked = '${name}', ${key}, ${JSON.stringify(LOCKED)}\n${NEIGHBOUR}`),
     )
-    if (!Number.isInteger(port)) throw new Error("The sandbox's self-test could not begin: no step could be run in it.")
-    const told = JSON.stringify(JSON.stringify({ ...targets, neighbour: { name, port, key, locked: LOCKED } }))
+    if (!Number.isInteger(port)) throw new Error("The sandbox's self-test could not begin: no step ran in it.")
+    const literal = JSON.stringify(JSON.stringify({ ...targets, neighbour: { name, port, key, locked: LOCKED } }))
     const script = bundlePython(join(import.meta.dirname, 'probe/main.py'))
-    return readFindings(await attacker!.run(`TARGETS = ${told}\n${script}`))
+    return readFindings(await attacker!.run(`TARGETS = ${literal}\n${script}`))
   } finally {
     await Promise.all(cells.map((cell) => cell.status === 'fulfilled' && cell.value.end()))
   }
 }
 
-/** Everything in a sandbox that might be the same inode in another. */
+/** Paths that might be the same inode in two sandboxes. */
 const LOCKED = {
   files: [
     '/',
@@ -107,7 +107,7 @@ for path in locked['files'] + locked['devices']:
     try:
         held.append(os.open(path, os.O_RDONLY))
         fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError: pass  # not there, or locked under its other name
+    except OSError: pass  # absent, or already locked under another name
 tcp, unix = socket.create_server(('127.0.0.1', 0)), socket.socket(socket.AF_UNIX)
 unix.bind('\\0' + name)
 unix.listen()
@@ -118,7 +118,7 @@ print(tcp.getsockname()[1])
 `
 
 interface Trial {
-  /** Runs Python and says what it printed. */
+  /** Runs Python and returns its output. */
   run(code: string): Promise<string>
   end(): Promise<void>
 }
@@ -152,7 +152,7 @@ function readFindings(text: string): Findings {
     return JSON.parse(text.slice(text.indexOf('{'))) as Findings
   } catch {
     throw new Error(
-      `The sandbox's self-test did not come to its end, so the sandbox is not used. It said: ${text.trim().slice(-500) || 'nothing'}`,
+      `The sandbox's self-test did not finish, so the sandbox is not used. Its output: ${text.trim().slice(-500) || 'nothing'}`,
     )
   }
 }

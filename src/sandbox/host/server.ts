@@ -1,6 +1,6 @@
 /**
- * The host's door: a unix socket that speaks frames. A client's end ends nothing but its file transfers: steps run on, and
- * whoever comes next takes them up. With no client for the grace time, or when the last one asks, the host ends.
+ * The host's server: a unix socket with frames. When a client disconnects, its file transfers end and its steps go on; the
+ * next client joins them. The host ends after the grace time without a client, or when its last client asks for it.
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createFrameReader, type Frame, writeFrame } from '../frames.ts'
@@ -11,26 +11,26 @@ import { errorReply } from './steps.ts'
 
 export interface ServerOptions {
   readonly socketPath: string
-  /** Tells this program with its fixed settings from another. */
+  /** Hash of this program and its fixed settings. */
   readonly fingerprint: string
   readonly facts: SandboxFacts
   readonly settings: HostSettings
-  /** The host is to end: nobody is left who needs it. Called once. */
+  /** Called once, when no client needs the host any more. */
   readonly onDone: () => void
 }
 
-/** What more can be said to a request that is under way. */
+/** A request that is not finished: takes further messages. */
 interface InFlightRequest {
   hear(request: HostRequest, payload: Buffer): void
-  /** The client is gone. */
+  /** The client has disconnected. */
   drop(): void
 }
 
-const HANDED_ON = ['exec', 'read', 'write', 'list', 'spawn', 'listen', 'env'] as const
-type HandedOn = (typeof HANDED_ON)[number]
+const FORWARDED = ['exec', 'read', 'write', 'list', 'spawn', 'listen', 'env'] as const
+type Forwarded = (typeof FORWARDED)[number]
 
-function isHandedOn(request: HostRequest): request is HostRequest & { op: HandedOn } {
-  return (HANDED_ON as readonly string[]).includes(request.op)
+function isForwarded(request: HostRequest): request is HostRequest & { op: Forwarded } {
+  return (FORWARDED as readonly string[]).includes(request.op)
 }
 
 const NOTHING_MORE: InFlightRequest = { hear() {}, drop() {} }
@@ -52,7 +52,7 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     if (clients.size === 0) grace = setTimeout(finish, graceMs)
   }
 
-  /** Requests that are answered by the host itself. */
+  /** Answers a request for the host itself. */
   async function answer(request: HostRequest, socket: Socket, signal: AbortSignal): Promise<ReplyBody> {
     const others = clients.size - (clients.has(socket) ? 1 : 0)
     switch (request.op) {
@@ -80,8 +80,8 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     }
   }
 
-  /** Requests that are handed on to a sandbox. */
-  function handOn(request: HostRequest & { op: HandedOn }, payload: Buffer, reply: Reply): InFlightRequest {
+  /** Forwards a request to a sandbox. */
+  function forward(request: HostRequest & { op: Forwarded }, payload: Buffer, reply: Reply): InFlightRequest {
     const { id: _, sandbox = '', name = 'main', epoch = 0, ...body } = request
     const living = host.find(sandbox, name, epoch)
     if (body.op === 'exec') {
@@ -90,14 +90,14 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
       const run = living.steps.run({ key, language, timeoutMs, outputBytes }, payload, reply)
       return { hear: ({ op }) => op === 'kill' && run.kill(), drop: () => run.leave() }
     }
-    const more = living.runner.start(body, payload, ({ id: _, ...told }, bytes) => reply(told as ReplyBody, bytes))
+    const more = living.runner.start(body, payload, ({ id: _, ...body }, bytes) => reply(body as ReplyBody, bytes))
     return {
-      hear(word, bytes) {
-        if (word.op === 'kill') more({ op: 'kill' })
-        else if (word.op === 'chunk' || word.op === 'ack' || word.op === 'commit' || word.op === 'abort')
-          more({ op: word.op, conn: word.conn }, bytes)
+      hear(message, bytes) {
+        if (message.op === 'kill') more({ op: 'kill' })
+        else if (message.op === 'chunk' || message.op === 'ack' || message.op === 'commit' || message.op === 'abort')
+          more({ op: message.op, conn: message.conn }, bytes)
       },
-      // What nobody listens to any more ends: whoever comes next begins it anew.
+      // Ends what has lost its client; the next client starts it again.
       drop: () => more({ op: body.op === 'spawn' ? 'kill' : 'abort' }),
     }
   }
@@ -112,11 +112,11 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     }
     function begin(request: HostRequest, payload: Buffer): void {
       const reply = send(request.id)
-      if (isHandedOn(request)) {
-        inFlight.set(request.id, NOTHING_MORE) // before the answer, which may be at hand
+      if (isForwarded(request)) {
+        inFlight.set(request.id, NOTHING_MORE) // first, because the answer may come at once
         try {
-          const handed = handOn(request, payload, reply)
-          if (inFlight.has(request.id)) inFlight.set(request.id, handed)
+          const forwarded = forward(request, payload, reply)
+          if (inFlight.has(request.id)) inFlight.set(request.id, forwarded)
         } catch (error) {
           reply(errorReply(error))
         }

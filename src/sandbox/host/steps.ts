@@ -1,6 +1,6 @@
 /**
- * The steps of one sandbox by key: a key asked again joins the step that runs, or gets the first result; nothing runs
- * twice. The end of a step is told here, since only the host sees why the kernel killed a process.
+ * The steps of one sandbox by key. A repeated key joins the running step or gets the first result; nothing runs twice. The
+ * host decides how a step ended, because only the host sees why the kernel killed a process.
  */
 import { type ExecEnd, SandboxError, type SandboxLimits } from '../port.ts'
 import type { ExecDone, ReplyBody, RunnerRequestBody } from '../protocol.ts'
@@ -17,7 +17,7 @@ export interface StepRequest {
 }
 
 export interface Steps {
-  /** What is returned takes the listener away and, if told to, ends the step. */
+  /** Runs a step or joins it. `leave` removes the listener, `kill` ends the step. */
   run(request: StepRequest, code: Uint8Array, listener: Listener): { kill(): void; leave(): void }
 }
 
@@ -28,16 +28,16 @@ interface Step {
   kill(): void
 }
 
-/** Output of finished steps kept for asking again, bytes; beyond, the oldest is forgotten, its end never. */
+/** Bytes of output kept from finished steps. Beyond it the oldest output is dropped; the end of a step is always kept. */
 const KEPT_BYTES = 4 * 1024 * 1024
 const FORGOTTEN = Buffer.from('[the output of this step is no longer kept]\n')
-/** How long a runner may be late with an end before the sandbox counts as stuck. */
+/** Milliseconds after a step's timeout at which a sandbox counts as stuck. */
 const LATE_MS = 10_000
 
 /** `endSandbox` is called for a runner that does not answer. */
 export function createSteps(runner: Runner, limits: SandboxLimits, endSandbox: () => void): Steps {
   const steps = new Map<string, Step>()
-  let dueMs = 0 // the timeouts of all unfinished steps together: they may stand in one queue
+  let dueMs = 0 // the sum of the timeouts of all unfinished steps, which may be in one queue
 
   function start(request: StepRequest, code: Uint8Array): Step {
     const { key, timeoutMs } = request
@@ -46,43 +46,43 @@ export function createSteps(runner: Runner, limits: SandboxLimits, endSandbox: (
     dueMs += timeoutMs
     let cancelled = false
     let backstop = setTimeout(endSandbox, dueMs + LATE_MS)
-    const tell: Step = {
+    const step: Step = {
       listeners: new Set(),
       output: [],
       done: undefined,
       kill() {
-        if (tell.done || cancelled) return
+        if (step.done || cancelled) return
         cancelled = true
         clearTimeout(backstop)
         backstop = setTimeout(endSandbox, LATE_MS / 2)
         more({ op: 'kill' })
       },
     }
-    const finish = (ended: ExecEnd, { full = [], ...told }: Partial<ExecDone>) => {
+    const finish = (ended: ExecEnd, { full = [], ...reported }: Partial<ExecDone>) => {
       clearTimeout(backstop)
       dueMs -= timeoutMs
       const evidence = { before, after: runner.cell.counters(), limits }
       const judged = judgeEnd({ end: ended, ...evidence })
       const end: ExecEnd = judged.kind === 'lost' && cancelled ? { kind: 'cancelled' } : judged
-      const hits = limitHits({ end, output: Buffer.concat(tell.output).toString(), full, ...evidence })
-      const about = { truncated: false, durationMs: Date.now() - started, sessionRestarted: false, ...told }
+      const hits = limitHits({ end, output: Buffer.concat(step.output).toString(), full, ...evidence })
+      const about = { truncated: false, durationMs: Date.now() - started, sessionRestarted: false, ...reported }
       const done: ExecDone = { ...about, end, ...(hits.length > 0 && { hits }) }
-      tell.done = done
-      for (const listener of tell.listeners) listener({ op: 'done', ...done })
-      tell.listeners.clear()
+      step.done = done
+      for (const listener of step.listeners) listener({ op: 'done', ...done })
+      step.listeners.clear()
       forget()
     }
     const more = runner.start({ op: 'exec', ...request } satisfies RunnerRequestBody, code, (reply, payload) => {
       if (reply.op === 'out') {
-        tell.output.push(payload)
+        step.output.push(payload)
         const { quiet } = reply
-        for (const listener of tell.listeners) listener({ op: 'out', ...(quiet && { quiet }) }, payload)
-      } else if (reply.op === 'live') for (const listener of tell.listeners) listener({ op: 'live' }, payload)
+        for (const listener of step.listeners) listener({ op: 'out', ...(quiet && { quiet }) }, payload)
+      } else if (reply.op === 'live') for (const listener of step.listeners) listener({ op: 'live' }, payload)
       else if (reply.op === 'done') finish(reply.end!, reply)
       else if (reply.op === 'error') finish({ kind: 'lost' }, {})
     })
-    steps.set(key, tell)
-    return tell
+    steps.set(key, step)
+    return step
   }
 
   function forget(): void {
