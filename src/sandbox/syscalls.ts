@@ -1,6 +1,6 @@
 /**
- * System calls that code in a sandbox may make: one table for every driver's filter, by number (bubblewrap) and by name
- * (Docker).
+ * System calls that code in a sandbox may make: one table for the filters of all drivers, by number (bubblewrap) and by
+ * name (Docker).
  *
  * DENIED calls fail with EPERM: those that make namespaces, mounts, keys, traces, kernel objects or clocks, and those that
  * work on the whole machine. ABSENT calls, and calls newer than the table, fail with ENOSYS, for which programs have a
@@ -168,9 +168,9 @@ export const INTERNET_SOCKETS: readonly (readonly [type: number, protocol: numbe
  */
 export const REFUSED_OPTIONS: Readonly<Record<number, readonly number[]>> = { 1: [26, 32, 33, 50, 51, 52] }
 
-/** RWF_NOWAIT of preadv2 shows whether a page of a shared file is in memory, and so whether somebody has used it. */
+/** RWF_NOWAIT of preadv2 shows whether a page of a shared file is in memory, and so whether another sandbox has used it. */
 export const RWF_NOWAIT = 8
-/** POSIX_FADV_DONTNEED takes a shared file out of memory for everybody. The call succeeds and does nothing. */
+/** POSIX_FADV_DONTNEED would evict a shared file from memory for all sandboxes. The call succeeds and does nothing. */
 export const FADV_DONTNEED = 4
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
@@ -182,14 +182,14 @@ export const NEW_TIME = 0x80
 export const REFUSED_REQUESTS: readonly number[] = [0x5412, 0x541c, 0x5423]
 
 /**
- * What Chromium builds its own sandbox with, in the profile `browser` alone: a user, pid and network namespace by clone,
- * a user namespace by unshare, and an empty root. Whoever makes a user namespace has every capability in it, so what
- * such a capability opens is closed instead: no routing socket (traffic control), no netfilter tables.
+ * Calls that Chromium needs for its own sandbox, in the profile `browser` only: a user, pid and network namespace by clone, a
+ * user namespace by unshare, and chroot. The process that makes a user namespace has every capability in it. So the kernel
+ * interfaces that such a capability would open are closed: no routing socket (traffic control), no netfilter tables.
  */
 export const BROWSER = {
   clone: 0x7000_0000,
   unshare: 0x1000_0000,
   allowed: ['chroot'],
-  /** Refused beside REFUSED_OPTIONS: IPT_SO_SET_REPLACE and IPT_SO_SET_ADD_COUNTERS on IPPROTO_IP and IPPROTO_IPV6. */
+  /** Refused in addition to REFUSED_OPTIONS: IPT_SO_SET_REPLACE and IPT_SO_SET_ADD_COUNTERS on IPPROTO_IP and IPPROTO_IPV6. */
   refusedOptions: { 0: [64, 65], 41: [64, 65] } as Readonly<Record<number, readonly number[]>>,
 } as const

@@ -36,7 +36,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     bound: '253 characters, by its own first group; each label is at most 63.',
   },
   {
-    place: 'sandbox/bubblewrap/cgroups.ts',
+    place: 'sandbox/cgroups.ts',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the source contains it.
     pattern: "new RegExp(`^${name} (\\\\d+)$`, 'm')",
     bound: 'A file of the kernel.',

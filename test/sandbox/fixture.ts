@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inject } from 'vitest'
-import { findPlaces } from '../../src/sandbox/bubblewrap/cgroups.ts'
+import { findPlaces } from '../../src/sandbox/cgroups.ts'
 import type { Log } from '../../src/sandbox/driver.ts'
 import type { DriverChoice } from '../../src/sandbox/drivers.ts'
 import { openSandboxes, type SandboxOptions } from '../../src/sandbox/open-sandboxes.ts'

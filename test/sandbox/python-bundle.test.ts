@@ -13,7 +13,7 @@ const DEFINED = `
 import ast, json, sys
 def targets(node):
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)): return [node.name]
-    if isinstance(node, ast.Assign): return [n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+    if isinstance(node, ast.Assign): return [n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     return []
 print(json.dumps([name for source in json.load(sys.stdin) for node in ast.parse(source).body for name in targets(node)]))
 `

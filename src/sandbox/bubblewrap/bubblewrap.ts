@@ -6,12 +6,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Cgroups, type Group, openCgroups } from '../cgroups.ts'
 import type { Cell, CellShape, Driver, FasterDriver, HostDirectory, PreloadedDriver } from '../driver.ts'
 import { PRELOADED } from '../inside.ts'
 import type { Profile } from '../port.ts'
 import { runnerSource } from '../python-bundle.ts'
 import { createCell } from './cell.ts'
-import { type Cgroups, type Group, openCgroups } from './cgroups.ts'
 import { bubblewrapArguments, LAUNCH_SCRIPT, templateArguments } from './command.ts'
 import { describe } from './describe.ts'
 import { type ForkServer, openForkServer } from './fork-server.ts'
@@ -25,7 +25,7 @@ import { type Architecture, seccompProgram } from './seccomp.ts'
 import { TEMPLATE_FDS } from './template.ts'
 import { dropTo, freeSlot, UIDS_PER_HOST, uidRange } from './uids.ts'
 
-/** What all cells of a host are made with. */
+/** The parts that all cells of a host share. */
 interface Setup {
   readonly bwrap: string
   /** Path of Python inside. */
@@ -179,12 +179,12 @@ function start(setup: Setup, group: Group | undefined, slot: number, shape: Cell
   }
 }
 
-/** `name`: of its directory. `patient`: whether `launch` waits for a template. */
+/** `name`: directory of its socket. */
 async function openForks(
   setup: Setup,
   name: string,
   modules: readonly string[],
-  patient: boolean,
+  waitsForTemplate: boolean,
 ): Promise<ForkServer> {
   const { firstUid, scratch, cgroups } = setup
   if (firstUid === undefined) throw new Error('a fork-server needs root, for a host user to each sandbox')
@@ -203,6 +203,6 @@ async function openForks(
     template: { command, uids: { first: firstUid, count: UIDS_PER_HOST }, filters: setup.filters, plan },
     rlimits: ({ limits }) => rlimits(limits, cgroups, true),
     door: join(door, 'socket'),
-    patient,
+    waitsForTemplate,
   })
 }

@@ -1,4 +1,4 @@
-/** Why no sandbox can be made here: what bubblewrap said, turned into the cause and what to do about it. */
+/** Turns bubblewrap's error message into the cause and its remedy. */
 import { readFileSync } from 'node:fs'
 
 const CHOICES =

@@ -2,9 +2,9 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Group, NOTHING_COUNTED } from '../cgroups.ts'
 import type { Cell } from '../driver.ts'
 import { explainRefusal } from './causes.ts'
-import { type Group, NOTHING_COUNTED } from './cgroups.ts'
 import { readFirstProcess, waitUntilGone } from './first-process.ts'
 
 const STDERR_KEPT = 4096

@@ -1,9 +1,9 @@
-/** The command line of a cell: joined to its cgroups, dropped to its uid, then bubblewrap with the runner as PID 1. */
+/** Command lines of a cell and of a template: bubblewrap with its arguments, around the runner as PID 1. */
 import { OPEN_FILES } from '../driver.ts'
 import { ENVIRONMENT, RUNNER_INSIDE } from '../inside.ts'
 import type { Profile } from '../port.ts'
 
-/** Joins the groups named before `--`, then becomes what stands behind it. Children inherit both limits. */
+/** Joins the cgroups listed before `--` and executes the command after it. Children inherit groups and limits. */
 export const LAUNCH_SCRIPT = `ulimit -c 0; ulimit -n ${OPEN_FILES}
 while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done
 shift; exec "$@"`
@@ -12,12 +12,12 @@ const SECCOMP_FD = 3
 const INFO_FD = 4
 
 export interface CellOptions {
-  /** The arguments that make the root, with its /proc and /dev. */
+  /** Arguments for the root, with /proc and /dev. */
   readonly root: readonly string[]
-  /** Those that make the writable places. */
+  /** Arguments for the writable paths. */
   readonly places: readonly string[]
   readonly python: string
-  /** The runner's program, inside. */
+  /** Path of the runner inside. */
   readonly runner: string
   readonly profile: Profile
   readonly rlimits: Readonly<Record<string, number>>
@@ -26,7 +26,7 @@ export interface CellOptions {
 export function bubblewrapArguments({ root, places, python, runner, profile, rlimits }: CellOptions): string[] {
   return [
     ...NAMESPACES,
-    // Chromium puts its renderers into namespaces of their own; what else it may do with them, the filter says.
+    // Chromium puts its renderers into namespaces of their own; the seccomp filter limits their use.
     ...(profile === 'browser' ? [] : ['--disable-userns']),
     ...['--uid', '1000', '--gid', '1000', '--hostname', 'sandbox', '--cap-drop', 'ALL'],
     ...environment(),
@@ -38,28 +38,28 @@ export function bubblewrapArguments({ root, places, python, runner, profile, rli
   ]
 }
 
-/** What the template does to its children: namespaces and mounts, a uid, the loopback. */
+/** Capabilities that the template needs for its children's namespaces and mounts, uid and loopback. */
 const TEMPLATE_RIGHTS = ['CAP_SYS_ADMIN', 'CAP_SETUID', 'CAP_SETGID', 'CAP_NET_ADMIN']
-/** The template's own: its children get another one. */
-const TEMPLATE_PLACE = '/run/errand'
+/** A directory of the template; its children get another one under that path. */
+const TEMPLATE_DIRECTORY = '/run/errand'
 
 export interface TemplateCommand {
-  /** The arguments that make the root, with its /proc and /dev. */
+  /** Arguments for the root, with /proc and /dev. */
   readonly root: readonly string[]
-  /** Directories of the host, and where the template finds them, below TEMPLATE_PLACE. */
+  /** Directories of the host that are mounted below TEMPLATE_DIRECTORY. */
   readonly given: readonly (readonly [source: string, target: string])[]
-  /** As seen inside, and a copy of it that can be run and not be opened (see `executableOnly` in programs.ts). */
+  /** Path inside, its file in the root, and the copy from `executableOnly` (programs.ts) that covers the file. */
   readonly python: { readonly path: string; readonly file: string; readonly copy: string }
   readonly program: string
-  /** The directory of the socket that children connect to. */
+  /** Directory of the socket that children connect to. */
   readonly door: string
-  /** Descriptors of the outer bubblewrap; `block`: it waits there until its uids are mapped. */
+  /** Descriptors of the outer bubblewrap. It waits on `block` until its uids are mapped. */
   readonly fds: { readonly info: number; readonly block: number }
   /** Python modules to import at the start, if the root has them. */
   readonly modules: readonly string[]
 }
 
-/** The outer sandbox of a template: root of a user namespace of its own, with the few rights that children are made with. */
+/** Arguments for the outer sandbox of a template: root of its own user namespace, with few capabilities. */
 export function templateArguments({ root, given, python, program, door, fds, modules }: TemplateCommand): string[] {
   const { info, block } = fds
   return [
@@ -68,12 +68,12 @@ export function templateArguments({ root, given, python, program, door, fds, mod
     ...TEMPLATE_RIGHTS.flatMap((right) => ['--cap-add', right]),
     ...environment(),
     ...root,
-    ...['--ro-bind', python.copy, python.file, '--tmpfs', TEMPLATE_PLACE, '--dir', `${TEMPLATE_PLACE}/stage`],
+    ...['--ro-bind', python.copy, python.file, '--tmpfs', TEMPLATE_DIRECTORY, '--dir', `${TEMPLATE_DIRECTORY}/stage`],
     ...given.flatMap(([source, target]) => ['--dev-bind', source, target]),
-    ...['--ro-bind', door, `${TEMPLATE_PLACE}/door`, '--ro-bind', program, `${TEMPLATE_PLACE}/template.py`],
+    ...['--ro-bind', door, `${TEMPLATE_DIRECTORY}/door`, '--ro-bind', program, `${TEMPLATE_DIRECTORY}/template.py`],
     ...['--remount-ro', '/dev', '--remount-ro', '/', '--chdir', '/workspace'],
     ...['--info-fd', `${info}`, '--userns-block-fd', `${block}`],
-    ...['--', python.path, '-I', '-S', `${TEMPLATE_PLACE}/template.py`, RUNNER_INSIDE, ...modules],
+    ...['--', python.path, '-I', '-S', `${TEMPLATE_DIRECTORY}/template.py`, RUNNER_INSIDE, ...modules],
   ]
 }
 

@@ -1,8 +1,9 @@
-/** What the driver enforces on this machine, in words. */
+/** Describes what the driver enforces on this machine, and what it does not. */
+
+import type { Cgroups } from '../cgroups.ts'
 import { socketMiB, TERMINALS } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
 import { sharedKernel } from '../shared-kernel.ts'
-import type { Cgroups } from './cgroups.ts'
 import type { CellMounts } from './mounts.ts'
 import { countsProcessesByNamespace, processMemoryMiB } from './rlimits.ts'
 

@@ -1,4 +1,4 @@
-/** The first process of a cell, by the host's number: its end is everybody's in the cell. */
+/** The first process of a cell by its pid on the host. When it ends, every process of the cell ends. */
 import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,19 +8,19 @@ export interface FirstProcess {
   readonly started: string
 }
 
-/** Undefined where it is gone. */
+/** Undefined if the process has ended. */
 export function firstProcess(pid: number): FirstProcess | undefined {
   const started = startTime(pid)
   return started === undefined ? undefined : { pid, started }
 }
 
-/** bubblewrap tells the host's number of the cell's PID 1. Undefined when it came to no process. */
+/** Reads the host's pid of the cell's PID 1 from bubblewrap. Undefined if no process was started. */
 export async function readFirstProcess(info: Readable): Promise<FirstProcess | undefined> {
   let text = ''
   try {
     for await (const piece of info.setEncoding('utf8')) {
       text += piece
-      if (text.includes('}')) break // the cell inherits the other end: it closes with the cell
+      if (text.includes('}')) break // not at the end: the cell inherits the other end of the pipe
     }
     return firstProcess((JSON.parse(text) as { 'child-pid': number })['child-pid'])
   } catch {
@@ -29,8 +29,8 @@ export async function readFirstProcess(info: Readable): Promise<FirstProcess | u
 }
 
 /**
- * Ticks at which the process began: tells it from a later one of the same number. Undefined when it is gone or a zombie:
- * orphaned by the end of bubblewrap, it may wait long for the machine's init to reap it.
+ * Start time of the process in ticks: distinguishes it from a later process with the same pid. Undefined if it has ended or
+ * is a zombie: after the end of bubblewrap it is an orphan, and init may take long to reap it.
  */
 function startTime(pid: number): string | undefined {
   try {
@@ -43,7 +43,7 @@ function startTime(pid: number): string | undefined {
   }
 }
 
-/** The kernel lets the first process of a pid namespace go only after every other one in it: its end is everybody's. */
+/** Kills the process and waits for its end. The kernel ends PID 1 of a namespace only after all other processes in it. */
 export async function waitUntilGone({ pid, started }: FirstProcess): Promise<void> {
   for (let waited = 0; startTime(pid) === started; waited++) {
     if (waited > 2000) throw new Error(`Process ${pid}, the first of a sandbox, could not be killed in 10 s.`)

@@ -1,26 +1,26 @@
 /**
- * Cells that are forked from a template (template.ts) in place of being started whole: a tenth of the time. What holds for
- * them is the same, and the same attacks are made on them at the start.
+ * The fork server: forks cells from a template (template.ts), which takes a tenth of the time of starting them whole. They
+ * are isolated in the same way, and pass the same self-test.
  *
- * A template gives birth to a bounded number of cells; the next stands ready before the last of them. One that did
- * anything unforeseen makes no more. It ends when the last of its cells has.
+ * A template makes a limited number of cells, and its successor is ready before the last of them. A template that failed
+ * makes no more cells. It ends when the last of its cells has ended.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Group, NOTHING_COUNTED } from '../cgroups.ts'
 import type { Cell, CellShape } from '../driver.ts'
 import { writablePaths } from '../inside.ts'
-import { type Group, NOTHING_COUNTED } from './cgroups.ts'
 import { type FirstProcess, waitUntilGone } from './first-process.ts'
 import { tmpfsOptions } from './mounts.ts'
 import { openTemplate, type Template, type TemplateOptions } from './template.ts'
 
 export interface ForkServer {
-  /** Whether a template stands ready. Where none does, one is being made from now on. */
+  /** True if a template is ready. Otherwise starts to make one. */
   ready(): boolean
-  /** `slot`, above 0, is the cell's uid inside the template. */
+  /** `slot` is the cell's uid inside the template, above 0. */
   launch(shape: CellShape, slot: number, group: Group | undefined, onGone: () => void): Promise<Cell>
   close(): Promise<void>
 }
@@ -28,15 +28,15 @@ export interface ForkServer {
 export interface ForkServerOptions {
   readonly template: TemplateOptions
   readonly rlimits: (shape: CellShape) => Readonly<Record<string, number>>
-  /** Where the template's children connect: a socket in a directory that is shown to the template alone. */
+  /** Path of the socket to which children connect, in a directory that only the template can see. */
   readonly door: string
-  /** Whether `launch` waits for a template where none stands ready, or rejects at once. */
-  readonly patient: boolean
+  /** True: `launch` waits for a template if none is ready. False: it rejects at once. */
+  readonly waitsForTemplate: boolean
 }
 
-/** Cells of one template share its addresses and its Python's hash seed: no more of them than this. */
-const CELLS_A_TEMPLATE = 250
-/** From here on the next one is being made. */
+/** Maximum number of cells of one template, because they share its memory layout and Python's hash seed. */
+const CELLS_PER_TEMPLATE = 250
+/** Number of cells after which the next template is made. */
 const SUCCESSOR_AT = 225
 const AT_DOOR_WITHIN_MS = 10_000
 const RETRY_MS = 1000
@@ -45,13 +45,13 @@ interface Generation {
   readonly template: Template
   cells: number
   living: number
-  /** Makes no more. */
+  /** True: makes no more cells. */
   retired: boolean
 }
 
-/** Throws an Error with a sentence where no template can be had here. */
+/** Throws an Error with a sentence if no template can be made here. */
 export async function openForkServer(given: ForkServerOptions): Promise<ForkServer> {
-  const { template: options, rlimits, door, patient } = given
+  const { template: options, rlimits, door, waitsForTemplate } = given
   const waiting = new Map<string, (socket: Socket) => void>()
   const server = await openDoor(door, options.uids.first, (socket, nonce) => {
     const take = waiting.get(nonce)
@@ -80,7 +80,7 @@ export async function openForkServer(given: ForkServerOptions): Promise<ForkServ
   function openNext(): Promise<Generation> {
     if (!opening) {
       opening = openNow()
-      // Nobody may wait for it: then its failure must not end the process.
+      // A rejection without a waiting caller must not end the process.
       opening.catch(() => {})
     }
     return opening
@@ -98,14 +98,14 @@ export async function openForkServer(given: ForkServerOptions): Promise<ForkServ
     }
   }
 
-  /** The one that makes the next cell, which is counted in already. */
+  /** The template for the next cell, which is already counted. */
   async function parent(): Promise<Generation> {
     if (closed) throw new Error('The sandboxes are closed.')
     const young = usable(SUCCESSOR_AT)
     if (young) return counted(young)
     const next = openNext()
-    const old = usable(CELLS_A_TEMPLATE)
-    if (!old && !patient) throw new Error('no template is ready')
+    const old = usable(CELLS_PER_TEMPLATE)
+    if (!old && !waitsForTemplate) throw new Error('no template is ready')
     return counted(old ?? (await next))
   }
 
@@ -122,7 +122,7 @@ export async function openForkServer(given: ForkServerOptions): Promise<ForkServ
     void generation.template.end().catch(() => {})
   }
 
-  /** Once more from another template where one fails: that it has ended may not have been heard yet. */
+  /** Retries once with another template: the first may have ended a moment ago. */
   const launch: ForkServer['launch'] = (...cell) => launchOnce(...cell).catch(() => launchOnce(...cell))
 
   async function launchOnce(
@@ -174,7 +174,7 @@ export async function openForkServer(given: ForkServerOptions): Promise<ForkServ
   return {
     launch,
     ready() {
-      if (closed || usable(CELLS_A_TEMPLATE)) return !closed
+      if (closed || usable(CELLS_PER_TEMPLATE)) return !closed
       void openNext()
       return false
     },
@@ -187,7 +187,7 @@ export async function openForkServer(given: ForkServerOptions): Promise<ForkServ
   }
 }
 
-/** A socket that `uid` alone may connect to. Whoever connects says a line first. */
+/** Listens on a socket to which only `uid` can connect. Each caller sends a line first. */
 async function openDoor(path: string, uid: number, onCaller: (socket: Socket, line: string) => void): Promise<Server> {
   mkdirSync(join(path, '..'), { recursive: true, mode: 0o755 })
   const server = createServer((socket) => {
@@ -203,7 +203,7 @@ async function openDoor(path: string, uid: number, onCaller: (socket: Socket, li
   return server
 }
 
-/** What comes up to the end of the line; what follows stays to be read. Rejects where the socket closes before. */
+/** Reads one line and leaves the rest in the socket. Rejects if the socket closes before. */
 async function readLine(socket: Socket): Promise<string> {
   let text = ''
   for (;;) {

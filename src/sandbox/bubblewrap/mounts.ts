@@ -1,10 +1,10 @@
 /**
- * The mounts of a cell that bubblewrap cannot make by itself. They are made in a mount namespace that the cell is launched
- * from, and bound into it: an overlay of the root and of each directory that is shown, so that its inodes are the cell's
- * own; a tmpfs for each writable place, bounded in bytes and in number of files; devices and terminals of its own.
+ * Mounts of a cell that bubblewrap cannot make. A mount namespace is made first, bubblewrap runs in it and binds them into the
+ * cell: an overlay of the root and of each mounted directory, so that its inodes are the cell's own; a tmpfs for each
+ * writable path, with limits on bytes and number of files; devices and terminals of its own.
  *
- * An ordinary user gets the namespace inside a user namespace, where devices cannot be made. Whatever cannot be mounted is
- * replaced by what bubblewrap has: the properties of CellMounts say so.
+ * An ordinary user gets the mount namespace inside a user namespace, where devices cannot be made. Mounts that are not
+ * possible are replaced by bubblewrap's own; the properties of CellMounts say which.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { EMPTY_DIRECTORY, EMPTY_FILE, plainArguments, type Root } from './rootfs
 
 const PATH = '/usr/sbin:/usr/bin:/sbin:/bin'
 const MIB = 1024 * 1024
-/** Mounts what the table $1 lists, then becomes what follows it. One `mount` for all takes 2 ms. Layers are relative to $0. */
+/** Mounts all entries of the table $1 and executes the rest. One `mount` for all takes 2 ms. Layers are relative to $0. */
 const MOUNT_SCRIPT = `cd "$0" && mount --no-mtab --internal-only --all --fstab "$1" && shift && cd / && exec "$@"`
 const DEVICES = { null: [1, 3], zero: [1, 5], full: [1, 7], random: [1, 8], urandom: [1, 9], tty: [5, 0] }
 const DEVICE_LINKS = {
@@ -28,23 +28,23 @@ const DEVICE_LINKS = {
 }
 
 export interface Prepared {
-  /** Precedes the command of a cell. */
+  /** Command before the command of a cell. */
   readonly before: string[]
-  /** bubblewrap's arguments that make the root, with its /proc and /dev. */
+  /** bubblewrap's arguments for the root, with /proc and /dev. */
   readonly root: string[]
-  /** Those that make the writable places and show `mounts`. */
+  /** bubblewrap's arguments for the writable paths and `mounts`. */
   readonly places: string[]
 }
 
 export interface CellMounts {
-  /** Whether the number of files is bounded. */
+  /** True if the number of files is limited. */
   readonly countsFiles: boolean
-  /** Whether a cell can write the settings of its own namespaces: sizes of its message queues, highest process number. */
+  /** True if a cell can write its namespaces' settings in /proc/sys, such as sizes of message queues. */
   readonly opensSettings: boolean
-  /** Whether no inode of the root is shared with the host or another cell; and none of a device. */
+  /** True if no inode of the root (or of a device) is shared with the host or another cell. */
   readonly ownsRoot: boolean
   readonly ownsDevices: boolean
-  /** Whether the number of terminals is bounded. */
+  /** True if the number of terminals is limited. */
   readonly countsTerminals: boolean
   prepare(slot: number, limits: SandboxLimits, mounts: readonly Mount[]): Prepared
   /** Throws an Error with a sentence if a template cannot make cells with inodes of their own here. */
@@ -52,17 +52,17 @@ export interface CellMounts {
 }
 
 export interface PreparedTemplate extends Omit<Prepared, 'places'> {
-  /** What it needs for its cells: where it is, and where the template finds it. */
+  /** Directories that a template needs for its cells: path on the host, path in the template. */
   readonly given: readonly (readonly [source: string, target: string])[]
   readonly plan: RootPlan
 }
 
-/** How a template makes the root of a cell. */
+/** Instructions for a template to make the root of a cell. */
 export interface RootPlan {
-  /** `lowerdir` of the overlay that is `/`. */
+  /** `lowerdir` of the root's overlay. */
   readonly lower: string
   readonly directories: readonly (readonly [lower: string, target: string])[]
-  /** 256 directories `0/0` to `f/f`, each to be one cell's /dev. */
+  /** Directory with 256 directories `0/0` to `f/f`, each for one cell's /dev. */
   readonly devices: string
   readonly terminals: number
   readonly masked: { readonly files: readonly string[]; readonly directories: readonly string[] }
@@ -74,10 +74,10 @@ const MASKED = {
 }
 
 export interface MountOptions {
-  /** Ours to write to. */
+  /** A directory that only the host can write to. */
   readonly scratch: string
   readonly root: Root
-  /** The host's uid of a slot's cell; undefined: our own. */
+  /** Host uid of the cell in a slot; undefined: the host's own. */
   readonly uidOf: ((slot: number) => number) | undefined
 }
 
@@ -105,7 +105,7 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
     writeFileSync(at(name), lines.join(''))
     return at(name)
   }
-  /** Whether this can be mounted here. */
+  /** True if these lines can be mounted here. */
   function can(lines: readonly string[]): boolean {
     const [command = '', ...rest] = [...prefix(writeTable('mounts-trial', lines)), 'true']
     return spawnSync(command, rest, { env: { PATH }, stdio: 'ignore' }).status === 0
@@ -127,10 +127,10 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
   for (const place of trial) mkdirSync(sourceOf(place), { recursive: true })
   const countsFiles = can(placeLines(trial, 0))
   const ownsRoot = countsFiles && can([...shownLines, ...overlayLines()])
-  // Devices of an overlay that was mounted in a user namespace cannot be opened.
+  // Devices cannot be opened on an overlay that was mounted in a user namespace.
   const ownsDevices = ownsRoot && isRoot && can(deviceLines)
   const countsTerminals = countsFiles && can(terminalLines)
-  // What is mounted below /proc/sys, binfmt_misc, may keep an ordinary user from it.
+  // A mount below /proc/sys, such as binfmt_misc, may prevent it for an ordinary user.
   const opensSettings = !countsFiles || !can(settingsLines)
   if (!countsFiles && uidOf) throw new Error('The sandbox cannot mount what it needs, though it runs as root.')
   const common = [
@@ -148,7 +148,7 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
     ...MASKED.directories.flatMap((path) => ['--ro-bind', join(near, EMPTY_DIRECTORY), path]),
   ]
 
-  /** Overlays like the rest of the root, which is read-only: their mount points are a layer above it. */
+  /** Overlays of the mounted directories. The root is read-only, so their mount points are in a layer above it. */
   function mountLines(slot: number, mounts: readonly Mount[]): string[] {
     const points = `points-${slot}`
     rmSync(at(points), { recursive: true, force: true })
@@ -179,7 +179,7 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
         ...nearby.map(({ source, near }) => bindLine(source, near)),
         ...(ownsRoot ? mountLines(slot, mounts) : []),
         ...common,
-        ...placeLines(places, uidOf?.(slot) ?? 0), // our own is 0 in the user namespace
+        ...placeLines(places, uidOf?.(slot) ?? 0), // the host's own uid is 0 in the user namespace
       ]
       const whole = ownsRoot ? ['--ro-bind', privateRoot, '/'] : plainArguments(root, (index) => at(`shown/${index}`))
       return {
@@ -218,7 +218,7 @@ export function createMounts({ scratch, root, uidOf }: MountOptions): CellMounts
   }
 }
 
-/** Makes 256 directories of devices in $0, then becomes what follows. Copied, as `mknod` makes one at a time. */
+/** Makes 256 directories of devices in $0 and executes the rest. Copies them, because `mknod` makes one device a call. */
 const DEVICES_SCRIPT = `mount --no-mtab -t tmpfs -o mode=755,nosuid,noexec,size=8m,nr_inodes=8k errand "$0" && cd "$0" &&
 mkdir -p 0/0/pts 0/0/shm && umask 0 &&
 ${Object.entries(DEVICES)
@@ -231,7 +231,7 @@ for n in 1 2 3 4 5 6 7 8 9 a b c d e f; do cp -a 0/0 0/$n || exit; done &&
 for n in 1 2 3 4 5 6 7 8 9 a b c d e f; do cp -a 0 $n || exit; done &&
 { prlimit --pid $$ --sigpending=unlimited --msgqueue=unlimited 2>/dev/null; cd / && exec "$@"; }`
 
-/** As `mount` takes them. */
+/** Options of `mount`. */
 export function tmpfsOptions({ mebibytes, files, mode }: WritablePath, uid: number): string {
   return `size=${mebibytes * MIB},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`
 }
@@ -253,7 +253,7 @@ function overlayLine(target: string, layers: readonly string[], flag: 'nodev' | 
   return `overlay ${escaped(target)} overlay ro,nosuid,${flag},lowerdir=${lowerOf(layers, 'empty')} 0 0\n`
 }
 
-/** As fstab wants it: what would end a field, as an octal number. */
+/** Escapes a path for fstab: characters that end a field become octal numbers. */
 function escaped(path: string): string {
   return path.replaceAll(/[\s\\#"]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
 }

@@ -1,4 +1,4 @@
-/** What the driver needs on the machine: bubblewrap, a root directory tree, and Python in it. */
+/** Finds bubblewrap, the directory tree that is the root of the sandboxes, and Python in it. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, lstatSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
@@ -35,18 +35,18 @@ export async function findTree(
   return exportImage(createEngine(dockerHost), rootfs, join(stateDir, 'images'))
 }
 
-/** The Python of the root, as it is seen inside. */
+/** Path of Python inside. Throws an Error with a sentence for the operator if there is none. */
 export function findPython(rootfs: string | undefined): string {
   if (!(process.arch in ARCHITECTURES)) {
     throw new Error(`The sandbox has no seccomp table for ${process.arch}; x86_64 and aarch64 are supported.`)
   }
-  // A link may lead to where it is right only inside. The host's own /usr/local is not Debian's to vouch for.
+  // Does not follow links, which may be valid only inside. The host's /usr/local is not part of the distribution.
   const places = rootfs === undefined ? ['/usr/bin/python3'] : ['/usr/local/bin/python3', '/usr/bin/python3']
   const found = places.find((place) => lstatSync(join(rootfs ?? '/', place), { throwIfNoEntry: false }))
   if (found) return found
   throw new Error(
     rootfs === undefined
-      ? 'The sandbox needs /usr/bin/python3, which is not there: apt-get install -y python3'
+      ? 'The sandbox needs /usr/bin/python3, which is not installed: apt-get install -y python3'
       : `sandbox.rootfs: ${rootfs} has no usr/bin/python3, which the sandbox needs.`,
   )
 }

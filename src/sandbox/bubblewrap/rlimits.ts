@@ -1,8 +1,8 @@
 /** Limits of a process (setrlimit), where no control group sets them for the whole sandbox. */
 import { release } from 'node:os'
+import type { Cgroups } from '../cgroups.ts'
 import { MESSAGE_QUEUE_BYTES, PENDING_SIGNALS } from '../inside.ts'
 import type { SandboxLimits } from '../port.ts'
-import type { Cgroups } from './cgroups.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,9 +1,9 @@
 /**
- * What a sandbox sees as its root: the host's /usr with a minimal /etc made here, or a configured directory tree; all of
- * it read-only. Nothing of the host's /etc but what programs need to start, nothing of /root, /home, /var.
+ * The root directory of a sandbox, read-only: the host's /usr with a minimal /etc, or a configured directory tree. Of the
+ * host's /etc it has only the files that programs need to start; it has nothing of /root, /home or /var.
  *
- * The files are the host's, the inodes are not: each sandbox gets the root as an overlay of its own (mounts.ts), so that
- * locks and watches on a shared file reach neither another sandbox nor the host.
+ * The files are the host's, the inodes are not: each sandbox gets an overlay of its own (mounts.ts). So locks and watches on
+ * a shared file reach neither another sandbox nor the host.
  */
 import {
   chmodSync,
@@ -22,7 +22,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { NODE_INSIDE, RUNNER_INSIDE } from '../inside.ts'
 
-/** Copied into the sandbox's /etc where the host has them. No keys: `ssl/private` is not among them. */
+/** Files of the host's /etc that are copied into the sandbox's /etc, if they exist. No keys: `ssl/private` is not listed. */
 const COPIED_FROM_ETC = [
   'alternatives',
   'fonts',
@@ -42,29 +42,29 @@ const WRITTEN_INTO_ETC: Readonly<Record<string, string>> = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
 }
 
-/** Where the sandbox mounts something of its own. */
+/** Mount points of the sandbox. */
 const MOUNT_POINTS = ['dev', 'proc', 'run/errand', 'tmp', 'workspace']
-/** Entries of a configured tree that the sandbox has its own of. */
+/** Entries of a configured tree that the sandbox replaces. */
 const OWN_TOP_LEVEL = new Set(['dev', 'errand', 'proc', 'run', 'sys', 'tmp', 'workspace'])
 const LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']
 
-/** An empty file and an empty directory of the base layer, which cover what is not to be seen. */
+/** An empty file and an empty directory of the base layer, which cover paths that must not be visible. */
 export const EMPTY_FILE = 'run/errand/empty'
 export const EMPTY_DIRECTORY = 'run/errand/nothing'
 
 export interface Root {
-  /** Directories that are laid over each other as `/`, the uppermost first. */
+  /** Layers of `/`, the uppermost first. */
   readonly layers: readonly string[]
-  /** Further directories of the host: where they are, and where they are shown inside. */
+  /** Further directories: path on the host, path inside. */
   readonly directories: readonly (readonly [source: string, target: string])[]
 }
 
 export interface RootOptions {
   /** Undefined: the host's /usr. */
   readonly rootfs: string | undefined
-  /** Ours to write to, readable by every uid, new at each start. */
+  /** A directory that only the host can write to and every uid can read; new at each start. */
   readonly scratch: string
-  /** Kept from one start to the next. */
+  /** Private directory that is kept from one start to the next. */
   readonly stateDir: string
   /** The source of the runner. */
   readonly runner: string
@@ -86,8 +86,8 @@ export function prepareRoot({ rootfs, scratch, stateDir, runner }: RootOptions):
 }
 
 /**
- * bubblewrap's arguments for the same root without overlays: every inode is the host's. `near`: where the cell's uid can
- * reach the layer or directory of that index.
+ * bubblewrap's arguments for the same root without overlays: every inode is the host's. `near(index)`: path at which the
+ * cell's uid can reach that layer or directory.
  */
 export function plainArguments({ layers, directories }: Root, near: (index: number) => string): string[] {
   const ofLayers = layers.flatMap((layer, index) =>
@@ -99,7 +99,7 @@ export function plainArguments({ layers, directories }: Root, near: (index: numb
   return [...ofLayers, ...further]
 }
 
-/** Where a path of the root is on the host, symbolic links resolved inside the root. */
+/** Resolves the symbolic links of a path inside the root. */
 export function resolveInside(rootfs: string, path: string): string {
   for (let hops = 0; hops < 20; hops++) {
     const found = lstatSync(join(rootfs, path), { throwIfNoEntry: false })
@@ -114,8 +114,8 @@ function hasNode(rootfs: string | undefined): boolean {
 }
 
 /**
- * A directory with the Node that runs Errand and nothing else, to be shown inside: the host's own Node may be of any age.
- * Undefined if it is in /usr, which is shown anyway.
+ * A directory with only the Node that runs Errand, to be mounted inside: the host's own Node may be too old. Undefined if that
+ * Node is in /usr, which is visible anyway.
  */
 function nodeDirectory(rootfs: string | undefined, base: string, stateDir: string): string | undefined {
   const { execPath } = process
@@ -135,7 +135,7 @@ function nodeDirectory(rootfs: string | undefined, base: string, stateDir: strin
   try {
     linkSync(execPath, file)
   } catch {
-    cpSync(execPath, file, { preserveTimestamps: true }) // on another file system, or not ours to link
+    cpSync(execPath, file, { preserveTimestamps: true }) // on another file system, or linking is not permitted
   }
   return own
 }
@@ -149,7 +149,7 @@ function copyLink(source: string, target: string): void {
   if (found) symlinkSync(readlinkSync(source), target)
 }
 
-/** A symbolic link stays one, so that it resolves inside; anything else is bound read-only. */
+/** Keeps a symbolic link, so that it resolves inside; mounts anything else read-only. */
 function shown(source: string, target: string, near: string): string[] {
   const link = lstatSync(source).isSymbolicLink()
   return link ? ['--symlink', readlinkSync(source), target] : ['--ro-bind', near, target]
@@ -165,7 +165,7 @@ function makeEtc(etc: string): void {
   for (const [name, text] of Object.entries(WRITTEN_INTO_ETC)) writeFileSync(join(etc, name), text, { mode: 0o644 })
 }
 
-/** Whether a process of another uid can reach the file and run it. */
+/** True if a process of another uid can reach and execute the file. */
 function isReachable(path: string): boolean {
   for (let place = dirname(path); ; place = dirname(place)) {
     if ((statSync(place).mode & 0o001) === 0) return false

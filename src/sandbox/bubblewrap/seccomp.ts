@@ -1,5 +1,5 @@
 /**
- * The seccomp filter of a sandbox (../syscalls.ts), as a classic BPF program, written without C.
+ * Builds the seccomp filter of a sandbox from the table in ../syscalls.ts, as a classic BPF program.
  *
  * Denied: EPERM; odd socket families: EAFNOSUPPORT; odd protocols: EPROTONOSUPPORT; absent or newer than the table: ENOSYS.
  * A call of a foreign architecture kills the process; x32 calls have numbers above the table.
@@ -48,12 +48,12 @@ const load = (offset: number): Instruction => [0x20, 0, 0, offset]
 const answer = (value: number): Instruction => [0x06, 0, 0, value]
 /** The low half of an argument: flags, families and ioctl numbers are 32 bits wide to the kernel. */
 const loadArgument = (index: number) => load(16 + 8 * index)
-/** What is loaded, reduced to these bits. */
+/** Keeps only these bits of the loaded value. */
 const only = (bits: number): Instruction => [0x54, 0, 0, bits]
 const loadNumber = load(0)
 const loadArchitecture = load(4)
 
-/** `body` where the loaded value is, has a bit of, or is above `value`; else on to what follows. */
+/** Runs `body` if the loaded value equals, has a bit of, or is above `value`; otherwise skips it. */
 const whenEqual = (value: number, body: Instruction[]): Instruction[] => [[0x15, 0, body.length, value], ...body]
 const whenAnyBit = (value: number, body: Instruction[]): Instruction[] => [[0x45, 0, body.length, value], ...body]
 const whenAbove = (value: number, body: Instruction[]): Instruction[] => [[0x25, 0, body.length, value], ...body]
@@ -63,7 +63,7 @@ const refuse = answer(errno(EPERM))
 const absent = answer(errno(ENOSYS))
 const noFamily = answer(errno(EAFNOSUPPORT))
 
-/** `makes`: the namespaces that may be made all the same, by clone and by unshare. */
+/** `makes`: the namespaces that are allowed, by clone and by unshare. */
 function examine(profile: Profile): Record<keyof typeof EXAMINED, Instruction[]> {
   const makes = profile === 'browser' ? BROWSER : { clone: 0, unshare: 0 }
   return {
@@ -111,7 +111,7 @@ function examineOptions(profile: Profile): Instruction[] {
   ]
 }
 
-/** The program as the kernel takes it: `struct sock_filter[]`, little-endian. */
+/** The program in the kernel's form: `struct sock_filter[]`, little-endian. */
 export function seccompProgram(architecture: Architecture, profile: Profile): Buffer {
   const { column, audit } = ARCHITECTURES[architecture]
   const bodies = examine(profile)

@@ -1,6 +1,6 @@
 /**
- * One template (template.py) and what is forked from it: the outer bubblewrap with a range of host uids mapped into its user
- * namespace, requests to it one after the other, and where to find a child on the host. When it ends, so do its children.
+ * One template (template/main.py) and its children: starts the outer bubblewrap with a range of host uids mapped into its user
+ * namespace, sends requests one at a time, and finds each child's process on the host. Its children end with it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -14,31 +14,31 @@ import { type FirstProcess, firstProcess, readFirstProcess, waitUntilGone } from
 import type { RootPlan } from './mounts.ts'
 
 export interface ForkRequest {
-  /** What the child says first on its connection to the door. */
+  /** First line that the child sends to the door, by which it is recognized. */
   readonly nonce: string
-  /** In the template's user namespace. */
+  /** Uid in the template's user namespace. */
   readonly uid: number
   readonly profile: Profile
-  /** Paths and the options of their tmpfs. */
+  /** Writable paths with the options of their tmpfs. */
   readonly places: readonly (readonly [path: string, options: string])[]
   readonly rlimits: Readonly<Record<string, number>>
   readonly cpus: number
 }
 
 export interface Template {
-  /** The child, which waits at the door. Rejects where the template cannot, or is gone. */
+  /** Forks a child, which connects to the door. Rejects if the template cannot fork or has ended. */
   fork(request: ForkRequest): Promise<FirstProcess>
   readonly process: FirstProcess
-  /** Resolves when it has ended by itself or was ended. */
+  /** Resolves when the template has ended. */
   readonly gone: Promise<void>
   /** Ends it with all its children. Idempotent. */
   end(): Promise<void>
 }
 
 export interface TemplateOptions {
-  /** The outer sandbox's command: what stands before `bwrap`, and bubblewrap's arguments. */
+  /** Command of the outer sandbox: mounts and uid, then bubblewrap with its arguments. */
   readonly command: readonly string[]
-  /** Host uids from `first` on, to be 0, 1, … inside. */
+  /** Host uids from `first`, mapped to 0, 1, … inside. */
   readonly uids: { readonly first: number; readonly count: number }
   readonly filters: Readonly<Record<Profile, Buffer>>
   readonly plan: RootPlan
@@ -49,27 +49,27 @@ const ANSWER_WITHIN_MS = 10_000
 const STDERR_KEPT = 4096
 const LOOKS = 50
 
-/** What the outer bubblewrap has beside stdin, stdout and stderr, by number. */
+/** File descriptors of the outer bubblewrap after stdin, stdout and stderr. */
 export const TEMPLATE_FDS = { info: 3, block: 4 }
 
-/** Throws an Error with a sentence where no template can be had here. */
+/** Throws an Error with a sentence if no template can be started here. */
 export async function openTemplate({ command, uids, filters, plan }: TemplateOptions): Promise<Template> {
   const child = spawn('/bin/sh', ['-c', LAUNCH_SCRIPT, 'errand', '--', ...command], {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
     detached: true,
   })
-  const words = lastWords(child)
+  const stderr = collectStderr(child)
   const gone = new Promise<void>((resolve) => child.once('error', () => resolve()).once('close', () => resolve()))
-  child.stdin!.on('error', () => {}) // it ends: `gone` tells
+  child.stdin!.on('error', () => {}) // `gone` follows
   const answers = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
 
   async function answer(withinMs: number): Promise<Record<string, unknown>> {
     const next = await Promise.race([answers.next(), sleep(withinMs, undefined, { ref: false })])
     if (!next) throw new Error('the template does not answer')
     if (next.done) {
-      await gone // with all that it said
-      throw new Error(words() || 'the template has ended')
+      await gone // after it, stderr is complete
+      throw new Error(stderr() || 'the template has ended')
     }
     return JSON.parse(next.value) as Record<string, unknown>
   }
@@ -79,7 +79,7 @@ export async function openTemplate({ command, uids, filters, plan }: TemplateOpt
       readFirstProcess(child.stdio[TEMPLATE_FDS.info] as Readable),
       sleep(READY_WITHIN_MS, undefined, { ref: false }),
     ])
-    if (!first) throw new Error(words() || 'the template did not start')
+    if (!first) throw new Error(stderr() || 'the template did not start')
     for (const map of ['uid_map', 'gid_map']) {
       writeFileSync(`/proc/${first.pid}/${map}`, `0 ${uids.first} ${uids.count}\n`)
     }
@@ -107,15 +107,15 @@ function createTemplate(
   let count = 0
   let ending: Promise<void> | undefined
 
-  /** One at a time: what a child inherits never holds another's request. */
+  /** Asks one at a time, so that a child never inherits another's request. */
   async function ask(request: ForkRequest): Promise<FirstProcess> {
     const id = ++count
     child.stdin!.write(`${JSON.stringify({ ...request, id })}\n`)
-    const told = await answer(ANSWER_WITHIN_MS)
-    if (told.id !== id || typeof told.pid !== 'number')
-      throw new Error(String(told.error ?? 'the template is out of step'))
+    const reply = await answer(ANSWER_WITHIN_MS)
+    if (reply.id !== id || typeof reply.pid !== 'number')
+      throw new Error(String(reply.error ?? 'the template is out of step'))
     for (let looks = 0; looks < LOOKS; looks++) {
-      const found = childOf(first.pid, told.pid)
+      const found = childOf(first.pid, reply.pid)
       if (found) return found
       await sleep(1)
     }
@@ -141,7 +141,7 @@ function createTemplate(
   }
 }
 
-/** The host's process whose number is `inner` to its parent. The newest child stands last. */
+/** The child process whose pid in its parent's namespace is `inner`. The newest child is last in the list. */
 function childOf(parent: number, inner: number): FirstProcess | undefined {
   const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ')
   for (const pid of children.reverse()) {
@@ -149,13 +149,13 @@ function childOf(parent: number, inner: number): FirstProcess | undefined {
       const numbers = /^NSpid:\t(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split('\t')
       if (Number(numbers?.at(-2)) === inner) return firstProcess(Number(pid))
     } catch {
-      // It has just gone.
+      // It has just ended.
     }
   }
   return undefined
 }
 
-function lastWords(child: ChildProcess): () => string {
+function collectStderr(child: ChildProcess): () => string {
   let stderr = ''
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-STDERR_KEPT)

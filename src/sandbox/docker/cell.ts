@@ -1,14 +1,14 @@
-/** A started container as a cell: its attached stdio, taken apart as Docker frames it, its end, and its memory kills. */
+/** A started container as a cell: demultiplexes its attached stdio, and watches for its end and memory kills. */
 import { type Duplex, PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type FoundGroup, findGroup, NOTHING_COUNTED } from '../bubblewrap/cgroups.ts'
+import { type FoundGroup, findGroup, NOTHING_COUNTED } from '../cgroups.ts'
 import type { Cell, Counters } from '../driver.ts'
 import { type Engine, EngineError } from './engine.ts'
 
 const STDERR_KEPT = 4096
 const GONE_WITHIN_MS = 15_000
 
-/** `onGone` is called when nothing of it is left. */
+/** Calls `onGone` when the container is removed. */
 export function createCell(
   engine: Engine,
   container: string,
@@ -16,7 +16,7 @@ export function createCell(
   group: FoundGroup | undefined,
   onGone: () => void,
 ): Cell {
-  const { stdout, words } = splitOutput(wire)
+  const { stdout, stderrText } = splitOutput(wire)
   let counted = NOTHING_COUNTED
   const { promise: exited, resolve } = Promise.withResolvers<string>()
   wire.on('error', () => {}) // `close` follows
@@ -26,7 +26,7 @@ export function createCell(
     if (await wasKilledForMemory(engine, container)) {
       counted = { ...counted, memoryKills: counted.memoryKills + 1 }
     }
-    resolve(words())
+    resolve(stderrText())
   })
   let ending: Promise<void> | undefined
   async function end(): Promise<void> {
@@ -38,13 +38,13 @@ export function createCell(
     stdin: wire,
     stdout,
     exited,
-    // The group goes with the container: what was counted last stands.
+    // The group disappears with the container: the last counters stay valid.
     counters: () => (counted = later(counted, group?.counters())),
     end: () => (ending ??= end()),
   }
 }
 
-/** Resolves when the daemon no longer knows it: its processes are dead by then, its layer and mounts gone. */
+/** Resolves when the daemon no longer knows the container: its processes are dead, its layer and mounts removed. */
 export async function removeContainer(engine: Engine, container: string): Promise<void> {
   const until = Date.now() + GONE_WITHIN_MS
   for (let pause = 5; ; pause = Math.min(2 * pause, 200)) {
@@ -52,7 +52,7 @@ export async function removeContainer(engine: Engine, container: string): Promis
       await engine.ask('DELETE', `/containers/${container}`, { force: 1, v: 1 })
     } catch (error) {
       if (error instanceof EngineError && error.status === 404) return
-      // It is being removed already (409), its file system is busy, or the daemon is starting anew.
+      // Its removal is in progress (409), its file system is busy, or the daemon is restarting.
       if (Date.now() > until) {
         throw new Error(`Docker could not remove the container ${container}: ${(error as Error).message}`)
       }
@@ -61,7 +61,7 @@ export async function removeContainer(engine: Engine, container: string): Promis
   }
 }
 
-/** The group has gone with the container: what ended it is the daemon's to tell. */
+/** Asks the daemon, because the group has disappeared with the container. */
 async function wasKilledForMemory(engine: Engine, container: string): Promise<boolean> {
   try {
     return (await inspect(engine, container)).State.OOMKilled
@@ -83,17 +83,17 @@ function later(before: Counters, now: Counters = NOTHING_COUNTED): Counters {
   }
 }
 
-/** Its groups. Undefined if the daemon's processes are not ours to see: then no memory kill can be told from another. */
+/** The container's cgroups. Undefined if the daemon's processes are not visible here: then counters are missing. */
 export async function groupOf(engine: Engine, container: string): Promise<FoundGroup | undefined> {
   try {
     return findGroup((await inspect(engine, container)).State.Pid, container)
   } catch {
-    return undefined // it has ended meanwhile
+    return undefined // it has already ended
   }
 }
 
-/** Eight bytes before each piece: the stream's number, three zeros, the piece's size. */
-function splitOutput(wire: Duplex): { stdout: PassThrough; words: () => string } {
+/** Splits Docker's frames: eight bytes (number of the stream, three zeros, size), then the data. */
+function splitOutput(wire: Duplex): { stdout: PassThrough; stderrText: () => string } {
   const stdout = new PassThrough()
   let stderr = ''
   let head: Buffer = Buffer.alloc(0)
@@ -120,5 +120,5 @@ function splitOutput(wire: Duplex): { stdout: PassThrough; words: () => string }
     }
   })
   stdout.on('drain', () => wire.resume())
-  return { stdout, words: () => stderr.trim() }
+  return { stdout, stderrText: () => stderr.trim() }
 }

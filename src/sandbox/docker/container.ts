@@ -1,6 +1,6 @@
 /**
- * What a cell is to Docker: a container without network, capabilities, writable root or any piece of the host, with the
- * runner as its first process. Docker's own defaults leave more open; each line here is one of the self-test's attacks.
+ * The definition of a cell's container: no network, no capabilities, no writable root, no mount of the host, and the runner as
+ * first process. Docker's defaults allow more; each setting here refuses one of the self-test's attacks.
  */
 
 import { dirname } from 'node:path'
@@ -25,7 +25,7 @@ const USER = 1000
 const KERNEL_THREADS = 256
 const proc = (name: string) => `/proc/${name}`
 
-/** Docker's own list, and what shows the host, its kernel or counters of the whole machine. */
+/** Docker's own list, and files that show the host, its kernel or counters of the whole machine. */
 const MASKED = [
   ...['acpi', 'asound', 'cmdline', 'config.gz', 'kcore', 'keys', 'kallsyms', 'latency_stats', 'modules'].map(proc),
   ...['sched_debug', 'scsi', 'sysrq-trigger', 'timer_list', 'timer_stats', 'vmallocinfo'].map(proc),
@@ -34,12 +34,12 @@ const MASKED = [
 ]
 const READ_ONLY = ['bus', 'fs', 'irq', 'sys'].map(proc)
 
-export interface Making {
+export interface ContainerSetup {
   readonly image: CellImage
   readonly seccomp: string
-  /** Undefined: the daemon's own. */
+  /** Undefined: the daemon's default. */
   readonly runtime: string | undefined
-  /** The runtime's kernel is no part of the host's: its own threads are counted with the sandbox's. */
+  /** The runtime has a kernel of its own, whose threads are counted with the sandbox's processes. */
   readonly ownKernel: boolean
   readonly labels: Readonly<Record<string, string>>
 }
@@ -47,7 +47,7 @@ export interface Making {
 /** The body of `POST /containers/create`. */
 export function containerOf(
   { limits, mounts }: CellShape,
-  { image, seccomp, runtime, ownKernel, labels }: Making,
+  { image, seccomp, runtime, ownKernel, labels }: ContainerSetup,
 ): object {
   const path = image.path && `${dirname(NODE_INSIDE)}:${image.path}:${INSTALLED_PROGRAMS}`
   const env = { ...ENVIRONMENT, ...(path && { PATH: path }) }
@@ -65,7 +65,7 @@ export function containerOf(
     ...{ AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true, Tty: false },
     NetworkDisabled: true,
     HostConfig: {
-      AutoRemove: true, // whoever dies: the runner ends with its stdin, and the container with the runner
+      AutoRemove: true, // if the host dies, the runner ends with its stdin, and the container with the runner
       Init: false,
       LogConfig: { Type: 'none' },
       ...(runtime && { Runtime: runtime }),
@@ -83,8 +83,8 @@ export function containerOf(
       },
       Mounts: [...(ownKernel ? [] : [TERMINALS_VOLUME]), ...mounts.map(bind)],
       Memory: limits.memoryMiB * MIB,
-      MemorySwap: limits.memoryMiB * MIB, // memory and swap together: no swap
-      // Not NanoCpus: the daemon refuses more cores than the machine has.
+      MemorySwap: limits.memoryMiB * MIB, // the sum of memory and swap: no swap
+      // Not NanoCpus: with it the daemon refuses more cores than the machine has.
       ...{ CpuPeriod: CPU_PERIOD_US, CpuQuota: Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US)) },
       PidsLimit: ownKernel ? 4 * limits.pids + KERNEL_THREADS : limits.pids + OWN_PROCESSES,
       Ulimits: [
@@ -105,7 +105,7 @@ function bind({ source, target }: Mount): object {
   }
 }
 
-/** In place of the runtime's /dev/pts, which does not bound the number of terminals. */
+/** Replaces the runtime's /dev/pts, which does not limit the number of terminals. */
 const TERMINALS_VOLUME = {
   Type: 'volume',
   Target: '/dev/pts',

@@ -1,6 +1,6 @@
 /**
- * The docker driver: a container a cell, hardened beyond Docker's defaults (container.ts), the runner as its first
- * process over attached stdio. Nothing is ever run in it by `docker exec`.
+ * The docker driver: each cell is a container, hardened beyond Docker's defaults (container.ts), with the runner as first
+ * process over attached stdio. Never uses `docker exec`.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Cell, CellShape, Driver, HostDirectory } from '../driver.ts'
@@ -16,7 +16,7 @@ import { seccompProfile } from './seccomp.ts'
 
 const HOST_LABEL = 'errand.host'
 
-/** Of `GET /info`. */
+/** Fields of `GET /info`. */
 interface Daemon {
   readonly ServerVersion: string
   readonly CgroupVersion?: string
@@ -29,7 +29,7 @@ interface Daemon {
   readonly PidsLimit: boolean
 }
 
-/** Throws an Error with a sentence for the operator where no sandbox can be made here. */
+/** Throws an Error with a sentence for the operator if no sandbox can be made here. */
 export async function openDocker(options: DockerOptions & HostDirectory): Promise<Driver> {
   const engine = createEngine(options.dockerHost)
   const daemon = await engine.ask<Daemon>('GET', '/info')
@@ -47,10 +47,10 @@ export async function openDocker(options: DockerOptions & HostDirectory): Promis
     await Promise.all(left.map(({ Id }) => removeContainer(engine, Id)))
   }
   await sweep()
-  const bench = { name: `errand-${host}-image`, labels }
-  used.add(bench.name)
-  let image = await prepareImage(engine, options.image, bench)
-  const hint = runtime && options.runtime === 'auto' ? ` (sandbox.runtime: runc leaves ${runtime} aside)` : ''
+  const build = { name: `errand-${host}-image`, labels }
+  used.add(build.name)
+  let image = await prepareImage(engine, options.image, build)
+  const hint = runtime && options.runtime === 'auto' ? ` (sandbox.runtime: runc does without ${runtime})` : ''
 
   async function launch(shape: CellShape): Promise<Cell> {
     const name = `errand-${host}-${randomBytes(6).toString('hex')}`
@@ -63,7 +63,7 @@ export async function openDocker(options: DockerOptions & HostDirectory): Promis
     try {
       const { Id } = await create().catch(async (error) => {
         if (!(error instanceof EngineError) || error.status !== 404) throw error
-        image = await prepareImage(engine, options.image, bench) // somebody tidied up the daemon's images
+        image = await prepareImage(engine, options.image, build) // the daemon's image was removed
         return create()
       })
       return await start(engine, Id, shape.limits, onGone)
@@ -75,7 +75,7 @@ export async function openDocker(options: DockerOptions & HostDirectory): Promis
 
   return {
     name: 'docker',
-    selfTestExceptions: ownKernel ? WITHIN_ITS_KERNEL : [],
+    selfTestExceptions: ownKernel ? WITHIN_OWN_KERNEL : [],
     launch,
     sweep,
     describeLimits: (limits) => describe(limits, daemon, runtime ?? daemon.DefaultRuntime, ownKernel),
@@ -96,7 +96,7 @@ async function start(engine: Engine, container: string, limits: SandboxLimits, o
   }
 }
 
-/** gVisor's where the daemon has it: a kernel of its own for each sandbox is worth its price. */
+/** Prefers gVisor's runtime: a kernel of its own for each sandbox is worth the cost. */
 function chooseRuntime(wanted: string, { Runtimes }: Daemon): string | undefined {
   if (wanted === 'auto') return 'runsc' in Runtimes ? 'runsc' : undefined
   if (wanted in Runtimes) return wanted
@@ -108,11 +108,11 @@ function chooseRuntime(wanted: string, { Runtimes }: Daemon): string | undefined
 const OWN_KERNEL = /runsc|gvisor|kata|firecracker/i
 
 /**
- * What a sandbox with a kernel of its own may let code do: it is that kernel which is asked, and which falls, if anything
- * does. gVisor takes no seccomp filter unless it is told to, knows neither nr_inodes nor PR_SET_DUMPABLE, and answers for
- * devices and the kernel's command line itself.
+ * Attacks that a sandbox with a kernel of its own need not refuse, because they reach only that kernel. gVisor applies no
+ * seccomp filter by default, supports neither nr_inodes nor PR_SET_DUMPABLE, and emulates devices and the kernel's command
+ * line.
  */
-const WITHIN_ITS_KERNEL = [
+const WITHIN_OWN_KERNEL = [
   ...['user', 'mount'].flatMap((kind) =>
     ['unshare', 'clone', 'clone3'].map((call) => `a new ${kind} namespace (${call})`),
   ),
@@ -135,26 +135,26 @@ function describe(limits: SandboxLimits, daemon: Daemon, runtime: string, ownKer
     `workspace: ${limits.workspaceMiB} MiB; /tmp and /dev/shm: 64 MiB each`,
   ]
   const notEnforced: string[] = []
-  const say = (holds: boolean, held: string, missing: string) =>
-    (holds ? enforced : notEnforced).push(holds ? held : missing)
-  const remedy = 'this Docker says that its kernel or cgroups can not'
-  say(
+  const add = (isEnforced: boolean, fact: string, missing: string) =>
+    isEnforced ? enforced.push(fact) : notEnforced.push(missing)
+  const remedy = 'this Docker reports that its kernel or cgroups cannot limit it'
+  add(
     daemon.MemoryLimit,
     `memory: ${limits.memoryMiB} MiB, files of the workspace included (${version})`,
     `memory: ${remedy}`,
   )
-  say(daemon.SwapLimit, 'swap: none', `swap: ${remedy}`)
-  say(
+  add(daemon.SwapLimit, 'swap: none', `swap: ${remedy}`)
+  add(
     daemon.CpuCfsQuota,
     `processor: ${limits.cpus} ${limits.cpus === 1 ? 'core' : 'cores'} (${version})`,
     `processor time: ${remedy}`,
   )
-  say(
+  add(
     !ownKernel,
     `number of files: ${limits.files} in the workspace, as many in /tmp`,
     `number of files: bounded by memory alone (${runtime})`,
   )
-  say(
+  add(
     daemon.PidsLimit && !ownKernel,
     `processes: ${limits.pids} (${version})`,
     `number of processes: ${ownKernel ? `too many end the whole sandbox (${runtime}'s own threads are counted with them)` : remedy}`,
@@ -163,7 +163,7 @@ function describe(limits: SandboxLimits, daemon: Daemon, runtime: string, ownKer
   else notEnforced.push(...sharedKernel(runtime))
   if (ownKernel) return { enforced, notEnforced }
   enforced.push(`terminals: ${TERMINALS}`)
-  say(
+  add(
     daemon.CgroupVersion === '2' || process.getuid?.() === 0,
     daemon.CgroupVersion === '2'
       ? 'buffers of sockets: counted with the memory (cgroup v2)'
@@ -173,7 +173,7 @@ function describe(limits: SandboxLimits, daemon: Daemon, runtime: string, ownKer
   notEnforced.push(
     'kernel quotas: all sandboxes are one user to the kernel, so one can use up the others’ inotify instances, queued signals and pipe buffers: take gVisor, or bubblewrap as root',
   )
-  say(
+  add(
     options.includes('userns') || options.includes('rootless'),
     'host user: root and users inside are nobody outside (user namespace)',
     "host user: sandboxes run under the host's uid 1000: start the daemon with userns-remap, or rootless",

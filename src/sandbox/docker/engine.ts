@@ -1,11 +1,11 @@
 /**
- * The few words of Docker's Engine API that the driver needs, spoken over the daemon's unix socket. Without a version in
- * the path the daemon answers in its newest, so that old and new ones both take it; the fields used here are in all.
+ * A client for the part of Docker's Engine API that the driver needs, over the daemon's unix socket. Paths have no version,
+ * so every daemon answers in its newest one; the fields used here exist in all.
  */
 import { type IncomingMessage, request } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 
-/** What the daemon refused. */
+/** An error status of the daemon. */
 export class EngineError extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -19,17 +19,20 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
 export type Query = Readonly<Record<string, string | number>>
 
 export interface Engine {
-  /** JSON in, JSON out; undefined where the answer has no body. Throws EngineError, or an Error with a sentence where no daemon answers. */
+  /**
+   * Sends and receives JSON; undefined if the answer has no body. Throws EngineError, or an Error with a sentence if no
+   * daemon answers.
+   */
   ask<Answer>(method: Method, path: string, query?: Query, body?: object): Promise<Answer>
   /** Sends a tar archive. */
   give(method: Method, path: string, query: Query, archive: Readable): Promise<void>
-  /** The answer as a stream; the caller reads or destroys it. */
+  /** Returns the answer as a stream. The caller must read or destroy it. */
   read(path: string, query?: Query): Promise<Readable>
-  /** Both directions of a container's stdin, stdout and stderr. */
+  /** Attaches to a container's stdin, stdout and stderr. */
   attach(container: string): Promise<Duplex>
 }
 
-/** Throws an Error with a sentence where the address is none of a unix socket. */
+/** Throws an Error with a sentence if the address is not that of a unix socket. */
 export function createEngine(dockerHost: string): Engine {
   const socketPath = /^unix:\/\/(\/.+)$/.exec(dockerHost)?.[1]
   if (!socketPath) {
@@ -109,14 +112,14 @@ function messageOf(text: string): string {
 }
 
 const REMEDIES: Readonly<Record<string, string>> = {
-  ENOENT:
-    'install Docker (Debian, Ubuntu: apt-get install -y docker.io), or say in sandbox.dockerHost where its socket is',
+  ENOENT: 'install Docker (Debian, Ubuntu: apt-get install -y docker.io), or set sandbox.dockerHost to its socket',
   ECONNREFUSED: 'start the daemon (systemctl start docker)',
   EACCES: 'run Errand as root or as a member of the group docker',
 }
 
 function explain(error: NodeJS.ErrnoException, socketPath: string): Error {
   const remedy = REMEDIES[error.code ?? '']
-  if (!remedy) return new Error(`The Docker daemon at ${socketPath} broke off: ${error.message}`, { cause: error })
+  if (!remedy)
+    return new Error(`The connection to the Docker daemon at ${socketPath} broke: ${error.message}`, { cause: error })
   return new Error(`The sandbox needs Docker, and no daemon answers at ${socketPath} (${error.code}): ${remedy}.`)
 }

@@ -1,4 +1,4 @@
-/** An image as a directory tree, for a driver that makes no containers: exported once, kept by the image's id. */
+/** Exports an image to a directory tree, for the bubblewrap driver. Each image is exported once, by its id. */
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Engine } from './engine.ts'
 import { findImage } from './image.ts'
 
-/** The tree's place below `home`, which is ours alone. Throws an Error with a sentence where there is no such image. */
+/** Returns the tree's path below `home`, a private directory. Throws an Error with a sentence if there is no such image. */
 export async function exportImage(engine: Engine, name: string, home: string): Promise<string> {
   const image = await findImage(engine, name)
   if (!image) {
@@ -16,7 +16,7 @@ export async function exportImage(engine: Engine, name: string, home: string): P
   }
   const tree = join(home, image.Id.replace(/^sha256:/, '').slice(0, 32))
   mkdirSync(home, { recursive: true, mode: 0o700 })
-  // Half made ones, and those of images that are no longer wanted.
+  // Incomplete exports, and those of other images.
   for (const other of readdirSync(home).filter((found) => found !== basename(tree))) {
     rmSync(join(home, other), { recursive: true, force: true })
   }
@@ -43,7 +43,7 @@ export async function exportImage(engine: Engine, name: string, home: string): P
   return tree
 }
 
-/** Everything becomes ours, and nothing a device: the tree is only ever shown read-only, without set-uid. */
+/** Files get the host's own user, and devices are left out: the tree is always mounted read-only and nosuid. */
 async function unpack(archive: NodeJS.ReadableStream, directory: string): Promise<void> {
   const options = ['--no-same-owner', '--exclude=dev/*', '--exclude=.dockerenv', '--delay-directory-restore']
   const tar = spawn('tar', ['-x', '-C', directory, ...options], { stdio: ['pipe', 'ignore', 'pipe'] })

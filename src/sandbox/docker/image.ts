@@ -1,7 +1,7 @@
 /**
- * The image that cells are made of: the operator's, with one layer of ours on top that holds the runner, and Node where
- * the image has none. So no container has a piece of the host mounted, and the daemon need not see the same files as we.
- * Its tag is a hash of what is in it: it is made once and found again.
+ * The image of cells: the operator's image with a layer that has the runner, and Node if the image has none. So containers
+ * mount nothing of the host, and the daemon need not share a file system with Errand. The tag is a hash of the content, so
+ * the image is made once and found again.
  */
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
@@ -12,11 +12,11 @@ import { tarStream } from './tar.ts'
 
 export interface CellImage {
   readonly id: string
-  /** Where its Python is. */
+  /** Path of its Python. */
   readonly python: string
-  /** The image's own, where it says one. */
+  /** The image's PATH, if it sets one. */
   readonly path: string | undefined
-  /** Places that the image wants to be volumes: writable and on the host's disk. */
+  /** Paths that the image declares as volumes: by default writable and on the host's disk. */
   readonly volumes: readonly string[]
 }
 
@@ -29,14 +29,14 @@ const REPOSITORY = 'errand-cell'
 const BASE_LABEL = 'errand.base'
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
 
-/** The container that the layer is made in; never started, and gone in the end. */
-interface Bench {
+/** The container in which the layer is made. It is never started, and removed in the end. */
+interface BuildContainer {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Throws an Error with a sentence where there is no such image, or it has no Python. */
-export async function prepareImage(engine: Engine, name: string, bench: Bench): Promise<CellImage> {
+/** Throws an Error with a sentence if there is no such image, or it has no Python. */
+export async function prepareImage(engine: Engine, name: string, build: BuildContainer): Promise<CellImage> {
   const base = await findImage(engine, name)
   if (!base) {
     throw new Error(
@@ -53,13 +53,13 @@ export async function prepareImage(engine: Engine, name: string, bench: Bench): 
   const { Id: container } = await engine.ask<{ Id: string }>(
     'POST',
     '/containers/create',
-    { name: bench.name },
+    { name: build.name },
     {
       Image: base.Id,
       Cmd: ['/bin/true'],
       Entrypoint: [],
       NetworkDisabled: true,
-      Labels: bench.labels,
+      Labels: build.labels,
     },
   )
   try {
@@ -121,7 +121,7 @@ async function findProgram(
   return undefined
 }
 
-/** What an earlier version of Errand or of the image left; the daemon keeps those that a container stands on. */
+/** Removes images of earlier versions of Errand or of the base. The daemon keeps those that a container uses. */
 async function removeOthers(engine: Engine, base: string, tag: string): Promise<void> {
   const filters = JSON.stringify({ label: [`${BASE_LABEL}=${base}`], reference: [REPOSITORY] })
   const found = await engine.ask<{ RepoTags?: string[] | null }[]>('GET', '/images/json', { filters })

@@ -1,7 +1,7 @@
 /**
- * The seccomp profile of a container, in Docker's form, from the same table as bubblewrap's (../syscalls.ts): what it
- * allows is allowed here, and nothing else. Other calls fail with EPERM; absent ones, and by runc those newer than the table,
- * with ENOSYS. Names, not numbers: libseccomp knows the architecture.
+ * The seccomp profile of a container in Docker's form, from the same table as bubblewrap's filter (../syscalls.ts). Calls
+ * that the table does not allow fail with EPERM; absent ones, and with runc those newer than the table, with ENOSYS. The
+ * profile has names of calls, which libseccomp translates for the architecture.
  */
 
 import type { Profile } from '../port.ts'
@@ -35,7 +35,7 @@ interface Rule {
   readonly names: readonly string[]
   readonly action: 'SCMP_ACT_ALLOW' | 'SCMP_ACT_ERRNO'
   readonly errnoRet?: number
-  /** All must hold. */
+  /** All must be true. */
   readonly args?: readonly Condition[]
 }
 
@@ -45,7 +45,7 @@ const EOPNOTSUPP = 95
 const ALL = 0xffff_ffff
 
 const equal = (index: number, value: number): Condition => ({ index, op: 'SCMP_CMP_EQ', value })
-/** Of the bits of `mask`, the argument has those of `value`. */
+/** The argument, masked with `mask`, equals `value`. */
 const masked = (index: number, mask: number, value: number): Condition => {
   return { index, op: 'SCMP_CMP_MASKED_EQ', value: mask, valueTwo: value }
 }
@@ -86,7 +86,7 @@ export function seccompProfile(profile: Profile): string {
   return JSON.stringify({ defaultAction: 'SCMP_ACT_ERRNO', syscalls: rules })
 }
 
-/** Every socket option but those `refused`, by level. */
+/** Allows every socket option except those `refused`, by level. */
 function options(refused: typeof REFUSED_OPTIONS): Rule[] {
   const levels = Object.keys(refused).map(Number)
   const others = allBut(levels).map(({ mask, value }) => allow('setsockopt', masked(1, mask, value)))
@@ -99,8 +99,8 @@ function options(refused: typeof REFUSED_OPTIONS): Rule[] {
 }
 
 /**
- * Every number of 32 bits but these, as the fewest prefixes. libseccomp takes no two conditions on one argument, and a
- * plain comparison would look at its upper half as well, which the kernel does not.
+ * All 32-bit numbers except these, as the fewest bit prefixes. libseccomp accepts only one condition on an argument, and a
+ * plain comparison would include the upper half of the argument, which the kernel ignores.
  */
 function allBut(numbers: readonly number[], bits = 0, prefix = 0): { mask: number; value: number }[] {
   const mask = bits === 0 ? 0 : (~0 << (32 - bits)) >>> 0

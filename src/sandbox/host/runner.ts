@@ -51,7 +51,7 @@ export function createRunner(cell: Cell): Runner {
     const request = waiting.get(header.id)
     request?.check.hear(header, payload)
     request?.onReply(header, payload)
-    // Only now: if the reply was invalid, the request must still be told that the sandbox has ended.
+    // Only now: after an invalid reply the request must still receive the end of the sandbox.
     if (header.op === 'done' || header.op === 'error') waiting.delete(header.id)
   }, MAX_FRAME_BYTES)
   const onData = (bytes: Buffer) => {

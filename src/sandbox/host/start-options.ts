@@ -1,4 +1,4 @@
-/** What the server and the host that it starts agree on. */
+/** The interface between the server and the host that it starts. */
 import { join } from 'node:path'
 import type { HostDirectory } from '../driver.ts'
 import type { DriverChoice } from '../drivers.ts'
@@ -14,7 +14,7 @@ export interface HostOptions extends DriverChoice, HostDirectory {
   readonly settings: HostSettings
 }
 
-/** How the start went: one line of JSON on the host's file descriptor 3. `taken`: another host holds the lock. */
+/** Result of the start: one line of JSON on the host's file descriptor 3. `taken`: another host holds the lock. */
 export type StartReport = { outcome: 'ready' } | { outcome: 'taken' } | { outcome: 'failed'; message: string }
 
 /** The file with the host's process id. */

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Controller, openCgroups } from '../../../src/sandbox/bubblewrap/cgroups.ts'
+import { type Controller, openCgroups } from '../../../src/sandbox/cgroups.ts'
 
 const LIMITS = { memoryMiB: 256, cpus: 0.5, pids: 64, workspaceMiB: 32, files: 5000, outputBytes: 1000 }
 

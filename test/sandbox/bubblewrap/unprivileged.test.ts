@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findPlaces } from '../../../src/sandbox/bubblewrap/cgroups.ts'
+import { findPlaces } from '../../../src/sandbox/cgroups.ts'
 import type { ExecResult, SandboxFacts } from '../../../src/sandbox/port.ts'
 import { LIMITS } from '../fixture.ts'
 

@@ -6,7 +6,7 @@ import platform
 import shutil
 import subprocess
 
-# Module → its usual name. A model would avoid these if it were not told of them.
+# Module → its usual name. A model that does not know of a package would do without it.
 PACKAGES = {
     'numpy': 'numpy', 'pandas': 'pandas', 'polars': 'polars', 'pyarrow': 'pyarrow', 'scipy': 'scipy', 'sympy': 'sympy',
     'sklearn': 'scikit-learn', 'statsmodels': 'statsmodels', 'matplotlib': 'matplotlib', 'seaborn': 'seaborn',

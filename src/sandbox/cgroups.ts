@@ -1,31 +1,31 @@
 /**
- * Limits on memory, processor and processes by control groups: version 1, version 2 where it is delegated, or none.
- * Every group of this host stands in one directory named for it (`errand-<hash>`), so what a dead host left can be told
- * from what another host on the machine is using.
+ * Limits on memory, processor and processes by control groups: version 1, version 2 if it is delegated, or none. All groups
+ * of a host are in one directory with its name (`errand-<hash>`), which distinguishes the remains of its dead predecessor
+ * from groups that another host on the machine uses.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Counters } from '../driver.ts'
-import { OWN_PROCESSES, socketMiB } from '../inside.ts'
-import type { SandboxLimits } from '../port.ts'
+import type { Counters } from './driver.ts'
+import { OWN_PROCESSES, socketMiB } from './inside.ts'
+import type { SandboxLimits } from './port.ts'
 
 export interface Group {
-  /** Files that a process writes its own id to in order to join. */
+  /** Files to which a process writes its pid to join the group. */
   readonly joinFiles: readonly string[]
-  /** Puts a process in. Throws where it is gone or not ours. */
+  /** Adds a process. Throws if it has ended or belongs to another user. */
   join(pid: number): void
   counters(): Counters
-  /** Kills what is in it and removes it; resolves when that is done. Throws when it cannot be emptied in 10 s. */
+  /** Kills all processes in it and removes it. Throws if it is not empty after 10 s. */
   remove(): Promise<void>
 }
 
 export interface Cgroups {
   readonly version: 'v1' | 'v2' | 'none'
   readonly controllers: ReadonlySet<Controller>
-  /** Whether the buffers of sockets are bounded. */
+  /** True if socket buffers are limited. */
   readonly countsSockets: boolean
-  /** Undefined where there are no control groups to be had. */
+  /** Undefined if there are no control groups here. */
   create(id: string, limits: SandboxLimits): Group | undefined
   /** Removes every group of this host that is not in use. */
   sweep(): Promise<void>
@@ -40,7 +40,7 @@ const MIB = 1024 * 1024
 
 export interface CgroupPlaces {
   readonly version: 'v1' | 'v2'
-  /** Controller → the directory that our groups may be made in. */
+  /** Controller → the directory in which groups can be made. */
   readonly bases: ReadonlyMap<Controller, string>
 }
 
@@ -52,7 +52,7 @@ export function openCgroups(name: string, places: CgroupPlaces | undefined = fin
       mkdirSync(home, { recursive: true })
       homes.set(controller, home)
     } catch {
-      // Not ours to make: reported as not enforced.
+      // Not permitted: reported as not enforced.
     }
   }
   if (places?.version === 'v2') for (const home of new Set(homes.values())) enable(home)
@@ -119,12 +119,12 @@ function setLimit(version: string, controller: Controller, directory: string, li
   }
 }
 
-/** Version 1 counts the buffers of TCP and UDP sockets here if it is told to, version 2 with all other memory. */
+/** Limit of TCP and UDP buffers in version 1, which counts them only if it is set. Version 2 counts them with other memory. */
 const SOCKETS_FILE = 'memory.kmem.tcp.limit_in_bytes'
 
 export const NOTHING_COUNTED: Counters = { memoryKills: 0, forksRefused: 0, periods: 0, throttled: 0 }
 
-/** The kernel's counters of a group; the same names in both versions, but for one file. */
+/** The kernel's counters of a group. Both versions use the same names, except for one file. */
 function readCounters(version: string, directoryOf: (controller: Controller) => string | undefined): Counters {
   const count = (controller: Controller, file: string, name: string) => {
     const directory = directoryOf(controller)
@@ -182,11 +182,11 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has just gone.
+    // It has just ended.
   }
 }
 
-/** Where this process may make groups; undefined where nowhere. */
+/** Finds the directories in which this process can make groups; undefined if there are none. */
 export function findPlaces(): CgroupPlaces | undefined {
   const memberships = readMemberships('self')
   const mounts = readMounts()
@@ -204,7 +204,7 @@ export function findPlaces(): CgroupPlaces | undefined {
   const mount = mounts.find(({ type }) => type === 'cgroup2')
   if (!unified || !mount) return undefined
   const inside = relative(mount.root, unified.path)
-  // A group that holds processes cannot hand controllers to groups below it: often only a parent of our own group can.
+  // A group with processes in it cannot enable controllers for groups below it, so the parent of this group is tried too.
   for (let base = join(mount.point, inside.startsWith('..') ? '' : inside); ; base = dirname(base)) {
     const enabled = enable(base)
     if (enabled.includes('memory') && enabled.includes('pids'))
@@ -213,14 +213,14 @@ export function findPlaces(): CgroupPlaces | undefined {
   }
 }
 
-/** Hands what controllers it can to the groups below; says which they are, none where no group can be made there. */
+/** Enables controllers for the groups below. Returns those that are enabled; none if no group can be made there. */
 function enable(directory: string): Controller[] {
   const file = join(directory, 'cgroup.subtree_control')
   for (const controller of CONTROLLERS) {
     try {
       writeFileSync(file, `+${controller}`)
     } catch {
-      // Not delegated, or held back by processes in the group.
+      // Not delegated, or prevented by processes in the group.
     }
   }
   try {
@@ -234,14 +234,14 @@ function enable(directory: string): Controller[] {
   }
 }
 
-/** The groups of a process that somebody else made. */
+/** Groups that another program, such as Docker, has made. */
 export interface FoundGroup {
   counters(): Counters
-  /** Bounds the buffers of sockets that are made from now on. Does nothing where version 2 counts them anyway, or if the group is not ours to write to. */
+  /** Limits the buffers of new sockets. Does nothing with version 2, which counts them anyway, or without permission. */
   limitSockets(limits: SandboxLimits): void
 }
 
-/** Undefined if no group named for `name` can be seen. */
+/** Undefined if no visible group has `name` in its path. */
 export function findGroup(pid: number, name: string): FoundGroup | undefined {
   const memberships = readMemberships(pid)
   const mounts = readMounts()
