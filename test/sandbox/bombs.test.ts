@@ -1,4 +1,4 @@
-/** Bombs of every kind: each is stopped at its limit, is told as what it was, and leaves the sandbox able to work. */
+/** Bombs of every kind: each is stopped at its limit, is reported with the limit's name, and leaves a working sandbox. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Language, Sandbox } from '../../src/sandbox/port.ts'
 import { LIMITS, openWorld, run, type World } from './fixture.ts'
@@ -34,7 +34,7 @@ while True: b.append(bytearray(2**24))"); true`
   await alive()
 })
 
-test('memory, held by files: told as the memory limit, whether or not the sandbox goes with it', async () => {
+test('memory held by files is reported as the memory limit, whether or not the sandbox ends with it', async () => {
   if (!(await limitsMemory())) return
   const large = await world.sandbox('large', { ...LIMITS, memoryMiB: 128, workspaceMiB: 512 })
   const { end } = await run(large, 'bash', 'while :; do head -c 1M /dev/zero >> big; done')
@@ -91,7 +91,7 @@ test.each(['/workspace', '/tmp', '/dev/shm'])('the disk: %s', async (place) => {
   await alive()
 })
 
-test('a disk that was full and is no more', async () => {
+test('a disk that was full during the step', async () => {
   const code = 'head -c 200M /dev/zero > big; rm big'
   expect((await bomb('bash', code)).hits).toEqual([
     { kind: 'room', mebibytes: LIMITS.workspaceMiB, files: LIMITS.files },
@@ -136,7 +136,7 @@ test('output without end', async () => {
   await alive()
 })
 
-test('a processor that is never given back is told where it cost the step its time', async () => {
+test('a step that times out while it is throttled reports the processor limit', async () => {
   const slow = await world.sandbox('slow', { ...LIMITS, cpus: 0.1 })
   const { end, hits } = await run(slow, 'bash', 'while :; do :; done & while :; do :; done', 1500)
   expect(end.kind).toBe('timeout')
@@ -146,7 +146,7 @@ test('a processor that is never given back is told where it cost the step its ti
   await slow.destroy()
 })
 
-test('while one sandbox is bombed, its neighbour works and is whole', async () => {
+test('a sandbox beside a bombed one goes on working', async () => {
   const [bombed, neighbour] = [await world.sandbox('bombed'), await world.sandbox('neighbour')]
   await neighbour.writeFile('kept', Buffer.from('whole'), 'write')
   const bombs = [

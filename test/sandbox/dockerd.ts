@@ -1,6 +1,6 @@
 /**
- * A Docker of the tests' own: its daemon on a socket of its own with everything in one temporary directory, no network,
- * and one image, built by script/rootfs. It ends with the tests, and also when they are killed. Needs root.
+ * A Docker daemon for the tests: with a socket and a temporary directory of its own, no network, and one image that
+ * script/rootfs builds. It ends with the tests, even if they are killed. Needs root.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import {
@@ -54,21 +54,21 @@ export async function startDocker(): Promise<Docker> {
     async stop() {
       daemon.kill('SIGTERM')
       await new Promise((resolve) => daemon.once('exit', resolve))
-      // Docker leaves this mount where a container had the host's network.
+      // Docker leaves this mount behind after a container with the host's network.
       spawnSync('umount', [`${home}/exec/netns/default`])
       for (const place of [home, data]) rmSync(place, { recursive: true, force: true })
     },
   }
 }
 
-/** Docker's layers can't be overlays upon an overlay, as a container's own root is: there the checkout may be elsewhere. */
+/** Docker cannot put overlays on an overlay, such as the root of a container; the checkout may be on another file system. */
 function dataPlace(): string {
   const OVERLAY = 0x794c_7630
   return statfsSync(tmpdir()).type === OVERLAY ? join(import.meta.dirname, '../../node_modules') : tmpdir()
 }
 
 async function startDaemon(home: string, data: string, dockerHost: string, engine: Engine): Promise<ChildProcess> {
-  // Debian's gVisor, as far as it goes in a virtual machine and beside a network namespace that Docker made.
+  // Debian's gVisor, with options for a virtual machine and for a network namespace that Docker makes.
   const runsc = { path: RUNSC, runtimeArgs: ['--platform=ptrace', '--network=none'] }
   const runtimes = existsSync(RUNSC) ? { runsc } : {}
   writeFileSync(join(home, 'daemon.json'), JSON.stringify({ runtimes }))
@@ -81,7 +81,7 @@ async function startDaemon(home: string, data: string, dockerHost: string, engin
     const fail = () => reject(new Error(`dockerd could not start:\n${readFileSync(join(home, 'dockerd.log'), 'utf8')}`))
     daemon.once('error', fail).once('exit', fail)
   })
-  ended.catch(() => {}) // after the start its end is asked for
+  ended.catch(() => {}) // after the start, `stop` handles its end
   const answers = () =>
     engine.ask('GET', '/version').then(
       () => true,

@@ -1,4 +1,4 @@
-/** Ways out of a sandbox: the self-test's whole list, the field's incidents again, and sandboxes beside each other. */
+/** Sandbox escapes: the self-test's whole list, known incidents, and attacks between sandboxes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Sandbox, SpawnRequest } from '../../src/sandbox/port.ts'
 import { LIMITS, never, openWorld, run, type World } from './fixture.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('every attack of the list was made at the start and refused', async () => {
+test('the self-test made every attack of the list, and all were refused', async () => {
   const { probes } = await world.sandboxes.facts()
   expect(probes.filter(({ refused }) => !refused)).toEqual([])
   const names = probes.map(({ name }) => name)
@@ -58,7 +58,7 @@ async function output(request: Omit<SpawnRequest, 'pipes'>): Promise<string> {
 }
 
 describe('incidents', () => {
-  test('a descriptor left open is no way to the host: runc, CVE-2024-21626', async () => {
+  test('an open descriptor does not lead to the host: runc, CVE-2024-21626', async () => {
     const outside = `
 import os
 own = {os.stat(place).st_dev for place in ('/', '/workspace', '/tmp', '/dev', '/dev/shm', '/run/errand', '/proc', '/usr', '/etc')}
@@ -80,7 +80,7 @@ found`
     }
   })
 
-  test('a spawned program has its pipes and nothing else open', async () => {
+  test('a spawned program has only its pipes open', async () => {
     const said = await output({ argv: ['/bin/sh', '-c', 'for f in /proc/self/fd/*; do readlink $f; done; true'] })
     expect(
       said
@@ -90,8 +90,8 @@ found`
     ).toBe('0')
   })
 
-  test('nothing of the host can be written to, whatever it is called: Claude Code, CVE-2026-25725', async () => {
-    // Before it exists is when a sandbox is tempted to make it.
+  test('no path of the host can be written to, by any name: Claude Code, CVE-2026-25725', async () => {
+    // Paths that do not exist yet are the ones that a sandbox might create.
     const code = `
 import os
 made = []
@@ -106,19 +106,19 @@ made`
     expect((await run(sandbox, 'python', code)).output).toBe('[]\n')
   })
 
-  test('devices and masks can not be swapped for links: runc, CVE-2025-31133, CVE-2025-52565', async () => {
+  test('devices and masks cannot be replaced by links: runc, CVE-2025-31133, CVE-2025-52565', async () => {
     const code = `for place in /dev/null /dev/console /dev/pts /dev/shm /proc/cmdline /proc/sys /proc/kcore; do [ -e $place ] || continue
       ln -sfn /proc/sys/kernel/core_pattern $place 2>/dev/null && echo "swapped $place"
       mv $place /tmp/moved 2>/dev/null && echo "moved $place"
       rm -rf $place 2>/dev/null && [ ! -e $place ] && echo "removed $place"
     done; rm -f /dev/shm/*; true`
-    // What a link is put *into* is a directory of its own: /dev/shm may be written to.
+    // /dev/shm is writable, so the link is created inside it.
     const { output } = await run(sandbox, 'bash', code)
     expect(output.split('\n').filter((line) => line !== '' && line !== 'swapped /dev/shm')).toEqual([])
     expect((await run(sandbox, 'bash', 'echo gone > /dev/null; echo works')).output).toBe('works\n')
   })
 
-  test('a language that is broken out of is no way out: Terrarium, n8n', async () => {
+  test('an escape from the language does not leave the sandbox: Terrarium, n8n', async () => {
     const code = `process.binding, process.mainModule?.constructor?._load
 const { execSync } = require('child_process')
 execSync('id -u; cat /etc/shadow /proc/1/environ 2>/dev/null; true').toString()`
@@ -126,7 +126,7 @@ execSync('id -u; cat /etc/shadow /proc/1/environ 2>/dev/null; true').toString()`
   })
 })
 
-test('what is planted in the home for the next session brings nothing but itself', async () => {
+test('files planted in the home directory affect only their own sandbox', async () => {
   const own = await world.sandbox()
   await run(
     own,
@@ -145,7 +145,7 @@ kill -9 $$`,
   await own.destroy()
 })
 
-test('code that speaks for its session ends its own step at most', async () => {
+test('code that writes to the pipe of its session ends at most its own step', async () => {
   const own = await world.sandbox()
   const flood =
     'import os\nfor fd in (3, 4):\n  try: os.write(fd, b"done 0\\ndead 9\\ndone x\\n" * 500 + b"x" * 10000)\n  except OSError: pass'

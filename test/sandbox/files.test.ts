@@ -1,4 +1,4 @@
-/** Files in and out: through the runner alone, whole or not at all, and never over a link. */
+/** Reading and writing files: only through the runner, atomically, and never through a link. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/port.ts'
@@ -20,7 +20,7 @@ afterAll(() => world.close())
 
 const MIB = 1024 * 1024
 
-/** `VmRSS`, what it has now; `VmHWM`, the most it had. */
+/** `VmRSS`: current memory; `VmHWM`: its peak. */
 function residentKiB(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)![1])
@@ -28,7 +28,7 @@ function residentKiB(pid: number, field: 'VmRSS' | 'VmHWM'): number {
 
 const text = async (path: string) => Buffer.from(await sandbox.readFile(path, 1000)).toString()
 
-test('a file written is read back, its parents made, its mode kept when it is written again', async () => {
+test('a written file can be read; parents are created, and its mode is kept when it is written again', async () => {
   await sandbox.writeFile('new/deep/run.sh', Buffer.from('echo one\n'), 'write')
   expect(await text('new/deep/run.sh')).toBe('echo one\n')
   await run(sandbox, 'bash', 'chmod 755 new/deep/run.sh')
@@ -36,7 +36,7 @@ test('a file written is read back, its parents made, its mode kept when it is wr
   expect((await run(sandbox, 'bash', 'new/deep/run.sh; ls -A new/deep')).output).toBe('two\nrun.sh\n')
 })
 
-test('append adds to the end, and makes the file where there is none', async () => {
+test('append adds to the end, and creates a missing file', async () => {
   await sandbox.writeFile('log', Buffer.from('a'), 'append')
   await sandbox.writeFile('log', Buffer.from('b'), 'append')
   expect(await text('log')).toBe('ab')
@@ -81,7 +81,7 @@ describe('what cannot be read', () => {
   })
 })
 
-test('absolute paths read the read-only tree, by its own links too', async () => {
+test('absolute paths read the read-only root and follow its own links', async () => {
   expect(await text('/etc/passwd')).toContain('errand:x:1000')
   expect((await sandbox.readFile('/bin/bash', 10_000_000)).byteLength).toBeGreaterThan(100_000)
 })
@@ -109,7 +109,7 @@ describe('what cannot be written', () => {
     await expect(sandbox.writeFile(path, Buffer.from('x'), 'append')).rejects.toMatchObject({ code })
   })
 
-  test('a write that fails for want of space leaves the old content and no rest', async () => {
+  test('a write that runs out of space keeps the old content and leaves no temporary file', async () => {
     await sandbox.writeFile('whole', Buffer.from('old'), 'write')
     const tooMuch = Buffer.alloc((LIMITS.workspaceMiB + 1) * 1024 * 1024)
     await expect(sandbox.writeFile('whole', tooMuch, 'write')).rejects.toMatchObject({ code: 'no_space' })
@@ -119,7 +119,7 @@ describe('what cannot be written', () => {
   })
 })
 
-test('a list is sorted, follows no link, and says what is neither file nor directory', async () => {
+test('a listing is sorted, follows no link, and marks entries that are neither file nor directory', async () => {
   const { entries, more } = await sandbox.list('.', { recursive: true, maxEntries: 1000 })
   expect(more).toBe(false)
   const paths = entries.map(({ path }) => path)
@@ -151,7 +151,7 @@ test('a list is sorted, follows no link, and says what is neither file nor direc
   await expect(sandbox.list('nothing', { recursive: true, maxEntries: 3 })).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('a listing is cut at 4 MiB, however long the paths are, and costs the host little', async () => {
+test('a listing is truncated at 4 MiB even with long paths, and takes little of the host’s memory', async () => {
   const crowded = await world.sandbox('crowded', { ...LIMITS, files: 20_500 })
   const make = `
 import os
@@ -161,7 +161,7 @@ for i in range(20000): open('f%06d' % i + 'x' * 240, 'w').close()
 `
   expect((await run(crowded, 'python', make, 50_000)).end).toEqual({ kind: 'exit', code: 0 })
   const host = hostPid(world.dataDir)
-  writeFileSync(`/proc/${host}/clear_refs`, '5') // the peak begins here
+  writeFileSync(`/proc/${host}/clear_refs`, '5') // resets the peak
   const before = residentKiB(host, 'VmRSS')
   const { entries, more } = await crowded.list('outputs', { recursive: true, maxEntries: 20_000 })
   expect(more).toBe(true)
@@ -171,7 +171,7 @@ for i in range(20000): open('f%06d' % i + 'x' * 240, 'w').close()
   await crowded.destroy()
 })
 
-test('100 MiB go in and out, while steps go on', async () => {
+test('100 MiB can be written and read while steps run', async () => {
   const large = await world.sandbox('large', { ...LIMITS, workspaceMiB: 128, memoryMiB: 512 })
   const bytes = Buffer.alloc(100 * 1024 * 1024)
   for (let at = 0; at < bytes.length; at += 4096) bytes.writeUInt32LE(at, at)
@@ -192,8 +192,8 @@ test('100 MiB go in and out, while steps go on', async () => {
   await large.destroy()
 })
 
-describe('a file taken piece by piece', () => {
-  test('waits for whoever takes it, and is whole', async () => {
+describe('a file that is read in chunks', () => {
+  test('waits for a slow reader, and is complete', async () => {
     await run(sandbox, 'python', `open('long.bin', 'wb').write(bytes(range(256)) * ${16 * 4096})`)
     let size = 0
     const pieces: number[] = []
@@ -201,21 +201,21 @@ describe('a file taken piece by piece', () => {
       for (let i = 0; i < piece.length; i += 4099) expect(piece[i]).toBe((size + i) % 256)
       size += piece.length
       pieces.push(piece.length)
-      // Other words get through meanwhile: the window bounds what is on its way.
+      // Other requests are answered meanwhile: the window limits the chunks in flight.
       if (pieces.length === 2) expect(await text('d/plain')).toBe('plain\n')
     }
     expect(size).toBe(16 * MIB)
     expect(Math.max(...pieces)).toBeLessThanOrEqual(MIB)
   })
 
-  test('can be left in the middle, and asked for again', async () => {
+  test('can be abandoned in the middle, and read again', async () => {
     for (let time = 0; time < 20; time++) {
       for await (const _ of sandbox.openFile('long.bin', 16 * MIB)) break
     }
     expect((await sandbox.readFile('long.bin', 16 * MIB)).length).toBe(16 * MIB)
   })
 
-  test('that grows past what was asked for is too large, whenever that shows', async () => {
+  test('that grows beyond `maxBytes` fails as too large, at any point', async () => {
     const pieces = sandbox.openFile('long.bin', 17 * MIB)[Symbol.asyncIterator]()
     await pieces.next()
     await run(sandbox, 'bash', `head -c ${2 * MIB} /dev/zero >> long.bin`)
@@ -225,7 +225,7 @@ describe('a file taken piece by piece', () => {
     await expect(end()).rejects.toMatchObject({ code: 'too_large' })
   })
 
-  test('that shrinks ends where it ends', async () => {
+  test('that shrinks ends early', async () => {
     const pieces = sandbox.openFile('long.bin', 32 * MIB)
     let size = 0
     for await (const piece of pieces) {

@@ -1,4 +1,4 @@
-/** Real sandboxes for tests: a host of their own in a temporary data directory, and what may be left of them. */
+/** Real sandboxes for tests: a host in a temporary data directory, and functions that find its processes and cgroups. */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,13 +11,13 @@ import { openSandboxes, type SandboxOptions } from '../../src/sandbox/open-sandb
 import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '../../src/sandbox/port.ts'
 
 /**
- * Tests that stand in test/sandbox itself run on every driver; those in test/sandbox/<driver> on that one alone. What
- * `openSandboxes` needs for the driver under test, as JSON can carry it.
+ * The driver under test and its settings. Tests in test/sandbox run on every driver, tests in test/sandbox/<driver> only on
+ * that one.
  */
 export const DRIVER: DriverChoice = {
   driver: 'bubblewrap',
   rootfs: undefined,
-  // As root they are forked, or the tests fail; project `whole` in vitest.config.ts takes the other way.
+  // As root, cells are forked or the tests fail. Project `whole` in vitest.config.ts starts them whole.
   forkServer: inject('whole') ? 'off' : process.getuid?.() === 0 ? 'on' : 'auto',
   image: 'none',
   dockerHost: 'unix:///none',
@@ -74,7 +74,7 @@ export async function openWorld(options: Partial<SandboxOptions> = {}): Promise<
   }
 }
 
-/** Asks for sandboxes with packages loaded until there are some: first it gets others. */
+/** Opens sandboxes until one has packages loaded: the first ones are plain. */
 export async function untilPreloaded(sandboxes: Sandboxes): Promise<void> {
   let asked = 0
   await until(async () => {
@@ -92,7 +92,7 @@ export function run(sandbox: Sandbox, language: Language, code: string, timeoutM
   return sandbox.exec({ key: `k${++keys}`, language, code, timeoutMs }, silent, never)
 }
 
-/** Processes on this machine whose command line holds the text. */
+/** Processes on this machine whose command line contains the text. */
 export function processesWith(text: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -106,7 +106,7 @@ export function processesWith(text: string): number[] {
     .map(Number)
 }
 
-/** Of the state directory, in what the bubblewrap driver makes outside of it. */
+/** Hash of the state directory, in the names of what the bubblewrap driver makes outside of it. */
 function hashOf(dataDir: string): string {
   return createHash('sha256')
     .update(join(realpathSync(dataDir), 'sandbox'))
@@ -114,12 +114,12 @@ function hashOf(dataDir: string): string {
     .slice(0, 12)
 }
 
-/** Where the bubblewrap driver keeps what its cells are made of. */
+/** The bubblewrap driver's scratch directory. */
 export function scratchOf(dataDir: string): string {
   return process.getuid?.() === 0 ? `/run/errand-${hashOf(dataDir)}` : join(realpathSync(dataDir), 'sandbox/run')
 }
 
-/** The control groups that the host of this data directory has. Undefined where it can have none. */
+/** The control groups of this data directory's host. Undefined if it can have none. */
 export function cgroupsOf(dataDir: string): string[] | undefined {
   const places = findPlaces()
   if (!places) return undefined

@@ -1,4 +1,4 @@
-/** The sandbox host: who may command, what outlives whom, and that nothing is left behind. */
+/** The sandbox host: fencing, lifetimes of sandboxes, hosts and servers, and cleanup. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ afterAll(() => world.close())
 
 const spec = (interactionId: string, epoch: number) => ({ interactionId, epoch, lifetimeMs: 60_000, limits: LIMITS })
 
-test('destroy resolves when no process and no control group is left, and can be asked again', async () => {
+test('destroy resolves when no process and no control group is left, and is idempotent', async () => {
   const before = cgroupsOf(world.dataDir)
   const mark = `72.${process.pid}`
   const sandbox = await world.sandbox('gone')
@@ -57,7 +57,7 @@ test('a sandbox is fresh for each interaction', async () => {
   await Promise.all([a.destroy(), b.destroy()])
 })
 
-test('another client with a higher epoch takes up the living sandbox, joins its step, and shuts out the old one', async () => {
+test('a client with a higher epoch resumes the live sandbox, joins its step, and shuts out the old client', async () => {
   const old = await world.sandboxes.open(spec('moving', 1), never)
   expect(old.fresh).toBe(true)
   await run(old, 'python', 'x = 41')
@@ -98,7 +98,7 @@ test('another client with a higher epoch takes up the living sandbox, joins its 
   await next.close()
 })
 
-test('over the cap, open waits for room and then says what to do', async () => {
+test('at maxOpen, open waits and then fails with a remedy', async () => {
   const held = [await world.sandbox('1'), await world.sandbox('2'), await world.sandbox('3')]
   await expect(world.sandbox('4')).rejects.toMatchObject({
     name: 'SandboxError',
@@ -129,11 +129,11 @@ test('warm sandboxes are each used once', async () => {
   }
 })
 
-test('a warm one, whose Python may have begun already, is as a new one: environment, first session, nothing lost', async () => {
+test('a warm sandbox, whose Python may have started already, behaves like a new one', async () => {
   const warm = await openWorld({ pool: 1 })
   try {
     await until(async () => (await warm.sandboxes.counts()).warm === 1)
-    await new Promise((resolve) => setTimeout(resolve, 200)) // nobody asks anything of it
+    await new Promise((resolve) => setTimeout(resolve, 200)) // it is idle
     const sandbox = await warm.sandbox()
     await sandbox.setEnvironment({ PLACE: 'here', TMPDIR: '/workspace' })
     const code = 'import os, tempfile; (os.environ["PLACE"], tempfile.gettempdir(), os.system("echo $PLACE"))'
@@ -147,15 +147,15 @@ test('a warm one, whose Python may have begun already, is as a new one: environm
   }
 })
 
-test('where an opening fails, one of those that wait for it makes the sandbox, and the others get the same one', async () => {
+test('if an opening fails, one of the waiting callers makes the sandbox, and the others get the same one', async () => {
   const narrow = await openWorld({ maxOpen: 3, waitMs: 60_000 })
   const occupants = await Promise.all([1, 2, 3].map((i) => narrow.sandbox(`occupant-${i}`)))
   const before = cgroupsOf(narrow.dataDir)
   const gone = new AbortController()
-  // Requests of one client arrive in order: the first waits for a place, the others for the first.
+  // Requests of one client arrive in order: the first waits for room, the others for the first.
   const failing = narrow.sandboxes.open(spec('waited-for', 1), gone.signal)
   const waiting = [1, 2, 3].map(() => narrow.sandboxes.open(spec('waited-for', 1), never))
-  // Answered behind them, so all of them have arrived.
+  // Answered after them, so all of them have arrived.
   await narrow.sandboxes.living()
   gone.abort()
   await expect(failing).rejects.toMatchObject({ code: 'unavailable' })
@@ -172,14 +172,14 @@ test('where an opening fails, one of those that wait for it makes the sandbox, a
 
 const SMALL = { ...DRIVER, limits: LIMITS, pool: 0, maxOpen: 2, log: quiet }
 
-describe('a host of its own', () => {
+describe('a host', () => {
   let own: World
   beforeAll(async () => {
     own = await openWorld({ graceMs: 1000 })
   })
   afterAll(() => own.close())
 
-  test('two that start at once share one host', async () => {
+  test('is shared by two servers that start at once', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
     const options = { ...SMALL, dataDir }
     const both = await Promise.all([openSandboxes(options), openSandboxes(options)])
@@ -194,7 +194,7 @@ describe('a host of its own', () => {
     rmSync(dataDir, { recursive: true })
   })
 
-  test('a host with a living sandbox stays when its last server goes, for the one that takes the run up', async () => {
+  test('with a live sandbox outlives its last server, for the next one that resumes the run', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
     const options = { ...SMALL, dataDir }
     const first = await openSandboxes(options)
@@ -210,7 +210,7 @@ describe('a host of its own', () => {
     rmSync(dataDir, { recursive: true })
   })
 
-  test('a host that hangs is ended with its sandboxes and replaced, by the server that has it and by the next one', async () => {
+  test('that hangs is killed with its sandboxes and replaced, by its server and by the next one', async () => {
     const hanging = await openWorld({ hangMs: 1500 })
     const mark = `74.${process.pid}`
     const sandbox = await hanging.sandbox('hangs')
@@ -228,7 +228,7 @@ describe('a host of its own', () => {
     await hanging.close()
   })
 
-  test('when the host dies its sandboxes die, a running step is lost, and the next open has a new host', async () => {
+  test('that dies takes its sandboxes and the running step with it, and the next open starts a new host', async () => {
     const mark = `73.${process.pid}`
     const sandbox = await own.sandbox('dies')
     const lost = run(sandbox, 'bash', `echo x; (setsid sleep ${mark} &); sleep ${mark}`)
@@ -245,7 +245,7 @@ describe('a host of its own', () => {
     await again.destroy()
   })
 
-  test('a host of another program or other fixed settings is replaced when nobody else uses it', async () => {
+  test('with another program or other fixed settings is replaced when no other server uses it', async () => {
     const before = hostPid(own.dataDir)
     const tree = mkdtempSync(join(tmpdir(), 'errand-tree-'))
     mkdirSync(join(tree, 'usr/bin'), { recursive: true })
@@ -255,10 +255,10 @@ describe('a host of its own', () => {
     rmSync(tree, { recursive: true })
   })
 
-  test('with no client left it ends after its grace time, and all with it', async () => {
+  test('without a client ends after its grace time, with all its sandboxes', async () => {
     const mark = `74.${process.pid}`
     const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
-    // A server that is killed: a process of its own that opens a sandbox and is ended without a word.
+    // A server that is killed: a process that opens a sandbox and gets SIGKILL.
     const script = `
 import { openSandboxes } from ${JSON.stringify(join(import.meta.dirname, '../../src/sandbox/open-sandboxes.ts'))}
 const limits = ${JSON.stringify(LIMITS)}, log = { debug() {}, info() {}, warn() {}, error() {} }, signal = new AbortController().signal
@@ -288,7 +288,7 @@ test('a data directory with a long path works', async () => {
   rmSync(join(long, '..'), { recursive: true })
 })
 
-describe('what cannot be served is a sentence', () => {
+describe('an error at the start is a sentence', () => {
   const open = (more: object) => openSandboxes({ ...SMALL, dataDir: world.dataDir, ...more })
 
   test.each([

@@ -1,6 +1,6 @@
 /**
- * A runner that hostile code has taken over, as a process at the host's wire: whatever it answers, the request ends, the
- * sandbox is gone, and the host holds little of it and goes on.
+ * A runner that hostile code controls, as a plain process connected to the host: after any invalid reply the request ends, the
+ * sandbox is gone, and the host has kept little of the reply and goes on.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -19,7 +19,7 @@ const RUNNER = new URL('./hostile_runner.py', import.meta.url).pathname
 const HOUR_MS = 3_600_000
 const SETTINGS = { limits: LIMITS, pool: 0, maxOpen: 8, waitMs: 1000, graceMs: HOUR_MS }
 
-/** The runner in a plain process: nothing here is about isolation. */
+/** Runs the runner as a plain process: these tests are not about isolation. */
 function launch(): Cell {
   const child = spawn('python3', ['-S', RUNNER], { stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin.on('error', () => {})
@@ -84,7 +84,7 @@ describe('a step ends as lost, long before its deadline, when the runner sends',
     'output for ever',
     'empty output for ever',
     'live output for ever',
-    'a chunk that nobody asked for',
+    'a chunk without a read',
     'an error of its own',
   ])('%s', async (breach) => {
     const sandbox = await open()
@@ -98,7 +98,7 @@ describe('a step ends as lost, long before its deadline, when the runner sends',
   })
 })
 
-test('a list, a file and a listener that have no end are over when their bounds are', async () => {
+test('an endless list, file and listener are ended at their limits', async () => {
   const lost = { name: 'SandboxError', code: 'lost' }
   const [list, file, listener] = [await open(), await open(), await open()]
   await expect(list.list('.', { recursive: true, maxEntries: 10 })).rejects.toMatchObject(lost)

@@ -1,4 +1,4 @@
-/** What a sandbox cannot do: the self-test's own findings, and attacks on canaries that stand on addresses made here. */
+/** Isolation: the self-test's findings, and attacks on canaries that listen on addresses of this test. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/port.ts'
 import { DRIVER, openWorld, run, type World } from './fixture.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('the facts hold the attacks made at the start, all refused, and say what is inside', async () => {
+test('the facts list the attacks of the self-test, all refused, and what is inside', async () => {
   const { driver, enforced, notEnforced, probes, inside } = await world.sandboxes.facts()
   expect(driver).toBe(DRIVER.driver)
   expect(probes.filter(({ refused }) => !refused)).toEqual([])
@@ -31,10 +31,10 @@ test('the facts hold the attacks made at the start, all refused, and say what is
   expect(inside).toMatch(/^Python 3\.\d+ \(.+\), Node 24, bash/)
 })
 
-/** An image has directories of its own, empty as Debian makes them. */
+/** Directories of an image, empty as Debian makes them. */
 const OF_AN_IMAGE = ['boot', 'home', 'media', 'mnt', 'opt', 'root', 'srv', 'sys', 'var']
 
-test('the root is read-only, and nothing of the host is seen but bubblewrap’s /usr', async () => {
+test('the root is read-only, and nothing of the host is visible but /usr with bubblewrap', async () => {
   const { output } = await run(
     sandbox,
     'bash',
@@ -53,7 +53,7 @@ test('the root is read-only, and nothing of the host is seen but bubblewrap’s 
   ).toBe('0\n')
 })
 
-test('the runner cannot be killed, stopped, read or spoken for from inside', async () => {
+test('code inside cannot kill, stop, read or impersonate the runner', async () => {
   const code = `
 import os, signal
 for s in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGSEGV): os.kill(1, s)

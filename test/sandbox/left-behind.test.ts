@@ -1,6 +1,6 @@
 /**
- * Everything is killed at once, at a moment that nobody chose, with sandboxes open, warm and being made: after the next
- * start no process, control group, mount or scratch directory is left, and what is new works.
+ * Kills everything at once, at an arbitrary moment, with sandboxes open, warm and starting: after the next start no process,
+ * control group, mount or scratch directory is left, and new sandboxes work.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ const ROUNDS = rounds(20, 1)
 
 const OPTIONS = { ...DRIVER, limits: LIMITS, pool: 2, maxOpen: 20, log: quiet }
 
-/** A server: six sandboxes of three interactions, each with a daemon in it, then more and more until it is killed. */
+/** A server: opens six sandboxes of three interactions, each with a daemon, then more until it is killed. */
 const server = (dataDir: string, mark: string) => `
 import { openSandboxes } from ${JSON.stringify(join(import.meta.dirname, '../../src/sandbox/open-sandboxes.ts'))}
 const limits = ${JSON.stringify(LIMITS)}, signal = new AbortController().signal
@@ -68,7 +68,7 @@ test('kill -9 of server and host leaves nothing behind after the next start', {
   rmSync(dataDir, { recursive: true })
 })
 
-/** In every mount namespace of this machine that is ours to see. */
+/** Mounts in every visible mount namespace of this machine. */
 function mountsBelow(directory: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -1,4 +1,4 @@
-/** Directories of the host's that are shown inside: read-only, with their execute bits, to that sandbox alone. */
+/** Mounted directories: read-only, with execute bits, and visible only in their sandbox. */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ let sandbox: Sandbox
 let tool: string
 beforeAll(async () => {
   world = await openWorld()
-  // Below a directory that nobody but its owner may enter, as the data directory is.
+  // Below a directory that only its owner may enter, like the data directory.
   chmodSync(world.dataDir, 0o700)
   const source = join(world.dataDir, 'shown here')
   mkdirSync(join(source, 'scripts'), { recursive: true, mode: 0o755 })
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('what is shown can be read and run', async () => {
+test('a mounted directory can be read and executed', async () => {
   const code = 'cat /skills/first/note.txt /skills/second/other.txt; /skills/first/scripts/tool.sh; ls /skills'
   const { output } = await run(sandbox, 'bash', code)
   expect(output).toBe('a note\nanother\nran as 1000\nfirst\nsecond\n')
@@ -45,7 +45,7 @@ test.each([
   ['removed', 'rm -f /skills/first/note.txt'],
   ['made writable', 'chmod 777 /skills/first/note.txt'],
   ['mounted over', 'mount -o remount,rw /skills/first'],
-  ['given a neighbour', 'mkdir /skills/third'],
+  ['given a sibling', 'mkdir /skills/third'],
 ])('it cannot be %s', async (_what, code) => {
   const before = readFileSync(tool, 'utf8')
   const { end } = await run(sandbox, 'bash', code)

@@ -1,6 +1,6 @@
 /**
- * Names that want to lead somewhere else: in the file tools, in output files. A canary lies in every place that must not
- * be read through them, on the host and in the sandbox; not one byte of it may come out, and nothing may hang.
+ * File names that try to lead elsewhere, in the file tools and in output files. Every path that must not be read through them,
+ * on the host and in the sandbox, has a canary: no byte of it may come out, and nothing may hang.
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const CANARY = `canary-${randomBytes(12).toString('hex')}`
 const MAX_BYTES = 100_000
 
 let world: World
-/** On the host, readable by everybody. */
+/** A canary on the host, readable by every user. */
 let host: string
 beforeAll(async () => {
   host = mkdtempSync(join(tmpdir(), 'errand-test-canary-'))
@@ -38,7 +38,7 @@ async function openTrapped(): Promise<Sandbox> {
   return sandbox
 }
 
-/** Everything under traps/ leads to a canary, or to something that is read for ever, and so does the like of it in outputs/. */
+/** Creates links below traps/ and outputs/ that lead to a canary or to endless data. */
 const hostile = (hostDirectory: string, canary: string) => `
 import os, socket, threading
 for place in ('/tmp/secret', '/dev/shm/secret', '/run/errand/secret'):
@@ -84,7 +84,7 @@ if os.fork() == 0:
     try: swap()
     finally: os._exit(0)`
 
-/** mulberry32: the same names again for the same seed. */
+/** mulberry32: the same names for the same seed. */
 function randomOf(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -173,7 +173,7 @@ function fuzzedName(pick: (below: number) => number): string {
   return lead + parts.join(pick(8) === 0 ? '' : '/')
 }
 
-/** What came out, as text: nothing where it was refused. Anything but a refusal in words is a failure. */
+/** The content that was read, as text; empty if the request was refused with a SandboxError. Throws on any other error. */
 async function outcome(action: Promise<unknown>): Promise<string> {
   try {
     const value = await action
@@ -185,7 +185,7 @@ async function outcome(action: Promise<unknown>): Promise<string> {
   }
 }
 
-test('500 names out of hostile pieces bring no byte of a canary, by the sandbox and by the file tools', async () => {
+test('500 names made of hostile parts read no byte of a canary, through the sandbox and the file tools', async () => {
   const sandbox = await openTrapped()
   const seed = randomInt(2 ** 31)
   console.info(`names: seed ${seed}`)
@@ -195,7 +195,7 @@ test('500 names out of hostile pieces bring no byte of a canary, by the sandbox 
     return (await tools.get(tool)!.run({ ...args }, contextOn(sandbox))).output
   }
   const context = (name: string) => `seed ${seed}, name ${JSON.stringify(name)}`
-  // Where a trap can be read by its own name, its canary is no leak: these two places are the code's to read and write.
+  // A canary that its own path may read is no leak: code may read and write these two directories.
   const own = (name: string) =>
     /^\/?\/*(?:\.\/+)*tmp(?:\/|$)/.test(name.replaceAll(/\/+(\.\/+)*/g, '/').replace(/^\.\//, ''))
   for (let i = 0; i < 500; i++) {
@@ -212,7 +212,7 @@ test('500 names out of hostile pieces bring no byte of a canary, by the sandbox 
   expect(readdirSync(host)).toEqual(['secret'])
 })
 
-test('a file that is swapped for a link while it is read or written is one or nothing, never the link’s', async () => {
+test('a file that is replaced by a link during a read or write never yields the link’s target', async () => {
   const sandbox = await openTrapped()
   const seen = new Set<string>()
   for (let i = 0; i < 150; i++) {
@@ -231,14 +231,14 @@ test('a file that is swapped for a link while it is read or written is one or no
       expect(listed).not.toContain(CANARY)
     }
   }
-  // Both sides of the race were met, or it was none.
+  // Both outcomes of the race must have occurred.
   expect(seen.size).toBeGreaterThan(1)
   expect((await run(sandbox, 'bash', 'cat /tmp/secret; ls -A /tmp/elsewhere')).output).toBe(
     `${CANARY}${CANARY}\nsecret\n`,
   )
 })
 
-test('output files among traps are the plain ones alone, while they are being swapped', async () => {
+test('only plain files among the traps become output files, even while they are replaced', async () => {
   const sandbox = await openTrapped()
   const directory = mkdtempSync(join(tmpdir(), 'errand-test-'))
   const blobs = await openDiskBlobs(directory)

@@ -1,4 +1,4 @@
-/** Every way out of a sandbox's network that code can try, in three languages. What comes of it is told by name. */
+/** Attempts of code to reach a network, in three languages. Prints the name of each that succeeds. */
 import type { Language, Sandbox } from '../../src/sandbox/port.ts'
 
 export interface NetworkTargets {
@@ -7,7 +7,7 @@ export interface NetworkTargets {
   readonly abstract: string
 }
 
-/** The attempts that came through, none where the sandbox holds. Whether anything arrived is for the canaries to say. */
+/** Returns the attempts that succeeded from the sandbox's view. The canaries show what arrived. */
 export async function attackNetwork(sandbox: Sandbox, targets: NetworkTargets): Promise<string[]> {
   const { signal } = new AbortController()
   const attack = (language: Language, code: string) => {

@@ -1,4 +1,4 @@
-/** A sandbox reaches nothing: no address of the host, no socket, no name. The canaries on the host say what arrived. */
+/** A sandbox reaches no address, socket or name of the host. Canaries on the host record what arrives. */
 import { createSocket, type Socket } from 'node:dgram'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -13,7 +13,7 @@ interface Canaries {
   close(): void
 }
 
-/** TCP and UDP on every address of this machine, and an abstract socket. */
+/** Listens on TCP and UDP on every address of this machine, and on an abstract socket. */
 async function openCanaries(): Promise<Canaries> {
   let hits = 0
   const abstract = `errand-canary-${process.pid}`
@@ -41,7 +41,7 @@ async function openCanaries(): Promise<Canaries> {
   }
 }
 
-test('no network: nothing comes through, and nothing arrives', async () => {
+test('without a network no attempt succeeds, and nothing arrives', async () => {
   const [world, canaries] = await Promise.all([openWorld(), openCanaries()])
   try {
     const own = Object.values(networkInterfaces()).flatMap((list) => list!.map(({ address }) => address))

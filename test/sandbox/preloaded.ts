@@ -1,4 +1,4 @@
-/** Tests of the bubblewrap driver once more, in sandboxes that have packages loaded. */
+/** Global setup: runs tests of the bubblewrap driver in sandboxes with packages loaded. */
 import type { TestProject } from 'vitest/node'
 
 declare module 'vitest' {

@@ -1,6 +1,6 @@
 /**
  * The tree that script/rootfs builds, as the root of sandboxes, through the HTTP API: what a user gets who runs that one
- * command. The model is told what is inside, and it is inside.
+ * command. The model's description of the inside matches what is inside.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -55,7 +55,7 @@ const run = toolRunner(
   () => provider,
 )
 
-test('the model is told what is inside', async () => {
+test('the model gets a description of what is inside', async () => {
   const { answer } = await run([])
   expect(answer.status, answer.text).toBe(200)
   const system = provider.requests.at(-1)!.body.messages.find(({ role }) => role === 'system')

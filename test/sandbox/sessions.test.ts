@@ -1,4 +1,4 @@
-/** Sessions: what a language keeps between steps, what it shows, and what is said when it had to begin anew. */
+/** Sessions: state between steps, the values and errors they show, and what is reported after a restart. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/port.ts'
 import { LIMITS, openWorld, run, type World } from './fixture.ts'
@@ -41,12 +41,12 @@ describe('Python', () => {
     expect(await run(sandbox, 'python', 'kept')).toMatchObject({ output: '1\n', sessionRestarted: false })
   })
 
-  test('tells the exit code that the code asked for', async () => {
+  test('reports the code’s own exit code', async () => {
     expect((await run(sandbox, 'python', 'raise SystemExit(7)')).end).toEqual({ kind: 'exit', code: 7 })
     expect((await run(sandbox, 'python', 'import sys; sys.exit("so long")')).output).toBe('so long\n')
   })
 
-  test('begins anew after its death, and says so once', async () => {
+  test('restarts after its death, and reports it once', async () => {
     await run(sandbox, 'python', 'gone = 1')
     const death = await run(
       sandbox,
@@ -102,7 +102,7 @@ describe('bash', () => {
     expect((await run(sandbox, 'bash', 'pwd; f "$v"')).output).toBe('/workspace/a/b\nf:x y\n')
   })
 
-  test('tells the exit code, and shows what went wrong', async () => {
+  test('reports the exit code, and shows errors', async () => {
     expect((await run(sandbox, 'bash', '(exit 3)')).end).toEqual({ kind: 'exit', code: 3 })
     const missing = await run(sandbox, 'bash', 'no-such-command')
     expect(missing).toMatchObject({ end: { kind: 'exit', code: 127 }, sessionRestarted: false })
@@ -110,19 +110,19 @@ describe('bash', () => {
     expect((await run(sandbox, 'bash', 'if then')).output).toContain('syntax error')
   })
 
-  test('takes `exit` as the end of the session', async () => {
+  test('ends the session at `exit`', async () => {
     expect((await run(sandbox, 'bash', 'set -e; false; echo not reached')).end).toEqual({ kind: 'exit', code: 1 })
     expect(await run(sandbox, 'bash', 'echo here')).toMatchObject({ output: 'here\n', sessionRestarted: true })
   })
 
-  test('leaves the options of a step behind with it', async () => {
+  test('resets the shell options of a step', async () => {
     await run(sandbox, 'bash', 'set -eu')
     expect((await run(sandbox, 'bash', 'false; echo "$unset_variable"on')).output).toBe('on\n')
   })
 })
 
 describe('JavaScript', () => {
-  test('keeps state, takes a name said again, waits anywhere, echoes the last expression', async () => {
+  test('keeps state, accepts repeated declarations and await anywhere, echoes the last expression', async () => {
     expect((await run(sandbox, 'javascript', 'const a = 1; let f = (n) => n + a; f(1)')).output).toBe('2\n')
     expect((await run(sandbox, 'javascript', 'const a = await Promise.resolve(40); f(2)')).output).toBe('42\n')
     expect((await run(sandbox, 'javascript', '({ a: [1, "b"] })')).output).toBe("{ a: [ 1, 'b' ] }\n")
@@ -138,7 +138,7 @@ describe('JavaScript', () => {
     expect(await run(sandbox, 'javascript', code)).toMatchObject({ output: 'true\n', end: { kind: 'exit', code: 0 } })
   })
 
-  test('shows errors with their place in the step', async () => {
+  test('shows errors with their line in the step', async () => {
     const thrown = await run(sandbox, 'javascript', 'function g() { throw new TypeError("bad") }\ng()')
     expect(thrown.end).toEqual({ kind: 'exit', code: 1 })
     expect(thrown.output).toMatch(/^TypeError: bad\n {4}at g \(step-\d+\.js:1:22\)\n {4}at step-\d+\.js:2:1\n$/)
@@ -154,7 +154,7 @@ describe('JavaScript', () => {
     expect(late.output).toContain('Error: late')
   })
 
-  test('says after an exit that it began anew', async () => {
+  test('reports the restart after an exit', async () => {
     expect((await run(sandbox, 'javascript', 'process.exit(4)')).end).toEqual({ kind: 'exit', code: 4 })
     expect(await run(sandbox, 'javascript', 'typeof a')).toMatchObject({
       output: "'undefined'\n",

@@ -1,6 +1,6 @@
 /**
- * S19: a hijacked sandbox takes all that the kernel gives it, while a neighbour and the host do their work. Nothing that
- * counts for the whole machine moves by more than the sandbox's share, and nothing of a neighbour can be seen or locked.
+ * S19: a hijacked sandbox takes all kernel resources that it can, while another sandbox and the host work. No machine-wide
+ * counter moves by more than the sandbox's share, and nothing of the other sandbox can be seen or locked.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, watch, writeFileSync } from 'node:fs'
@@ -15,10 +15,10 @@ const PAGE = 4096
 
 let world: World
 let attacker: Sandbox
-let neighbour: Sandbox
+let neighbor: Sandbox
 beforeAll(async () => {
   world = await openWorld()
-  ;[attacker, neighbour] = [await world.sandbox(), await world.sandbox()]
+  ;[attacker, neighbor] = [await world.sandbox(), await world.sandbox()]
 })
 afterAll(() => world.close())
 
@@ -28,7 +28,7 @@ async function python(sandbox: Sandbox, code: string): Promise<string> {
   return output.trim()
 }
 
-/** What counts for the whole machine, in its own units. */
+/** Machine-wide counters, each in its own unit. */
 function machine() {
   const read = (path: string) => readFileSync(path, 'utf8')
   const buffers = [...read('/proc/net/sockstat').matchAll(/^(?:TCP|UDP): .*mem (\d+)$/gm)].map(([, pages]) =>
@@ -41,7 +41,7 @@ function machine() {
   }
 }
 
-/** Takes each kind until it is refused, in processes that hold it. Prints what it got of each. */
+/** Takes each kind of resource until it is refused, in processes that keep it. Prints the amount of each. */
 const TAKE = `
 import ctypes, fcntl, json, os, resource, select, signal, socket, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -143,7 +143,7 @@ for end in ends: took.update(json.loads(end.readline() or '{}'))
 print(json.dumps(took))
 `
 
-/** Needs one of each kind, and says so if it does not get it. */
+/** Needs one of each kind, and prints those that it does not get. */
 const WORK = `
 import ctypes, os, pty, select, signal, socket, subprocess, threading
 libc = ctypes.CDLL(None, use_errno=True)
@@ -187,7 +187,7 @@ works('epoll', lambda: select.epoll().close())
 works('a process', lambda: subprocess.run(['true'], check=True))
 `
 
-test('a sandbox that takes all it can takes its share, and the neighbour and the host have theirs', {
+test('a sandbox that takes all it can gets its share, and the other sandbox and the host get theirs', {
   timeout: 180_000,
 }, async () => {
   const { notEnforced } = await world.sandboxes.facts()
@@ -198,18 +198,18 @@ test('a sandbox that takes all it can takes its share, and the neighbour and the
     const before = machine()
     const took = JSON.parse(await python(greedy, TAKE)) as Record<string, number>
     const after = machine()
-    // It did take: a script that fails would show nothing.
+    // It took some: a failing script would prove nothing.
     expect(took).toMatchObject({ epoll: 900, events: 900, memfds: 900, 'shared memory': 500, names: 1 })
     expect(took.udp).toBeGreaterThan(100)
     expect(took).toMatchObject({ netlink: 0, aio: 0, keys: 0, 'user namespaces': 0, 'network namespaces': 0 })
     expect(took.terminals).toBeLessThanOrEqual(TERMINALS)
     if (!sharesUser) expect(took.signals! + took.timers!).toBeLessThanOrEqual(PENDING_SIGNALS)
-    // Twice the share: this test may run on another driver at the same time.
+    // Twice the share, because this test may run on another driver at the same time.
     expect(after.aio - before.aio).toBeLessThan(10_000)
     expect(after.terminals - before.terminals).toBeLessThanOrEqual(2 * TERMINALS)
     expect(after.socketMiB - before.socketMiB).toBeLessThan(2 * (64 + 32))
 
-    const failed = (await python(neighbour, WORK)).split('\n').filter(Boolean)
+    const failed = (await python(neighbor, WORK)).split('\n').filter(Boolean)
     expect(sharesUser ? failed.filter((line) => !QUOTAS.test(line)) : failed).toEqual([])
     watch(world.dataDir).close()
     expect(execFileSync('python3', ['-c', HOST_WORK], { encoding: 'utf8' })).toBe('0\n')
@@ -218,7 +218,7 @@ test('a sandbox that takes all it can takes its share, and the neighbour and the
   }
 })
 
-/** Of one user, whom all of Docker's containers are to the kernel. */
+/** Quotas of one user: to the kernel all of Docker's containers are the same user. */
 const QUOTAS = /^(inotify|a timer) failed/
 
 const HOST_WORK = `
@@ -234,7 +234,7 @@ places = ['/', '/usr', '/usr/bin', '/usr/lib', '/etc', '/etc/passwd', '/etc/ld.s
 places += sorted({line.split()[-1] for line in open('/proc/self/maps') if '/usr/lib' in line})
 `
 
-test('what a neighbour or the host runs and reads raises no event', async () => {
+test('programs and reads of another sandbox or the host raise no inotify event', async () => {
   await python(
     attacker,
     `${EVERYWHERE}
@@ -254,19 +254,19 @@ def events():
 subprocess.run(['sh', '-c', 'env > /dev/null'])
 print(len(events()) > 0, len(watched) > 15, events())`,
   ).then((output) => expect(output).toBe('True True []'))
-  const ofStep = await python(attacker, 'events()') // what a step opens by itself
+  const ofStep = await python(attacker, 'events()') // events of the step itself
   const busy = `${EVERYWHERE}
 import subprocess
 for path in places:
     try: open(path, 'rb').read(10)
     except OSError: pass
 subprocess.run(['sh', '-c', 'ls / /usr/bin /etc /errand /dev > /dev/null; env > /dev/null; python3 -c pass'])`
-  await python(neighbour, busy)
+  await python(neighbor, busy)
   execFileSync('python3', ['-c', busy], { stdio: 'ignore' })
   expect(await python(attacker, 'events()')).toBe(ofStep)
 })
 
-test('locks on whatever files there are bind nobody else', async () => {
+test('locks on files affect no other sandbox', async () => {
   const lock = `${EVERYWHERE}
 import fcntl
 held, refused, seen = [], [], set()
@@ -287,12 +287,12 @@ for fd in held:
     except OSError: pass
 print(len(held) > 15, refused)`
   const host = () => execFileSync('python3', ['-c', lock], { encoding: 'utf8' })
-  const before = host() // others on this machine may hold some
-  for (const sandbox of [attacker, neighbour]) expect(await python(sandbox, lock)).toBe('True []')
+  const before = host() // other processes may hold locks
+  for (const sandbox of [attacker, neighbor]) expect(await python(sandbox, lock)).toBe('True []')
   expect(host()).toBe(before)
 })
 
-test('nothing counts what others do, and no number leads to another’s process', async () => {
+test('no counter shows other sandboxes, and no pid leads to another’s process', async () => {
   const code = `
 import os
 shown = []
@@ -307,11 +307,11 @@ for number in range(1, 4000):
     except OSError: continue
     found += 1
 [shown, found <= sum(name.isdigit() for name in os.listdir('/proc')) + 1]`
-  await run(neighbour, 'bash', 'sleep 30 & flock -n outputs sleep 1')
+  await run(neighbor, 'bash', 'sleep 30 & flock -n outputs sleep 1')
   expect(await python(attacker, code)).toBe('[[], True]')
 })
 
-describe('where the server lies', () => {
+describe('the path of the server', () => {
   const PLACES = `import re; text = ''.join(open('/proc/self/' + name).read() for name in ('mountinfo', 'mounts', 'maps', 'cgroup'))`
 
   test('is not among the mounts', async () => {
@@ -320,7 +320,7 @@ describe('where the server lies', () => {
     for (const path of [join(import.meta.dirname, '../..'), world.dataDir]) expect(mounts).not.toContain(path)
   })
 
-  test.runIf(DRIVER.driver === 'bubblewrap')('nor where a directory of its own is shown', async () => {
+  test.runIf(DRIVER.driver === 'bubblewrap')('nor with a mounted directory', async () => {
     const source = join(world.dataDir, 'shown')
     mkdirSync(source, { mode: 0o755 })
     writeFileSync(join(source, 'note'), 'a note\n', { mode: 0o644 })

@@ -1,4 +1,4 @@
-/** Steps: streamed and capped output, keys, ends, and that no step can hang the sandbox or outlive its kill. */
+/** Steps: streamed and capped output, idempotency keys, ends; no step can hang the sandbox or survive its kill. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/port.ts'
 import { cgroupsOf, LIMITS, never, openWorld, processesWith, run, until, type World } from './fixture.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('output is streamed while the step runs, and the stream joined is the output', async () => {
+test('output is streamed while the step runs, and its fragments joined are the output', async () => {
   const fragments: string[] = []
   const seen = Promise.withResolvers<void>()
   const running = sandbox.exec(
@@ -35,7 +35,7 @@ test('output is streamed while the step runs, and the stream joined is the outpu
   expect(fragments.join('')).toBe(output)
 })
 
-test('output over the cap keeps its beginning and its end, marked, in whole characters', async () => {
+test('output over the cap keeps its beginning and end, with a mark, and splits no character', async () => {
   const fragments: string[] = []
   const request = {
     key: 'flood',
@@ -47,16 +47,16 @@ test('output over the cap keeps its beginning and its end, marked, in whole char
   expect(truncated).toBe(true)
   expect(output).toMatch(/^begin\nü+\n\[… [\d,]+ bytes of output cut here …\]\nü+end\n$/)
   expect(Buffer.byteLength(output)).toBeLessThanOrEqual(LIMITS.outputBytes)
-  // Previews of what waits for the end may stand between.
+  // Previews of later output may come in between.
   expect(fragments.filter((text) => !text.startsWith('\n… ')).join('')).toBe(output)
 })
 
-test('output up to the cap is whole', async () => {
+test('output up to the cap is complete', async () => {
   const { output, truncated } = await run(sandbox, 'python', `print("x" * ${LIMITS.outputBytes - 1})`)
   expect([output.length, truncated]).toEqual([LIMITS.outputBytes, false])
 })
 
-test('bytes that are no text do not break a step', async () => {
+test('output that is not UTF-8 does not break a step', async () => {
   const { output, end } = await run(sandbox, 'bash', "printf 'a\\xff\\x00b'")
   expect(end).toEqual({ kind: 'exit', code: 0 })
   expect(output).toBe('a\ufffd\0b')
@@ -94,7 +94,7 @@ test('the same key while the step runs joins it', async () => {
   expect(second).toEqual(first)
 })
 
-test('a timeout kills the whole tree, daemons and processes that ignore SIGTERM, and tells that the state is lost', async () => {
+test('a timeout kills the whole process tree, with daemons and processes that ignore SIGTERM, and reports the restart', async () => {
   const mark = `71.${process.pid}`
   const code = `trap "" TERM INT HUP
 (trap "" TERM; setsid sleep ${mark}1 &)
@@ -120,7 +120,7 @@ test.each([
       bash: { start: daemon, stop: 'sleep 600' },
       python: { start: `import os; os.system(${JSON.stringify(daemon)})`, stop: 'import time; time.sleep(600)' },
     }
-    // Bash does not wait for what it leaves behind: that may not have its name yet.
+    // Bash does not wait for background processes, which may not have their name yet.
     const left = (count: number) => until(() => processesWith(mark).length === count)
     await run(own, first, code[first].start)
     await left(1)
@@ -152,7 +152,7 @@ test.each([
   expect((await run(sandbox, 'bash', `[ -e /proc/${output.trim()} ] && echo there || echo gone`)).output).toBe('gone\n')
 })
 
-test('a step cancelled before it began never runs, and the one before it goes on', async () => {
+test('a step that is canceled in the queue never runs, and the running step goes on', async () => {
   const abort = new AbortController()
   const first = run(sandbox, 'bash', 'while [ ! -e over ]; do sleep 0.01; done; echo done')
   const second = sandbox.exec(
@@ -169,7 +169,7 @@ test('a step cancelled before it began never runs, and the one before it goes on
   ).not.toContain('ran')
 })
 
-test('a daemon that holds the output neither hangs its step nor dies with it', async () => {
+test('a daemon that keeps the output open neither hangs its step nor dies with it', async () => {
   const result = await run(sandbox, 'bash', '(while :; do echo noise; sleep 0.05; done) & echo started $!', 20_000)
   expect(result.end).toEqual({ kind: 'exit', code: 0 })
   expect(result.output).toContain('started')
@@ -181,7 +181,7 @@ test('a daemon that holds the output neither hangs its step nor dies with it', a
   expect((await run(sandbox, 'python', 'p.poll()')).output).toBe('')
 })
 
-test('a session that is killed with its keeper is told as killed, and another begins', async () => {
+test('a session that is killed with its keeper is reported as killed, and another one starts', async () => {
   await run(sandbox, 'python', '1')
   expect((await run(sandbox, 'python', 'import os, time\nos.kill(-1, 9)\ntime.sleep(60)')).end).toMatchObject({
     kind: 'signal',
@@ -190,7 +190,7 @@ test('a session that is killed with its keeper is told as killed, and another be
   expect(await run(sandbox, 'python', '2')).toMatchObject({ output: '2\n', sessionRestarted: true })
 })
 
-test('memory over the limit is told as the memory limit, and the sandbox lives on', async () => {
+test('exceeding the memory is reported as the memory limit, and the sandbox lives on', async () => {
   const bomb = 'blocks = []\nwhile True: blocks.append(bytearray(16 * 2**20))'
   const result = await run(sandbox, 'python', bomb)
   if (cgroupsOf(world.dataDir)) expect(result.end).toEqual({ kind: 'memory_limit', limitMiB: LIMITS.memoryMiB })
@@ -209,7 +209,7 @@ test('a fork bomb is stopped by its timeout, and the sandbox lives on', async ()
   await bombed.destroy()
 })
 
-test('a step that cannot be started for want of processes says so', async () => {
+test('a step that cannot start at the process limit says so', async () => {
   const full = await world.sandbox()
   const filled = await run(
     full,
@@ -232,13 +232,13 @@ test('a full disk is an error of the code, and the sandbox lives on', async () =
   expect((await run(sandbox, 'bash', 'rm big; echo ok')).output).toBe('ok\n')
 })
 
-test('code over 4 MiB is refused with the way out', async () => {
+test('code over 4 MiB is refused with a remedy', async () => {
   const result = await run(sandbox, 'python', `x = "${'x'.repeat(4 * 1024 * 1024)}"`)
   expect(result.end).toEqual({ kind: 'exit', code: 126 })
   expect(result.output).toContain('put its data into a file')
 })
 
-test('a sandbox ends at its lifetime with a step that is lost', async () => {
+test('a sandbox ends at the end of its lifetime, and its step is lost', async () => {
   const short = await world.sandboxes.open(
     { interactionId: 'short', epoch: 1, lifetimeMs: 1500, limits: LIMITS },
     never,
@@ -247,7 +247,7 @@ test('a sandbox ends at its lifetime with a step that is lost', async () => {
   await until(async () => !(await world.sandboxes.living()).includes('short'))
 })
 
-test('FIFOs, links and files that code put where the runner writes neither hold it up nor lead it away', async () => {
+test('FIFOs, links and files in the runner’s private directory neither block nor redirect its writes', async () => {
   const planted = await world.sandbox('planted')
   const plant = `
 import os, socket

@@ -1,4 +1,4 @@
-/** Programs and listeners inside a sandbox, spoken to from outside, and the sandboxes that stand beside the main one. */
+/** Streams to programs and listeners inside a sandbox, and an interaction's further sandboxes. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('a program gets what is written and gives back what it writes, whole and in order', async () => {
+test('a program’s input and output arrive complete and in order', async () => {
   const program = sandbox.spawn({ argv: ['cat'], pipes: 'stdio' })
   const sent = randomBytes(5 * 1024 * 1024 + 17)
   const received = buffer(program.stream)
@@ -41,7 +41,7 @@ test('the stream can be on descriptors 3 and 4, with its own environment and dir
   assert.deepEqual(await program.exited, { kind: 'exit', code: 0 })
 })
 
-test('what a program says on stderr is heard, and its exit code', async () => {
+test('a program’s stderr and exit code are reported', async () => {
   let heard = ''
   const program = sandbox.spawn({ argv: ['bash', '-c', 'echo trouble >&2; exit 3'], pipes: 'stdio' }, (said) => {
     heard += said
@@ -51,13 +51,13 @@ test('what a program says on stderr is heard, and its exit code', async () => {
   assert.equal(heard, 'trouble\n')
 })
 
-test('a program that is not there is told as exit code 127', async () => {
+test('a program that does not exist ends with exit code 127', async () => {
   const program = sandbox.spawn({ argv: ['no-such-program'], pipes: 'stdio' })
   program.stream.resume()
   assert.deepEqual(await program.exited, { kind: 'exit', code: 127 })
 })
 
-test('killing a program ends every process below it, one that left its session too', async () => {
+test('killing a program ends all its descendants, even one in another session', async () => {
   const program = sandbox.spawn({
     argv: ['bash', '-c', 'setsid sleep 4001 & (trap "" TERM; sleep 4002) & echo up; wait'],
     pipes: 'stdio',
@@ -76,13 +76,13 @@ test('killing a program ends every process below it, one that left its session t
   })
 })
 
-test('a program whose end leaves a daemon behind is over all the same', async () => {
+test('a program that leaves a daemon behind ends all the same', async () => {
   const program = sandbox.spawn({ argv: ['bash', '-c', 'sleep 4003 & echo done'], pipes: 'stdio' })
   assert.equal(await text(program.stream), 'done\n')
   assert.deepEqual(await program.exited, { kind: 'exit', code: 0 })
 })
 
-test('a program that does not read holds its writer up, and a reader that does not read holds the program up', async () => {
+test('a program that does not read blocks its writer, and a reader that does not read blocks the program', async () => {
   const deaf = sandbox.spawn({ argv: ['sleep', '1000'], pipes: 'stdio' })
   let taken = 0
   for (let i = 0; i < 64; i++) deaf.stream.write(Buffer.alloc(256 * 1024), () => taken++)
@@ -126,7 +126,7 @@ print(all(all_of(connection) == b'heard ' + b'x' * 100_000 + str(i).encode() for
   assert.match(refused.output, /ConnectionRefusedError/)
 })
 
-test('variables from outside are there for sessions and programs that start from then on, and for no others', async () => {
+test('variables from outside are set in sessions and programs that start later, and in no others', async () => {
   const other = await world.sandbox()
   await run(other, 'bash', 'true')
   await other.setEnvironment({ PLACE: 'http://127.0.0.1:3128', HOME: '/tmp' })
@@ -139,7 +139,7 @@ test('variables from outside are there for sessions and programs that start from
   await other.destroy()
 })
 
-test('a port that is taken inside is told', async () => {
+test('a port that is taken inside is an error', async () => {
   await run(sandbox, 'python', `import socket; held = socket.create_server(('127.0.0.1', 4000))`)
   await assert.rejects(
     sandbox.listen(4000, () => {}),
@@ -147,7 +147,7 @@ test('a port that is taken inside is told', async () => {
   )
 })
 
-test('a listener ends with the server that asked for it, so that the next one can have the port', async () => {
+test('a listener ends with its server, so that the next server can use the port', async () => {
   const second = await world.connect()
   const there = await second.open({ interactionId: 'int_1', epoch: 1, lifetimeMs: 60_000, limits: LIMITS }, never)
   await there.listen(5000, () => {})

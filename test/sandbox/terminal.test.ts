@@ -1,4 +1,4 @@
-/** What a step prints, as it is kept and as it is shown meanwhile: as a terminal shows it, whatever way it came. */
+/** Output as a terminal shows it, in the result and in the live stream, however the writes are split. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Sandbox } from '../../src/sandbox/port.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Python that writes these pieces, each in a write of its own, with no buffer in between. */
+/** Python code that writes each piece with an unbuffered write of its own. */
 const writing = (pieces: readonly string[]) => {
   const bytes = pieces.map((piece) => `bytes.fromhex("${Buffer.from(piece).toString('hex')}")`)
   return `import os\nfor piece in [${bytes.join(', ')}]: os.write(1, piece)`
@@ -20,7 +20,7 @@ const writing = (pieces: readonly string[]) => {
 
 const printed = async (...pieces: string[]) => (await run(sandbox, 'python', writing(pieces))).output
 
-describe('of a line that was rewritten, its last state is kept', () => {
+describe('a rewritten line is kept in its last state', () => {
   const cases: readonly [string, string, string][] = [
     ['by a carriage return', ' 10%\r 50%\r100%\n', '100%\n'],
     ['with the carriage return in front', '\r|   | 0/2\r|#  | 1/2\r|###| 2/2\ndone\n', '|###| 2/2\ndone\n'],
@@ -41,7 +41,7 @@ describe('of a line that was rewritten, its last state is kept', () => {
   test.each(cases)('%s', async (_, text, kept) => expect(await printed(text)).toBe(kept))
 })
 
-describe('what belongs to a screen is not kept, and nothing else goes with it', () => {
+describe('control sequences are removed, and nothing else', () => {
   const cases: readonly [string, string, string][] = [
     ['colours', '\x1b[1;31mred\x1b[0m and \x1b[38;2;1;2;3mblue\x1b[m\n', 'red and blue\n'],
     [
@@ -58,7 +58,7 @@ describe('what belongs to a screen is not kept, and nothing else goes with it', 
   test.each(cases)('%s', async (_, text, kept) => expect(await printed(text)).toBe(kept))
 })
 
-test('where the writes are cut does not matter, not even within a character or a sequence', async () => {
+test('writes may be split anywhere, even within a character or a sequence', async () => {
   const word = fc.constantFrom(
     'a',
     'bc',
@@ -77,7 +77,7 @@ test('where the writes are cut does not matter, not even within a character or a
   const runs = fc.tuple(fc.array(word, { maxLength: 12 }), fc.array(fc.nat(40), { maxLength: 5 }))
   await fc.assert(
     fc.asyncProperty(fc.array(runs, { minLength: 20, maxLength: 20 }), async (all) => {
-      // Many in one step: a blank screen each, told apart by a line that can't be reached from behind it.
+      // Many cases in one step, each on a blank screen, separated by a line that cursor movements cannot cross.
       const parted = `${'\n'.repeat(30)}=\n`
       const texts = all.map(([words]) => Buffer.from(words.join('') + parted))
       const cut = all.flatMap(([, cuts], i) => {
@@ -94,7 +94,7 @@ test('where the writes are cut does not matter, not even within a character or a
   )
 })
 
-test('a progress bar takes no more of the cap than the line it is', async () => {
+test('a progress bar takes no more of the cap than its last line', async () => {
   const code = `print("begin")
 for i in range(20001): print(f"\\r{i:6d} of 20000 |{'#' * (i // 500):40}|", end="")
 print()
@@ -103,7 +103,7 @@ print("end")`
   expect([output, truncated]).toEqual([`begin\n 20000 of 20000 |${'#'.repeat(40)}|\nend\n`, false])
 })
 
-test('a line without an end that is longer than any screen is kept like other text', async () => {
+test('an unfinished line longer than any screen is kept like other text', async () => {
   const { output, truncated } = await run(
     sandbox,
     'python',
@@ -113,7 +113,7 @@ test('a line without an end that is longer than any screen is kept like other te
   expect(output.replace('y', 'x')).toMatch(new RegExp(`^x{${LIMITS.outputBytes - 2},}\\n$`))
 })
 
-/** What followers see of Python that prints, waits until they saw `awaited`, and goes on. */
+/** Returns what followers see of Python code that prints, waits until they have seen `awaited`, and goes on. */
 async function followed(before: string, awaited: RegExp, after: string) {
   const fragments: string[] = []
   const seen = Promise.withResolvers<void>()
@@ -135,8 +135,8 @@ ${after}`
   return { output: (await running).output, shown: fragments.join('') }
 }
 
-describe('whoever follows sees', () => {
-  test('a line that has no end yet, and then the rest of it', async () => {
+describe('a follower sees', () => {
+  test('an unfinished line, and then the rest of it', async () => {
     const { output, shown } = await followed(
       'print("working", end="", flush=True)',
       /working/,
@@ -145,7 +145,7 @@ describe('whoever follows sees', () => {
     expect([output, shown]).toEqual(['working … done\nnext\n', 'working … done\nnext\n'])
   })
 
-  test('that a step goes on which has printed more than is shown as it comes', async () => {
+  test('that a step goes on after its output exceeds half the cap', async () => {
     const { output, shown } = await followed(
       `for i in range(2000): print(f"line {i} of many", flush=True)`,
       /… line 1999 of many/,
@@ -155,7 +155,7 @@ describe('whoever follows sees', () => {
     expect(shown).toMatch(/^line 0 of many\n[\s\S]*\n… line 1999 of many[\s\S]*\nline 1999 of many\nend\n$/)
   })
 
-  test('states of a progress bar, each on a line of its own, and nothing of a screen', async () => {
+  test('states of a progress bar, each on a line, without control sequences', async () => {
     const { output, shown } = await followed(
       'print("\\x1b[32mstart\\x1b[0m")\nfor i in range(51): print(f"\\r{i:3d} %", end="", flush=True)',
       /50 %/,

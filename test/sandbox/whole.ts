@@ -1,4 +1,4 @@
-/** Tests of the bubblewrap driver once more, with each sandbox started whole: what the fork-server stands in for. */
+/** Global setup: runs tests of the bubblewrap driver with each sandbox started whole, without the fork server. */
 import type { TestProject } from 'vitest/node'
 
 declare module 'vitest' {

@@ -1,4 +1,4 @@
-/** Control groups: the files of each version. What the kernel makes of them is seen in the tests of steps and hosts. */
+/** Control groups: the files of each version. The tests of steps and hosts show their effect. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,11 +35,11 @@ test('version 1 has a group in each controller', () => {
   expect(group.counters()).toEqual({ memoryKills: 3, forksRefused: 7, periods: 50, throttled: 40 })
 })
 
-test('version 2 has one group, and hands the controllers down to it', () => {
+test('version 2 has one group with all controllers enabled', () => {
   const bases = new Map((['memory', 'pids', 'cpu'] as const).map((controller) => [controller, base]))
   const cgroups = openCgroups('errand-x', { version: 'v2', bases })
   const group = cgroups.create('1', LIMITS)!
-  expect(read('errand-x/cgroup.subtree_control')).toBe('+cpu') // the last of three writes: a plain file keeps only that
+  expect(read('errand-x/cgroup.subtree_control')).toBe('+cpu') // the last of three writes: a plain file keeps only the last
   expect([read('errand-x/1/memory.max'), read('errand-x/1/cpu.max')]).toEqual([String(256 * 2 ** 20), '50000 100000'])
   expect(group.joinFiles).toEqual([join(base, 'errand-x/1/cgroup.procs')])
   writeFileSync(join(base, 'errand-x/1/memory.events'), 'low 0\noom 2\noom_kill 1\noom_group_kill 0\n')
@@ -47,7 +47,7 @@ test('version 2 has one group, and hands the controllers down to it', () => {
   expect(group.counters()).toEqual({ memoryKills: 1, forksRefused: 0, periods: 4, throttled: 3 })
 })
 
-test('nowhere to make groups is no error: nothing is limited by them, and it is told', () => {
+test('without a place for groups no limit is set, and the facts say so', () => {
   writeFileSync(join(base, 'file'), '')
   const cgroups = openCgroups('errand-x', { version: 'v2', bases: new Map([['memory', join(base, 'file')]]) })
   expect([cgroups.version, cgroups.create('1', LIMITS), cgroups.controllers.size]).toEqual(['none', undefined, 0])

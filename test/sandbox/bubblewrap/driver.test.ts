@@ -1,4 +1,4 @@
-/** What is bubblewrap's own: a host uid for each sandbox, a configured tree as the root, and the self-test that closes it. */
+/** The bubblewrap driver: a host uid for each sandbox, a configured tree as the root, and the self-test. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { DRIVER, LIMITS, never, openWorld, quiet, run, until } from '../fixture.
 
 const isRoot = process.getuid?.() === 0
 
-test('each sandbox has a host uid of its own where the host is root', async () => {
+test('each sandbox has a host uid of its own if the host runs as root', async () => {
   const world = await openWorld()
   const [sandbox, other] = [await world.sandbox(), await world.sandbox()]
   const uids = await Promise.all(
@@ -50,7 +50,7 @@ describe('a driver that lets an attack through is not used, and the sentence nam
     await driver.close()
     rmSync(stateDir, { recursive: true })
   })
-  /** The real driver, told to make its cells weaker than they were asked for. */
+  /** The real driver, with cells that are weaker than requested. */
   const weakened = (way: Driver, change: (shape: CellShape) => CellShape): Driver => {
     return { ...way, launch: (shape) => way.launch(change(shape)) }
   }
@@ -71,7 +71,7 @@ describe('a driver that lets an attack through is not used, and the sentence nam
     )
   })
 
-  test.runIf(isRoot)('preloaded, for which the others stand in', async () => {
+  test.runIf(isRoot)('preloaded, after which plain cells are used instead', async () => {
     const told: object[] = []
     const wide = (shape: CellShape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } })
     const own = { ...preloaded!, ...weakened(preloaded!, wide), close: async () => {} }
@@ -116,7 +116,7 @@ describe('a driver that lets an attack through is not used, and the sentence nam
         )
       })
 
-      test('it only concedes what it says that it can not hold', async () => {
+      test('only its declared exceptions are tolerated', async () => {
         const wide = weakened(way(), (shape) => ({ ...shape, limits: { ...shape.limits, files: 2 * LIMITS.files } }))
         const { probes } = await probeDriver({ ...wide, selfTestExceptions: ['files without end'] }, LIMITS, [])
         const open = new Set(
@@ -128,7 +128,7 @@ describe('a driver that lets an attack through is not used, and the sentence nam
   )
 })
 
-test('a configured tree is the root, whole and read-only', async () => {
+test('a configured tree is the root, complete and read-only', async () => {
   const tree = mkdtempSync(join(tmpdir(), 'errand-tree-'))
   makeTree(tree)
   const own = await openWorld({ rootfs: tree })
@@ -158,7 +158,7 @@ test('a configured tree is the root, whole and read-only', async () => {
   }
 })
 
-/** Python with its libraries and nothing else, from the host's. */
+/** Copies only Python and its libraries from the host. */
 function makeTree(tree: string): void {
   const copy = (path: string) => {
     mkdirSync(dirname(join(tree, path)), { recursive: true })

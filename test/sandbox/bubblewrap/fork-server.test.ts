@@ -1,6 +1,6 @@
 /**
- * What is the fork-server's own. Every other test of sandboxes, the self-test's attacks included, runs on forked cells where
- * the tests run as root; here is that they share nothing but what cannot be written, and what happens when a template ends.
+ * The fork server. As root, all other sandbox tests run on forked cells, the self-test included. These tests show that the
+ * cells share only read-only memory, and what happens when a template ends.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { descriptorsOf, firstProcesses, isThere, sharedMemory, templates, usages
 
 const isRoot = process.getuid?.() === 0
 
-test('which way sandboxes are made here is told, and why', async () => {
+test('the facts say how sandboxes are made here, and why', async () => {
   for (const forkServer of ['auto', 'off'] as const) {
     const world = await openWorld({ forkServer })
     const { made } = await world.sandboxes.facts()
@@ -29,14 +29,14 @@ describe.runIf(isRoot)('forked sandboxes', () => {
   })
   afterAll(() => world.close())
 
-  test('hold their descriptors and nothing of the template’s', async () => {
+  test('have their own descriptors and none of the template’s', async () => {
     const [one, other] = [await world.sandbox(), await world.sandbox()]
     const [first, second] = firstProcesses(world)
     for (const pid of [first!, second!]) {
       const found = descriptorsOf(pid)
       expect(found[0]).toMatch(/^socket:/)
       expect([found[1], found[2]]).toEqual([found[0], '/dev/null'])
-      // Its own loop, and the pipe that signals wake it by.
+      // Its epoll, and the pipe that wakes it on signals.
       expect(found.slice(3).map((target) => target.replace(/\d+/, ''))).toEqual([
         'anon_inode:[eventpoll]',
         'pipe:[]',
@@ -50,7 +50,7 @@ describe.runIf(isRoot)('forked sandboxes', () => {
     await other.destroy()
   })
 
-  test('have the environment that is made for them, and in a session the same descriptors as one that is started whole', async () => {
+  test('have their own environment, and in a session the same descriptors as a cell that is started whole', async () => {
     const whole = await openWorld({ forkServer: 'off' })
     const code =
       'import os; (sorted(os.environ.items()), sorted(os.listdir("/proc/self/fd")), __import__("gc").isenabled())'
@@ -70,7 +70,7 @@ describe.runIf(isRoot)('forked sandboxes', () => {
     await whole.close()
   })
 
-  test('share no memory that can be written, and no namespace', async () => {
+  test('share no writable memory and no namespace', async () => {
     const [one, other] = [await world.sandbox(), await world.sandbox()]
     const parents = templates(world)
     const [first, second] = firstProcesses(world)
@@ -114,7 +114,7 @@ mounts = open('/proc/self/mountinfo').read()
     await sandbox.destroy()
   })
 
-  test('a bomb in one harms neither the template nor a neighbour', async () => {
+  test('a bomb in one affects neither the template nor another sandbox', async () => {
     const before = templates(world)
     const [bombed, neighbour] = [await world.sandbox(), await world.sandbox()]
     await run(neighbour, 'python', 'held = 42')
@@ -128,7 +128,7 @@ mounts = open('/proc/self/mountinfo').read()
     for (const sandbox of [bombed, neighbour, fresh]) await sandbox.destroy()
   })
 
-  test('what each takes of memory is counted in its own group', async () => {
+  test('the memory of each is counted in its own group', async () => {
     const [one, other] = [await world.sandbox(), await world.sandbox()]
     const before = usages(world)
     if (before.length === 0) throw new Error('there are no control groups here, though these tests run as root')
@@ -140,7 +140,7 @@ mounts = open('/proc/self/mountinfo').read()
     await other.destroy()
   })
 
-  test('kill -9 of the template ends its sandboxes, leaves nothing of them, and the next ones have another', async () => {
+  test('kill -9 of the template ends its sandboxes without a trace, and the next ones get another template', async () => {
     const [one, other] = [await world.sandbox('first'), await world.sandbox('second')]
     const mark = `7531.${process.pid}`
     await run(one, 'bash', `(setsid sleep ${mark} &)`)
@@ -161,7 +161,7 @@ mounts = open('/proc/self/mountinfo').read()
     await next.destroy()
   })
 
-  test('a template makes so many and no more; those that it made live on', { timeout: 240_000 }, async () => {
+  test('a template makes a limited number of cells, which outlive its retirement', { timeout: 240_000 }, async () => {
     const first = templates(world)
     const kept = await world.sandbox('kept')
     await run(kept, 'python', 'held = 42')
@@ -189,12 +189,12 @@ mounts = open('/proc/self/mountinfo').read()
     await until(() => templates(world).length === 1)
     const second = templates(world)
     expect(second).not.toEqual(first)
-    // With nothing left that it made, one goes as soon as the next is there.
+    // A template without cells ends as soon as its successor is ready.
     await untilAnother(second)
     await until(() => templates(world).length === 1)
   })
 
-  test('when the host is killed, the template and all that it made are gone', async () => {
+  test('when the host is killed, the template and its cells end', async () => {
     const own = await openWorld()
     const mark = `7532.${process.pid}`
     await run(await own.sandbox(), 'bash', `(setsid sleep ${mark} &)`)

@@ -1,9 +1,9 @@
-/** Templates and what was forked from them, as the host sees their processes. */
+/** Templates and their children, by their processes on the host. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { cgroupsOf, hostPid, processesWith, type World } from '../fixture.ts'
 
-/** Host's numbers of the world's templates, oldest first. */
+/** Pids of the world's templates on the host, oldest first. */
 export function templates({ dataDir }: World): number[] {
   const host = hostPid(dataDir)
   return processesWith('/run/errand/template.py')
@@ -16,7 +16,7 @@ export function templates({ dataDir }: World): number[] {
     .toSorted((a, b) => a - b)
 }
 
-/** Of sandboxes, the runner: the first in its pid namespace, below a template. */
+/** The runners of sandboxes: PID 1 of a pid namespace below a template. */
 export function firstProcesses(world: World): number[] {
   const above = templates(world)
   return readdirSync('/proc')
@@ -26,7 +26,7 @@ export function firstProcesses(world: World): number[] {
     .toSorted((a, b) => a - b)
 }
 
-/** How many pid namespaces this process stands in, less one. */
+/** Number of pid namespaces of this process, minus one. */
 const depth = () => statusOf(process.pid, 'NSpid').split('\t').length - 1
 
 function isBelow(pid: number, above: number): boolean {
@@ -46,7 +46,7 @@ export function isThere(pid: number): boolean {
   return !['', 'Z'].includes(statusOf(pid, 'State').charAt(0))
 }
 
-/** Mappings that it could write to and others would see. */
+/** Writable shared mappings. */
 export function sharedMemory(pid: number): string[] {
   return readFileSync(`/proc/${pid}/maps`, 'utf8')
     .split('\n')
@@ -60,14 +60,14 @@ export function descriptorsOf(pid: number): string[] {
     .map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
 }
 
-/** Bytes in each sandbox's memory group. */
+/** Bytes in each sandbox's memory cgroup. */
 export function usages({ dataDir }: World): number[] {
   return cgroupsOf(dataDir)!.flatMap((group) => {
     for (const file of ['memory.usage_in_bytes', 'memory.current']) {
       try {
         return [Number(readFileSync(join(group, file), 'utf8'))]
       } catch {
-        // Another controller's, or the other version's.
+        // A group of another controller, or of the other version.
       }
     }
     return []

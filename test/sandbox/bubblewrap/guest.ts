@@ -1,7 +1,7 @@
 /**
- * Run in a virtual machine whose kernel has control groups of version 2 alone (script/prove-cgroup-v2), as root with cells
- * that are started whole and forked, as an ordinary user with a delegated group, or as one without: the limits hold and are
- * told, or their absence is. Prints a sentence a finding; ends with 1 where one is wrong.
+ * Runs in a virtual machine whose kernel has only control groups of version 2 (script/prove-cgroup-v2): as root, with cells
+ * started whole and forked, and as an ordinary user with and without a delegated group. Checks that limits are enforced and
+ * reported, or that their absence is reported. Prints a line for each check; exits with 1 if one fails.
  */
 import { readdirSync } from 'node:fs'
 import { openBubblewrap } from '../../../src/sandbox/bubblewrap/bubblewrap.ts'
@@ -25,7 +25,7 @@ const groups = () => {
   )
 }
 
-// The driver itself, without the host's process and its self-test: an emulated machine is too slow for their time limits.
+// The driver alone, without the host's process and self-test: an emulated machine is too slow for their time limits.
 const whole = await openBubblewrap({ rootfs: undefined, forkServer: 'auto', stateDir, dockerHost: 'unix:///none' })
 const faster = role === 'forked' ? await whole.faster!.open() : undefined
 const driver = faster ?? whole
@@ -56,7 +56,7 @@ const hits = async (code: string, timeoutMs: number) => (await run('bash', code,
 if (role === 'alone') {
   for (const what of [/^memory of a sandbox as a whole/, /^processor time/]) {
     expect(
-      `it is told that this is not enforced: ${what}`,
+      `this is reported as not enforced: ${what}`,
       notEnforced.some((fact) => what.test(fact)),
       notEnforced,
     )
@@ -77,17 +77,17 @@ if (role === 'alone') {
   const memory = await run('python', bomb)
   expect('a memory bomb ends by the memory limit', memory.end.kind === 'memory_limit', memory)
   const part = await run('bash', `python3 -c '${bomb}'; true`)
-  expect('a process killed for memory is told', part.hits?.[0]?.kind === 'memory', part)
+  expect('a process killed for memory is reported', part.hits?.[0]?.kind === 'memory', part)
   const slow = await hits(spin, 5000)
   expect(
-    'what was slowed down to its share is told',
+    'throttling is reported',
     slow.some(({ kind }) => kind === 'processor'),
     slow,
   )
 }
 const many = await hits(forks, 60_000)
 expect(
-  'no further process is told',
+  'the process limit is reported',
   many.some(({ kind }) => kind === 'processes'),
   many,
 )

@@ -1,4 +1,4 @@
-/** Not one packet: counted by the kernel, in a network namespace of the test's own where every address is this machine. */
+/** Counts packets by the kernel, in a network namespace where every address belongs to this machine: there must be none. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DRIVER, LIMITS } from '../fixture.ts'
 
-test('a sandbox sends no packet, whatever it tries', () => {
+test('no attempt of a sandbox sends a packet', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
   const told = JSON.stringify({
     options: { ...DRIVER, dataDir, limits: LIMITS, pool: 0, maxOpen: 1 },
@@ -19,6 +19,6 @@ test('a sandbox sends no packet, whatever it tries', () => {
   })
   rmSync(dataDir, { recursive: true, force: true })
   expect(stderr).toBe('')
-  // One arrival: the test's own, which shows that the canaries hear.
+  // One arrival, the test's own: it shows that the canaries work.
   expect(JSON.parse(stdout)).toEqual({ cameThrough: [], seen: 0, arrivals: 1, counted: true, own: 'closed' })
 })

@@ -1,6 +1,6 @@
 /**
- * Run in a network namespace where every address there is leads to this machine itself: attacks from a sandbox, with the
- * kernel's own counters before and after. Prints one JSON object.
+ * Runs in a network namespace where every address belongs to this machine: attacks from a sandbox, with the kernel's counters
+ * before and after. Prints one JSON object.
  */
 import { execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'

@@ -38,7 +38,7 @@ describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
     expect(numberOf('set_mempolicy_home_node', architecture)).toBe(NEWEST)
   })
 
-  test('every call up to the newest one stands in the table once', () => {
+  test('the table has every call up to the newest one, once', () => {
     const listed = [...Object.keys(DENIED), ...Object.keys(ABSENT), ...Object.keys(EXAMINED), ...ALLOWED]
     expect(new Set(listed).size).toBe(listed.length)
     for (let number = 0; number <= NEWEST; number++) {

@@ -1,4 +1,4 @@
-/** What is Docker's own: what a dead host leaves, what is refused, and an image as the root of bubblewrap's sandboxes. */
+/** The docker driver: cleanup after a dead host, refused settings, and an image as the root of bubblewrap's sandboxes. */
 import { createHash } from 'node:crypto'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ async function containersOf(dataDir: string): Promise<string[]> {
   return found.map(({ Id }) => Id)
 }
 
-test('a sandbox is one container; when its host is killed it ends by itself, and nothing is kept of it', async () => {
+test('a sandbox is one container, which ends and is removed when its host is killed', async () => {
   const world = await openWorld()
   try {
     const mark = `75.${process.pid}`
@@ -37,7 +37,7 @@ test('a sandbox is one container; when its host is killed it ends by itself, and
   }
 })
 
-test('what a dead host has left is removed at the start of the next, what is others’ is not', async () => {
+test('containers of a dead host are removed at the next start, those of others are not', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-test-'))
   const other = mkdtempSync(join(tmpdir(), 'errand-test-'))
   const leave = (Labels: object) =>
@@ -55,7 +55,7 @@ test('what a dead host has left is removed at the start of the next, what is oth
   }
 })
 
-test('a place that the image wants to be a volume is neither writable nor on the host’s disk', async () => {
+test('a volume of the image is neither writable nor on the host’s disk', async () => {
   const { Id } = await engine.ask<{ Id: string }>(
     'POST',
     '/containers/create',
@@ -85,7 +85,7 @@ test('a place that the image wants to be a volume is neither writable nor on the
   }
 })
 
-test('the facts say whose the kernel and the user are, and what holds', async () => {
+test('the facts describe the kernel, the user and the limits', async () => {
   const world = await openWorld()
   try {
     const { driver, enforced, notEnforced } = await world.sandboxes.facts()

@@ -1,11 +1,11 @@
-/** Sandboxes by gVisor's runsc: a kernel of its own each, the same steps and files, and what it leaves open said. */
+/** Sandboxes with gVisor's runsc: a kernel of their own, the same steps and files, and the reported exceptions. */
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sandbox } from '../../../src/sandbox/port.ts'
 import { RUNSC } from '../dockerd.ts'
 import { LIMITS, openWorld, run, type World } from '../fixture.ts'
 
-// Not in every Debian; in the one that decides over a change it is.
+// Not every Debian has it; CI does.
 const hasRunsc = process.env.CI !== undefined || existsSync(RUNSC)
 
 let world: World
@@ -30,7 +30,7 @@ test.runIf(hasRunsc)('the kernel is not the host’s, and the facts say so', asy
   ).toEqual([])
 })
 
-test.runIf(hasRunsc)('steps, sessions and files are as everywhere', async () => {
+test.runIf(hasRunsc)('steps, sessions and files work as with other runtimes', async () => {
   await run(sandbox, 'python', 'x = 20')
   expect((await run(sandbox, 'python', 'x + 1')).output).toBe('21\n')
   expect((await run(sandbox, 'javascript', '6 * 7')).output).toBe('42\n')
