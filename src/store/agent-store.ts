@@ -1,48 +1,48 @@
-/** What the HTTP edge asks of the store about agents: one operation each, every one within a project. */
+/** The port to stored agents. Each operation is within one project. */
 import type { Agent, AgentConfig, Labels } from '../domain/agent.ts'
 
 export interface NewAgent {
-  /** Chosen by the caller, checked; the store makes one where it is absent. */
+  /** Chosen by the caller and already validated. The store makes an id if it is absent. */
   readonly id?: string
   readonly config: AgentConfig
 }
 
 export interface AgentQuery {
   readonly model?: string
-  /** Every one must be there with this value. */
+  /** An agent matches only if it has all of these labels. */
   readonly labels: Labels
-  /** By creation time. */
+  /** Order by creation time. */
   readonly order: 'asc' | 'desc'
   readonly pageSize: number
-  /** The `next` of the page before. What no page gave is no error: it answers some page or none. */
+  /** The `next` of the previous page. Another value is not an error: it returns some page, or an empty one. */
   readonly after?: string
 }
 
 export interface AgentPage {
   readonly agents: readonly Agent[]
-  /** What `after` takes for the page behind; undefined on the last one. Printable ASCII, at most 200 characters. */
+  /** The `after` of the next page; undefined on the last page. Printable ASCII, at most 200 characters. */
   readonly next: string | undefined
 }
 
 export interface AgentStore {
-  /** Version 1. Throws ErrandError `conflict` where the id is taken. */
+  /** Creates version 1. Throws ErrandError `conflict` if the id is taken. */
   create(projectId: string, agent: NewAgent): Promise<Agent>
   get(projectId: string, id: string): Promise<Agent | undefined>
   list(projectId: string, query: AgentQuery): Promise<AgentPage>
   /**
-   * Writes what `change` makes of the newest version, as the next version where it differs. Where another writer came
-   * first, `change` is asked again with what that one wrote; what it throws goes to the caller, and nothing is written.
+   * Applies `change` to the newest version and stores the result as the next version, unless it is equal. If another writer
+   * was faster, calls `change` again with that writer's version. An error from `change` is rethrown and nothing is written.
    * Throws ErrandError `not_found`.
    */
   update(projectId: string, id: string, change: (agent: Agent) => AgentConfig): Promise<Agent>
-  /** With all its versions. False where there is none. */
+  /** Removes the agent with all its versions. Returns false if there is no such agent. */
   remove(projectId: string, id: string): Promise<boolean>
-  /** Newest first. Undefined where there is no such agent. */
+  /** Versions, newest first. Undefined if there is no such agent. */
   versions(
     projectId: string,
     id: string,
     page: { readonly pageSize: number; readonly after?: string },
   ): Promise<AgentPage | undefined>
-  /** The agent as it was in that version; undefined where there is no such agent or version. */
+  /** The agent as it was in that version. Undefined if there is no such agent or version. */
   version(projectId: string, id: string, version: number): Promise<Agent | undefined>
 }

@@ -1,4 +1,4 @@
-/** Stored agents and their versions. A version is written with the row that it becomes, in one transaction. */
+/** Stored agents and their versions. The agent's row and its version row are written in one transaction. */
 import { type Agent, type AgentConfig, sameConfig } from '../domain/agent.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
@@ -8,7 +8,7 @@ import { type Database, fenced, type ProjectDatabases, type Statement, wasMade }
 
 export interface AgentStoreOptions {
   readonly db: ProjectDatabases
-  /** What an agent without a model of its own runs with: the list's filter finds it under that name. */
+  /** The model of agents that name none. The list's `model` filter finds those agents under this name. */
   readonly defaultModel: string
   readonly now?: () => number
 }
@@ -40,7 +40,7 @@ export function createAgentStore({ db: databases, defaultModel, now = Date.now }
           updateStatement(db, projectId, current, next),
           ...versionStatements(db, projectId, next),
         ])
-        // Another writer came first: look again.
+        // Otherwise another writer was faster: read the agent again.
         if (wasMade(result, 'fence')) return next
       }
     },
@@ -64,7 +64,7 @@ export function createAgentStore({ db: databases, defaultModel, now = Date.now }
   }
 }
 
-/** The agent as it is, or as it was in `version`; undefined where there is none. */
+/** The agent as it is, or as it was in `version`. Undefined if there is no such agent or version. */
 export async function agentConfigAt(
   db: Database,
   projectId: string,
@@ -93,7 +93,7 @@ async function findAgent(db: Database, projectId: string, id: string): Promise<A
   return row && toAgent(row)
 }
 
-/** Paged by (created_at, id): a caller's own ids carry no time, so the time stands in the page key. */
+/** Paged by (created_at, id): ids chosen by callers contain no time, so the page key has the time too. */
 async function listAgents(
   db: Database,
   projectId: string,
@@ -162,7 +162,7 @@ function parsePosition(text: string): { createdAt: number; id: string } | undefi
   return createdAt === undefined ? undefined : { createdAt, id: text.slice(dot + 1) }
 }
 
-/** Undefined for what is none: SQLite would find nothing beyond it, Postgres refuse the question. */
+/** Parses a whole number; undefined otherwise. (Postgres would reject the query, and SQLite find nothing.) */
 function wholeNumber(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
@@ -180,7 +180,7 @@ function updateStatement(db: Database, projectId: string, current: Agent, next: 
   return fenced(query)
 }
 
-/** The version's own row, and the labels that the list's filters look at. */
+/** The version's row, and the labels for the list's filter. */
 function versionStatements(db: Database, projectId: string, agent: Agent): Statement[] {
   const labels = Object.entries(agent.config.labels ?? {})
   const statements: Statement[] = [

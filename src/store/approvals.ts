@@ -1,18 +1,18 @@
 /**
- * Decisions of people about tool calls that wait for one. Whoever hears the decision writes it here, on any node; the
- * worker that holds the run reads it, and tells it in the log before it acts on it.
+ * Approval decisions on tool calls. Any node may receive a decision and stores it here. The worker that holds the run
+ * reads it, and logs it before it acts on it.
  */
 import type { Database } from './port.ts'
 
 export interface Decision {
-  /** Of the tool call. */
+  /** The step of the tool call. */
   readonly step: number
   readonly approve: boolean
-  /** For the model. */
+  /** Shown to the model. */
   readonly reason?: string
 }
 
-/** Stands once it is written: a second decision on a step changes nothing. Durable when it resolves. */
+/** Stores decisions. The first decision on a step is final; later ones are ignored. Durable when it resolves. */
 export async function insertDecisions(
   db: Database,
   interactionId: string,

@@ -1,28 +1,28 @@
-/** The audit of a run: each host outside that was turned to on its behalf, written before it was dialled. */
+/** The audit of a run: each external host that was contacted on its behalf, stored before the connection is made. */
 import type { OutboundConnectionKind } from '../domain/outbound-connection.ts'
 import { type Database, wasMade } from './port.ts'
 
 export interface AuditEntry {
   readonly id: string
-  /** Milliseconds since 1970: of the first connection that it stands for. */
+  /** Time of the entry's first connection, milliseconds since the Unix epoch. */
   readonly at: number
-  /** What the connection was for. */
+  /** Purpose of the connection. */
   readonly kind: OutboundConnectionKind
-  /** `*`: the audit was full, and whatever else was new was refused. */
+  /** Host name, or `*`: the audit was full, and connections to further hosts were refused. */
   readonly host: string
   readonly port: number
   readonly outcome: 'dialled' | 'refused' | 'unresolved'
-  /** How many connections it stands for. */
+  /** Number of connections in this entry. */
   readonly count: number
 }
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[]
-  /** What `after` takes for the page behind; undefined on the last one. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly next: string | undefined
 }
 
-/** Durable when it resolves. */
+/** Stores an entry. Durable when it resolves. */
 export async function insertAudit(
   db: Database,
   interactionId: string,
@@ -32,7 +32,7 @@ export async function insertAudit(
     .insertInto('audit')
     .values({ interaction_id: interactionId, ...entry, count: 1 })
     .compile()
-  // Taken: it was written before, and the answer to that got lost.
+  // A taken id means that an earlier try was committed and its response lost.
   wasMade(await db.write([{ query }]), 'unique')
 }
 

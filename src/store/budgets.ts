@@ -1,4 +1,4 @@
-/** What a project may spend in a calendar month (UTC), what it has spent of it, and at which parts somebody was told. */
+/** Budgets: the amount a project may spend in a calendar month (UTC), its spending, and the alerts already sent. */
 import { sql } from 'kysely'
 import type { Database, Statement } from './port.ts'
 import { dayOf } from './usage.ts'
@@ -6,9 +6,9 @@ import { dayOf } from './usage.ts'
 export interface Budget {
   /** Billionths of a US dollar. */
   readonly monthlyNanos: bigint
-  /** Percents at which it is told; it is always told at 100. */
+  /** Percentages of the budget at which an alert is sent. An alert is always sent at 100. */
   readonly alertAt: readonly number[]
-  /** Whether nothing runs beyond it. */
+  /** True if no run starts or continues once the budget is spent. */
   readonly hardStop: boolean
 }
 
@@ -27,7 +27,7 @@ export async function readBudget(db: Database, projectId: string): Promise<Budge
   )
 }
 
-/** Sets it, or with undefined takes it away; what was told of the one before is forgotten. */
+/** Sets the budget, or removes it if undefined. Either way earlier alerts are forgotten, so they are sent again. */
 export function budgetStatements(db: Database, projectId: string, budget: Budget | undefined): Statement[] {
   const forget = (table: 'budgets' | 'budget_alerts') => ({
     query: db.query.deleteFrom(table).where('project_id', '=', projectId).compile(),
@@ -45,14 +45,14 @@ export function budgetStatements(db: Database, projectId: string, budget: Budget
   return [{ query: set.compile(), rows: 1 }, forget('budget_alerts')]
 }
 
-/** `2026-11` */
+/** The UTC month of a time, as `2026-11`. */
 export function monthOf(at: number): string {
   return dayOf(at).slice(0, 7)
 }
 
 /**
- * Billionths of a US dollar: of the runs that ended in that month, and of the finished model calls of those that are not over.
- * One statement, so that a run which ends is seen once.
+ * The project's spending in a month, in billionths of a US dollar: runs that ended in the month, and finished model calls
+ * of runs that are not over. One statement, so that a run that ends meanwhile is counted exactly once.
  */
 export async function readSpent(db: Database, projectId: string, month: string): Promise<bigint> {
   const ended = (table: 'usage' | 'usage_ends') =>
@@ -75,7 +75,7 @@ export async function readSpent(db: Database, projectId: string, month: string):
   return BigInt(row?.nanos ?? 0)
 }
 
-/** That it was told; breaks a unique key where it was already. */
+/** Records that an alert was sent. The write fails with `unique` if it was sent before. */
 export function alertStatement(db: Database, projectId: string, month: string, percent: number): Statement {
   return {
     query: db.query.insertInto('budget_alerts').values({ project_id: projectId, month, percent }).compile(),

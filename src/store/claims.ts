@@ -149,7 +149,7 @@ export function begunEvent({ lastSeq: seq }: Claim): StoredEvent {
   return { seq, type: BEGUN.type, data: encodeEvent(BEGUN) }
 }
 
-/** Which of the waiting interactions a claimant takes. */
+/** The waiting interactions that a claimant may take. */
 interface Choice {
   readonly prefix: string
   readonly except: string

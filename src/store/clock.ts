@@ -1,4 +1,4 @@
-/** The database's own clock in milliseconds: leases hang on it, never on a worker's. */
+/** The database's clock, in milliseconds since the Unix epoch. Leases use it, never a worker's clock. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from './port.ts'
 
@@ -8,7 +8,7 @@ export function databaseNow(dialect: Database['dialect']): RawBuilder<number> {
     : sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`
 }
 
-/** `ms` from now; before now where it is negative. Whole: a setting in seconds may be no whole number of milliseconds. */
+/** The time `ms` from now, or before now if negative. Rounded: a setting in seconds may have a fraction of a millisecond. */
 export function fromNow(dialect: Database['dialect'], ms: number): RawBuilder<number> {
   return sql<number>`${databaseNow(dialect)} + ${Math.round(ms)}`
 }

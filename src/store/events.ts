@@ -16,14 +16,14 @@ import { type Database, fenced, type Statement } from './port.ts'
 import type { EventsTable } from './tables.ts'
 import { type CountedFor, usageStatement } from './usage.ts'
 
-/** What a writer must hold to write: its epoch, and the number of the last event it knows. */
+/** The fencing token of a writer: its epoch, and the number of the last event that it knows. */
 export interface Fence {
   readonly id: string
   readonly epoch: number
   readonly lastSeq: number
 }
 
-/** Numbers the events behind `after`. */
+/** Numbers events from `after` + 1. */
 export function numberEvents(events: readonly RunEvent[], after: number): StoredEvent[] {
   return events.map((event, i) => ({ seq: after + 1 + i, type: event.type, data: encodeEvent(event) }))
 }
@@ -44,7 +44,7 @@ const insertEvent = fixedQuery((db, row: EventsTable) =>
     .values({ interaction_id: row.interaction_id, seq: row.seq, type: row.type, data: row.data, at: row.at }),
 )
 
-/** The rows alone: where the interaction's own row is written beside them. */
+/** Inserts the events' rows only. The same write must update the interaction's row. */
 function insertEvents(db: Database, id: string, events: readonly StoredEvent[], at: number): Statement[] {
   return events.map(({ seq, type, data }) => ({ query: insertEvent(db, { interaction_id: id, seq, type, data, at }) }))
 }
@@ -59,12 +59,12 @@ const insertFirstEvent = fixedQuery((db, row: Omit<EventsTable, 'at'>) =>
   }),
 )
 
-/** Those that stand in the log from the beginning: like their interaction's own row, by the database's clock. */
+/** Inserts the first events of a new interaction. Their time is the database's, like that of the interaction's row. */
 export function insertFirstEvents(db: Database, id: string, events: readonly StoredEvent[]): Statement[] {
   return events.map(({ seq, type, data }) => ({ query: insertFirstEvent(db, { interaction_id: id, seq, type, data }) }))
 }
 
-/** Advances the row under the fence, then adds the rows. Where the fence is broken, statement 0 fails and nothing is written. */
+/** Updates the interaction's row under the fence, then inserts the events. If the fence fails, nothing is written. */
 export function appendStatements(
   db: Database,
   { id, epoch, lastSeq }: Fence,
@@ -76,7 +76,7 @@ export function appendStatements(
   return [fenced(advance(db, to)), ...insertEvents(db, id, events, at)]
 }
 
-/** How an interaction ends. */
+/** The end of an interaction: its last events, status and usage. */
 export interface Ending {
   readonly events: readonly RunEvent[]
   readonly status: string
@@ -89,7 +89,7 @@ export interface Ending {
 
 type EndColumns = ReturnType<typeof endColumns>
 
-/** The worker that writes it has nothing left, and lets go of its lease. */
+/** Ends the interaction and releases the lease of the worker that writes this. */
 const endRow = fixedQuery((db, to: EndColumns & { id: string; epoch: number; from: number; lastSeq: number }) =>
   db.query
     .updateTable('interactions')
@@ -109,7 +109,7 @@ const endRow = fixedQuery((db, to: EndColumns & { id: string; epoch: number; fro
     .where('last_seq', '=', to.from),
 )
 
-/** The end, by the worker that holds the fence: its last events, the terminal one, the status and what was used in one. */
+/** The end, written by the worker that holds the fence: last events, status and usage in one transaction. */
 export function endStatements(db: Database, fence: Fence, events: readonly StoredEvent[], ending: Ending): Statement[] {
   const { id, epoch, lastSeq: from } = fence
   const end = endRow(db, { ...endColumns(ending), id, epoch, from, lastSeq: from + events.length })
@@ -117,9 +117,9 @@ export function endStatements(db: Database, fence: Fence, events: readonly Store
 }
 
 /**
- * The end from outside: a cancellation, or an end that no worker is left to write. The epoch rises, so whoever worked on
- * it can write nothing more; the lease stays theirs until nothing of it is left with them (claims.ts). Statement 0 returns
- * `last_seq`, and touches no row where the interaction is over already (or, with `epoch`, was claimed by somebody since).
+ * The end, written from outside: a cancellation, or an interaction without a worker. It raises the epoch, so the former
+ * worker can write nothing more; that worker keeps the lease until it has cleaned up (leases.ts). Statement 0 returns
+ * `last_seq`. It affects no row if the interaction is already over or, with `epoch`, was claimed since.
  */
 export function endFromOutside(db: Database, id: string, ending: Ending, epoch?: number): Statement[] {
   const count = ending.events.length
@@ -167,7 +167,7 @@ function endColumns(ending: Ending) {
   }
 }
 
-/** Sets the run's output files, an empty list too, under the fence; goes with an append. */
+/** Sets the run's output files under the fence; the list may be empty. Part of an append's write. */
 export function outputFilesStatement(
   db: Database,
   fence: Pick<Fence, 'id' | 'epoch'>,
@@ -181,7 +181,7 @@ export function outputFilesStatement(
   return fenced(query.compile())
 }
 
-/** Whether its output files were set. */
+/** True if the run's output files were set. */
 export async function outputsTaken(db: Database, id: string): Promise<boolean> {
   const row = await db.query.selectFrom('interactions').select('output_files').where('id', '=', id).executeTakeFirst()
   return row !== undefined && row.output_files !== null
@@ -211,23 +211,23 @@ const eventsAfter = fixedQuery((db, page: { id: string; after: number; limit: nu
 /** More events than an interaction can have: reads a whole log. */
 export const ALL_EVENTS = 1_000_000
 
-/** Events behind number `after`, at most `limit`. */
+/** Events after number `after`, at most `limit`. */
 export async function readEvents(db: Database, id: string, after: number, limit: number): Promise<StoredEvent[]> {
   return (await db.read(eventsAfter(db, { id, after, limit }))) as StoredEvent[]
 }
 
 export interface TimedEvent extends StoredEvent {
-  /** When it was stored, milliseconds since 1970. */
+  /** Time when it was stored, milliseconds since the Unix epoch. */
   readonly at: number
 }
 
 export interface EventPage {
   readonly events: readonly TimedEvent[]
-  /** What `after` takes for the page behind; undefined on the last one. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly next: string | undefined
 }
 
-/** The log with its times, in order. `after`: the number of an event. */
+/** One page of the log, in order, with times. `after` is the number of an event. */
 export async function listEvents(
   db: Database,
   id: string,
@@ -245,7 +245,7 @@ export async function listEvents(
   return { events, next: rows.length > pageSize ? String(events.at(-1)?.seq) : undefined }
 }
 
-/** How far the log is, who may write it, and whether it goes on; undefined where there is none. */
+/** The status, epoch and last event number. Undefined if there is no such interaction. */
 export async function readProgress(
   db: Database,
   id: string,

@@ -1,8 +1,8 @@
-/** Input files that were fetched: from then on the stored spec has them as files, and their addresses are forgotten. */
+/** Replaces the URLs of input files in the stored spec once the files are fetched. The URLs are not kept. */
 import type { RunSpec } from '../domain/interaction.ts'
 import type { Database, Statement } from './port.ts'
 
-/** Goes with an append, whose fence it stands behind. */
+/** Must be part of an append's write: it has no fence of its own. */
 export function fetchedFilesStatement(db: Database, interactionId: string, spec: RunSpec): Statement {
   return {
     query: db.query

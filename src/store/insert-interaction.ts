@@ -13,7 +13,7 @@ import { retryWhileDatabaseDown } from './retry-while-down.ts'
 import type { InteractionsTable, SpecsTable } from './tables.ts'
 import { insertWebhook } from './webhooks.ts'
 
-/** How long we try to find out whether a commit succeeded if its response was lost, milliseconds. */
+/** Time to look up whether a commit succeeded if its response was lost, in milliseconds. */
 const LOOK_UP_MS = 5_000
 
 export interface NewInteraction {

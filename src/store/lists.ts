@@ -1,8 +1,8 @@
-/** Lists in queries, as one parameter each: the text of a query is the same however long its lists are. */
+/** Passes a list to a query as one parameter, so that the query's text does not depend on the list's length. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from './port.ts'
 
-/** The texts of a JSON array, for `in` and `not in`. */
+/** Selects the strings of a JSON array, for `in` and `not in`. */
 export function textsOf(dialect: Database['dialect'], json: string): RawBuilder<string> {
   return dialect === 'sqlite'
     ? sql<string>`(select value from json_each(${json}))`

@@ -1,14 +1,14 @@
 /**
- * Advisory locks on Postgres, by their first key. SQLite has one writer, so there they are nothing.
+ * Advisory locks on Postgres, listed by their first key. SQLite has a single writer and needs none.
  *
- * A limit per project is kept by counting rows. Under READ COMMITTED two writes side by side would each count without
- * the other's row, and pass the limit together (eight claimants at once took 4 where 3 may run). So a write that counts
- * waits its turn among those of its project, and the next statement counts what they committed.
+ * Limits per project are enforced by counting rows. Under READ COMMITTED two concurrent writes do not see each other's row,
+ * so together they could exceed the limit (eight concurrent claimants claimed 4 runs with a limit of 3). Therefore a write
+ * that counts first takes its project's lock; its next statement then counts everything committed before.
  *
- * The cost: a project's submissions and claims commit one after another, each in two round trips and an fsync. On two
- * cores shared with the database: 360 submissions a second on one project, 760 on twenty. Appends, ends, leases and
- * deletions take no lock. Rejected: SERIALIZABLE (a busy project's writes fail and are tried again, and appends among
- * them); a lock on the project's row (every submission would rewrite it, for the vacuum to clean up).
+ * Cost: a project's submissions and claims commit one after another, each with two round trips and an fsync. On two cores
+ * shared with the database that allows 360 submissions a second on one project, and 760 on twenty. Appends, ends, leases
+ * and deletions take no lock. Rejected alternatives: SERIALIZABLE (writes of a busy project, including appends, fail and
+ * are retried); locking the project's row (each submission would rewrite it and leave work for vacuum).
  */
 import { sql } from 'kysely'
 import type { Database, Statement } from './port.ts'
@@ -16,7 +16,7 @@ import type { Database, Statement } from './port.ts'
 export const MIGRATION_LOCK = 1_163_022_897
 const PROJECT_LOCK = MIGRATION_LOCK + 1
 
-/** Goes before what counts a project's interactions, as a statement of its own. Held until the write is committed. */
+/** Takes the project's lock until the write commits. Must precede the statements that count the project's interactions. */
 export function projectLock({ dialect, query }: Database, projectId: string): Statement[] {
   if (dialect === 'sqlite') return []
   return [{ query: sql`select pg_advisory_xact_lock(${PROJECT_LOCK}, hashtext(${projectId}))`.compile(query) }]

@@ -1,29 +1,30 @@
-/** The processes on this database: each writes now and then that it lives, and what the others are to know of it. */
+/** Nodes: the processes on this database. Each writes a heartbeat, with facts that the other nodes need. */
 import { sql } from 'kysely'
 import { databaseNow, fromNow } from './clock.ts'
 import type { Database } from './port.ts'
 
-/** After so long without a sign of life a node counts as gone. */
+/** A node without a heartbeat for this long counts as dead. */
 const ALIVE_MS = 20_000
-/** What a worker told is of use to an api for as long, where no other lives. */
+/** Retention of a dead node's facts: an api node uses them while no worker is alive. */
 const FORGOTTEN_MS = 3_600_000
 
-export interface NodeSign {
+export interface Heartbeat {
   readonly id: string
   readonly role: string
   readonly version: string
-  /** JSON: what its sandboxes are. */
+  /** JSON: properties of its sandboxes. */
   readonly facts: string
-  /** JSON: how the models did lately, by their names. */
+  /** JSON: recent health of the models, by name. */
   readonly models: string
 }
 
-export interface StoredNode extends NodeSign {
+export interface StoredNode extends Heartbeat {
   readonly startedAt: number
   readonly alive: boolean
 }
 
-export async function signOfLife(db: Database, { id, role, version, facts, models }: NodeSign): Promise<void> {
+/** Writes this node's heartbeat, and deletes nodes that have been dead for FORGOTTEN_MS. */
+export async function writeHeartbeat(db: Database, { id, role, version, facts, models }: Heartbeat): Promise<void> {
   const now = databaseNow(db.dialect)
   await db.write([
     {
@@ -37,13 +38,13 @@ export async function signOfLife(db: Database, { id, role, version, facts, model
   ])
 }
 
-/** Of a node that stops. Its facts stay, for as long as those of one that was killed. */
-export async function lastSign(db: Database, id: string): Promise<void> {
+/** Marks a node that stops as dead. Its facts are kept as long as those of a killed node. */
+export async function markStopped(db: Database, id: string): Promise<void> {
   const gone = fromNow(db.dialect, -ALIVE_MS)
   await db.write([{ query: db.query.updateTable('nodes').set({ seen_at: gone }).where('id', '=', id).compile() }])
 }
 
-/** Those that were seen last come first. */
+/** All known nodes, the latest heartbeat first. */
 export async function readNodes(db: Database): Promise<StoredNode[]> {
   const rows = await db.query
     .selectFrom('nodes')

@@ -1,11 +1,11 @@
 /**
- * The port to the database. Reads go through Kysely; a write is a list of statements that happen together or not at
- * all. Both run on SQLite and on Postgres from one text.
+ * The port to the database. Reads go through Kysely. A write is a list of statements that all succeed or have no effect.
+ * The same code serves SQLite and Postgres.
  */
 import type { CompiledQuery, Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
-/** SQL text with its parameters: what Kysely's `compile()` gives. */
+/** SQL text with its parameters, as Kysely's `compile()` returns it. */
 export interface Query {
   readonly sql: string
   readonly parameters: readonly unknown[]
@@ -14,40 +14,40 @@ export interface Query {
 /** One statement of a write. */
 export interface Statement {
   readonly query: Query
-  /** How many rows it must touch; any other count undoes the whole write. */
+  /** Number of rows it must affect. With any other number the whole write is rolled back. */
   readonly rows?: number
-  /** The write depends on a condition of this statement: where it touches no row, the writer came too late. See `fenced`. */
+  /** The write is valid only if this statement affects a row. Otherwise another writer was faster. See `fenced`. */
   readonly fence?: true
 }
 
-/** A statement that must find its one row: the writer's right to write, or the version that it read. */
+/** A statement that must affect exactly one row: it checks the writer's epoch, or the version that the writer read. */
 export function fenced(query: Query): Statement {
   return { query, rows: 1, fence: true }
 }
 
 export interface WriteDone {
   readonly ok: true
-  /** What each statement returned (`RETURNING`), in order. */
+  /** Rows that each statement returned (`RETURNING`), in order. */
   readonly rows: readonly (readonly Readonly<Record<string, unknown>>[])[]
 }
 
-/** Nothing of the write was made. */
+/** The write was rolled back. */
 export interface WriteFailure {
   readonly ok: false
   /** The first statement that failed, from 0. */
   readonly failedAt: number
   /**
-   * `fence`: a statement that holds the fence touched no row, so somebody else wrote first. `unique`: a unique key is taken.
-   * `rows`: another statement touched a wrong number of rows.
+   * `fence`: the fenced statement affected no row, so another writer was faster. `unique`: a unique key is taken.
+   * `rows`: another statement affected a wrong number of rows.
    */
   readonly reason: 'fence' | 'unique' | 'rows'
-  /** Text of that statement, without its parameters. */
+  /** SQL text of that statement, without its parameters. */
   readonly sql: string
 }
 
 export type WriteResult = WriteDone | WriteFailure
 
-/** `unmet`: what the database saw of the statement at that index. */
+/** Describes a rollback. `unmet` is the condition that the statement at that index did not meet. */
 export function describeFailure(
   statements: readonly Statement[],
   failedAt: number,
@@ -57,67 +57,67 @@ export function describeFailure(
   return { ok: false, failedAt, reason: unmet === 'rows' && fence ? 'fence' : unmet, sql: query.sql }
 }
 
-/** Throws where the write was undone: for one that nothing but a defect can undo. */
+/** Throws if the write was rolled back. For writes that only a defect can roll back. */
 export function assertMade(result: WriteResult): asserts result is WriteDone {
   if (!result.ok) throw unexpectedFailure(result)
 }
 
-/** True where the write was made, false where it was undone for an expected reason. Throws where it was for another one: a defect. */
+/** Returns true if the write was made, and false if it was rolled back for an expected reason. Throws for any other reason: a defect. */
 export function wasMade(result: WriteResult, ...expected: readonly WriteFailure['reason'][]): result is WriteDone {
   if (result.ok) return true
   if (expected.includes(result.reason)) return false
   throw unexpectedFailure(result)
 }
 
-/** An error that names the statement; it has no parameters, which may be secret. */
+/** An error that names the statement, without its parameters, which may be secret. */
 export function unexpectedFailure({ failedAt, reason, sql }: WriteFailure): Error {
   const why = {
-    fence: 'touched no row, though it holds the fence',
-    rows: 'touched another number of rows than it had to',
-    unique: 'broke a unique key',
+    fence: 'is fenced and affected no row',
+    rows: 'affected a wrong number of rows',
+    unique: 'violated a unique key',
   }[reason]
-  return new Error(`A write was undone: its statement ${failedAt} ${why}: ${sql}`)
+  return new Error(`A write was rolled back: statement ${failedAt} ${why}: ${sql}`)
 }
 
-/** Statements, or a function that gives them at the last moment before they are sent. */
+/** Statements, or a function that returns them immediately before they are sent. */
 export type Write = readonly Statement[] | (() => readonly Statement[])
 
 export interface Database {
   readonly dialect: 'sqlite' | 'postgres'
-  /** Whether processes on other machines may use this database too, with sandboxes that this machine can't reach. */
+  /** True if processes on other machines may use this database too, with sandboxes that this machine can't reach. */
   readonly shared: boolean
-  /** Whether the database keeps projects apart itself, by row-level security. */
+  /** True if the database itself separates projects, by row-level security. */
   readonly walled: boolean
-  /** The query builder; its own `execute` is for reads. */
+  /** The query builder. Its `execute` is only for reads. */
   readonly query: Kysely<Tables>
-  /** The rows that a built query (fixed-query.ts) reads, by the shortest way there is. */
+  /** Runs a built query (fixed-query.ts) without the query builder's overhead. */
   read<Row>(query: CompiledQuery<Row>): Promise<readonly Row[]>
   /**
-   * Runs a write as one transaction (or as part of one: writes that arrive while a commit is under way share the next).
-   * Durable when it resolves. Rejects (DatabaseUnavailable) where the database can't be reached or is full.
+   * Runs a write as one transaction, or as part of one: writes that arrive during a commit share the next. Durable when it
+   * resolves. Rejects with DatabaseUnavailable if the database can't be reached or is full.
    */
   write(write: Write): Promise<WriteResult>
   /**
-   * The same database as that project sees it: for all that is done because a caller of the project asked. Where the
-   * database is `walled`, a query that forgets the project finds none of another's rows, and can't write any.
+   * The same database restricted to one project, for everything done on behalf of its callers. If the database is `walled`,
+   * a query that omits the project still can't read or write another project's rows.
    */
   forProject(projectId: string): Database
-  /** Of the pool, where there is one: all, those that nobody uses, and who waits for one. */
+  /** Connections of the pool, if there is one: all, idle, and callers that wait for one. */
   connections?(): { readonly open: number; readonly idle: number; readonly waiting: number }
   /**
-   * Removes some of what deleted rows left in the database's files, and gives that space back. Resolves with whether more is left.
-   * Absent if the database does that by itself. Rejects with DatabaseUnavailable.
+   * Erases some of what deleted rows left in the database's files, and frees the space. Resolves with true if more is left.
+   * Absent if the database does this by itself. Rejects with DatabaseUnavailable.
    */
   reclaim?(): Promise<boolean>
   close(): Promise<void>
 }
 
-/** For rooms that work for callers alone: nothing can be asked before the project is named. */
+/** For code that only works for callers: it must name the project before it can query anything. */
 export type ProjectDatabases = Pick<Database, 'forProject'>
 
 /**
- * The database is full or out of reach now. What was to be written was not, but where the connection broke after the commit
- * was sent: then nobody can say, until it is looked up.
+ * The database is full or can't be reached. The write had no effect, unless the connection broke after the commit was sent:
+ * then the outcome is unknown until it is looked up.
  */
 export class DatabaseUnavailable extends Error {
   constructor(message: string, cause?: unknown) {

@@ -1,6 +1,6 @@
 /**
- * Windows of the rate limits on Postgres, one row a project and class of calls, counted by all nodes together and by the
- * database's clock. The table is unlogged: a count waits for no fsync, and behind a crash of the database windows begin anew.
+ * Rate-limit windows on Postgres: one row for each project and class of calls, counted by all nodes on the database's clock.
+ * The table is unlogged, so a count waits for no fsync. After a crash of the database all windows start from zero.
  */
 import { sql } from 'kysely'
 import { databaseNow } from './clock.ts'
@@ -8,21 +8,21 @@ import { assertMade, type Database } from './port.ts'
 
 export interface WindowKey {
   readonly projectId: string
-  /** Of calls. */
+  /** Class of calls. */
   readonly class: string
 }
 
 export interface WindowCount {
-  /** Of the calls that came. The others found no room, and are not counted. */
+  /** Number of calls that were admitted. The others exceeded the limit and are not counted. */
   readonly granted: number
-  /** In the window, with these. */
+  /** Calls in the window, including these. */
   readonly used: number
   readonly endsInMs: number
-  /** Names the window: when it ends, by the database's clock. */
+  /** Identifies the window: its end on the database's clock. */
   readonly window: number
 }
 
-/** Counts `calls` more, as far as the window has room for `limit`; begins the next one where it is over. */
+/** Counts up to `calls` more calls without exceeding `limit`; starts a new window if the current one is over. */
 export async function countCalls(
   db: Database,
   key: WindowKey,
@@ -31,7 +31,7 @@ export async function countCalls(
 ): Promise<WindowCount> {
   const now = databaseNow(db.dialect)
   const first = Math.min(calls, limit)
-  // By the time in the row that is offered: read twice, the clock could say both that the window is over and that it is not.
+  // Compares with the time in the inserted row: reading the clock twice could give two answers.
   const isOver = sql`w.ends_at <= excluded.ends_at - ${windowMs}::bigint`
   const room = sql`least(${calls}::int, greatest(${limit}::int - w.used, 0))`
   const query = sql`
@@ -53,7 +53,7 @@ export async function countCalls(
   }
 }
 
-/** Takes one call out of that window again; nothing where it is over. */
+/** Subtracts one call from a window; does nothing if that window is over. */
 export async function uncountCall(db: Database, key: WindowKey, window: number): Promise<void> {
   const query = db.query
     .updateTable('rate_windows')

@@ -1,22 +1,22 @@
-/** What was removed, by whom and when: the record that outlives an interaction with its events and files. */
+/** Records of removed interactions: what was removed, when and by whom. They outlive the interaction's events and files. */
 import { DELETED_AT_ONCE, deleteInBatches } from './delete-in-batches.ts'
 import type { Database, Statement } from './port.ts'
 
 export interface Removal {
   readonly interactionId: string
   readonly projectId: string
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the Unix epoch. */
   readonly at: number
-  /** The id of the caller's key; `retention`: its time was over. */
+  /** Id of the caller's key, or `retention`. */
   readonly removedBy: string
   readonly createdAt: number
   readonly events: number
-  /** Input and output files together. */
+  /** Number of input and output files. */
   readonly files: number
   readonly fileBytes: number
 }
 
-/** For the transaction that removes the interaction. */
+/** Records the removal. Must be part of the write that removes the interaction. */
 export function removalStatement(db: Database, removal: Removal): Statement {
   const query = db.query
     .insertInto('removals')
@@ -34,7 +34,7 @@ export function removalStatement(db: Database, removal: Removal): Statement {
   return { query }
 }
 
-/** The last `limit`, newest first. */
+/** The latest `limit` removals, newest first. */
 export async function listRemovals(db: Database, limit: number): Promise<Removal[]> {
   const rows = await db.query
     .selectFrom('removals')
@@ -55,7 +55,7 @@ export async function listRemovals(db: Database, limit: number): Promise<Removal
   }))
 }
 
-/** Forgets those of before that time, milliseconds since 1970. */
+/** Deletes records from before a time in milliseconds since the Unix epoch. */
 export async function deleteRemovals(db: Database, before: number): Promise<void> {
   const query = db.query
     .deleteFrom('removals')

@@ -1,13 +1,13 @@
-/** What a tool result showed the model beside its text: the records. The bytes lie in the file store, as the interaction's own. */
+/** Media that tool results showed the model beside text. Rows only: the bytes are in the file store, with the interaction's files. */
 import type { MediaPart } from '../domain/message.ts'
 import type { Database, Statement } from './port.ts'
 
 type WithoutBytes<P> = P extends MediaPart ? Omit<P, 'base64'> : never
 
-/** A part whose bytes lie under `blob`. */
+/** A media part whose bytes are stored under `blob`. */
 export type StoredMedia = WithoutBytes<MediaPart> & { readonly blob: string }
 
-/** Goes with the append that tells the result. */
+/** Must be part of the append that logs the result. */
 export function insertResultMedia(
   db: Database,
   interactionId: string,
@@ -18,7 +18,7 @@ export function insertResultMedia(
   return { query: db.query.insertInto('result_media').values(values).compile() }
 }
 
-/** By the step of the result. */
+/** Media by the step of the result. */
 export async function readResultMedia(db: Database, interactionId: string): Promise<Map<number, StoredMedia[]>> {
   const rows = await db.query
     .selectFrom('result_media')

@@ -1,12 +1,15 @@
-/** Waiting for a database that is away: restarted, failed over, cut off. */
+/** Retries while the database is down: restarted, failing over, or unreachable. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { DatabaseUnavailable } from './port.ts'
 
 const RETRY_MS = 250
-/** So long a run waits where it can't go on without the database. Shorter than a lease. */
+/** Maximum time that a run waits for the database, in milliseconds. Shorter than a lease. */
 export const MAX_OUTAGE_MS = 20_000
 
-/** Asks again for up to `forMs` while the database is away; then, or once `signal` aborts, rejects as it did last. */
+/**
+ * Calls `ask` again for up to `forMs` milliseconds while it rejects with DatabaseUnavailable. Rejects with the last error
+ * after that, or when `signal` aborts.
+ */
 export async function retryWhileDatabaseDown<T>(
   forMs: number,
   ask: () => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * The tables, as Kysely sees them. Times are milliseconds since 1970; JSON stands in text columns, so that one text of
- * SQL serves SQLite and Postgres.
+ * Types of the tables for Kysely. Times are milliseconds since the Unix epoch. JSON is stored in text columns, so that the same
+ * SQL works on SQLite and Postgres.
  */
 
 export interface AccountsTable {
@@ -28,7 +28,7 @@ export interface KeysTable {
   name: string
   prefix: string
   hash: string
-  /** What it may do: `all`, `invoke`, `read`. */
+  /** Permissions: `all`, `invoke` or `read`. */
   scope: string
   created_at: number
   last_used_at: number | null
@@ -41,7 +41,7 @@ export interface AgentsTable {
   id: string
   version: number
   config: string
-  /** The configured model, for the list's filter; null where the agent takes the default. */
+  /** The configured model, for the list's filter. Null if the agent uses the default model. */
   model: string | null
   created_at: number
   updated_at: number
@@ -55,7 +55,7 @@ export interface AgentVersionsTable {
   created_at: number
 }
 
-/** Labels of agents and interactions, one row each, for the lists' filters. */
+/** Labels of agents and interactions, one row a label, for the filters of the lists. */
 export interface LabelsTable {
   project_id: string
   kind: 'agent' | 'interaction'
@@ -64,26 +64,26 @@ export interface LabelsTable {
   value: string
 }
 
-/** The hot row of an interaction: small, because every commit of its log rewrites it. */
+/** The row of an interaction. Small, because each commit of its log rewrites it. */
 export interface InteractionsTable {
   id: string
   project_id: string
   key_id: string
   agent_id: string | null
-  /** That was asked for. */
+  /** The requested model. */
   model: string | null
   status: string
   stage: string
   created_at: number
-  /** When a worker first took it. */
+  /** Time of the first claim by a worker. */
   started_at: number | null
   ended_at: number | null
-  /** The writer's fence: rises with each claim and with a cancellation. */
+  /** Fencing token of the writer. Rises with each claim and with a cancellation. */
   epoch: number
-  /** Claims so far that did not end in a hand-over: the poison limit counts them. */
+  /** Claims so far, without those that were requeued as planned. Limited by MAX_ATTEMPTS. */
   attempts: number
   lease_owner: string | null
-  /** Database clock; at or before now: free to be claimed. */
+  /** Database clock. The interaction may be claimed if this is not in the future. */
   lease_until: number
   last_seq: number
   stop_reason: string | null
@@ -92,7 +92,7 @@ export interface InteractionsTable {
   output_files: string | null
 }
 
-/** What an interaction runs with: written once, read when it is taken up or shown. */
+/** The resolved spec of an interaction. Written once; read when a worker claims it or a caller reads it. */
 export interface SpecsTable {
   interaction_id: string
   spec: string
@@ -107,7 +107,7 @@ export interface EventsTable {
   at: number
 }
 
-/** The model's own messages, for going on after a crash. `at_seq`: the log's length when the turn was written. */
+/** The model's messages, to continue after a crash. `at_seq`: number of the last event when the turn was stored. */
 export interface TurnsTable {
   interaction_id: string
   turn: number
@@ -115,11 +115,11 @@ export interface TurnsTable {
   finish: string
   tokens: string
   at_seq: number
-  /** Which model said it, where that is not the one that was asked for. */
+  /** The model that answered, if it is not the requested one. */
   model: string | null
   /** Billionths of a US dollar. */
   cost_nanos: number | null
-  /** JSON list of user messages, or null: what Errand said to the model before the turn. */
+  /** JSON list of messages that Errand itself sent the model before the turn; null if none. */
   asked: string | null
 }
 
@@ -131,31 +131,31 @@ export interface IdempotencyTable {
   created_at: number
 }
 
-/** What a tool result showed the model beside its text, under the result's step: where the bytes lie in the file store. */
+/** Media that a tool result showed the model beside text, by step. The bytes are in the file store. */
 export interface ResultMediaTable {
   interaction_id: string
   step: number
   media: string
 }
 
-/** Hosts outside that were turned to on a run's behalf. */
+/** External hosts that were contacted on a run's behalf. */
 export interface AuditTable {
   interaction_id: string
-  /** Empty in rows of before there were any. */
+  /** Empty in rows from before migration 0007. */
   id: string
   at: number
   kind: string
   host: string
   port: number
   outcome: string
-  /** Contacts that the row stands for. */
+  /** Number of connections in this entry. */
   count: number
 }
 
-/** What people decided about tool calls that wait for approval. */
+/** Decisions on tool calls that need approval. */
 export interface ApprovalsTable {
   interaction_id: string
-  /** Of the tool call. */
+  /** The step of the tool call. */
   step: number
   /** 1 or 0. */
   approve: number
@@ -164,30 +164,30 @@ export interface ApprovalsTable {
   at: number
 }
 
-/** Secrets that runs use and callers refer to by id. */
+/** Secrets for runs, which callers refer to by id. */
 export interface CredentialsTable {
   project_id: string
   id: string
   name: string | null
   type: string
-  /** JSON list; null: any host. */
+  /** JSON list of hosts; null allows any host. */
   allowed_hosts: string | null
-  /** Encrypted by the vault, bound to project and id. */
+  /** Encrypted by the vault and bound to project and id. */
   sealed: string
-  /** Rises with each change: a renewal is written only over what it was made from. */
+  /** Rises with each change. A token refresh is stored only over the version that it was made from. */
   version: number
   created_at: number
   updated_at: number
   last_used_at: number | null
 }
 
-/** A name that an owner gave skills; the owner '' is the server. */
+/** Names of skills by owner. The owner '' is the server. */
 export interface SkillsTable {
   project_id: string
   name: string
-  /** 0: no version is left. */
+  /** Newest version; 0 if none is left. */
   newest: number
-  /** Numbers are never given out twice. */
+  /** Highest version number ever used. Numbers are never reused. */
   last_version: number
   created_at: number
 }
@@ -200,22 +200,22 @@ export interface SkillVersionsTable {
   created_at: number
 }
 
-/** What versions hold, one row for the same content wherever it came from. */
+/** Contents of skill versions. Versions with the same content share a row. */
 export interface SkillContentsTable {
   digest: string
-  /** The owner of its bytes in the file store. */
+  /** Owner of its bytes in the file store. */
   blob: string
-  /** JSON: what the front matter says. */
+  /** JSON of the front matter. */
   meta: string
-  /** JSON: the files in the order of their bytes. */
+  /** JSON list of the files, in the order of their bytes. */
   files: string
   size: number
   file_count: number
-  /** Since when no version names it; null while one does. */
+  /** Time since which no version refers to it; null while one does. */
   released_at: number | null
 }
 
-/** Where the end of an interaction is told. */
+/** Webhooks, called when their interaction ends. */
 export interface WebhooksTable {
   interaction_id: string
   project_id: string
@@ -223,9 +223,9 @@ export interface WebhooksTable {
   url: string
   revision: string
   state: string
-  /** Those that were begun. */
+  /** Attempts that were started. */
   attempts: number
-  /** Database clock; at or before now, with the interaction over: due. */
+  /** Database clock. The webhook is due if this is not in the future and the interaction is over. */
   next_at: number
 }
 
@@ -238,23 +238,23 @@ export interface WebhookDeliveriesTable {
   error: string | null
 }
 
-/** How often a project called, a row a class of calls; on Postgres alone. */
+/** Rate-limit windows, one row for each project and class of calls. Only on Postgres. */
 export interface RateWindowsTable {
   project_id: string
   class: string
   /** Database clock. */
   ends_at: number
   used: number
-  /** Of the calls that the last count was for. */
+  /** Calls that the last count admitted. */
   granted: number
 }
 
-/** What was removed; the row outlives the interaction. */
+/** Records of removed interactions. They outlive the interaction. */
 export interface RemovalsTable {
   interaction_id: string
   project_id: string
   at: number
-  /** A key's id, or `retention`. */
+  /** Id of a key, or `retention`. */
   removed_by: string
   created_at: number
   events: number
@@ -262,12 +262,12 @@ export interface RemovalsTable {
   file_bytes: number
 }
 
-/** What a day's runs of one project, agent, model and key used that took about as long (usage.ts). */
+/** Usage of one day, project, agent, model, key and latency bucket (usage.ts). */
 export interface UsageTable {
   project_id: string
-  /** UTC: `2026-11-21`. */
+  /** UTC day, as `2026-11-21`. */
   day: string
-  /** Empty: none. */
+  /** Empty if there was no agent. */
   agent_id: string
   model: string
   key_id: string
@@ -281,7 +281,7 @@ export interface UsageTable {
   cost_nanos: number
 }
 
-/** The same of one end each, until they are added to that. */
+/** Usage of single ended runs, until it is moved to `usage`. */
 export interface UsageEndsTable extends UsageTable {
   interaction_id: string
 }
@@ -290,21 +290,21 @@ export interface BudgetsTable {
   project_id: string
   /** Billionths of a US dollar. */
   monthly_nanos: number | string
-  /** JSON list of percents. */
+  /** JSON list of percentages. */
   alert_at: string
   /** 1 or 0. */
   hard_stop: number
 }
 
-/** At which parts of a month's budget somebody was told. */
+/** Budget alerts that were sent. */
 export interface BudgetAlertsTable {
   project_id: string
-  /** `2026-11` */
+  /** UTC month, as `2026-11`. */
   month: string
   percent: number
 }
 
-/** A process on this database; on Postgres alone. */
+/** Processes on this database. Only on Postgres. */
 export interface NodesTable {
   id: string
   role: string
@@ -312,13 +312,13 @@ export interface NodesTable {
   started_at: number
   /** Database clock. */
   seen_at: number
-  /** JSON: what its sandboxes are. */
+  /** JSON: properties of its sandboxes. */
   facts: string
-  /** JSON: how the models did lately, by their names. */
+  /** JSON: recent health of the models, by name. */
   models: string
 }
 
-/** People who sign in to the console. These four have the shape of the sign-in library (src/accounts/sign-in-store.ts). */
+/** Users of the console. This table and the next three have the shape of the sign-in library (src/accounts/sign-in-store.ts). */
 export interface UsersTable {
   id: string
   name: string
@@ -337,16 +337,16 @@ export interface SessionsTable {
   user_agent: string | null
   expires_at: number
   created_at: number
-  /** When it was used last, by the minute. */
+  /** Time of last use, to the minute. */
   updated_at: number
 }
 
-/** How a user signs in: a password, or an OpenID Connect provider. */
+/** Sign-in methods of a user: a password, or an OpenID Connect provider. */
 export interface IdentitiesTable {
   id: string
   user_id: string
   provider_id: string
-  /** The provider's name for the user. */
+  /** The provider's id of the user. */
   account_id: string
   access_token: string | null
   refresh_token: string | null
@@ -360,7 +360,7 @@ export interface IdentitiesTable {
   updated_at: number
 }
 
-/** Sign-ins by a provider that are under way. */
+/** Provider sign-ins that are under way. */
 export interface VerificationsTable {
   id: string
   identifier: string
@@ -370,7 +370,7 @@ export interface VerificationsTable {
   updated_at: number
 }
 
-/** Failed sign-ins, by address and by account. */
+/** Failed sign-ins, by IP address and by user. */
 export interface SignInAttemptsTable {
   who: string
   count: number
@@ -384,7 +384,7 @@ export interface MembersTable {
   created_at: number
 }
 
-/** One-time links that are still good. */
+/** One-time links that are still valid. */
 export interface LinksTable {
   id: string
   hash: string
@@ -396,12 +396,12 @@ export interface LinksTable {
   expires_at: number
 }
 
-/** What was done in an account, for its owners. */
+/** The account log, for its owners. */
 export interface AccountEventsTable {
   id: string
   account_id: string
   at: number
-  /** A user; null: whoever runs this server. */
+  /** A user's id; null for the operator. */
   actor: string | null
   action: string
   target: string | null

@@ -1,4 +1,4 @@
-/** The model calls of a run: what the model said, in full, so that the conversation can be rebuilt, and what each call used. */
+/** The model calls of a run: each answer in full, so that the conversation can be rebuilt, and the tokens each call used. */
 import { sql } from 'kysely'
 import type { AssistantMessage, FinishReason, UserMessage } from '../domain/message.ts'
 import type { TokenCount } from '../domain/usage.ts'
@@ -7,25 +7,25 @@ import type { Database, Statement } from './port.ts'
 import type { TurnsTable } from './tables.ts'
 
 /**
- * How a model call ended. `failed`: it failed and was billed all the same; its message is empty and no part of the
- * conversation. `broken`: it broke off after part of the answer was shown; its message is exactly that part, and the next
- * turn continues it.
+ * Outcome of a model call. `failed`: the call failed but was billed; its message is empty and not part of the conversation.
+ * `broken`: the stream broke after part of the answer was shown; the message is exactly that part, and the next turn
+ * continues it.
  */
 export type TurnFinish = FinishReason | 'failed' | 'broken'
 
 export interface Turn {
-  /** What Errand itself said to the model before this turn: a correction, a request to continue, a notice. */
+  /** Messages that Errand itself sent the model before this turn: a correction, a request to continue, a notice. */
   readonly asked: readonly UserMessage[]
   readonly message: AssistantMessage
   readonly finish: TurnFinish
   readonly tokens: TokenCount
-  /** The fallback that was called; undefined: the interaction's own model. */
+  /** The fallback model that was called. Undefined for the interaction's own model. */
   readonly model?: string
-  /** Number of the log's last event when the turn was written: the events of its tool calls come after it. */
+  /** Number of the last event when the turn was stored. The events of its tool calls come after it. */
   readonly atSeq: number
 }
 
-/** The database numbers the turns: a count in a worker's memory misses what another worker stored, or counts what was not. */
+/** The database numbers the turns: a worker's own count could miss turns of another worker, or count turns that were not stored. */
 const insertTurn = fixedQuery((db, row: Omit<TurnsTable, 'turn'>) =>
   db.query.insertInto('turns').values((eb) => ({
     interaction_id: row.interaction_id,
@@ -43,7 +43,7 @@ const insertTurn = fixedQuery((db, row: Omit<TurnsTable, 'turn'>) =>
   })),
 )
 
-/** Adds the run's next turn. Goes behind a statement that holds the fence, with the turn's events. `cost`: US dollars. */
+/** Adds the run's next turn. Must follow a fenced statement, in the write of the turn's events. `cost` is in US dollars. */
 export function insertTurnStatement(db: Database, interactionId: string, turn: Turn, cost = 0): Statement {
   return {
     query: insertTurn(db, {
@@ -60,7 +60,7 @@ export function insertTurnStatement(db: Database, interactionId: string, turn: T
   }
 }
 
-/** What each call used, without what was said in it. */
+/** Token counts of each call, without the messages. */
 export async function readTurnTokens(db: Database, interactionId: string): Promise<Pick<Turn, 'tokens' | 'model'>[]> {
   const rows = await db.query
     .selectFrom('turns')
@@ -74,7 +74,7 @@ export async function readTurnTokens(db: Database, interactionId: string): Promi
   }))
 }
 
-/** In the order of the calls. */
+/** All turns, in the order of the calls. */
 export async function readTurns(db: Database, interactionId: string): Promise<Turn[]> {
   const rows = await db.query
     .selectFrom('turns')

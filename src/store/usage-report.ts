@@ -1,11 +1,11 @@
-/** What an account's projects used, for its members: sums with percentiles, and the names of what they are told apart by. */
+/** Usage reports of an account's projects: sums, latency percentiles, and the names of projects and keys. */
 import { ErrandError } from '../domain/errors.ts'
 import { type Cost, formatNanos } from '../domain/usage.ts'
 import { textsOf } from './lists.ts'
 import type { Database } from './port.ts'
 import { middleOf, readUsage, type UsagePart, type UsageQuestion } from './usage.ts'
 
-/** Groups times buckets that one answer is made of. */
+/** Maximum number of groups times buckets that one report reads. */
 const MOST_PARTS = 50_000
 
 export interface UsageFigures {
@@ -15,11 +15,11 @@ export interface UsageFigures {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cost: Cost
-  /** From acceptance to the end, of all runs; null where there is none. Within a tenth. */
+  /** Time from acceptance to the end, of all runs; accurate to a tenth. Null if there are no runs. */
   readonly latencyMs: { readonly p50: number | null; readonly p95: number | null; readonly p99: number | null }
 }
 
-/** Only what was asked for to tell the rows apart; null: none, or not there any more. */
+/** One row of the report. Has only the requested groups. Null: none, or removed since. */
 export interface UsageRow extends UsageFigures {
   readonly day?: string
   readonly projectId?: string
@@ -27,7 +27,7 @@ export interface UsageRow extends UsageFigures {
   readonly agentId?: string | null
   readonly model?: string | null
   readonly keyId?: string
-  /** Of a user where the console was it. */
+  /** Name of the key, or of the user if the run was started in the console. */
   readonly keyName?: string | null
 }
 
@@ -36,11 +36,11 @@ export interface UsageReport {
   readonly total: UsageFigures
 }
 
-/** Throws ErrandError `invalid_request` where the answer would be too long. */
+/** Throws ErrandError `invalid_request` if the report would be too long. */
 export async function reportUsage(db: Database, question: UsageQuestion): Promise<UsageReport> {
   const parts = await readUsage(db, question, MOST_PARTS + 1)
   if (parts.length > MOST_PARTS) {
-    throw new ErrandError('invalid_request', 'That are too many rows: ask for fewer days, or tell less apart.', {
+    throw new ErrandError('invalid_request', 'The report has too many rows. Request fewer days or fewer groups.', {
       param: 'group',
     })
   }
@@ -70,7 +70,7 @@ function figuresOf(parts: readonly UsagePart[]): UsageFigures {
   }
 }
 
-/** The bucket of the run that so large a part of them was no slower than. */
+/** Returns a function that finds the latency below which a given part of the runs lies, to the bucket. */
 function percentilesOf(parts: readonly UsagePart[]): (part: number) => number | null {
   const runsIn = new Map<number, number>()
   for (const { bucket, runs } of parts) runsIn.set(bucket, (runsIn.get(bucket) ?? 0) + runs)
@@ -98,7 +98,7 @@ function describe({ day, project, agent, model, key }: UsagePart['of'], nameOf: 
   }
 }
 
-/** Of projects and keys, and of users, who are the console's keys. */
+/** Reads names of projects, keys, and users (a run from the console has the user's id as its key). */
 async function readNames(db: Database, parts: readonly UsagePart[]): Promise<NameOf> {
   const ids = new Set(parts.flatMap(({ of }) => [of.project, of.key]).filter((id) => id !== undefined))
   if (ids.size === 0) return () => null

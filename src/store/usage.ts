@@ -1,15 +1,15 @@
 /**
- * What ended runs used, by day, project, agent, model and key.
+ * Usage of ended runs, by day, project, agent, model and key.
  *
- * The transaction of an end adds a row of its own: exactly one, as there is exactly one end. Later those rows are added
- * together, again in one transaction. So every moment's sum over both tables is what was used, whoever dies when; what
- * removes an interaction leaves it alone.
+ * The transaction that ends a run inserts one row into `usage_ends`. Later these rows are summed into `usage`, again in one
+ * transaction. So at any time the sum over both tables is the usage, even if a process dies in between. Removing an
+ * interaction does not change it.
  *
- * Rejected: one row a group that each end rewrites, for which all ends of a busy project wait until the commit before is on
- * disk (on Postgres, 64 ends at once, a quarter of the ends a second; bench/ends.ts).
+ * Rejected: one row for each group, rewritten at each end. All ends of a busy project would then wait for each other's
+ * commits (on Postgres with 64 ends at the same time, a quarter of the ends a second; bench/ends.ts).
  *
- * How long runs took falls into buckets, each ending a fifth above the one before; the bucket is part of a row's key, so that
- * the rows of a day are the histogram that its percentiles are read from.
+ * Durations fall into buckets; each bucket's upper bound is a fifth higher than the one before. The bucket is part of a row's
+ * key, so the rows of a day are a histogram from which percentiles are read.
  */
 import { sql } from 'kysely'
 import type { Usage } from '../domain/usage.ts'
@@ -31,25 +31,25 @@ const insertUsage = fixedQuery((db, row: UsageEndsTable) =>
     .values(Object.fromEntries(ENDS.map((name) => [name, row[name]])) as unknown as UsageEndsTable),
 )
 
-/** Whose use it was. */
+/** The project, agent, model and key whose usage it is. */
 export interface CountedFor {
   readonly projectId: string
   readonly agentId: string | undefined
-  /** That was asked for. */
+  /** The requested model, even if a fallback answered. */
   readonly model: string
   readonly keyId: string
 }
 
-/** How it ended. */
+/** The end of a run, as far as it is counted. */
 interface CountedEnd {
   readonly countedFor: CountedFor
   readonly status: string
   readonly usage: Usage
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the Unix epoch. */
   readonly at: number
 }
 
-/** For the transaction that writes the end of that interaction, behind the statement that is fenced. */
+/** Counts a run. Must be part of the write that ends the interaction, after its fenced statement. */
 export function usageStatement(db: Database, id: string, { countedFor, status, usage, at }: CountedEnd): Statement {
   const query = insertUsage(db, {
     interaction_id: id,
@@ -69,7 +69,7 @@ export function usageStatement(db: Database, id: string, { countedFor, status, u
   return { query, rows: 1 }
 }
 
-/** UTC: `2026-11-21`. */
+/** The UTC day of a time, as `2026-11-21`. */
 export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10)
 }
@@ -78,12 +78,12 @@ function bucketOf(ms: number): number {
   return ms <= 1 ? 0 : Math.ceil(Math.log(ms) / Math.log(BUCKET_GROWTH))
 }
 
-/** What stands for all durations of a bucket, milliseconds: none of them is a tenth away from it. */
+/** Middle of a bucket, in milliseconds. Every duration in the bucket is within a tenth of it. */
 export function middleOf(bucket: number): number {
   return Number((BUCKET_GROWTH ** (bucket - 0.5)).toPrecision(4))
 }
 
-/** Adds rows of single ends together, at most `limit` of them; returns how many there were. */
+/** Moves at most `limit` rows of single ends into the sums. Returns how many it moved. */
 export async function addUsageTogether(db: Database, limit: number): Promise<number> {
   const rows = await db.query
     .selectFrom('usage_ends')
@@ -113,7 +113,7 @@ export async function addUsageTogether(db: Database, limit: number): Promise<num
     )
     .compile()
   const remove = db.query.deleteFrom('usage_ends').where('interaction_id', 'in', ids).compile()
-  // Who does the same at the same time finds none left to remove, and all that it added is undone.
+  // If another process sums the same rows, it finds fewer rows to delete, and its whole write is rolled back.
   const result = await db.write([{ query: add }, { query: remove, rows: rows.length }])
   return wasMade(result, 'rows') ? rows.length : 0
 }
@@ -122,7 +122,7 @@ function sumOf(name: (typeof FIGURES)[number]) {
   return sql<number>`cast(sum(${sql.ref(name)}) as bigint)`
 }
 
-/** By what figures can be told apart. */
+/** Dimensions by which figures can be grouped. */
 export const USAGE_GROUPS = ['day', 'project', 'agent', 'model', 'key'] as const
 export type UsageGroup = (typeof USAGE_GROUPS)[number]
 
@@ -135,9 +135,9 @@ const COLUMN_OF = {
 } as const satisfies Record<UsageGroup, (typeof GROUP)[number]>
 
 export interface UsageQuestion {
-  /** At least one. */
+  /** Must have at least one id. */
   readonly projectIds: readonly string[]
-  /** Days, both included. */
+  /** First and last day, both included. */
   readonly from: string
   readonly to: string
   readonly groups: readonly UsageGroup[]
@@ -146,7 +146,7 @@ export interface UsageQuestion {
   readonly keyId?: string
 }
 
-/** Figures of the runs of one bucket, by the groups that were asked for. */
+/** Figures of one latency bucket, for one value of each requested group. */
 export interface UsagePart {
   readonly of: { readonly [group in UsageGroup]?: string }
   readonly bucket: number
@@ -158,11 +158,11 @@ export interface UsagePart {
   readonly costNanos: bigint
 }
 
-/** In the order of the groups, at most `limit`. */
+/** Reads usage in the order of the groups, at most `limit` rows. */
 export async function readUsage(db: Database, question: UsageQuestion, limit: number): Promise<UsagePart[]> {
   const { projectIds, from, to, groups, agentId, model, keyId } = question
   const columns = groups.map((group) => COLUMN_OF[group])
-  // Both tables in one statement, so that nothing is seen twice, or not at all, while rows are added together.
+  // One statement reads both tables, so that no row is counted twice or missed while rows are moved.
   const rowsOf = (table: 'usage' | 'usage_ends') => {
     let query = db.query
       .selectFrom(table)
@@ -179,7 +179,7 @@ export async function readUsage(db: Database, question: UsageQuestion, limit: nu
   for (const column of columns) query = query.orderBy(column)
   const rows = await query
     .select([...columns, 'latency_bucket'])
-    // As text: beyond nine million dollars, the number would not be exact.
+    // Read as text: above nine million dollars a number would not be exact.
     .select(FIGURES.map((name) => sql<string>`cast(sum(${sql.ref(name)}) as text)`.as(name)))
     .groupBy([...columns, 'latency_bucket'])
     .orderBy('latency_bucket')

@@ -1,15 +1,14 @@
 /**
- * Wake-ups between the nodes of a database: something was committed that another may be waiting for. Hints, never the
- * truth: one may come late, twice or never, so whoever hears one reads the database, and whoever waits also looks by
- * itself now and then.
+ * Wake-ups between the nodes of a database. One says that something was committed that another node may wait for. Wake-ups
+ * are hints: one may arrive late, twice or never. A node that gets one reads the database, and waiting nodes also poll.
  */
 export interface Wakeups {
-  /** Tells the other nodes, soon; to be called behind the commit. `topic`: a short word without a comma. Never fails. */
+  /** Notifies the other nodes, soon. Call it after the commit. `topic` is a short word without a comma. Never fails. */
   send(topic: string): void
-  /** Called for what others send. Undefined: some may have been missed, so whoever waits is to look. One listener. */
+  /** Sets the one listener. It gets undefined if wake-ups may have been missed: all waiting callers should then poll. */
   listen(onTopic: (topic: string | undefined) => void): void
   close(): Promise<void>
 }
 
-/** For a database that one machine has to itself. */
+/** For a database that only one machine uses. */
 export const NO_WAKEUPS: Wakeups = { send() {}, listen() {}, async close() {} }

@@ -1,6 +1,6 @@
 /**
- * Webhooks of interactions, and the log of what was sent. A row waits while its interaction runs and is due when that is
- * over; whoever claims it moves `next_at` behind its own time-out, by the database's clock, so that two nodes don't both send.
+ * Webhooks of interactions, and the log of deliveries. A webhook is due once its interaction is over. A node that claims it
+ * moves `next_at` past its own timeout, on the database's clock, so that no two nodes send it.
  */
 import { sql } from 'kysely'
 import type { Delivery, WebhookLog, WebhookState, WebhookSummary } from '../domain/webhook.ts'
@@ -8,13 +8,13 @@ import { databaseNow, fromNow } from './clock.ts'
 import { textsOf } from './lists.ts'
 import { type Database, fenced, type Statement, wasMade } from './port.ts'
 
-/** A webhook that was claimed: to be told now. */
+/** A claimed webhook, to be sent now. */
 export interface DueWebhook {
   readonly interactionId: string
   readonly projectId: string
   readonly sealedUrl: string
   readonly revision: string
-  /** Which attempt this is, from 1. */
+  /** Number of this attempt, from 1. */
   readonly attempt: number
 }
 
@@ -43,7 +43,7 @@ export function insertWebhook(
   }
 }
 
-/** The one that is due longest. `except`: projects that have enough under way. Undefined where none is due, or others took it. */
+/** Claims the webhook that has been due longest. `except`: projects at their limit. Undefined if none is due or another node was faster. */
 export async function claimDueWebhook(
   db: Database,
   leaseMs: number,
@@ -80,7 +80,7 @@ export async function claimDueWebhook(
   }
 }
 
-/** What came of a claimed attempt. Ignored where somebody claimed it since, or the interaction was removed. */
+/** Records the result of an attempt. Ignored if the webhook was claimed again since, or its interaction was removed. */
 export async function recordDelivery(
   db: Database,
   { interactionId, attempt }: DueWebhook,
@@ -104,11 +104,11 @@ export async function recordDelivery(
         .compile(),
     },
   ])
-  // Taken: it was written before, and the answer to that got lost.
+  // A taken key means that an earlier try was committed and its response lost.
   wasMade(result, 'fence', 'unique')
 }
 
-/** Undefined where the interaction has no webhook. */
+/** Undefined if the interaction has no webhook. */
 export async function readWebhookLog(db: Database, interactionId: string): Promise<WebhookLog | undefined> {
   const row = await db.query
     .selectFrom('webhooks')
@@ -146,7 +146,7 @@ export interface SealedWebhook extends Omit<WebhookSummary, 'host'> {
   readonly sealedUrl: string
 }
 
-/** Of the project that the database is seen as, by interaction, newest first. */
+/** Webhooks of a project, newest interaction first. */
 export async function listWebhooks(
   db: Database,
   projectId: string,
@@ -155,7 +155,7 @@ export async function listWebhooks(
   let select = db.query
     .selectFrom('webhooks as w')
     .innerJoin('interactions as i', 'i.id', 'w.interaction_id')
-    // The attempt that was begun last may not be over.
+    // The last finished attempt: a later one may still be under way.
     .leftJoin('webhook_deliveries as d', (join) =>
       join.onRef('d.interaction_id', '=', 'w.interaction_id').on((eb) =>
         eb(
@@ -196,7 +196,7 @@ export async function listWebhooks(
   return { rows, next: found.length > pageSize ? rows.at(-1)!.interactionId : undefined }
 }
 
-/** How many are yet to be delivered of interactions that are over. */
+/** Number of undelivered webhooks of ended interactions. */
 export async function countPendingWebhooks(db: Database): Promise<number> {
   const { count } = await db.query
     .selectFrom('webhooks as w')

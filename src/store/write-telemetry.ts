@@ -1,4 +1,4 @@
-/** A database whose writes are told as moments. */
+/** Wraps a database so that each write emits a telemetry event with its outcome and duration. */
 import type { Emit } from '../telemetry/events.ts'
 import type { Database } from './port.ts'
 
@@ -8,14 +8,14 @@ export function emitDatabaseWrites(db: Database, emit: Emit): Database {
     forProject: (projectId) => emitDatabaseWrites(db.forProject(projectId), emit),
     async write(write) {
       const startedAt = performance.now()
-      const tell = (outcome: 'done' | 'undone' | 'unavailable') =>
+      const report = (outcome: 'done' | 'undone' | 'unavailable') =>
         emit({ type: 'database_written', outcome, ms: performance.now() - startedAt })
       try {
         const result = await db.write(write)
-        tell(result.ok ? 'done' : 'undone')
+        report(result.ok ? 'done' : 'undone')
         return result
       } catch (error) {
-        tell('unavailable')
+        report('unavailable')
         throw error
       }
     },

@@ -59,7 +59,7 @@ it('a write that a defect of the server undoes ends the run as internal, and the
   expect(traceOf(events)).toMatchObject([{ type: 'tool_call' }])
   // The next call may begin before the result is refused.
   expect(calls('[defect]')).toBeLessThanOrEqual(2)
-  expect(server.output()).toMatch(/broke a unique key: insert into \\?"result_media/)
+  expect(server.output()).toMatch(/violated a unique key: insert into \\?"result_media/)
 })
 
 describe('a model that fails', () => {

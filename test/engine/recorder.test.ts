@@ -48,12 +48,12 @@ it.each([
   [
     'breaks a unique key',
     (db: Database) => ({ query: db.query.insertInto('projects').values(PROJECT_ROW).compile() }),
-    /its statement 2 broke a unique key: insert into "projects"/,
+    /statement 2 violated a unique key: insert into "projects"/,
   ],
   [
     'touches a wrong number of rows',
     (db: Database) => ({ query: db.query.deleteFrom('keys').where('id', '=', 'none').compile(), rows: 1 }),
-    /its statement 2 touched another number of rows than it had to: delete from "keys"/,
+    /statement 2 affected a wrong number of rows: delete from "keys"/,
   ],
 ])('a statement that %s is a defect, and the end is written without what came with it', async (_, statement, why) => {
   const { db, claim, recorder, stops } = await openRecorder()

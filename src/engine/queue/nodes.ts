@@ -2,7 +2,7 @@
 import { placeOf } from '../../domain/ids.ts'
 import type { ModelHealth } from '../../models/port.ts'
 import type { SandboxFacts } from '../../sandbox/port.ts'
-import { lastSign, readNodes, type StoredNode, signOfLife } from '../../store/nodes.ts'
+import { markStopped, readNodes, type StoredNode, writeHeartbeat } from '../../store/nodes.ts'
 import type { Database } from '../../store/port.ts'
 import type { Log } from '../../telemetry/log.ts'
 
@@ -49,7 +49,7 @@ export async function openNodes({ db, log, self }: NodesOptions): Promise<Nodes>
   }
 
   async function beat(): Promise<void> {
-    if (self) await signOfLife(db, { ...self, facts, models: JSON.stringify(models()) })
+    if (self) await writeHeartbeat(db, { ...self, facts, models: JSON.stringify(models()) })
     await look()
   }
 
@@ -78,7 +78,7 @@ export async function openNodes({ db, log, self }: NodesOptions): Promise<Nodes>
     async close() {
       clearInterval(timer)
       await beating
-      if (self && timer) await lastSign(db, self.id).catch(() => {})
+      if (self && timer) await markStopped(db, self.id).catch(() => {})
     },
   }
 }

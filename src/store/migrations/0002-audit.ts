@@ -1,4 +1,4 @@
-/** The hosts that were turned to on a run's behalf. */
+/** The audit of external hosts that runs contacted. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

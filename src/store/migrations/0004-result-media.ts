@@ -1,4 +1,4 @@
-/** What tool results showed beside their text. */
+/** Media of tool results. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

@@ -1,4 +1,4 @@
-/** Decisions of people about tool calls. */
+/** Approval decisions on tool calls. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

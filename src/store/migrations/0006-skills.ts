@@ -1,4 +1,4 @@
-/** Skills by name, their versions, and the contents that versions share. */
+/** Skill names, versions, and the contents that versions share. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

@@ -1,4 +1,4 @@
-/** Entries of the audit are paged, and may stand for several contacts. */
+/** Adds ids to audit entries, for paging, and a count, so that one entry may cover several connections. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

@@ -1,4 +1,4 @@
-/** Where the end of an interaction is told, and each attempt. */
+/** Webhooks of interactions, and their delivery attempts. */
 import { type Kysely, sql } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

@@ -1,4 +1,4 @@
-/** A fallback may have said a turn. */
+/** Adds the model of a turn, since a fallback may have answered. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

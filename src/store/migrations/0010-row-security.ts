@@ -1,4 +1,4 @@
-/** The second wall between projects. Whoever adds a table with rows of a project puts it behind the wall as well. */
+/** Row-level security between projects. A migration that adds a table with a project's rows must enable it there too. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import {

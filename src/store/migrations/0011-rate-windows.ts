@@ -1,4 +1,4 @@
-/** How often a project called: counted here where several nodes share the database, else in the process. */
+/** Rate-limit windows, for several nodes on one database. On SQLite the process counts in memory. */
 import { type Kysely, sql } from 'kysely'
 import type { Query } from '../port.ts'
 import { ofProject, wall } from '../postgres/row-security.ts'
@@ -17,7 +17,7 @@ export function rateWindows(db: Kysely<Tables>, dialect: Dialect): Query[] {
     .addColumn('used', 'integer', (c) => c.notNull())
     .addColumn('granted', 'integer', (c) => c.notNull())
     .addPrimaryKeyConstraint('rate_windows_pk', ['project_id', 'class'])
-    // A row is written again and again: with room beside it, in its place.
+    // Rows are updated often. Free space in the page lets Postgres update them in place.
     .modifyEnd(sql`with (fillfactor = 50)`)
   return [table.compile(), ...wall(db, 'rate_windows', ofProject())]
 }

@@ -1,4 +1,4 @@
-/** What was removed outlives the interaction. */
+/** Records of removed interactions. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import { ofProject, wall } from '../postgres/row-security.ts'

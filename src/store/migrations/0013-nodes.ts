@@ -1,4 +1,4 @@
-/** The processes on the database, where several may be. */
+/** The processes on the database, where there can be several. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

@@ -1,4 +1,4 @@
-/** The tables of what runs used, filled from those that ended before there was one; and what lists of interactions filter by. */
+/** Usage tables, filled from runs that have already ended; model and indexes for the filters of the interactions list. */
 import { type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Query } from '../port.ts'
 import { ofProject, wall } from '../postgres/row-security.ts'
@@ -31,14 +31,14 @@ export function usage(db: Kysely<Tables>, dialect: Dialect): Query[] {
       figures(schema.createTable('usage')).addPrimaryKeyConstraint('usage_pk', [...group]),
       figures(schema.createTable('usage_ends').addColumn('interaction_id', text, (c) => c.primaryKey())),
     ].map((statement) => statement.compile()),
-    ...[modelsOfBefore(dialect), usageOfBefore(dialect)].map((statement) => statement.compile(db)),
+    ...[fillModels(dialect), fillUsage(dialect)].map((statement) => statement.compile(db)),
     ...(dialect === 'sqlite' ? [] : [...wall(db, 'usage', ofProject()), ...wall(db, 'usage_ends', ofProject())]),
   ]
 }
 
 /**
- * A text of a JSON object. What people wrote may hold a NUL or half a character, at which Postgres stops: what is escaped so
- * becomes a slash, which may stand anywhere in a text, behind a backslash too.
+ * A field of a JSON object, as text. Escaped NULs and lone surrogates make Postgres reject the JSON, so every `\u` escape
+ * is replaced by a slash first. A slash is valid anywhere in a JSON string, also after a backslash.
  */
 function field(dialect: Dialect, column: string, ...path: readonly string[]): RawBuilder<string> {
   return dialect === 'sqlite'
@@ -46,13 +46,13 @@ function field(dialect: Dialect, column: string, ...path: readonly string[]): Ra
     : sql<string>`(regexp_replace(${sql.ref(column)}, '\\\\u[0-9a-f]{4}', '/', 'g')::json #>> ${sql.lit(`{${path.join(',')}}`)})`
 }
 
-function modelsOfBefore(dialect: Dialect): RawBuilder<unknown> {
+function fillModels(dialect: Dialect): RawBuilder<unknown> {
   const model = field(dialect, 'specs.spec', 'model')
   return sql`update interactions set model = (select ${model} from specs where specs.interaction_id = interactions.id)`
 }
 
-/** As usageStatement (usage.ts) says it of an end. */
-function usageOfBefore(dialect: Dialect): RawBuilder<unknown> {
+/** Counts a run as usageStatement (usage.ts) did when this migration was written. */
+function fillUsage(dialect: Dialect): RawBuilder<unknown> {
   const number = (...path: readonly string[]) => sql`coalesce(cast(${field(dialect, 'usage', ...path)} as numeric), 0)`
   const day =
     dialect === 'sqlite'

@@ -1,4 +1,4 @@
-/** What the console lists: a project's webhooks by their interactions, and how models did on each node. */
+/** For the console: an index for a project's webhooks, and model health by node. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

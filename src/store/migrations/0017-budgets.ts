@@ -1,4 +1,4 @@
-/** Budgets, at which parts of them somebody was told, and what each finished model call of a run cost. */
+/** Budgets, their alerts, and the cost of each model call. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import { ofProject, wall } from '../postgres/row-security.ts'

@@ -1,4 +1,4 @@
-/** The walls of what the lists of interactions join, said so that the planner guesses better what they let through. */
+/** Rewrites the policies of tables that the interactions list joins, so that the planner estimates their rows better. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import { OF_INTERACTION, ofProject, wallAnew } from '../postgres/row-security.ts'

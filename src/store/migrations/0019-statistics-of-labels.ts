@@ -1,6 +1,7 @@
 /**
- * How often a label is there, for the planner: by its columns one by one it guesses a fiftieth. A list by two labels then took
- * 100 ms (two that are never together: 400), where it takes 3 (33) now, among 10⁵ interactions.
+ * Extended statistics on labels for the planner. From its columns one by one it estimates that a label is on one row in
+ * fifty. Among 10⁵ interactions, a list by two labels then took 100 ms (400 ms for two labels that never occur together);
+ * with these statistics it takes 3 ms (33 ms).
  */
 import { type Kysely, sql } from 'kysely'
 import type { Query } from '../port.ts'

@@ -1,4 +1,4 @@
-/** What Errand said to the model before a turn, so that a resumed run sends the same conversation. */
+/** Adds the messages that Errand itself sent before a turn, so that a resumed run sends the same conversation. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import type { Tables } from '../tables.ts'

@@ -1,4 +1,4 @@
-/** Types of columns in migrations. */
+/** Column types for migrations. */
 import { sql } from 'kysely'
 
 export type Dialect = 'sqlite' | 'postgres'
@@ -6,9 +6,9 @@ export type Dialect = 'sqlite' | 'postgres'
 export function columnTypes(dialect: Dialect) {
   if (dialect === 'sqlite') return { text: 'text', integer: 'integer' } as const
   return {
-    // SQLite compares text by its bytes. Postgres would by the database's language, in which ids don't sort by their age.
+    // SQLite compares text by bytes. Postgres would use the database's locale, in which ids do not sort by age.
     text: sql`text collate "C"`,
-    // SQLite's are as wide as they must be. Here, asking for a number beyond four bytes would fail.
+    // SQLite integers have any width. A Postgres `integer` has four bytes, and a query with a larger number would fail.
     integer: 'bigint',
   } as const
 }

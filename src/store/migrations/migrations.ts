@@ -1,7 +1,6 @@
 /**
- * The schema's history, oldest first. A migration is never edited once released; the next one changes what it made.
- * Each gives statements for one dialect; the store runs the missing ones in one transaction under a lock that spans
- * processes.
+ * The schema's migrations, oldest first. Never edit a released migration; add a new one. Each returns its statements for one
+ * dialect. The store runs the missing ones in one transaction, under a lock that also covers other processes.
  */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
@@ -56,13 +55,13 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0020-asked-turns', statements: askedTurns },
 ]
 
-/** Why a database with these migrations can't be used by this version; undefined where it can. */
+/** The reason why this version can't use a database with these migrations; undefined if it can. */
 export function newerSchema(done: Iterable<string>): string | undefined {
   const known = new Set(MIGRATIONS.map((migration) => migration.name))
   const newer = [...done].filter((name) => !known.has(name))
   if (newer.length === 0) return undefined
   return (
-    `it was made by a newer version of Errand (it has the migration ${newer.join(', ')}); ` +
-    'start that version, or restore a back-up from before the upgrade.'
+    `it was made by a newer version of Errand (it has the migration ${newer.join(', ')}). ` +
+    'Start that version, or restore a backup from before the upgrade.'
   )
 }

@@ -1,29 +1,29 @@
 /**
- * The connections to Postgres: at most so many, each looked at before its first use. What breaks them, or comes from a
- * database that can't be used now, is DatabaseUnavailable here and everywhere behind it.
+ * The connection pool for Postgres. It has a maximum size and checks each connection before first use. A broken connection
+ * or a database that can't be used for now becomes DatabaseUnavailable, here and in all callers.
  */
 import pg from 'pg'
 import type { Log } from '../../telemetry/log.ts'
 import { DatabaseUnavailable } from '../port.ts'
 
-/** For a new connection, or a turn on one that is busy. */
+/** Timeout for opening a connection, and for waiting until one is free. */
 const CONNECT_TIMEOUT_MS = 10_000
 /**
- * No statement here works for seconds: one that takes so long waits for a lock that is not coming free. A transaction
- * whose node froze in the middle is ended as soon. Set by a statement, since poolers refuse them at the start; what a pooler
- * then hands on to others of this role and database says the same.
+ * Session timeouts. No statement of ours runs for seconds, so one that takes this long waits for a lock that is not
+ * released. The second setting ends a transaction whose node froze. Set by a statement, because connection poolers reject
+ * these as startup parameters. A pooler may pass the session to other clients of this role and database; they set the same.
  */
 const SESSION = 'set statement_timeout = 15000; set idle_in_transaction_session_timeout = 15000'
-/** From a server that went away without a word, or stands still, no answer comes: then the connection is given up. */
+/** Timeout for a reply. After that we close the connection: the server has vanished or hangs. */
 const ANSWER_TIMEOUT_MS = 20_000
 const INT8 = 20
-/** The database has a new place: the one behind this connection only reads, as a standby does. */
+/** SQLSTATE of a read-only transaction: the primary has moved, and this connection leads to a standby. */
 const READ_ONLY = '25006'
-/** Of SQLSTATE: connections, resources, the operator, the system. All of them pass. */
-const PASSING = new Set(['08', '53', '57', '58'])
+/** SQLSTATE classes of transient errors: connection, resources, operator intervention, system. */
+const TRANSIENT = new Set(['08', '53', '57', '58'])
 
 export interface PoolOptions {
-  /** Connections at most. */
+  /** Maximum number of connections. */
   readonly size: number
   readonly log: Pick<Log, 'warn'>
 }
@@ -31,13 +31,13 @@ export interface PoolOptions {
 export interface Pool {
   /** Lends a connection outside of any transaction. Rejects with DatabaseUnavailable. */
   connect(): Promise<pg.PoolClient>
-  /** Takes it back, in whatever state. */
+  /** Takes a connection back, in any state. */
   release(client: pg.PoolClient): void
-  /** What went wrong on a connection: DatabaseUnavailable where that passes, else the error itself, which is a bug. */
+  /** Converts an error of a connection: DatabaseUnavailable if it is transient, otherwise the error itself, which is a bug. */
   explain(error: unknown): unknown
-  /** All, those that nobody uses, and who waits for one. */
+  /** Number of open and idle connections, and of callers that wait for one. */
   counts(): { readonly open: number; readonly idle: number; readonly waiting: number }
-  /** Waits for what is under way, refuses what comes. */
+  /** Rejects new callers and waits for those that have or wait for a connection. */
   close(): Promise<void>
 }
 
@@ -48,15 +48,15 @@ export function openPool(url: string, { size, log }: PoolOptions): Pool {
     pipeline: true,
     query_timeout: ANSWER_TIMEOUT_MS,
     async onConnect(client) {
-      // Who uses the connection hears of its end by the query that fails; without a listener it would end the process.
+      // The query in progress fails by itself. Without a listener this event would end the process.
       client.on('error', (error) => log.warn({ err: error }, 'a connection to the database broke'))
       await client.query(SESSION)
       await refuseReadOnly(client)
     },
   })
-  // Of connections that nobody uses; the listener above has told already.
+  // Errors of idle connections. The listener above has already logged them.
   pool.on('error', () => {})
-  /** Connections made before the database moved lead to where it was. */
+  /** Raised when the primary has moved: connections of an older generation lead to the former primary. */
   let generation = 0
   const generations = new WeakMap<pg.PoolClient, number>()
   pool.on('connect', (client) => generations.set(client, generation))
@@ -64,14 +64,16 @@ export function openPool(url: string, { size, log }: PoolOptions): Pool {
   let closing: Promise<void> | undefined
 
   async function drain(): Promise<void> {
-    // A pool that was ended serves nobody who still waits for a connection, so first nobody may.
+    // An ended pool does not serve callers that still wait for a connection, so serve them first.
     while (pool.waitingCount > 0 || pool.idleCount < pool.totalCount) await new Promise((done) => setTimeout(done, 5))
     await pool.end()
   }
 
   function explain(error: unknown): unknown {
     if (error instanceof pg.DatabaseError && error.code === READ_ONLY) generation++
-    return passes(error) ? new DatabaseUnavailable(`The database can't be used now: ${reasonOf(error)}`, error) : error
+    return isTransient(error)
+      ? new DatabaseUnavailable(`The database can't be used now: ${reasonOf(error)}`, error)
+      : error
   }
 
   return {
@@ -88,11 +90,11 @@ export function openPool(url: string, { size, log }: PoolOptions): Pool {
           throw new DatabaseUnavailable(`The database can't be reached: ${reasonOf(error)}`, error)
         }
         const waited = `for ${CONNECT_TIMEOUT_MS / 1000} s`
-        throw new DatabaseUnavailable(`Each of the ${size} connections to the database was busy ${waited}.`, error)
+        throw new DatabaseUnavailable(`Every connection to the database (${size}) was busy ${waited}.`, error)
       }
     },
     release(client) {
-      // A connection that broke, or is in the middle of a transaction, goes back to nobody.
+      // A broken connection, or one inside a transaction, is destroyed.
       client.release(client.getTransactionStatus() !== 'I' || isOld(client))
     },
     explain,
@@ -104,7 +106,7 @@ export function openPool(url: string, { size, log }: PoolOptions): Pool {
   }
 }
 
-/** What every connection has in common. `url`: as openPostgres takes it. */
+/** Options of every connection. `url`: as in openPostgres. */
 export function connectionOptions(url: string): pg.ClientConfig {
   return {
     connectionString: url,
@@ -112,29 +114,29 @@ export function connectionOptions(url: string): pg.ClientConfig {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     fallback_application_name: 'errand',
     types: {
-      // Times and counts: far below 2^53. As text, which is pg's default, they would add up like words.
+      // Times and counts are far below 2^53. By default pg returns them as strings, and `+` would concatenate.
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
         oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
     },
   }
 }
 
-/** After a fail-over the address may lead to a standby for a while: what that shows is old, and what it is sent is refused. */
+/** Throws if the connection leads to a standby, as it may after a failover: its data is stale and it rejects writes. */
 export async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ transaction_read_only: string }>('show transaction_read_only')
   if (rows[0]!.transaction_read_only === 'on') {
-    throw new Error('it only reads; it is a standby, or was made read-only. Errand needs the primary.')
+    throw new Error('it is read-only: a standby, or a primary set to read-only. Errand needs the primary.')
   }
 }
 
-/** Where a name has several addresses, the error says nothing itself: each attempt's own does. */
+/** The message of an error. If a host name has several addresses, the messages of all attempts. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
   return (error as Error).message
 }
 
-/** What is no word of the server's is the connection's end. */
-function passes(error: unknown): boolean {
+/** True for transient errors. An error that the server did not send means that the connection broke. */
+function isTransient(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true
-  return error.code === READ_ONLY || PASSING.has(error.code.slice(0, 2))
+  return error.code === READ_ONLY || TRANSIENT.has(error.code.slice(0, 2))
 }

@@ -1,7 +1,6 @@
 /**
- * Postgres, for several nodes on one database: reads and writes share a bounded pool of connections (postgres-pool.ts).
- * Whom a transaction is for stands in postgres-transaction.ts, how a write is run in postgres-write.ts, how the schema comes
- * up to date in postgres-schema.ts.
+ * The database port on Postgres, for several nodes on one database. Reads and writes share a connection pool (pool.ts). Each
+ * transaction runs for a project or for the server (transaction.ts); write.ts runs writes and schema.ts migrates the schema.
  */
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
@@ -17,14 +16,14 @@ import { runWrite } from './write.ts'
 const DEFAULT_POOL_SIZE = 10
 
 export interface PostgresOptions {
-  /** Connections at most. */
+  /** Maximum number of connections. */
   readonly poolSize?: number
   readonly log: Pick<Log, 'warn'>
 }
 
 /**
  * Connects and brings the schema up to date. `url`: `postgres://user:password@host:5432/database?sslmode=verify-full`,
- * as node-postgres reads it. Throws where the database can't be reached or used; never tells the password.
+ * as node-postgres reads it. Throws if the database can't be reached or used. No message contains the password.
  */
 export async function openPostgres(
   url: string,
@@ -61,16 +60,16 @@ export async function openPostgres(
   return seenBy(SERVER)
 }
 
-/** The SQL is the operator's to run: whoever may pass row-level security by can't be made to heed it. */
+/** Warning for a role that bypasses row-level security. Only the operator can change the role, so it has the SQL to run. */
 export const NO_WALL =
-  'The database role is a superuser, or has BYPASSRLS, so the database does not keep projects apart; only the queries do. ' +
+  'The database role is a superuser or has BYPASSRLS, so the database does not separate projects; only the queries do. ' +
   "Use a role of its own: `create role errand login password '…'`, `create database errand owner errand encoding 'UTF8' template template0` " +
   '(docs/postgres.md says how to move an existing database).'
 
-/** On a connection of its own, since a migration may take longer than anything else may. */
+/** Migrates the schema on a separate connection without the pool's timeouts. Returns whether row-level security applies. */
 async function prepare(url: string): Promise<boolean> {
   const client = new pg.Client(connectionOptions(url))
-  // Whoever waits for an answer is told; without a listener it would end the process.
+  // The query in progress fails by itself. Without a listener this event would end the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -100,7 +99,7 @@ function readerFor(pool: Pool, scope: Scope): Kysely<Tables> {
   return new Kysely({ dialect: new PostgresDialect({ pool: { connect, end: async () => {}, options: {} } }) })
 }
 
-/** The database without what is secret in its address, as the driver reads it. */
+/** The database's name and address, without the secrets of its URL. */
 function nameOf({ host, port, database }: pg.Client): string {
   return `${database} at ${host.startsWith('/') ? host : `${host}:${port}`}`
 }

@@ -1,6 +1,6 @@
 /**
- * Brings a Postgres database up to date: in one transaction, under a lock, so that any number of nodes may start at once.
- * The lock is the transaction's, not the session's, which poolers share out.
+ * Migrates a Postgres database, in one transaction and under a lock, so that any number of nodes may start at the same time.
+ * The lock belongs to the transaction, because a connection pooler may pass the session to another client.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Kysely, PostgresDialect } from 'kysely'
@@ -12,11 +12,11 @@ import { refuseReadOnly } from './pool.ts'
 import { PROJECT_SETTING, SERVER } from './row-security.ts'
 
 const LOCK_NOT_AVAILABLE = '55P03'
-/** While a change waits for a table, every query of that table waits behind it: better to step back and come again. */
+/** Timeout for a table lock. While a schema change waits for one, every query of the table waits too, so we give up and retry. */
 const LOCK_TIMEOUT_MS = 3_000
 const TRIES = 20
 
-/** Throws where the schema is of a newer version or the database can't hold every text. */
+/** Throws if the schema is from a newer version of Errand, or if the database's encoding is not UTF-8. */
 export async function migratePostgres(client: ClientBase): Promise<void> {
   await refuseReadOnly(client)
   await checkEncoding(client)
@@ -33,7 +33,7 @@ export async function migratePostgres(client: ClientBase): Promise<void> {
 async function migrateOnce(client: ClientBase): Promise<void> {
   await client.query(`begin isolation level read committed; set local ${PROJECT_SETTING} = '${SERVER}'`)
   try {
-    // Another node's migration may take its time.
+    // No timeout while another node migrates.
     await client.query('set local statement_timeout = 0; set local lock_timeout = 0')
     await client.query('select pg_advisory_xact_lock($1, 0)', [MIGRATION_LOCK])
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
@@ -50,7 +50,7 @@ async function checkEncoding(client: ClientBase): Promise<void> {
   const encoding = rows[0]!.server_encoding
   if (encoding === 'UTF8') return
   throw new Error(
-    `it stores text as ${encoding}; make one with \`create database … encoding 'UTF8' template template0\`.`,
+    `it stores text as ${encoding}. Create one with \`create database … encoding 'UTF8' template template0\`.`,
   )
 }
 
@@ -69,7 +69,7 @@ async function runMissing(client: ClientBase): Promise<void> {
   }
 }
 
-/** Only writes SQL. */
+/** Builds SQL and has no connection. */
 const BUILDER = new Kysely<Tables>({
   dialect: new PostgresDialect({
     pool: async () => {
@@ -78,7 +78,7 @@ const BUILDER = new Kysely<Tables>({
   }),
 })
 
-/** Whether row-level security holds for the role that this connection has. */
+/** True if row-level security applies to this connection's role. */
 export async function isWalled(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ passes: boolean }>(
     'select rolsuper or rolbypassrls as passes from pg_roles where rolname = current_user',

@@ -1,26 +1,26 @@
 /**
- * Transactions on Postgres, each for somebody: for one project, whose rows it sees alone, or for the server itself. Whom it
- * is for is said inside of it (`set local`), since poolers hand a connection to another client after each transaction.
+ * Transactions on Postgres. Each runs for one project and sees only that project's rows, or for the server and sees all. It
+ * sets its scope inside (`set local`), because a connection pooler may pass the session to another client afterwards.
  */
 import type { ClientBase, QueryResult } from 'pg'
 import type { Query } from '../port.ts'
 import { PROJECT_SETTING } from './row-security.ts'
 
-/** A project's id, or SERVER; safe in SQL. */
+/** A project's id, or SERVER. Safe to insert into SQL. */
 export type Scope = string
 
-/** Throws for what is no id. */
+/** Throws if the text is not an id. */
 export function scopeOf(projectId: string): Scope {
   if (/^[\w-]+$/.test(projectId)) return projectId
-  throw new Error(`not the id of a project: ${JSON.stringify(projectId)}`)
+  throw new Error(`This is not the id of a project: ${JSON.stringify(projectId)}`)
 }
 
-/** READ COMMITTED is said each time, since a database may have another default; that it writes is not: where it may not, the write tells. */
+/** Sets READ COMMITTED because the database may have another default. A read-only database is detected by the write that fails. */
 export function begin(scope: Scope, access: '' | 'read only' = ''): string {
   return `begin isolation level read committed ${access}; set local ${PROJECT_SETTING} = '${scope}'`
 }
 
-/** One query in a transaction of its own, which can't write. One flight. */
+/** Runs one query in a read-only transaction, in one round trip. */
 export async function runRead(client: ClientBase, scope: Scope, query: Query): Promise<QueryResult> {
   const [begun, read, ended] = await Promise.allSettled([
     client.query(begin(scope, 'read only')),
@@ -33,7 +33,7 @@ export async function runRead(client: ClientBase, scope: Scope, query: Query): P
   return read.value
 }
 
-/** Sends one query. Text in Postgres can't hold a NUL: it becomes U+FFFD, which finds nothing where it is looked for. */
+/** Sends one query. Postgres text can't contain NUL, so NUL becomes U+FFFD; a lookup with it finds nothing. */
 export function send(client: ClientBase, { sql, parameters }: Query): Promise<QueryResult> {
   return client.query(sql, parameters.map(withoutNul))
 }

@@ -1,12 +1,12 @@
 /**
- * Wake-ups by LISTEN and NOTIFY, on one connection of their own that is made anew whenever it breaks.
+ * Wake-ups by LISTEN and NOTIFY, on a dedicated connection that is reopened whenever it breaks.
  *
- * Sent outside of the transactions that they tell of: a NOTIFY inside makes commits wait for each other, which costs a
- * factor of ten. What is to be told is gathered and goes out as one message, each topic once, so a node sends at most fifty
- * a second however much it writes. What can't be sent is dropped: the others look now and then.
+ * They are sent outside the transactions that they announce: a NOTIFY inside makes commits wait for each other, which is ten
+ * times slower. Topics are collected and sent as one message, each topic once, so a node sends at most fifty messages a second
+ * however much it writes. Messages that can't be sent are dropped, because other nodes also poll.
  *
- * The connection tells itself something now and then. Where it does not hear that, it is dead, or a pooler hands each
- * statement to another server: then everything still works, by looking.
+ * The connection sends itself an echo from time to time. If no echo arrives, the connection is dead, or a pooler routes each
+ * statement to another server connection. Everything still works then, by polling.
  */
 import { randomUUID } from 'node:crypto'
 import { Socket } from 'node:net'
@@ -18,7 +18,7 @@ import { connectionOptions } from './pool.ts'
 
 const CHANNEL = 'errand'
 const PAUSE_MS = 20
-/** Postgres takes 8,000 bytes. */
+/** Maximum size of a message, in bytes. Postgres allows 8,000. */
 const MAX_PAYLOAD = 7_000
 const ECHO_EVERY_MS = 30_000
 const ECHO_WITHIN_MS = 10_000
@@ -29,7 +29,7 @@ export interface WakeupOptions {
   readonly log: Pick<Log, 'info' | 'warn'>
 }
 
-/** `url`: as `openPostgres` takes it. Never throws: what fails is told in the log and tried again. */
+/** `url`: as in `openPostgres`. Never throws: failures are logged and retried. */
 export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeups {
   const self = randomUUID()
   const topics = new Set<string>()
@@ -37,7 +37,7 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
   let onTopic: (topic: string | undefined) => void = () => {}
   let client: pg.Client | undefined
   let retryMs = FIRST_RETRY_MS
-  let mute = false
+  let failing = false
   let sending: NodeJS.Timeout | undefined
   let sentAt = 0
   const listening = keepListening()
@@ -46,14 +46,14 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
     while (!closing.signal.aborted) {
       const error = await listenUntilBroken()
       if (closing.signal.aborted) return
-      if (!mute) log.warn({ err: error }, MUTE)
-      mute = true
+      if (!failing) log.warn({ err: error }, NO_WAKEUPS)
+      failing = true
       await delay(retryMs * (0.5 + Math.random()), undefined, { signal: closing.signal }).catch(() => {})
       retryMs = Math.min(LAST_RETRY_MS, 2 * retryMs)
     }
   }
 
-  /** Resolves with what ended it. */
+  /** Resolves with the error that ended the connection. */
   async function listenUntilBroken(): Promise<unknown> {
     const socket = new Socket()
     const broken = Promise.withResolvers<unknown>()
@@ -75,7 +75,7 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
     try {
       await opened.connect()
       await opened.query(`listen ${CHANNEL}`)
-      return await Promise.race([broken.promise, tellItself(opened, (heard) => (onEcho = heard))])
+      return await Promise.race([broken.promise, echoForever(opened, (heard) => (onEcho = heard))])
     } catch (error) {
       return error
     } finally {
@@ -85,29 +85,30 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
     }
   }
 
-  /** Rejects where it does not hear itself. */
-  async function tellItself(by: pg.Client, onEcho: (heard: () => void) => void): Promise<never> {
+  /** Rejects if an echo does not arrive. */
+  async function echoForever(by: pg.Client, onEcho: (heard: () => void) => void): Promise<never> {
     for (;;) {
       const echo = Promise.withResolvers<void>()
       onEcho(echo.resolve)
       await notify(by, [])
       const late = delay(ECHO_WITHIN_MS, true, { ref: false })
-      if (await Promise.race([echo.promise, late])) throw new Error('it does not hear what it sends itself')
-      if (client === undefined) heardFirst(by)
+      if (await Promise.race([echo.promise, late]))
+        throw new Error('the connection does not receive its own notifications')
+      if (client === undefined) connected(by)
       await delay(ECHO_EVERY_MS, undefined, { ref: false, signal: closing.signal })
     }
   }
 
-  function heardFirst(by: pg.Client): void {
+  function connected(by: pg.Client): void {
     client = by
-    if (mute) log.info({}, 'wake-ups from other nodes arrive again')
-    mute = false
+    if (failing) log.info({}, 'wake-ups from other nodes arrive again')
+    failing = false
     retryMs = FIRST_RETRY_MS
-    // What was sent before was not heard.
+    // Wake-ups sent before this were missed.
     onTopic(undefined)
   }
 
-  /** Need not outlive a crash, so it waits for no disk. Said within the transaction: a pooler gives the session to others, who do. */
+  /** Without waiting for an fsync: a wake-up need not survive a crash. Set in the transaction only, since a pooler may share the session. */
   function notify(by: pg.Client, about: readonly string[]): Promise<unknown> {
     const payload = by.escapeLiteral(`${self} ${about.join(',')}`)
     return by.query(`begin; set local synchronous_commit = off; notify ${CHANNEL}, ${payload}; commit`)
@@ -144,6 +145,6 @@ export function openPostgresWakeups(url: string, { log }: WakeupOptions): Wakeup
   }
 }
 
-const MUTE =
-  'no wake-ups from other nodes: their work, events and cancellations are found by looking, within seconds. A pooler that ' +
-  'shares connections can’t carry them: set databaseListenUrl to the address of the database itself'
+const NO_WAKEUPS =
+  'no wake-ups from other nodes: their work, events and cancellations are found by polling, within seconds. A connection ' +
+  'pooler can’t carry wake-ups: set databaseListenUrl to the address of the database itself'

@@ -1,9 +1,9 @@
 /**
- * A write on Postgres: one transaction on one connection.
+ * Runs a write on Postgres: one transaction on one connection.
  *
- * BEGIN and all statements go out in one flight (pg's pipeline mode); what each of them did decides over COMMIT or
- * ROLLBACK. So a write of any length takes two round trips and one fsync, which Postgres shares among those that commit
- * at the same time. Where no statement says how many rows it must touch, COMMIT goes with them: that is one round trip.
+ * BEGIN and all statements are sent together (pg's pipeline mode); their results decide between COMMIT and ROLLBACK. So a
+ * write of any length takes two round trips and one fsync, which Postgres shares among concurrent commits. If no statement
+ * requires a number of rows, COMMIT is sent with them, and the write takes one round trip.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, QueryResult } from 'pg'
@@ -11,17 +11,17 @@ import { describeFailure, type Statement, type Write, type WriteFailure, type Wr
 import { begin, type Scope, send } from './transaction.ts'
 
 const UNIQUE_VIOLATION = '23505'
-/** Serialization failure and deadlock: nothing was written, and trying again helps. */
+/** Serialization failure and deadlock. Nothing was written, and a retry helps. */
 const TRY_AGAIN = new Set<unknown>(['40001', '40P01'])
 const TRIES = 6
 const FIRST_PAUSE_MS = 10
 
 /**
- * Rejects with the driver's error where the connection broke or the database refused. Nothing was written then, but where
- * the answer to COMMIT was lost: that may have happened, and a fenced write that is tried again finds its fence moved.
+ * Rejects with the driver's error if the connection broke or the database refused the write. Nothing was written then, unless
+ * the reply to COMMIT was lost. In that case the write may have happened; a retry of a fenced write then fails at its fence.
  */
 export async function runWrite(client: ClientBase, scope: Scope, write: Write): Promise<WriteResult> {
-  // Asked once: who gives statements as a function has let go of what they say.
+  // Called only once: after that, the caller no longer has the content of the statements.
   const statements = typeof write === 'function' ? write() : write
   for (let attempt = 1; ; attempt++) {
     try {
@@ -38,7 +38,7 @@ async function runOnce(client: ClientBase, scope: Scope, statements: readonly St
   const flight = [
     client.query(begin(scope)),
     ...statements.map(({ query }) => send(client, query)),
-    // After a statement that failed, Postgres takes it for a ROLLBACK.
+    // After a failed statement Postgres treats COMMIT as ROLLBACK.
     ...(decided ? [client.query('commit')] : []),
   ]
   const [begun, ...outcomes] = await Promise.allSettled(flight)
@@ -50,13 +50,13 @@ async function runOnce(client: ClientBase, scope: Scope, statements: readonly St
     if (!decided) await client.query('commit')
     return { ok: true, rows: outcomes.map((outcome) => (outcome as PromiseFulfilledResult<QueryResult>).value.rows) }
   }
-  // Where the connection is gone, so is the transaction; the failure says more than this error would.
+  // If the connection is broken the transaction is gone too; `failure` is the more useful error.
   if (!decided) await client.query('rollback').catch(() => {})
   if ('error' in failure) throw failure.error
   return failure
 }
 
-/** The first statement that did not what it had to. Those behind it ran, or were refused, in vain. */
+/** The first statement that failed or affected a wrong number of rows. */
 function firstFailure(
   statements: readonly Statement[],
   outcomes: readonly PromiseSettledResult<QueryResult>[],

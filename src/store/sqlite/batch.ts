@@ -1,39 +1,39 @@
 /**
- * Writes to SQLite: one batch is one transaction, each write in it stands or falls alone. For a savepoint each, SQLite copies
- * every page before it changes it; writes seldom fall, so a batch goes without, and is begun again with them where one does.
- * Where one transaction for all can't be (a full disk), it is one for each, so that one write does not take its neighbours
- * along.
+ * Runs batches of writes on SQLite. A batch is one transaction, in which each write succeeds or is rolled back by itself.
+ * That needs savepoints, for which SQLite copies each page before changing it. Writes rarely fail, so a batch first runs
+ * without savepoints, and runs again with them if a write fails. If the whole transaction fails (a full disk), each write
+ * gets its own transaction, so that one write does not make the others fail.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { WriteDone } from '../port.ts'
 
-/** Writes, each a list of [sql, parameters, rows that must be touched]. */
+/** Writes, each a list of [SQL, parameters, number of rows that must be affected]. */
 export type BatchRequest = (readonly [sql: string, parameters: readonly unknown[], rows: number | undefined])[][]
-/** What of a write stood, or which of its statements did not do what it had to. */
+/** Result of a write: its rows, or the statement that failed. */
 type BatchResult = WriteDone | { readonly ok: false; readonly failedAt: number; readonly unmet: 'rows' | 'unique' }
-/** A string: why that write could not be made. */
+/** Results by write. A string is the reason why the write could not be made. */
 export type BatchReply = readonly (BatchResult | string)[]
 
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_CONSTRAINT_UNIQUE = 2067
 
-/** What runs batches on this connection. */
+/** Returns a function that runs batches on this connection. */
 export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => BatchReply {
   const prepared = new Map<string, { statement: StatementSync; returns: boolean }>()
   const [begin, end] = [db.prepare('BEGIN IMMEDIATE'), db.prepare('COMMIT')]
   const [save, release] = [db.prepare('SAVEPOINT w'), db.prepare('RELEASE w')]
 
   function runBatch(batch: BatchRequest): BatchReply {
-    const results = commit(batch, runUnlessOneFalls) ?? commit(batch, runEach)
+    const results = commit(batch, runWithoutSavepoints) ?? commit(batch, runWithSavepoints)
     if (typeof results !== 'string') return results
     if (batch.length === 1) return [results]
     return batch.map((write) => {
-      const alone = commit([write], runEach)
+      const alone = commit([write], runWithSavepoints)
       return typeof alone === 'string' ? alone : alone[0]!
     })
   }
 
-  /** In one transaction; a string: why it could not be. What `run` gives nothing for is undone. */
+  /** Runs a batch in one transaction. Rolls back if `run` returns undefined. Returns the reason, a string, if it fails. */
   function commit<R extends BatchResult[] | undefined>(
     batch: BatchRequest,
     run: (batch: BatchRequest) => R,
@@ -50,7 +50,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
     }
   }
 
-  function runUnlessOneFalls(batch: BatchRequest): BatchResult[] | undefined {
+  function runWithoutSavepoints(batch: BatchRequest): BatchResult[] | undefined {
     const results: BatchResult[] = []
     for (const write of batch) {
       const result = runWrite(write)
@@ -60,7 +60,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
     return results
   }
 
-  function runEach(batch: BatchRequest): BatchResult[] {
+  function runWithSavepoints(batch: BatchRequest): BatchResult[] {
     return batch.map((write) => {
       save.run()
       const result = runWrite(write)
@@ -70,7 +70,7 @@ export function createBatchRunner(db: DatabaseSync): (batch: BatchRequest) => Ba
     })
   }
 
-  /** Up to the statement that can't be; what it wrote before that stands until it is undone. */
+  /** Stops at the first statement that fails. The caller must roll back the statements before it. */
   function runWrite(write: BatchRequest[number]): BatchResult {
     const rows: Record<string, unknown>[][] = []
     for (const [i, [sql, parameters, expected]] of write.entries()) {

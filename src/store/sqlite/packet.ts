@@ -1,32 +1,32 @@
 /**
- * Batches of writes as they go to the thread that makes them. Copying them there costs more than most statements: a text is
- * sent once and is a number from then on, and all values stand in one flat list.
+ * Encodes batches of writes for the writer thread. Copying a batch to the thread costs more than most statements, so each SQL
+ * text is sent once and referred to by number afterwards, and all values are in one flat array.
  *
- *   values: [statements of the 1st write, (text, rows, parameters …) of its 1st statement, …, statements of the 2nd write, …]
+ *   values: [statement count of write 1, (text number, rows, parameters …) of its statement 1, …, count of write 2, …]
  */
 import { describeFailure, type Statement, type WriteDone, type WriteResult } from '../port.ts'
 import type { BatchReply, BatchRequest } from './batch.ts'
 
 export interface Packet {
-  /** All numbers are given anew: there were too many. */
-  readonly anew: boolean
-  /** New ones; they take the next numbers. */
+  /** True if there were too many texts and numbering starts again. */
+  readonly reset: boolean
+  /** New SQL texts, which take the next numbers. */
   readonly texts: readonly { readonly sql: string; readonly parameters: number }[]
   readonly values: readonly unknown[]
 }
 
-/** What a statement says that may touch any number of rows. */
+/** Encodes that a statement may affect any number of rows. */
 const ANY = -1
 const MOST_TEXTS = 500
 
-/** Packs for one unpacker: it must be given every packet, in order. */
+/** Returns a packer for one unpacker, which must receive every packet in order. */
 export function createPacker(): (writes: readonly (readonly Statement[])[]) => Packet {
   const numbers = new Map<string, number>()
   return (writes) => {
     const texts: { sql: string; parameters: number }[] = []
     const values: unknown[] = []
-    const anew = numbers.size > MOST_TEXTS
-    if (anew) numbers.clear()
+    const reset = numbers.size > MOST_TEXTS
+    if (reset) numbers.clear()
     for (const statements of writes) {
       values.push(statements.length)
       for (const { query, rows } of statements) {
@@ -40,14 +40,14 @@ export function createPacker(): (writes: readonly (readonly Statement[])[]) => P
         for (const value of query.parameters) values.push(value)
       }
     }
-    return { anew, texts, values }
+    return { reset, texts, values }
   }
 }
 
 export function createUnpacker(): (packet: Packet) => BatchRequest {
   const known: Packet['texts'][number][] = []
-  return ({ anew, texts, values }) => {
-    if (anew) known.length = 0
+  return ({ reset, texts, values }) => {
+    if (reset) known.length = 0
     known.push(...texts)
     const batch: BatchRequest = []
     for (let at = 0; at < values.length; ) {
@@ -64,14 +64,14 @@ export function createUnpacker(): (packet: Packet) => BatchRequest {
   }
 }
 
-/** A write each; `true`: done, and no statement of it returned a row, as of almost all. */
+/** Results by write. `true`: done, and no statement returned a row; that is almost always so. */
 export type PackedReply = readonly (BatchReply[number] | true)[]
 
 export function packReply(reply: BatchReply): PackedReply {
   return reply.map((result) => (isBare(result) ? true : result))
 }
 
-/** The result of the write that has these statements; a string: why it could not be made. */
+/** The result of the write with these statements, or the reason why it could not be made. */
 export function unpackResult(result: PackedReply[number], statements: readonly Statement[]): WriteResult | string {
   if (result === true) return { ok: true, rows: new Array(statements.length).fill(NO_ROWS) }
   if (typeof result === 'string' || result.ok) return result

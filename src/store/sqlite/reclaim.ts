@@ -1,22 +1,22 @@
 /**
- * What deleted rows leave in SQLite's files: free pages, which make the file larger than its content, and earlier versions of pages in
- * the write-ahead log, which have the deleted text. `secure_delete` has overwritten it everywhere else.
+ * Frees what deleted rows leave in SQLite's files: free pages, which keep the file large, and old page versions in the
+ * write-ahead log, which still contain the deleted text. `secure_delete` has already overwritten it everywhere else.
  */
 import type { DatabaseSync } from 'node:sqlite'
 
-/** 4 MiB: other writes wait for one step. */
+/** Pages freed in one step, 4 MiB. Other writes wait for a step. */
 const PAGES_AT_ONCE = 1_000
-/** A reader may hold the log: then it is emptied the next time, and writes do not wait for long. */
+/** Timeout for emptying the log. A reader may hold it; then it is emptied next time, and writes do not wait long. */
 const LOG_TIMEOUT_MS = 100
 const INCREMENTAL = 2
 
-/** Whether more is left, or why a step failed. */
+/** True if more is left, or the reason why the step failed. */
 export type ReclaimReply = boolean | { readonly problem: string }
 
-/** One step a call: some free pages, and after the last of them the log. */
+/** Returns a function that does one step: it frees some pages or, when none is left, empties the log. */
 export function createReclaimer(db: DatabaseSync, busyTimeoutMs: number): () => ReclaimReply {
   const read = (pragma: string) => Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0])
-  // A file that was made before this was set keeps its free pages for new rows, until VACUUM (docs/operating.md).
+  // A file created before this setting keeps its free pages for new rows, until VACUUM (docs/operating.md).
   const shrinks = read('auto_vacuum') === INCREMENTAL
 
   function freePages(): boolean {

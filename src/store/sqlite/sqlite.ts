@@ -1,10 +1,9 @@
 /**
- * SQLite in the data dir: reads on this thread (short, from the page cache), writes on a thread of their own, because
- * an fsync on this one would hold up every stream.
+ * The database port on SQLite, in the data directory. Reads run on this thread: they are short and come from the page cache.
+ * Writes run on a thread of their own, because an fsync on this thread would block every stream.
  *
- * Group commit: writes that arrive while a commit is under way wait and go into the next one together; there is never
- * more than one on its way. A batch at the end of a loop tick beats a timer of 1-5 ms, and a row a transaction reaches
- * a seventh of its rate.
+ * Group commit: writes that arrive during a commit wait and share the next one; there is never more than one under way. A
+ * batch at the end of an event-loop tick is faster than a timer of 1-5 ms, and seven times as fast as one commit a row.
  */
 import { chmodSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
@@ -18,14 +17,14 @@ import { createPacker, type PackedReply, unpackResult } from './packet.ts'
 import type { ReclaimReply } from './reclaim.ts'
 
 const BUSY_TIMEOUT_MS = 10_000
-/** Its primary result code: https://www.sqlite.org/rescode.html#busy */
+/** Primary result code: https://www.sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5
 
-/** Opens (and makes, and brings up to date) the database file. Throws where the file can't be used. */
+/** Opens the database file; creates and migrates it if needed. Throws if the file can't be used. */
 export async function openSqlite(file: string, emit?: Emit): Promise<Database> {
   prepareFile(file)
   const reader = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
-  // No mmap_size: SQLite unmaps the file behind every commit, and the short reads of a busy server cost twice as much.
+  // No mmap_size: SQLite unmaps the file after every commit, which doubles the cost of a busy server's short reads.
   reader.exec('PRAGMA query_only = 1; PRAGMA cache_size = -16384')
   const prepared = preparing(reader)
   const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) })
@@ -47,13 +46,13 @@ export async function openSqlite(file: string, emit?: Emit): Promise<Database> {
   return database
 }
 
-/** Makes the file, sets WAL and brings the schema up to date. `auto_vacuum` has no effect on a file that has tables. */
+/** Creates the file, enables WAL and migrates the schema. `auto_vacuum` has no effect once the file has tables. */
 function prepareFile(file: string): void {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     chmodSync(file, 0o600)
     db.exec('PRAGMA auto_vacuum = INCREMENTAL; PRAGMA secure_delete = ON')
-    turnToWal(db)
+    enableWal(db)
     migrate(db, file)
   } finally {
     db.close()
@@ -61,10 +60,10 @@ function prepareFile(file: string): void {
 }
 
 /**
- * A file becomes WAL under an exclusive lock. Where another process does that too, SQLite refuses one of the two at once
- * and never asks the busy handler (they would wait for each other): who is refused looks again, as long as for any lock.
+ * Enables WAL, for which SQLite needs an exclusive lock. If two processes try at the same time, SQLite refuses one of them
+ * immediately, without its busy handler (they would wait for each other). So we retry for as long as for any other lock.
  */
-function turnToWal(db: DatabaseSync): void {
+function enableWal(db: DatabaseSync): void {
   const until = performance.now() + BUSY_TIMEOUT_MS
   for (;;) {
     try {
@@ -77,7 +76,7 @@ function turnToWal(db: DatabaseSync): void {
   }
 }
 
-/** Brings the schema up to date, under SQLite's own lock, which spans processes. `name`: for who reads the error. */
+/** Migrates the schema under SQLite's own lock, which also covers other processes. `name` is for error messages. */
 export function migrate(db: DatabaseSync, name: string): void {
   db.exec('BEGIN IMMEDIATE')
   db.exec('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER NOT NULL)')
@@ -100,7 +99,7 @@ export function migrate(db: DatabaseSync, name: string): void {
   db.exec('COMMIT')
 }
 
-/** node:sqlite in the shape Kysely's SQLite dialect asks for, with each text prepared once. */
+/** Adapts node:sqlite to Kysely's SQLite dialect, and prepares each SQL text once. */
 function preparing(db: DatabaseSync) {
   const prepared = new Map<string, ReturnType<typeof adapt>>()
   const adapt = (statement: StatementSync) => ({
@@ -182,7 +181,7 @@ function openWriter(file: string, emit?: Emit) {
     setImmediate(send)
   }
 
-  /** Takes all that waits; what a write says only now (a function) is asked now, so that fragments could join meanwhile. */
+  /** Sends all waiting writes. A write given as a function is called only now, so that fragments could be coalesced meanwhile. */
   function send(): void {
     scheduled = false
     const batch: Sent[] = []

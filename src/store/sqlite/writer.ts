@@ -1,4 +1,4 @@
-/** The thread that writes to SQLite. Durable before it answers: WAL with synchronous=FULL. Deleted content is overwritten. */
+/** The thread that writes to SQLite. A write is durable before the reply (WAL with synchronous=FULL). Deleted content is overwritten. */
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createBatchRunner } from './batch.ts'
