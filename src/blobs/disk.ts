@@ -1,6 +1,6 @@
 /**
- * Files on this machine's disk, or one that machines share: written in a place of their own, synced, then renamed, so that a
- * key holds a whole file or none.
+ * The file store on a local or shared disk. Files are written in a temporary directory, synced and then renamed, so that a key
+ * has a complete file or none.
  */
 import { createReadStream } from 'node:fs'
 import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { noteTransferred } from '../runtime/collect-buffers.ts'
 import { type Blobs, BlobsUnavailable, checkKey } from './port.ts'
 
 const UNFINISHED = '.tmp'
-/** Written to for the last time so long ago, nobody is writing it any more. */
+/** Age after which an unfinished file counts as abandoned, milliseconds. */
 const OLD_MS = 3_600_000
 
 export async function openDiskBlobs(directory: string): Promise<Blobs> {
@@ -63,7 +63,7 @@ async function* read(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** What a server left that was killed while it wrote. */
+/** Removes files that a killed server left unfinished. */
 async function removeOld(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const path = join(directory, name)

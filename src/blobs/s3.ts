@@ -1,7 +1,7 @@
 /**
- * Files in a bucket of an S3-speaking store. Credentials are found as the AWS SDK finds them (environment, files, the
- * machine's role). A stream goes up in parts of bounded size, each tried again by itself; it appears under its key when the last
- * part is in, or never. A download that breaks off goes on where it stopped.
+ * The file store in an S3-compatible bucket. The AWS SDK finds the credentials (environment, files, the machine's role). A
+ * stream is uploaded in parts of limited size, each retried separately; the object appears once all parts are uploaded, or
+ * not at all. An interrupted download is resumed where it stopped.
  */
 import { Readable } from 'node:stream'
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
@@ -11,25 +11,25 @@ import { type Blobs, type BlobsLocation, BlobsUnavailable, checkKey } from './po
 
 export type S3Location = Extract<BlobsLocation, { kind: 's3' }>
 
-/** As small as S3 allows, one after another: memory is for many uploads at once, not for the speed of one. */
+/** Size of an upload part: the minimum of S3. Parts are uploaded one after another, to save memory for many uploads. */
 const PART_BYTES = 5 * 1024 * 1024
 const PARTS_AT_ONCE = 1
 const MAX_TRIES = 4
 const CONNECT_MS = 5_000
-/** Without a byte either way. */
+/** Maximum time without a byte in either direction, milliseconds. */
 const IDLE_MS = 15_000
-/** What one DeleteObjects takes. */
+/** Maximum number of keys in one DeleteObjects or list request. */
 const PAGE = 1_000
 
 export interface S3Options {
-  /** Default: as the SDK finds them. */
+  /** Default: those that the SDK finds. */
   readonly credentials?: S3ClientConfig['credentials']
   readonly idleMs?: number
 }
 
-/** Throws BlobsUnavailable, in words for the operator, where the bucket can't be written. */
+/** Throws BlobsUnavailable, with a message for the operator, if the bucket can't be written. */
 export async function openS3Blobs(location: S3Location, options: S3Options = {}): Promise<Blobs> {
-  // Loaded where it is used: half a second, and 20 MB of memory.
+  // Loaded lazily: it costs half a second and 20 MB of memory.
   const sdk = await import('@aws-sdk/client-s3')
   const { Upload } = await import('@aws-sdk/lib-storage')
   const { bucket: Bucket } = location
@@ -40,7 +40,7 @@ export async function openS3Blobs(location: S3Location, options: S3Options = {})
     const Range = from > 0 ? `bytes=${from}-` : undefined
     try {
       const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: root + checkKey(key), Range }))
-      // It may break off before anybody reads it.
+      // The stream may fail before it is read.
       return (Body as Readable).on('error', () => {})
     } catch (error) {
       if (error instanceof sdk.NoSuchKey) return undefined
@@ -48,7 +48,7 @@ export async function openS3Blobs(location: S3Location, options: S3Options = {})
     }
   }
 
-  /** The bytes behind `first`, and where that breaks off, those of another answer that begins there. */
+  /** Reads `first`. If it is interrupted, continues with a new request from that position. */
   async function* read(key: string, first: Readable): AsyncGenerator<Uint8Array> {
     let body: Readable | undefined = first
     for (let at = 0, failures = 0; body; body = await get(key, at)) {
@@ -66,10 +66,10 @@ export async function openS3Blobs(location: S3Location, options: S3Options = {})
         body.destroy()
       }
     }
-    throw new BlobsUnavailable('A stored file went away while it was read.')
+    throw new BlobsUnavailable('A stored file was removed while it was read.')
   }
 
-  /** Pages of keys below a prefix. */
+  /** Lists the keys under a prefix, by page. */
   async function* list(prefix: string): AsyncGenerator<readonly string[]> {
     for (let ContinuationToken: string | undefined; ; ) {
       const page = await client
@@ -112,7 +112,7 @@ export async function openS3Blobs(location: S3Location, options: S3Options = {})
       for await (const keys of list(`${root}${checkKey(owner)}/`)) if (keys.length > 0) await remove(keys)
     },
     async *owners() {
-      // Sorted, so that an owner's keys stand together. By `Delimiter` it would be fewer pages; not every store gets that right.
+      // Keys are sorted, so an owner's keys are adjacent. `Delimiter` would need fewer pages, but not every store supports it well.
       let last = ''
       for await (const keys of list(root)) {
         for (const key of keys) {
@@ -139,14 +139,14 @@ function clientConfig(location: S3Location, { credentials, idleMs = IDLE_MS }: S
     credentials,
     forcePathStyle: pathStyle,
     maxAttempts: MAX_TRIES,
-    // The checksums that newer SDKs add to everything are more than many an S3-speaking store understands.
+    // Many S3-compatible stores do not understand the checksums that newer SDKs add by default.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: idleMs },
   }
 }
 
-/** The source as a stream, with what it threw: that is its owner's, not the store's. */
+/** The source as a stream. Remembers an error of the source, to tell it from an error of the store. */
 function watched(bytes: Uint8Array | AsyncIterable<Uint8Array>) {
   const source: { body: Uint8Array | Readable; failure?: { error: unknown } } = { body: new Uint8Array() }
   async function* watch(chunks: AsyncIterable<Uint8Array>) {
@@ -161,7 +161,7 @@ function watched(bytes: Uint8Array | AsyncIterable<Uint8Array>) {
   return source
 }
 
-/** Writes and removes a file: what is wrong with bucket or credentials shows at the start, not at the end of a run. */
+/** Writes and removes a file, so that a wrong bucket or credential is detected at the start of the server. */
 async function tryOut(blobs: Blobs, client: S3Client): Promise<void> {
   const owner = `probe_${randomBase62(22)}`
   try {

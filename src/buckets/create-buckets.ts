@@ -1,17 +1,17 @@
-/** Signs for S3 and Google Cloud Storage with what the operator configured. Nothing is asked of either to sign. */
+/** Signs URLs for S3 and Google Cloud Storage with the operator's credentials. Signing needs no request to either. */
 import { readFileSync } from 'node:fs'
 import type { S3ClientConfig } from '@aws-sdk/client-s3'
 import { isAllowed, type ObjectAddress, parseObjectAddress } from './address.ts'
 import { parseServiceAccount, type ServiceAccount, signForGoogle } from './google.ts'
 import type { BucketSettings, Buckets } from './port.ts'
 
-/** From signing to the first byte asked for. */
+/** Validity of a signed URL, seconds. */
 const SECONDS = 300
 const GOOGLE = 'https://storage.googleapis.com'
 
 type Sign = (object: ObjectAddress) => Promise<string>
 
-/** Reads keys from `env` and the service account's file. Throws an Error, in words for the operator, where one is missing. */
+/** Reads keys from `env` and the service account's file. Throws an Error with a message for the operator if one is missing. */
 export function createBuckets({ s3, gs }: BucketSettings, env: NodeJS.ProcessEnv): Buckets {
   const signers: Record<ObjectAddress['scheme'], Sign | undefined> = {
     s3: isEmpty(s3.allow) ? undefined : s3Signer(s3, keysOf('files.s3', s3, env)),
@@ -24,9 +24,9 @@ export function createBuckets({ s3, gs }: BucketSettings, env: NodeJS.ProcessEnv
       if (typeof object === 'string') return object
       const { scheme } = object
       if (!signers[scheme])
-        return `is a ${scheme}:// address, and this server is not configured to read any bucket by that`
+        return `is a ${scheme}:// address, and this server is not configured to read any such bucket`
       if (isAllowed((scheme === 's3' ? s3 : gs).allow, projectId, object)) return undefined
-      return 'does not lie in a bucket that this server may read for this project'
+      return 'is not in a bucket that this server may read for this project'
     },
     async sign(address) {
       const object = parseObjectAddress(address)
@@ -45,13 +45,14 @@ function isEmpty(allow: BucketSettings['s3']['allow']): boolean {
 
 type Keys = S3ClientConfig['credentials']
 
-/** Undefined where none are named. */
+/** The access key; undefined if the settings name none. */
 function keysOf(setting: string, named: BucketSettings['s3' | 'gs'], env: NodeJS.ProcessEnv): Keys {
   const { accessKeyIdEnv, secretAccessKeyEnv } = named
   if (accessKeyIdEnv === undefined && secretAccessKeyEnv === undefined) return undefined
   const [accessKeyId, secretAccessKey] = (['accessKeyIdEnv', 'secretAccessKeyEnv'] as const).map((name) => {
     const variable = named[name]
-    if (variable === undefined) throw new Error(`${setting}.${name} is missing: the two halves of a key go together.`)
+    if (variable === undefined)
+      throw new Error(`${setting}.${name} is missing. Set both accessKeyIdEnv and secretAccessKeyEnv, or neither.`)
     const value = env[variable]
     if (!value) throw new Error(`${setting}.${name} names the environment variable ${variable}, which is not set.`)
     return value
@@ -59,10 +60,10 @@ function keysOf(setting: string, named: BucketSettings['s3' | 'gs'], env: NodeJS
   return { accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey! }
 }
 
-/** Without keys, those that the AWS SDK finds: its variables and files, the machine's role. */
-function s3Signer(place: Omit<BucketSettings['s3'], 'allow'>, credentials: Keys): Sign {
-  const { region, endpoint, pathStyle = endpoint !== undefined } = place
-  // Loaded where it is used: half a second, and 20 MB of memory.
+/** Without keys the AWS SDK finds credentials: its environment variables and files, the machine's role. */
+function s3Signer(settings: Omit<BucketSettings['s3'], 'allow'>, credentials: Keys): Sign {
+  const { region, endpoint, pathStyle = endpoint !== undefined } = settings
+  // Loaded lazily: it costs half a second and 20 MB of memory.
   const load = async () => {
     const { S3Client, GetObjectCommand } = await import('@aws-sdk/client-s3')
     const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner')
@@ -88,7 +89,7 @@ function s3Signer(place: Omit<BucketSettings['s3'], 'allow'>, credentials: Keys)
 function googleSigner(gs: BucketSettings['gs'], env: NodeJS.ProcessEnv): Sign {
   const { credentialsFile, endpoint = GOOGLE } = gs
   const keys = keysOf('files.gs', gs, env)
-  // Google's XML interface takes S3's signatures by an HMAC key.
+  // Google's XML API accepts S3 signatures with an HMAC key.
   if (keys) return s3Signer({ region: 'auto', endpoint, pathStyle: true }, keys)
   if (credentialsFile === undefined) {
     throw new Error(
@@ -104,8 +105,8 @@ function readServiceAccount(path: string): ServiceAccount {
     return parseServiceAccount(readFileSync(path, 'utf8'))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    // A parser's message may repeat what it read.
-    const why = error instanceof SyntaxError ? 'it is no JSON' : (code ?? message)
+    // The parser's message may contain parts of the secret file.
+    const why = error instanceof SyntaxError ? 'it is not JSON' : (code ?? message)
     throw new Error(`files.gs.credentialsFile, ${path}, can't be used: ${why}.`)
   }
 }

@@ -1,19 +1,19 @@
 /**
- * The port to buckets that callers name and the operator's credentials read: `s3://bucket/key`, `gs://bucket/object`. What
- * the operator did not list is refused, whether it exists or not.
+ * The port to buckets that callers name, read with the operator's credentials: `s3://bucket/key`, `gs://bucket/object`. A
+ * bucket that the operator did not list is refused, whether it exists or not.
  */
 
 export interface Buckets {
-  /** What the address itself shows to be refused for this project, in words that follow its name ("must …"); undefined where nothing does. */
+  /** The reason why this project may not use the address, as words that follow its name ("must …"); undefined if it may. */
   faultOf(address: string, projectId: string): string | undefined
-  /** Throws an Error where the credentials can't be had. */
+  /** Signs the address. Throws an Error if the credentials are not available. */
   sign(address: string): Promise<SignedAddress>
 }
 
 export interface SignedAddress {
-  /** Valid for a few minutes, for whoever has it: a secret. */
+  /** A secret: anyone who has it can read the object for a few minutes. */
   readonly url: string
-  /** Whether it lies at an endpoint that the operator named, which may be private. */
+  /** True if the operator configured the endpoint, which may then be private. */
   readonly trusted: boolean
 }
 
@@ -21,10 +21,10 @@ export function isBucketAddress(address: string): boolean {
   return /^(s3|gs):\/\//i.test(address)
 }
 
-/** Buckets, or `bucket/prefix`: for everyone, or by project id, where `*` is everyone. */
+/** Buckets or `bucket/prefix`, for all projects, or by project id, where `*` is all projects. */
 export type Allowed = readonly string[] | Readonly<Record<string, readonly string[]>>
 
-/** The names of the environment variables that hold the two halves of a key. */
+/** Names of the environment variables with the access key's id and secret. */
 interface KeyNames {
   readonly accessKeyIdEnv?: string
   readonly secretAccessKeyEnv?: string
@@ -39,7 +39,7 @@ export interface BucketSettings {
   }
   readonly gs: KeyNames & {
     readonly allow: Allowed
-    /** A service account's, as Google's console gives it. */
+    /** Path of a service account's JSON key file. */
     readonly credentialsFile?: string
     readonly endpoint?: string
   }

@@ -53,7 +53,7 @@ export function createEngineDependencies(context: ComposeContext, rooms: Rooms):
     vault,
     toolProviders,
     mcpServers: new Set(Object.keys(config.mcp)),
-    skills: { lookUp: skills.lookUp, mounts: skills.shelf.mounts },
+    skills: { lookUp: skills.lookUp, mounts: skills.cache.mounts },
     limits: config.limits,
     budgets: closers.add(createBudgets({ db, now: Date.now, log, emit })),
     schemas: createSchemaChecks(),

@@ -38,7 +38,7 @@ export function createTools({ config, env, log }: ComposeContext, parts: ToolPar
   const mcp = { servers: config.mcp, credentials, unseal: vault.unseal, fetchWith, env }
   const providers = [
     createSandboxTools(),
-    createSkillTools(skills.shelf),
+    createSkillTools(skills.cache),
     createWebSearch(search.service),
     createBrowserTools(() => browserSettings(config, sandboxFacts())),
     createMcp(mcp),

@@ -1,7 +1,7 @@
-/** IP addresses: read from text, told apart by what they are for (RFC 6890 and the IANA registries that follow it). */
+/** IP addresses: parsing, and whether they are public (RFC 6890 and the IANA registries that follow it). */
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** An IPv4 address in IPv6 clothes (`::ffff:a.b.c.d`) is the IPv4 address: that is what a socket makes of it. */
+/** An IP address. An IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) counts as the IPv4 address, as a socket treats it. */
 export interface Address {
   readonly family: 4 | 6
   readonly value: bigint
@@ -9,14 +9,14 @@ export interface Address {
 
 export interface Range {
   readonly first: Address
-  /** Bits that all its addresses share. */
+  /** Number of leading bits that all its addresses share. */
   readonly prefix: number
 }
 
-/** The first 96 bits of an IPv4 address in IPv6 clothes. */
+/** The first 96 bits of an IPv4-mapped IPv6 address. */
 const MAPPED = 0xffffn
 
-/** Not for the public internet, or leading to what may not be. */
+/** IPv4 ranges that are not public, or that may lead to addresses that are not. */
 const SPECIAL_V4 = ranges(
   '0.0.0.0/8', // this network
   '10.0.0.0/8', // private
@@ -35,7 +35,7 @@ const SPECIAL_V4 = ranges(
   '240.0.0.0/4', // reserved, broadcast
 )
 
-/** Public IPv6 is 2000::/3; what lies outside (::1, fc00::/7, fe80::/10, ff00::/8, 5f00::/16, …) needs no row of its own. */
+/** Public IPv6. All other ranges (::1, fc00::/7, fe80::/10, ff00::/8, 5f00::/16, …) are outside and need no entry. */
 const GLOBAL_V6 = range('2000::/3')
 const SPECIAL_V6 = ranges(
   '2001::/23', // protocol assignments: Teredo, ORCHID, benchmarks
@@ -43,10 +43,10 @@ const SPECIAL_V6 = ranges(
   '2002::/16', // 6to4: an IPv4 address inside
   '3fff::/20', // documentation
 )
-/** NAT64: the gateway goes on to the IPv4 address in the last 32 bits. */
+/** NAT64: the gateway forwards to the IPv4 address in the last 32 bits. */
 const NAT64 = range('64:ff9b::/96')
 
-/** Undefined where the text is no address, or has a zone. */
+/** Parses an address. Undefined if the text is not an address, or has a zone. */
 export function parseAddress(text: string): Address | undefined {
   if (isIPv4(text)) return { family: 4, value: toNumber(text.split('.').map(Number), 8n) }
   if (!isIPv6(text) || text.includes('%')) return undefined
@@ -55,7 +55,7 @@ export function parseAddress(text: string): Address | undefined {
 }
 
 function parseV6(text: string): bigint {
-  // The URL parser writes all spellings as one: hexadecimal groups, at most one `::`.
+  // The URL parser normalizes every spelling: hexadecimal groups with at most one `::`.
   const [head = '', tail] = new URL(`http://[${text}]`).hostname.slice(1, -1).split('::')
   const groups = (part: string) => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)))
   const [before, after] = [groups(head), groups(tail ?? '')]
@@ -67,11 +67,11 @@ function toNumber(parts: readonly number[], bits: bigint): bigint {
   return parts.reduce((value, part) => (value << bits) | BigInt(part), 0n)
 }
 
-/** `10.0.0.0/8`, or one address. Throws where it is neither. */
+/** Parses `10.0.0.0/8` or a single address. Throws if it is neither. */
 export function range(text: string): Range {
   const [start = '', prefix] = text.split('/')
   const first = parseAddress(start)
-  if (!first) throw new Error(`not an address range: ${text}`)
+  if (!first) throw new Error(`This is not an address range: ${text}`)
   return { first, prefix: prefix === undefined ? width(first) : Number(prefix) }
 }
 
@@ -89,13 +89,13 @@ function width({ family }: Address): number {
   return family === 4 ? 32 : 128
 }
 
-/** What one visitor may have whole: an IPv4 address, the first 64 bits of an IPv6 address. A text that is neither stays. */
+/** The network of one visitor: an IPv4 address, or the first 64 bits of an IPv6 address. Other texts are returned unchanged. */
 export function networkOf(text: string): string {
   const address = parseAddress(text)
   return address?.family === 6 ? `${(address.value >> 64n).toString(16)}::/64` : text
 }
 
-/** Whether it is a place on the public internet. */
+/** True if the address is on the public internet. */
 export function isGlobal(address: Address): boolean {
   const within = (each: Range) => contains(each, address)
   if (address.family === 4) return !SPECIAL_V4.some(within)

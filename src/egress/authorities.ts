@@ -1,11 +1,11 @@
-/** Whose certificates are trusted: those that Node trusts, and those that the operator adds. */
+/** Trusted certificate authorities: those of Node, and those that the operator adds. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { getCACertificates } from 'node:tls'
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** The certificates of the operator's `egress.caFile`, PEM. Throws an Error with a sentence. */
+/** Reads the PEM certificates of the operator's `egress.caFile`. Throws an Error with a sentence for the operator. */
 export function readAuthorities(path: string | undefined): string | undefined {
   if (path === undefined) return undefined
   try {
@@ -15,15 +15,15 @@ export function readAuthorities(path: string | undefined): string | undefined {
   } catch (error) {
     throw new Error(`egress.caFile, ${path}, can't be read: ${(error as Error).message}.`, { cause: error })
   }
-  throw new Error(`egress.caFile, ${path}, has no certificate in it: it must be a PEM file.`)
+  throw new Error(`egress.caFile, ${path}, has no certificate. It must be a PEM file.`)
 }
 
-/** PEM certificates; undefined: Node's alone, which it has at hand. */
+/** The PEM certificates to trust; undefined for Node's default, which is faster. */
 export function trustedWith(authorities: string | undefined): readonly string[] | undefined {
   return authorities === undefined ? undefined : [...getCACertificates('default'), authorities]
 }
 
-/** One PEM text: all that clients in a sandbox are to trust. */
+/** All certificates that clients in a sandbox should trust, as one PEM text. */
 export function trustBundle(...authorities: readonly (string | undefined)[]): string {
   const all = [...getCACertificates('default'), ...authorities.filter((text) => text !== undefined)]
   return all.map((text) => `${text.trim()}\n`).join('')

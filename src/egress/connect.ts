@@ -1,4 +1,4 @@
-/** The way to a place, the same for whatever is sent there: name resolved once, addresses judged, told, dialled. */
+/** Opens connections to hosts: resolves the name once, checks every address, audits the connection, then dials. */
 import type { Socket } from 'node:net'
 import type { Log } from '../telemetry/log.ts'
 import { type Dialling, openSocket } from './dial.ts'
@@ -7,7 +7,7 @@ import { EgressError, type OutboundConnection } from './port.ts'
 import type { Resolve } from './resolve.ts'
 import type { HostPort, SsrfPolicy } from './ssrf-policy.ts'
 
-/** A connection to the place, encrypted where it is to be. Throws EgressError, the signal's reason, what `onConnect` throws. */
+/** Opens a connection, with TLS if the host and port need it. Throws EgressError, the signal's reason, or what `onConnect` throws. */
 export type Connect = (
   hostPort: HostPort,
   onConnect: OnConnect | undefined,
@@ -34,7 +34,7 @@ export function createConnect({ policy, resolve, log, ...dialling }: ConnectDepe
     const { host, port } = hostPort
     const addresses = await addressesOf(hostPort, fetchTimeout)
     if (addresses.length === 0) {
-      // A look-up is a word to a stranger, too.
+      // A DNS lookup also reaches outside, so it is audited.
       await onConnect?.({ host, port, outcome: 'unresolved' })
       throw new EgressError('unreachable', `No address was found for ${host}.`)
     }
@@ -60,7 +60,7 @@ export function unreachable(host: string, error: unknown): EgressError {
   return new EgressError('unreachable', `${host} can't be reached${codeOf(error)}.`, error)
 }
 
-/** The system's word for it, in brackets. */
+/** The system's error code, in parentheses; empty if there is none. */
 export function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? ` (${code})` : ''

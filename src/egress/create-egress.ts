@@ -1,10 +1,10 @@
 /**
- * The guard itself. Each hop is judged anew:
+ * The egress guard. It checks each hop of a redirect chain separately:
  *
- *   URL judged → name resolved, once → every address judged → told (`onConnect`) → that address dialled → request
+ *   check the URL → resolve the name, once → check every address → audit (`onConnect`) → dial that address → send the request
  *
- * One connection serves one hop: nothing is pooled, so no connection outlives the judgement it was made under. Proxies in
- * the environment are not used: they would dial for us.
+ * Each hop has its own connection. Connections are not pooled, so none is used under another check than its own. Proxy
+ * settings of the environment are ignored, because a proxy would dial for us.
  */
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
@@ -22,11 +22,11 @@ export interface EgressParts {
   /** `10.1.0.0/16`, `127.0.0.1:9000`: the operator's `egress.allowPrivate`. */
   readonly allowPrivate: readonly string[]
   readonly log: Log
-  /** PEM certificates of authorities to trust beside Node's own. */
+  /** PEM certificates of authorities to trust in addition to Node's. */
   readonly authorities?: string | undefined
   readonly resolve?: Resolve
   readonly dial?: Dial
-  /** Without a byte, milliseconds. */
+  /** Maximum time without a byte, milliseconds. */
   readonly idleMs?: number
 }
 
@@ -34,7 +34,7 @@ const IDLE_MS = 30_000
 const MAX_REDIRECTS = 5
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** An answer whose body is still on the wire. */
+/** A response whose body has not been read yet. */
 interface Hop {
   readonly answer: Dispatcher.ResponseData
   close(): void
@@ -74,10 +74,10 @@ export function createEgress(parts: EgressParts): Egress {
       if (redirects === MAX_REDIRECTS) {
         throw new EgressError('too_many_redirects', `It redirects more than ${MAX_REDIRECTS} times.`)
       }
-      sent = sentOn(sent, hop.answer.statusCode)
+      sent = nextRequest(sent, hop.answer.statusCode)
       if (next.origin !== target.url.origin) {
         if (sent.body !== undefined)
-          throw new EgressError('refused', `${target.host} redirects what was sent to another origin.`)
+          throw new EgressError('refused', `${target.host} redirects the request body to another origin.`)
         sent = { ...sent, headers: {} }
       }
       at = next.href
@@ -115,8 +115,8 @@ export function createEgress(parts: EgressParts): Egress {
 
 type Sent = Required<Pick<FetchOptions, 'method' | 'headers'>> & Pick<FetchOptions, 'body'>
 
-/** What goes to the next address (Fetch Standard, 4.4): a 303, and a 301 or 302 to a POST, asks for it by GET. */
-function sentOn(sent: Sent, status: number): Sent {
+/** The request for the next hop (Fetch Standard, 4.4). After a 303, or a 301 or 302 to a POST, it is a GET. */
+function nextRequest(sent: Sent, status: number): Sent {
   const turnsToGet =
     (status === 303 && sent.method !== 'HEAD') || ((status === 301 || status === 302) && sent.method === 'POST')
   if (!turnsToGet) return sent
@@ -128,12 +128,12 @@ async function request({ url }: Target, socket: Socket, sent: Sent, fetchTimeout
   let given = false
   const client = new Client(url.origin, {
     connect(_, callback) {
-      // Not within the call: undici would wait for ever.
+      // Deferred: undici would hang if the callback were called synchronously.
       if (given) queueMicrotask(() => callback(new Error('closed'), null))
       else queueMicrotask(() => callback(null, socket))
       given = true
     },
-    // One request a connection.
+    // One request for each connection.
     pipelining: 0,
     allowH2: false,
     headersTimeout: 0,
@@ -154,7 +154,7 @@ async function request({ url }: Target, socket: Socket, sent: Sent, fetchTimeout
         body: sent.body ?? null,
       }),
     )
-    // Closed before it was read: whoever closed knows why.
+    // The body may be closed before it is read; the code that closes it knows why.
     answer.body.on('error', () => {})
     return { answer, close }
   } catch (error) {

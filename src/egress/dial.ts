@@ -1,4 +1,4 @@
-/** Connections to addresses that were judged: what is dialled is the address, never the name again. */
+/** Dials addresses that were checked. It never resolves the name again. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { HostPort } from './ssrf-policy.ts'
@@ -8,15 +8,15 @@ export type Dial = (address: string, port: number, signal: AbortSignal) => Promi
 
 export interface Dialling {
   readonly dial: Dial
-  /** Certificates of authorities that are trusted, PEM; undefined: those that Node trusts. */
+  /** Certificates of trusted authorities, PEM. Undefined: those that Node trusts. */
   readonly trusted: readonly string[] | undefined
 }
 
-/** A host with several addresses gets no more than this much time for each, milliseconds. */
+/** Timeout for each address of a host, milliseconds. */
 const CONNECT_MS = 10_000
 const MAX_ADDRESSES = 8
 
-/** The first of the addresses that answers, with TLS for the place's name on it where that is asked for. */
+/** Connects to the first address that answers, with TLS for the host's name if required. */
 export async function openSocket(
   { dial, trusted }: Dialling,
   hostPort: HostPort,
@@ -47,7 +47,7 @@ function secure(
   trusted: Dialling['trusted'],
   signal: AbortSignal,
 ): Promise<Socket> {
-  // An address has no name to ask for by SNI: its certificate must have the address itself.
+  // An IP address has no name for SNI; the certificate must name the address itself.
   const servername = address === host ? undefined : host
   const ca = trusted === undefined ? undefined : [...trusted]
   const options = { socket, host, servername, ca, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] }
@@ -63,7 +63,7 @@ function settled<S extends Socket>(socket: S, ready: string, signal: AbortSignal
       signal.removeEventListener('abort', giveUp)
       resolve(socket)
     })
-    // Stays: an error between here and the next reader of the socket must not end the process.
+    // This listener stays: an error before the next reader attaches must not end the process.
     socket.on('error', (error) => {
       signal.removeEventListener('abort', giveUp)
       reject(error)

@@ -1,11 +1,11 @@
-/** How long a fetch may take: in all, and without a sign of life. One signal says that it is over, and why. */
+/** Total and idle timeout of a fetch. One signal aborts when either is over or the caller aborts, with the reason. */
 import { EgressError } from './port.ts'
 
 export interface FetchTimeout {
   readonly signal: AbortSignal
-  /** The promise's outcome, unless the time is over or the caller gave up first: then the signal's reason is thrown. */
+  /** Awaits the promise. Throws the signal's reason if a timeout is over or the caller aborts first. */
   await<T>(promise: Promise<T>): Promise<T>
-  /** Ends the clocks; the signal stays as it is. */
+  /** Stops the timers. The signal keeps its state. */
   stop(): void
 }
 

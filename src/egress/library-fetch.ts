@@ -1,15 +1,15 @@
 /**
- * The guard as a `fetch`, for libraries that want one. Answers are streamed, uncompressed, and bounded by the terms; what
- * the guard refuses rejects with EgressError.
+ * The guard as a `fetch` function, for libraries that accept one. Responses are streamed, uncompressed, and limited by the
+ * terms. A refused request rejects with EgressError.
  */
 import { type Egress, EgressError, type Fetched, type LibraryTerms } from './port.ts'
 
-/** RFC 9110: answers that have no body, for which a Response takes none. */
+/** Statuses without a body (RFC 9110), for which Response accepts none. */
 const WITHOUT_BODY = new Set([204, 205, 304])
 
 export function createLibraryFetch(egress: Egress, terms: LibraryTerms): typeof globalThis.fetch {
   return async function fetchThroughGuard(input, init) {
-    // A Request knows every form that the two arguments can have.
+    // The Request constructor handles every form of the two arguments.
     const request = new Request(input, init)
     const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer())
     const answer = await egress.fetch(request.url, {
@@ -33,7 +33,7 @@ export function createLibraryFetch(egress: Egress, terms: LibraryTerms): typeof 
   }
 }
 
-/** Unlike ReadableStream.from, ends a read that waits when it is cancelled. */
+/** Like ReadableStream.from, but cancelling it also ends a pending read. */
 function streamOf({ body, close }: Fetched): ReadableStream<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]()
   return new ReadableStream(

@@ -1,15 +1,15 @@
-/** Replaces secrets in bytes on their way into a sandbox by a text of fixed length, which does not show theirs. */
+/** Replaces secrets in data on its way into a sandbox. The mask has a fixed length, so it does not reveal that of the secret. */
 import { type Duplex, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { createSearch, type Span } from '../domain/search.ts'
 
 const MASK = Buffer.from('[secret]')
-/** Shorter secrets are not replaced: they occur everywhere by chance. */
+/** Minimum length of a secret, in bytes. Shorter ones are not replaced, because they occur everywhere by chance. */
 const MIN_BYTES = 6
 
 export interface Mask {
   text(text: string): string
-  /** Masks a body as it passes, and changes its length. Holds back only what may be the beginning of a secret. */
+  /** Returns a stream that masks a body, and changes its length. It buffers only bytes that may begin a secret. */
   stream(): Transform
 }
 
@@ -41,7 +41,7 @@ export function createMask(secrets: readonly string[]): Mask {
   }
 }
 
-/** A span that continues one of the bytes before has its mask there. */
+/** Replaces the spans by the mask. A span that continues one of the previous chunk was masked there. */
 function cover(bytes: Buffer, spans: readonly Span[]): Buffer {
   if (spans.length === 0) return bytes
   const parts: Buffer[] = []
@@ -61,7 +61,7 @@ const DECODERS: Readonly<Record<string, () => Duplex>> = {
   zstd: createZstdDecompress,
 }
 
-/** What makes such a content readable for a mask; undefined where that is not known. */
+/** A stream that decompresses this content coding; undefined if the coding is unknown. */
 export function decoderOf(coding: string): Duplex | undefined {
   const name = coding.trim().toLowerCase()
   return Object.hasOwn(DECODERS, name) ? DECODERS[name]!() : undefined

@@ -1,4 +1,4 @@
-/** Bytes carried for a sandbox: counted against its budget, both ways together, and ended when none come any more. */
+/** Pipes bytes between a sandbox and a host. Counts them against the run's budget, in both directions, and closes idle connections. */
 import { type Duplex, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Budget } from './port.ts'
@@ -7,13 +7,13 @@ import { Refusal } from './proxy-messages.ts'
 const MAX_LISTENERS = 30
 
 export interface Pipe {
-  /** Passes bytes on and counts them; fails when the budget is spent. */
+  /** Returns a stream that passes bytes on and counts them. Fails when the budget is spent. */
   meter(): Transform
-  /** Counts every byte that is read from the connection or written to it, and ends it when the budget is spent. */
+  /** Counts every byte read from or written to the connection, and closes it when the budget is spent. */
   count(connection: Duplex): void
-  /** Both ways, until both have ended or one breaks. */
+  /** Pipes both ways, until both sides have ended or one fails. */
   both(client: Duplex, upstream: Duplex): Promise<void>
-  /** Ends the connection when no byte came or went on it for the idle time. */
+  /** Closes the connection after the idle time without a byte in either direction. */
   watch(connection: Duplex): void
 }
 
@@ -31,7 +31,7 @@ export function createPipe(budget: Budget, idleMs: number): Pipe {
   return {
     meter,
     async both(client, upstream) {
-      // Each pipeline hears on both of them in several ways.
+      // Each pipeline adds several listeners to both streams.
       for (const stream of [client, upstream]) stream.setMaxListeners(MAX_LISTENERS)
       try {
         await Promise.all([pipeline(client, meter(), upstream), pipeline(upstream, meter(), client)])
@@ -54,7 +54,7 @@ export function createPipe(budget: Budget, idleMs: number): Pipe {
   }
 }
 
-/** Calls `hear` with the number of bytes that are pushed in or written out: the stream's own methods see both, whoever reads it. */
+/** Calls `hear` with the number of bytes of each push and write. Wrapping the stream's methods counts them for any reader. */
 function onBytes(connection: Duplex, hear: (bytes: number) => void): void {
   const { push, write } = connection
   connection.push = (...bytes: Parameters<Duplex['push']>) => {

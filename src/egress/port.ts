@@ -1,17 +1,16 @@
 /**
- * The port to the world outside: every connection that is made because a caller said so goes through it. It dials public
- * addresses and what the operator opened (`egress.allowPrivate`), nothing else, whatever name, spelling or redirect leads
- * there.
+ * The port to external networks. Every connection made on a caller's behalf goes through it. It dials public addresses and
+ * those that the operator allows (`egress.allowPrivate`), and no others, whatever name, spelling or redirect leads there.
  */
 import type { Duplex } from 'node:stream'
 import type { Network } from '../domain/network.ts'
 
-/** A host that a fetch turned to, for the audit. Told once a redirect, before anything is dialled. */
+/** An attempt to connect to a host, for the audit. Reported for each hop, before anything is dialed. */
 export interface OutboundConnection {
-  /** A name, or an address as the URL had it. */
+  /** Host name, or the address as written in the URL. */
   readonly host: string
   readonly port: number
-  /** `unresolved`: it was looked up, and has no address. */
+  /** `unresolved`: DNS returned no address. */
   readonly outcome: 'dialled' | 'refused' | 'unresolved'
 }
 
@@ -20,93 +19,93 @@ export interface FetchOptions {
   /** Default GET. */
   readonly method?: string
   readonly body?: Uint8Array | string
-  /** Default `follow`: up to five. One that would send a body to another origin is refused all the same. */
+  /** Default `follow`, up to five redirects. A redirect that would send the body to another origin is always refused. */
   readonly redirect?: 'follow' | 'manual' | 'error'
-  /** Of the body. A longer one is cut off with `too_large`; before the first byte, where it declares its length. */
+  /** Maximum size of the body. Fails with `too_large`, before the first byte if the response declares its length. */
   readonly maxBytes: number
-  /** From the call to the body's last byte, milliseconds; Infinity for a stream that only `idleMs` ends. */
+  /** Timeout from the call to the body's last byte, milliseconds. Infinity for a stream that only `idleMs` limits. */
   readonly timeoutMs: number
-  /** Without a byte, milliseconds. Default 30,000. */
+  /** Maximum time without a byte, milliseconds. Default 30,000. */
   readonly idleMs?: number
-  /** Sent to the origin of the URL alone: a redirect to another one goes without. */
+  /** Sent to the URL's origin only, not to another origin after a redirect. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The address is the operator's own, not a caller's: it may be private, and plain http. A redirect from it is judged as any. */
+  /** The operator configured this URL, so it may be private and plain http. Its redirects are checked as usual. */
   readonly trusted?: boolean
-  /** Awaited before the host is dialled. */
+  /** Awaited before the host is dialed. */
   readonly onConnect?: (connection: OutboundConnection) => void | Promise<void>
 }
 
 export interface Fetched {
-  /** Of the last hop. Any status is an answer; what it means is the caller's to say. */
+  /** Status of the last hop. No status is treated as an error. */
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** As it came, never decompressed; to be read once. Throws as `fetch` does. */
+  /** The body as received, not decompressed. Can be read once. Throws the same errors as `fetch`. */
   readonly body: AsyncIterable<Uint8Array>
-  /** For whoever does not read the body to its end. Idempotent. */
+  /** Must be called if the body is not read to its end. Idempotent. */
   close(): void
 }
 
-/** Bytes that may still pass, both ways together; shared by all that has it. */
+/** Remaining bytes, in both directions together. Shared by all connections of a run. */
 export interface Budget {
   bytes: number
-  /** What is said when they are spent. */
+  /** Message when the budget is spent. */
   readonly spent: string
 }
 
 export interface SandboxProxyTerms {
   readonly network: Network
   readonly budget: Budget
-  /** Awaited before a host is dialled, and for each that is refused; what it throws refuses the connection. */
+  /** Awaited before a host is dialed, and for each refused host. An error that it throws refuses the connection. */
   readonly onConnect: (connection: OutboundConnection) => void | Promise<void>
-  /** For requests to the hosts that `network.inject` names. Without it they are refused. */
+  /** Credentials for requests to the hosts in `network.inject`. Without it such requests are refused. */
   readonly signIn?: SignIn
-  /** Without a byte either way, milliseconds. Default 120,000. */
+  /** Maximum time without a byte in either direction, milliseconds. Default 120,000. */
   readonly idleMs?: number
 }
 
-/** What a request to a host is signed in with; asked anew for each. A sentence where there is nothing: it is refused then. */
+/** Returns the credential for one request to a host, or a sentence why there is none; the request is then refused. */
 export type SignIn = (host: string, port: number) => Promise<SignedIn | string>
 
 export interface SignedIn {
-  /** In place of what was sent under these names. */
+  /** Header fields that replace those of the request. */
   readonly headers: Readonly<Record<string, string>>
-  /** What must not come back in the answer. */
+  /** Secrets that must not appear in the response. */
   readonly confidential: readonly string[]
 }
 
-/** An HTTP proxy for the programs of a sandbox: CONNECT and plain HTTP, to what the network allows and the guard dials. */
+/** An HTTP proxy for programs in a sandbox: CONNECT and plain HTTP, to hosts that the run's network and the guard allow. */
 export interface SandboxProxy {
-  /** Takes a connection that was made inside: `sandbox.listen(3128, proxy.handle)`. */
+  /** Serves a connection made inside the sandbox: `sandbox.listen(3128, proxy.handle)`. */
   handle(connection: Duplex): void
-  /** Of the authority in whose name it answers for hosts of `network.inject`, PEM; undefined where there are none. */
+  /** Certificate (PEM) of the authority under which it answers for the hosts of `network.inject`. Undefined if there are none. */
   readonly certificate: string | undefined
-  /** Why a host was refused last, in a sentence; undefined where it was not. */
+  /** The reason for the last refusal of a host, in a sentence; undefined if it was not refused. */
   refusalOf(host: string): string | undefined
-  /** Ends all that goes through it. Idempotent. */
+  /** Closes all connections through it. Idempotent. */
   close(): void
 }
 
 export interface Egress {
-  /** What the address itself shows to be refused, in words that follow its name ("must …"); undefined where nothing does. */
+  /** The reason why a URL is refused by itself, as words that follow its name ("must …"); undefined if it is not. */
   faultOf(url: string): string | undefined
-  /** Throws EgressError; the signal's reason where that aborts. */
+  /** Throws EgressError, or the signal's reason if it aborts. */
   fetch(url: string, options: FetchOptions): Promise<Fetched>
   openProxy(terms: SandboxProxyTerms): SandboxProxy
-  /** Certificates of the authorities that it trusts, PEM: what clients behind a proxy are to trust. */
+  /** PEM certificates of the authorities that it trusts. Clients behind a proxy should trust them too. */
   trusted(): string
 }
 
-/** What holds for every request of a library that is handed a `fetch`. */
+/** Options for every request of a library that uses the guard as its `fetch`. */
 export type LibraryTerms = Pick<FetchOptions, 'signal' | 'maxBytes' | 'timeoutMs' | 'idleMs' | 'onConnect'>
 
 type EgressErrorCode =
-  | 'refused' // by this guard: the address, or one that it redirects to
-  | 'unreachable' // no such name, no connection, no trusted certificate, or it broke off
+  | 'refused' // by this guard: the URL, or one that it redirects to
+  | 'unreachable' // no such name, no connection, no trusted certificate, or the connection broke
   | 'too_large'
   | 'too_slow'
   | 'too_many_redirects'
 
-/** `message` is a sentence for the caller: it names hosts, never the addresses behind them, nor a URL's path or query. */
+/** `message` is a sentence for the caller. It names hosts, but never their addresses or a URL's path or query. */
 export class EgressError extends Error {
   readonly code: EgressErrorCode
   constructor(code: EgressErrorCode, message: string, cause?: unknown) {

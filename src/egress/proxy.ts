@@ -1,15 +1,14 @@
 /**
- * The proxy of a sandbox: its programs' only way out. It never listens: connections made inside arrive as streams, and
- * speak CONNECT, or plain HTTP with whole addresses; nothing else is understood.
+ * The proxy of a sandbox: the only network access of its programs. It never listens. Connections made inside arrive as
+ * streams, and must use CONNECT, or plain HTTP with absolute URLs.
  *
- *   named host → allowed by the run's rules → the way of every connection of the guard (connect.ts)
+ *   host name → check against the run's network rules → same connection path as every request of the guard (connect.ts)
  *
- * A host that is not allowed is never looked up: a name can carry what must not leave. What goes through a tunnel is not
- * looked into: that it is TLS, and for the host that was asked for, is not checked, so an allowed host that fronts for
- * others opens those too.
+ * A host that is not allowed is never resolved, because a name can carry data out. The content of a tunnel is not inspected:
+ * we do not check that it is TLS, or for the requested host. So allowing a host that fronts for others allows those too.
  *
- * Requests to the hosts of `network.inject` get a credential on their way. For https the guard answers in the host's place,
- * by a certificate of an authority of this run's own, and speaks to the real host itself.
+ * Requests to the hosts of `network.inject` get a credential on the way. For https the proxy answers as that host, with a
+ * certificate of the run's own authority, and connects to the real host itself.
  */
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -25,14 +24,14 @@ import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refus
 import { type HostPort, type SsrfPolicy, toHostPort } from './ssrf-policy.ts'
 import { createTlsInterceptor } from './tls-intercept.ts'
 
-/** Under way at once. */
+/** Maximum number of concurrent connections. */
 const MAX_CONNECTIONS = 128
 const CONNECT_MS = 30_000
 const IDLE_MS = 120_000
 const MAX_HEADER_BYTES = 64 * 1024
-/** Fields that ask for parts of an answer: of a secret that comes back in parts, no part would be masked. */
+/** Fields that request parts of a response. They are dropped: a secret that comes back in parts could not be masked. */
 const PARTIAL = ['range', 'if-range']
-/** Refusals remembered for whoever asks for the reason. */
+/** Maximum number of refusals remembered for `refusalOf`. */
 const MAX_REMEMBERED = 200
 
 interface ProxyParts {
@@ -53,7 +52,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     refusals.set(host, sentence)
   }
 
-  /** Throws Refusal, or what `onConnect` throws. */
+  /** Checks a host and port. Throws Refusal, or what `onConnect` throws. */
   async function admit(hostname: string, port: number): Promise<HostPort> {
     const { host } = toHostPort(hostname, port)
     const allowed = verdictOf(network, host, port)
@@ -66,7 +65,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     )
   }
 
-  /** A connection to the place, which ends with whoever it is for. Throws Refusal, EgressError, or what `onConnect` throws. */
+  /** Connects to a host. Closes the connection when its client closes. Throws Refusal, EgressError, or what `onConnect` throws. */
   async function dial(hostPort: HostPort, client: Duplex | ServerResponse): Promise<Duplex> {
     if (budget.bytes <= 0) throw new Refusal(403, budget.spent)
     const gone = new AbortController()
@@ -103,7 +102,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     await answer(request, response, url, await attempt(url.hostname, () => admit(url.hostname, port)))
   }
 
-  /** A request that was admitted, signed in where it is to be. */
+  /** Forwards an admitted request, with a credential if the host needs one. */
   async function answer(
     request: IncomingMessage,
     response: ServerResponse,
@@ -115,7 +114,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     await exchange(request, response, upstream, url, signedIn)
   }
 
-  /** Throws Refusal: nothing goes to such a host without what it is signed in with. */
+  /** The credential for a host; none if the host is not in `inject`. Throws Refusal if it can't be obtained. */
   async function signIn({ host, port, tls }: HostPort): Promise<SignedIn> {
     const injections = injectionsFor(network, host, port)
     if (injections.length === 0) return { headers: {}, confidential: [] }
@@ -138,7 +137,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     }
   }
 
-  /** Hands the request on, once, and the answer back. */
+  /** Forwards the request, once, and returns the response. */
   async function exchange(
     request: IncomingMessage,
     response: ServerResponse,
@@ -148,11 +147,11 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
   ): Promise<void> {
     const mask = confidential.length > 0 ? createMask(confidential) : undefined
     const chunked = request.headers['transfer-encoding'] !== undefined
-    // RFC 9112, 3.2.2: the host is the address's, whatever the field said.
+    // RFC 9112, 3.2.2: the host is that of the URL, whatever the Host field says.
     const own = {
       host,
       ...headers,
-      // Compressed, a secret that comes back would not be seen.
+      // A secret in a compressed response could not be masked.
       ...(mask && { 'accept-encoding': 'identity' }),
       ...(chunked && { 'transfer-encoding': 'chunked' }),
       connection: 'close',
@@ -169,10 +168,10 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       onward.once('response', resolve)
       onward.once('error', reject)
-      // An upgrade that nobody asked for ends it without a word.
-      onward.once('close', () => reject(new Refusal(502, `${host} gave no answer.`)))
+      // An unrequested upgrade closes the connection without an event of its own.
+      onward.once('close', () => reject(new Refusal(502, `${host} closed the connection without a response.`)))
     })
-    // The answer may come before the whole request was taken: then this fails, and nobody minds.
+    // Fails if the response comes before the whole request was read, which is not an error.
     pipeline(request, onward).catch(() => onward.destroy())
     const received = await answered
     if (mask) return masked(received, response, mask)
@@ -180,7 +179,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     await pipeline(received, response)
   }
 
-  /** What comes compressed all the same is unpacked, or refused: nothing passes that can't be looked into. */
+  /** Masks secrets in a response. One that is compressed anyway is decompressed first, or refused if that is impossible. */
   async function masked(received: IncomingMessage, response: ServerResponse, mask: Mask): Promise<void> {
     const { statusCode: status = 502, statusMessage = '', rawHeaders } = received
     const coding = received.headers['content-encoding'] ?? 'identity'
@@ -188,9 +187,9 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     const decoder = isPlain ? undefined : decoderOf(coding)
     if (!isPlain && !decoder) {
       received.destroy()
-      throw new Refusal(502, 'the answer is compressed in a way that can’t be looked into.')
+      throw new Refusal(502, 'the response has a compression that can’t be inspected.')
     }
-    // The length of the original would show that of the secret, and is not that of what is sent.
+    // The original length is wrong after masking, and would reveal the secret's length.
     const fields = endToEnd(rawHeaders, {}, ['content-length', ...(decoder ? ['content-encoding'] : [])])
     response.writeHead(status, mask.text(statusMessage), fields.map(mask.text))
     const steps = decoder ? [decoder, pipe.meter(), mask.stream()] : [mask.stream()]
@@ -216,7 +215,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     respond().catch((error) => refuse(response, reasonOf(error)))
   })
 
-  // None of its timers runs where nothing listens: the carrier's is the one that counts.
+  // A server that does not listen runs none of its timers. The pipe's idle timeout applies instead.
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES })
   server.on('request', (request, response) => {
     forward(request, response).catch((error) => refuse(response, reasonOf(error)))
@@ -225,7 +224,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     tunnel(request, client, head).catch((error) => refuseTunnel(client, reasonOf(error)))
   })
   server.on('clientError', (_, client) => {
-    refuseTunnel(client, new Refusal(400, 'this is an HTTP proxy, and that was no request to one.'))
+    refuseTunnel(client, new Refusal(400, 'this is an HTTP proxy, and the request is not valid HTTP.'))
   })
 
   return {

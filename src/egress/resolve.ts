@@ -1,7 +1,7 @@
-/** Names to addresses, by DNS alone: no hosts file, no search domains, and no thread that a slow name server could hold. */
+/** Resolves names by DNS only: no hosts file, no search domains, and no thread that a slow name server could block. */
 import { Resolver } from 'node:dns/promises'
 
-/** All addresses of a name. Rejects, or gives none, where there are none. */
+/** Returns all addresses of a name. Rejects or returns an empty list if there are none. */
 export type Resolve = (host: string) => Promise<readonly string[]>
 
 const TIMEOUT_MS = 5_000

@@ -1,4 +1,4 @@
-/** What may be dialled: by the URL alone, then by the addresses that its host has. */
+/** The SSRF policy: which URLs and addresses may be dialed. It checks the URL first, then each address of its host. */
 import { type Address, contains, isGlobal, parseAddress, type Range, range } from './address.ts'
 
 /** A host and a port, before its addresses are known. */
@@ -7,11 +7,11 @@ export interface HostPort {
   readonly host: string
   readonly port: number
   readonly tls: boolean
-  /** Where no name service needs to be asked. */
+  /** The address, if the host is one or is `localhost`, so that DNS is not needed. */
   readonly address: string | undefined
-  /** Whether it may be dialled at a public address. */
+  /** True if it may be dialed at a public address. */
   readonly publicly: boolean
-  /** The operator's own: it may be dialled wherever it is. */
+  /** Configured by the operator: may be dialed at any address. */
   readonly trusted?: boolean
 }
 
@@ -20,40 +20,41 @@ export interface Target extends HostPort {
 }
 
 export interface SsrfPolicy {
-  /** The target, or what is wrong with it, in words that follow its name. */
+  /** The target, or the reason for a refusal as words that follow its name. */
   checkUrl(text: string): Target | string
   /**
-   * Where a sandbox may go by its own rules: the host as the URL standard writes it, and whether a rule names that very
-   * port. The place, or what is wrong with it, in words that follow its name.
+   * Checks a host and port that the run's own network rules allow. `hostname` is as the URL standard writes it; `portNamed`
+   * is true if a rule names this port. Returns the host and port, or the reason for a refusal as words that follow its name.
    */
   checkHostPort(hostname: string, port: number, portNamed: boolean): HostPort | string
-  /** Whether this place may be dialled at this address, which its host was found to have. */
+  /** True if the host and port may be dialed at this address of the host. */
   mayDial(hostPort: HostPort, address: string): boolean
 }
 
-interface Opening {
+/** A range that the operator allows, and its port: undefined for 80 and 443, `*` for all. */
+interface AllowedRange {
   readonly range: Range
   readonly port: number | '*' | undefined
 }
 
 const WEB_PORTS = new Set([80, 443])
-/** What one parser strips and another takes for a separator. */
+/** Characters that one URL parser strips and another takes for a separator. */
 const AMBIGUOUS = /[\u0000-\u0020\u007f\\]/
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/
 const NOT_PUBLIC = 'is not a public address'
 
-/** `allowPrivate`: `10.1.0.0/16`, `127.0.0.1:9000`, `10.1.0.0/16:9000`, `[::1]:80`, `127.0.0.1:*`. Without a port: 80 and 443. */
+/** `allowPrivate`: entries such as `10.1.0.0/16`, `127.0.0.1:9000`, `10.1.0.0/16:9000`, `[::1]:80`, `127.0.0.1:*`. Without a port: 80 and 443. */
 export function createSsrfPolicy(allowPrivate: readonly string[]): SsrfPolicy {
-  const openings = allowPrivate.map(parseOpening)
+  const allowed = allowPrivate.map(parseAllowedRange)
 
-  const opensPort = ({ port }: Opening, asked: number) =>
+  const allowsPort = ({ port }: AllowedRange, asked: number) =>
     port === undefined ? WEB_PORTS.has(asked) : port === '*' || port === asked
 
   function mayDial({ publicly, trusted = false, port }: HostPort, text: string): boolean {
     const address: Address | undefined = parseAddress(text)
     if (!address) return false
     if (trusted) return true
-    if (openings.some((opening) => opensPort(opening, port) && contains(opening.range, address))) return true
+    if (allowed.some((each) => allowsPort(each, port) && contains(each.range, address))) return true
     return publicly && isGlobal(address)
   }
 
@@ -61,12 +62,12 @@ export function createSsrfPolicy(allowPrivate: readonly string[]): SsrfPolicy {
     const hostPort = { ...toHostPort(hostname, port), tls: false, publicly: portNamed || WEB_PORTS.has(port) }
     const { host, address } = hostPort
     if (address !== undefined) {
-      // No address is public here: hosts are reached by name, or opened by the operator.
+      // An address is refused even if public, unless the operator allows it: sandboxes reach hosts by name.
       if (mayDial({ ...hostPort, publicly: false }, address)) return hostPort
       return address === host ? 'is an address: hosts are reached by name' : NOT_PUBLIC
     }
     if (!HOST_NAME.test(host)) return 'is no host name of letters, digits, dots and hyphens'
-    if (hostPort.publicly || openings.some((opening) => opensPort(opening, port))) return hostPort
+    if (hostPort.publicly || allowed.some((each) => allowsPort(each, port))) return hostPort
     return `has its ports 80 and 443 open, not ${port}`
   }
 
@@ -83,7 +84,7 @@ export function createSsrfPolicy(allowPrivate: readonly string[]): SsrfPolicy {
       return WEB_PORTS.has(port) || !isPublic(address) ? faultOfPlace(tls, address) : WRONG_PORT
     }
     if (!HOST_NAME.test(host)) return 'must name a host of letters, digits, dots and hyphens'
-    const opened = openings.some((opening) => opensPort(opening, port))
+    const opened = allowed.some((each) => allowsPort(each, port))
     if (!opened && !WEB_PORTS.has(port)) return WRONG_PORT
     if (!opened && !tls) return 'must be an https:// address'
     return target
@@ -109,15 +110,15 @@ export function toTarget(url: URL): Target {
   return { url, ...hostPort, tls, publicly: tls && WEB_PORTS.has(hostPort.port) }
 }
 
-/** `hostname` as the URL standard writes it. */
+/** `hostname` must be as the URL standard writes it. */
 export function toHostPort(hostname: string, port: number): Pick<HostPort, 'host' | 'port' | 'address'> {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
-  // RFC 6761: these names are this machine, whatever a name service says.
+  // RFC 6761: these names are always this machine, whatever DNS returns.
   const local = host === 'localhost' || host.endsWith('.localhost')
   return { host, port, address: local ? '127.0.0.1' : parseAddress(host) && host }
 }
 
-function parseOpening(text: string): Opening {
+function parseAllowedRange(text: string): AllowedRange {
   const found = /^(?:\[([^\]]+)\]|([^:]+|[^/]+\/\d+)):(\d+|\*)$/.exec(text)
   const [, bracketed, plain, port] = found ?? []
   return { range: range(bracketed ?? plain ?? text), port: port === undefined || port === '*' ? port : Number(port) }

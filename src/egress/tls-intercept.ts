@@ -1,4 +1,4 @@
-/** Answers in the place of the hosts that a network injects credentials for: TLS ends here, by certificates of the run's own. */
+/** Intercepts TLS to the hosts of `network.inject`, with certificates of the run's own authority. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
@@ -9,9 +9,9 @@ import type { HostPort } from './ssrf-policy.ts'
 type Answer = (request: IncomingMessage, response: ServerResponse, hostPort: HostPort) => void
 
 export interface TlsInterceptor {
-  /** Of its authority, PEM; undefined where there is no host to answer for. */
+  /** Certificate of its authority, PEM. Undefined if `inject` names no host. */
   readonly certificate: string | undefined
-  /** Takes over a connection that asked for a tunnel to the place, which is one of the network's `inject`. */
+  /** Takes over a connection that requested a tunnel to a host of `inject`, and answers as that host. */
   answerFor(hostPort: HostPort, client: Duplex, head: Buffer): void
 }
 

@@ -7,7 +7,7 @@ import type { Limits } from '../domain/limits.ts'
 import type { Egress } from '../egress/port.ts'
 import type { Catalogue } from '../models/port.ts'
 import type { Sandboxes } from '../sandbox/port.ts'
-import type { SkillShelf, Skills } from '../skills/port.ts'
+import type { SkillCache, Skills } from '../skills/port.ts'
 import type { Database } from '../store/port.ts'
 import type { Emit } from '../telemetry/events.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -46,7 +46,7 @@ export interface EngineDependencies {
   readonly toolProviders: readonly ToolProvider[]
   /** MCP servers that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
-  readonly skills: Pick<Skills, 'lookUp'> & Pick<SkillShelf, 'mounts'>
+  readonly skills: Pick<Skills, 'lookUp'> & Pick<SkillCache, 'mounts'>
   readonly limits: Limits
   readonly budgets: Budgets
   readonly schemas: SchemaChecks

@@ -1,10 +1,10 @@
-/** Brave Search, by its web search API (api-dashboard.search.brave.com/api-reference/web/search/get). */
+/** Brave Search through its web search API (api-dashboard.search.brave.com/api-reference/web/search/get). */
 import type { Egress } from '../egress/port.ts'
 import type { Search } from './port.ts'
 import { ask } from './request.ts'
 import { cleanResults, listIn } from './results.ts'
 
-/** The API takes no more. */
+/** Limits of the API. */
 const MAX_COUNT = 20
 const MAX_QUERY = 400
 const MAX_WORDS = 50

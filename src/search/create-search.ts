@@ -1,4 +1,4 @@
-/** The search service that the operator named, or why there is none. */
+/** Creates the search service that the operator configured, or reports why there is none. */
 import type { Config } from '../config.ts'
 import type { Egress } from '../egress/port.ts'
 import { createBrave } from './brave.ts'
@@ -18,13 +18,13 @@ const HOSTED: Readonly<
 }
 
 export interface SearchChoice {
-  /** Undefined where there is none, or the models have their own. */
+  /** Undefined if there is none, or if the models use their own. */
   readonly service?: Search
-  /** Whether the models' own search is to be used, where they have one. */
+  /** True if models use their provider's search, if it has one. */
   readonly byModel: boolean
   /** For the operator. */
   readonly description: string
-  /** What the operator asked for and did not give. */
+  /** The missing setting, if the configured service can't be used. */
   readonly unavailable?: string
 }
 
@@ -33,7 +33,7 @@ export function createSearch(
   env: Readonly<Record<string, string | undefined>>,
   egress: Egress,
 ): SearchChoice {
-  if (provider === 'none') return { byModel: false, description: 'none: `search.provider` names one' }
+  if (provider === 'none') return { byModel: false, description: 'none: set `search.provider` to use one' }
   if (provider === 'model') return { byModel: true, description: "the models' own, where their provider has one" }
   if (provider === 'searxng') return chosen(createSearxng(egress, baseUrl!))
   const unavailable = missingSearchKey({ provider, apiKeyEnv }, env)
@@ -43,7 +43,7 @@ export function createSearch(
   return chosen(service.create(egress, baseUrl ?? service.baseUrl, apiKey))
 }
 
-/** Which variable must be set for this service, if it is not; without a full stop. */
+/** Names the environment variable that this service needs and that is not set. Without a final period. */
 export function missingSearchKey(
   { provider, apiKeyEnv }: Pick<Config['search'], 'provider' | 'apiKeyEnv'>,
   env: Readonly<Record<string, string | undefined>>,
@@ -51,7 +51,7 @@ export function missingSearchKey(
   if (!isHosted(provider)) return undefined
   const keyEnv = apiKeyEnv ?? HOSTED[provider].keyEnv
   if (env[keyEnv]?.trim()) return undefined
-  return `search.provider is ${provider}, and the environment variable ${keyEnv}, which has to hold its key, is not set`
+  return `search.provider is ${provider}, but the environment variable ${keyEnv} with its API key is not set`
 }
 
 function isHosted(provider: Config['search']['provider']): provider is keyof typeof HOSTED {

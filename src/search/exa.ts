@@ -1,4 +1,4 @@
-/** Exa, by its search endpoint with highlights as snippets (exa.ai/docs/reference/search). */
+/** Exa through its search endpoint, with highlights as snippets (exa.ai/docs/reference/search). */
 import type { Egress } from '../egress/port.ts'
 import type { Search } from './port.ts'
 import { ask } from './request.ts'

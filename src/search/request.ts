@@ -1,6 +1,6 @@
 /**
- * One question to a search service, through the guard: bounded in time and bytes, tried again where that may help. The
- * service's address is the operator's own word, so it may be private; where it redirects to, the guard judges.
+ * Requests to a search service, through the egress guard, with limits on time and size, and retries of transient errors. The
+ * operator configures the service's address, so it may be private. The guard checks its redirects as usual.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Egress, EgressError } from '../egress/port.ts'
@@ -21,7 +21,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 const TRIES = 3
 const TRY_MS = 20_000
 const FIRST_PAUSE_MS = 500
-/** A service that asks for more patience is not waited for. */
+/** Maximum pause before a retry, milliseconds. If the service asks for a longer one, we do not retry. */
 const MAX_PAUSE_MS = 10_000
 
 /** Rejects only with the signal's reason. */
@@ -36,7 +36,7 @@ export async function ask(egress: Egress, request: SearchRequest, terms: SearchT
 
 interface Attempt {
   readonly answer: SearchAnswer
-  /** Whether another try may help, and how long the service asks to wait. */
+  /** True if a retry may help. `pauseMs`: the pause that the service asked for. */
   readonly again: boolean
   readonly pauseMs?: number
 }
@@ -63,7 +63,7 @@ async function attempt(egress: Egress, request: SearchRequest, terms: SearchTerm
       answer.close()
       const pauseMs = retryAfterMs(answer.headers['retry-after'])
       return {
-        answer: { ok: false, status, message: wordsFor(status) },
+        answer: { ok: false, status, message: messageForStatus(status) },
         again: status === 429 || status >= 500,
         pauseMs,
       }
@@ -72,25 +72,25 @@ async function attempt(egress: Egress, request: SearchRequest, terms: SearchTerm
     for await (const chunk of answer.body) chunks.push(chunk)
     const json = parse(Buffer.concat(chunks).toString('utf8'))
     if (json !== undefined) return { answer: { ok: true, json }, again: false }
-    return { answer: { ok: false, status, message: 'The search service did not answer with JSON.' }, again: false }
+    return { answer: { ok: false, status, message: 'The search service did not return JSON.' }, again: false }
   } catch (error) {
     terms.signal.throwIfAborted()
     if (!(error instanceof EgressError)) throw error
     const again = error.code === 'unreachable' || error.code === 'too_slow'
-    return { answer: { ok: false, status: undefined, message: troubleOf(error) }, again }
+    return { answer: { ok: false, status: undefined, message: messageFor(error) }, again }
   }
 }
 
-/** What the guard says names the service's host, which is the operator's affair. */
-function troubleOf({ code }: EgressError): string {
+/** A message for the model instead of the guard's own, which names the service's host. */
+function messageFor({ code }: EgressError): string {
   switch (code) {
     case 'refused':
     case 'too_many_redirects':
-      return 'The search service redirects to where this server may not go.'
+      return 'The search service redirects to an address that this server may not connect to.'
     case 'unreachable':
       return "The search service can't be reached."
     case 'too_large':
-      return 'The answer of the search service was too large.'
+      return 'The response of the search service was too large.'
     case 'too_slow':
       return 'The search service took too long.'
     default:
@@ -98,16 +98,15 @@ function troubleOf({ code }: EgressError): string {
   }
 }
 
-function wordsFor(status: number): string {
-  if (status === 401 || status === 403)
-    return 'The search service refused this server: its operator must look at the key.'
-  if (status === 402 || status === 432 || status === 433) return "The search service's plan is used up."
-  if (status === 429) return 'The search service was asked too often; it may answer again later.'
-  if (status === 400 || status === 422) return 'The search service does not take this query. Word it in another way.'
-  return `The search service answered with an error (${status}).`
+function messageForStatus(status: number): string {
+  if (status === 401 || status === 403) return 'The search service refused the API key. The operator must check it.'
+  if (status === 402 || status === 432 || status === 433) return "The search service's quota is used up."
+  if (status === 429) return 'The search service limits the rate of requests. Try again later.'
+  if (status === 400 || status === 422) return 'The search service rejected this query. Reword it.'
+  return `The search service returned an error (${status}).`
 }
 
-/** Seconds, or a date (RFC 9110, 10.2.3). */
+/** Parses Retry-After: seconds or a date (RFC 9110, 10.2.3). */
 function retryAfterMs(value: string | readonly string[] | undefined): number | undefined {
   if (typeof value !== 'string') return undefined
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()

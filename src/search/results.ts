@@ -1,4 +1,4 @@
-/** What a search service wrote, as results: markup gone, cut to size, without what has no address to go to. */
+/** Cleans results of a search service: removes markup, truncates texts, and drops results without a web address. */
 import type { SearchResult } from './port.ts'
 
 const MAX_TITLE = 200
@@ -6,7 +6,7 @@ const MAX_SNIPPET = 1_000
 const MAX_URL = 2_000
 const MAX_DATE = 40
 
-/** Fields as the service has them: nothing is taken for what it should be. */
+/** Fields as the service returned them, of any type. */
 export interface RawResult {
   readonly title: unknown
   readonly url: unknown
@@ -14,7 +14,7 @@ export interface RawResult {
   readonly date?: unknown
 }
 
-/** In the order given, each address once. */
+/** Returns the results in the given order, each address once. */
 export function cleanResults(raw: readonly RawResult[], maxResults: number): SearchResult[] {
   const seen = new Set<string>()
   const results: SearchResult[] = []
@@ -34,7 +34,7 @@ export function cleanResults(raw: readonly RawResult[], maxResults: number): Sea
   return results
 }
 
-/** The list under `key` of an answer; empty where there is none. */
+/** The list at `path` of a response; empty if there is none. */
 export function listIn(json: unknown, ...path: readonly string[]): readonly Readonly<Record<string, unknown>>[] {
   let found = json
   for (const key of path) found = isObject(found) ? found[key] : undefined
@@ -53,7 +53,7 @@ function cleanUrl(url: unknown): string | undefined {
 
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
 
-/** Text in one line: services send `<strong>` around what was found, and entities. */
+/** Plain text in one line. Services send `<strong>` around matches, and entities. */
 function plain(text: unknown, maxLength: number): string {
   if (typeof text !== 'string') return ''
   const words = text
@@ -72,7 +72,7 @@ function plain(text: unknown, maxLength: number): string {
   return characters.length > maxLength ? `${characters.slice(0, maxLength).join('').trimEnd()}…` : words
 }
 
-/** The day where it can be read, else its words. Dates come as ISO 8601, or as HTTP writes them. */
+/** The day if it can be parsed (ISO 8601 or the HTTP format), otherwise the service's wording. */
 function cleanDate(date: unknown): string | undefined {
   const words = plain(date, MAX_DATE)
   const day = /^\d{4}-\d\d-\d\d(?!\d)/.exec(words)?.[0]

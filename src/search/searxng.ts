@@ -1,6 +1,6 @@
 /**
- * SearXNG, a search engine of the operator's own, by its JSON API (docs.searxng.org/dev/search_api.html). The format has to
- * be switched on there (`search.formats: [html, json]`); where it is not, the answer is 403.
+ * SearXNG, a self-hosted search engine, through its JSON API (docs.searxng.org/dev/search_api.html). The operator must enable
+ * the format there (`search.formats: [html, json]`); otherwise the response is 403.
  */
 import type { Egress } from '../egress/port.ts'
 import type { Search } from './port.ts'
@@ -17,20 +17,20 @@ export function createSearxng(egress: Egress, baseUrl: string): Search {
       if (!answer.ok) {
         const message =
           answer.status === 403
-            ? 'The search service gives no JSON: its operator must add it to `search.formats` in its settings.yml.'
+            ? 'The search service returns no JSON. Its operator must add `json` to `search.formats` in its settings.yml.'
             : answer.message
         return { ok: false, message }
       }
       const found = listIn(answer.json, 'results').map(toRaw)
       if (found.length === 0 && Array.isArray(answer.json)) {
-        return { ok: false, message: 'The search service did not answer as SearXNG does.' }
+        return { ok: false, message: 'The search service did not respond like SearXNG.' }
       }
       return { ok: true, results: cleanResults(found, terms.maxResults) }
     },
   }
 }
 
-/** `publishedDate` is null for most, and named `pubdate` by some engines. */
+/** Most engines have no `publishedDate`, and some name it `pubdate`. */
 function toRaw({ title, url, content, publishedDate, pubdate }: Readonly<Record<string, unknown>>): RawResult {
   return { title, url, snippet: content, date: publishedDate ?? pubdate }
 }

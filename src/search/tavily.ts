@@ -1,10 +1,10 @@
-/** Tavily, by its search endpoint (docs.tavily.com/documentation/api-reference/endpoint/search). */
+/** Tavily through its search endpoint (docs.tavily.com/documentation/api-reference/endpoint/search). */
 import type { Egress } from '../egress/port.ts'
 import type { Search } from './port.ts'
 import { ask } from './request.ts'
 import { cleanResults, listIn } from './results.ts'
 
-/** The API takes no more. */
+/** Limit of the API. */
 const MAX_RESULTS = 20
 
 export function createTavily(egress: Egress, baseUrl: string, apiKey: string): Search {

@@ -20,7 +20,7 @@ export async function findContent(db: Database, digest: string): Promise<Content
 }
 
 export interface Content {
-  /** The owner of its blob in the blob store. */
+  /** Owner of its bytes in the file store. */
   readonly blob: string
   readonly meta: SkillMeta
   readonly files: readonly SkillFile[]
@@ -39,13 +39,13 @@ export function insertContent(db: Database, digest: string, { blob, meta, files 
   return { query: db.query.insertInto('skill_contents').values(values).compile() }
 }
 
-/** Keeps a content that is there; touches no row where it was removed meanwhile. */
+/** Keeps an existing content. Affects no row if it was removed meanwhile. */
 export function holdContent(db: Database, digest: string): Statement {
   const query = db.query.updateTable('skill_contents').set({ released_at: null }).where('digest', '=', digest).compile()
   return fenced(query)
 }
 
-/** Notes when contents were last wanted: those that no version names any more. */
+/** Stamps contents to which no version refers any more with the current time. */
 export async function releaseContents(db: Database, now: number): Promise<void> {
   const query = db.query
     .updateTable('skill_contents')
@@ -65,7 +65,7 @@ export async function releasedContents(db: Database, before: number): Promise<{ 
     .execute()
 }
 
-/** False where somebody wants it again. */
+/** Deletes a content. Returns false if a version refers to it again. */
 export async function deleteContent(db: Database, digest: string): Promise<boolean> {
   const query = db.query
     .deleteFrom('skill_contents')

@@ -1,6 +1,6 @@
 /**
- * A skill as a folder on this machine: its files listed and checked, then read. Nothing is followed: a symbolic link, a
- * device or a name that no skill may have is a problem, and the folder is no skill.
+ * Reads a skill from a folder: lists and checks its files, then reads SKILL.md. Symbolic links are not followed. A link, a
+ * device or an invalid file name is an error, and the folder is then not usable as a skill.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, type Dirent } from 'node:fs'
@@ -8,30 +8,30 @@ import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SkillFile } from '../domain/skill.ts'
 import type { SkillLimits } from './limits.ts'
-import { collisions, decodeName, isLitter, pathProblem, shown } from './paths.ts'
+import { collisions, decodeName, isIgnored, pathProblem, shown } from './paths.ts'
 import { MAX_SKILL_FILE_BYTES, type Problem, readSkillFile, SKILL_FILE, type SkillText } from './skill-file.ts'
 
 export interface FolderFile {
   readonly path: string
   readonly size: number
   readonly executable: boolean
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the Unix epoch. */
   readonly modifiedAt: number
 }
 
 export interface Folder {
   readonly directory: string
-  /** By path. */
+  /** Sorted by path. */
   readonly files: readonly FolderFile[]
-  /** Undefined where an error is among the problems. */
+  /** Undefined if any problem is an error. */
   readonly skill: SkillText | undefined
-  /** The first ones; each names the path. */
+  /** The first problems. Each names its path. */
   readonly problems: readonly Problem[]
 }
 
 const MAX_PROBLEMS = 50
 
-/** `name`: the folder's, where it has one of its own. */
+/** `name`: the folder's name, if it has a meaningful one. */
 export async function readFolder(directory: string, limits: SkillLimits, name: string | undefined): Promise<Folder> {
   const problems: Problem[] = []
   const files = await listFiles(directory, limits, problems)
@@ -45,7 +45,7 @@ export async function readFolder(directory: string, limits: SkillLimits, name: s
   return { directory, files, skill: failed ? undefined : read.skill, problems: problems.slice(0, MAX_PROBLEMS) }
 }
 
-/** The files with their digests, and the digest of all. Throws an Error where a file changes meanwhile. */
+/** Computes the digests of the files and of the whole content. Throws if a file changes meanwhile. */
 export async function digestFolder({ directory, files }: Folder): Promise<{ digest: string; files: SkillFile[] }> {
   const digested: SkillFile[] = []
   for (const { path, size, executable } of files) {
@@ -61,13 +61,13 @@ export async function digestFolder({ directory, files }: Folder): Promise<{ dige
   return { digest: digestOf(digested), files: digested }
 }
 
-/** Of the content alone: when it was written, and under what name it came, is not in it. */
+/** The digest of the content. Independent of modification times and of the skill's name. */
 function digestOf(files: readonly SkillFile[]): string {
   const list = files.map(({ path, executable, sha256 }) => [path, executable, sha256])
   return createHash('sha256').update(JSON.stringify(list)).digest('hex')
 }
 
-/** All bytes, file after file in the list's order. */
+/** The bytes of all files, in the order of the list. */
 export async function* contentOf(directory: string, files: readonly SkillFile[]): AsyncGenerator<Uint8Array> {
   for (const { path, sha256 } of files) {
     const hash = createHash('sha256')
@@ -79,7 +79,7 @@ export async function* contentOf(directory: string, files: readonly SkillFile[])
   }
 }
 
-/** Where SKILL.md is among the files; some write it small. */
+/** The path of SKILL.md among the files. Some write it in lower case. */
 export function skillFileOf(files: readonly { readonly path: string }[]): string | undefined {
   return [SKILL_FILE, SKILL_FILE.toLowerCase()].find((name) => files.some(({ path }) => path === name))
 }
@@ -87,7 +87,7 @@ export function skillFileOf(files: readonly { readonly path: string }[]): string
 async function readText(directory: string, files: readonly FolderFile[], name: string | undefined) {
   const path = skillFileOf(files)
   if (path === undefined) {
-    const message = `${directory}: there is no ${SKILL_FILE} in it.`
+    const message = `${directory}: there is no ${SKILL_FILE}.`
     return { skill: undefined, problems: [{ severity: 'error', message } satisfies Problem] }
   }
   const file = join(directory, path)
@@ -119,7 +119,7 @@ function checkSize(directory: string, files: readonly FolderFile[], limits: Skil
   }
 }
 
-/** Stops soon after the limit of files. */
+/** Lists the files. Stops soon after the limit is exceeded. */
 async function listFiles(directory: string, { skillFiles }: SkillLimits, problems: Problem[]): Promise<FolderFile[]> {
   const files: FolderFile[] = []
   const error = (path: string, what: string) =>
@@ -129,7 +129,7 @@ async function listFiles(directory: string, { skillFiles }: SkillLimits, problem
     const name = decodeName(entry.name)
     if (name === undefined) return void error(below + entry.name.toString('latin1'), 'is not UTF-8')
     const path = below + name
-    if (isLitter(name)) return
+    if (isIgnored(name)) return
     const problem = pathProblem(path)
     if (problem !== undefined) return void error(path, problem)
     if (entry.isDirectory()) return walk(path)

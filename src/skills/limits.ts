@@ -1,7 +1,7 @@
-/** How large a skill may be; the operator may change both. */
+/** Maximum size of a skill. The operator can change both limits. */
 export interface SkillLimits {
-  /** All files of a skill together, unpacked, bytes. */
+  /** Total size of a skill's unpacked files, bytes. */
   readonly skillBytes: number
-  /** Files of a skill. */
+  /** Number of files. */
   readonly skillFiles: number
 }

@@ -1,10 +1,10 @@
 /** SQL of skill names: which names an owner has used, and whose skill a project sees under a name. */
 import { type Database, fenced, type Statement } from '../store/port.ts'
 
-/** The owner of the operator's skills: no project has this id. */
+/** Owner of the operator's skills. No project has this id. */
 export const SERVER = ''
 
-/** A name that an owner has used. `newest` is 0 where no version of it is left. */
+/** A name that an owner has used. `newest` is 0 if no version is left. */
 export interface NameRow {
   readonly newest: number
   readonly lastVersion: number
@@ -21,7 +21,7 @@ export async function findName(db: Database, owner: string, name: string): Promi
   return row && { newest: Number(row.newest), lastVersion: Number(row.last_version), createdAt: Number(row.created_at) }
 }
 
-/** The names that the owner has a version of. */
+/** Names of which the owner has a version. */
 export async function findNames(db: Database, owner: string): Promise<string[]> {
   const rows = await db.query
     .selectFrom('skills')
@@ -32,7 +32,7 @@ export async function findNames(db: Database, owner: string): Promise<string[]> 
   return rows.map(({ name }) => name)
 }
 
-/** Makes a name's newest version, and the name where it is new; touches one row where nobody came first. */
+/** Sets a name's newest version, or inserts a new name. Affects no row if another writer was faster. */
 export function nameStatement(
   db: Database,
   owner: string,
@@ -57,7 +57,7 @@ export function nameStatement(
   return fenced(query)
 }
 
-/** Whose skill a project means by a name: its own where it has one. The operator's id is empty, and so the last. */
+/** Selects the owner of the skill that a project sees under a name: the project if it has one. The operator's id is empty and sorts last. */
 export function ownerSeen(db: Database, projectId: string, name: string) {
   return db.query
     .selectFrom('skills')

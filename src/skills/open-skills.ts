@@ -1,4 +1,4 @@
-/** Puts the room together: the registry, the operator's folder, the shelf that runs read from, and what keeps them tidy. */
+/** Opens the skills: the registry, the operator's folder, the cache for runs, and the periodic cleanup. */
 import { createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,23 +10,23 @@ import type { Database } from '../store/port.ts'
 import type { Log } from '../telemetry/log.ts'
 import { readFolder } from './folder.ts'
 import type { SkillLimits } from './limits.ts'
-import type { AddedSkill, SkillShelf, Skills } from './port.ts'
+import type { AddedSkill, SkillCache, Skills } from './port.ts'
 import { createRegistry, type GoodFolder, type Registry } from './registry.ts'
 import { createServerSkills } from './server-skills.ts'
-import { createShelf } from './shelf.ts'
+import { createSkillCache } from './skill-cache.ts'
 import { unzip } from './unzip.ts'
 
 export interface SkillsOptions {
   readonly db: Database
   readonly blobs: Blobs
-  /** Ours to write to: unpacked skills, uploads under way. */
+  /** Directory for unpacked skills and uploads under way. */
   readonly workDirectory: string
-  /** The operator's skills; none where it is not there. Undefined: other nodes may have them, and are left theirs. */
+  /** Directory of the operator's skills; may not exist. Undefined: this node leaves the operator's skills to other nodes. */
   readonly serverDirectory: string | undefined
   readonly limits: SkillLimits & { readonly skillVersions: number }
-  /** How long a run may have been accepted before it has its skills, and have them then, milliseconds. */
+  /** Maximum time from accepting a run to its end, in milliseconds: contents are kept that long. */
   readonly longestRunMs: number
-  /** Whether to look at the operator's folder again and again, and to tidy up. */
+  /** True if the process stays: then the operator's folder is rescanned and unused contents are removed, periodically. */
   readonly stays: boolean
   readonly log: Log
 }
@@ -34,19 +34,19 @@ export interface SkillsOptions {
 const LOOK_MS = 3_000
 const SWEEP_MS = 600_000
 const UPLOAD_MS = 3_600_000
-/** Beyond the longest run, for clocks that differ and sandboxes that end late. */
+/** Added to the longest run, for differing clocks and sandboxes that end late. */
 const SLACK_MS = 3_600_000
 
-/** The operator's folder was looked at when it resolves. */
-export async function openSkills(options: SkillsOptions): Promise<Skills & { readonly shelf: SkillShelf }> {
+/** Resolves once the operator's folder has been scanned. */
+export async function openSkills(options: SkillsOptions): Promise<Skills & { readonly cache: SkillCache }> {
   const { db, blobs, limits, log, workDirectory } = options
   const uploads = join(workDirectory, 'uploads')
   const registry = createRegistry({ db, blobs, versionsPerProject: limits.skillVersions, now: Date.now })
-  const shelf = createShelf({ directory: join(workDirectory, 'shelf'), db, blobs })
+  const cache = createSkillCache({ directory: join(workDirectory, 'shelf'), db, blobs })
   const server =
     options.serverDirectory && createServerSkills({ directory: options.serverDirectory, registry, limits, log })
   await mkdir(uploads, { recursive: true, mode: 0o700 })
-  if (server) await server.look()
+  if (server) await server.scan()
 
   let busy: Promise<void> = Promise.resolve()
   const enqueue = (what: string, task: () => Promise<void>) => {
@@ -55,21 +55,21 @@ export async function openSkills(options: SkillsOptions): Promise<Skills & { rea
   const graceMs = options.longestRunMs + SLACK_MS
   async function sweep(): Promise<void> {
     await registry.sweep(graceMs)
-    await shelf.sweep(graceMs)
+    await cache.sweep(graceMs)
     await removeOld(uploads, UPLOAD_MS)
   }
   const timers: NodeJS.Timeout[] = []
-  if (options.stays) timers.push(setInterval(() => enqueue('tidying up skills', sweep), SWEEP_MS))
+  if (options.stays) timers.push(setInterval(() => enqueue('removing unused skills', sweep), SWEEP_MS))
   if (options.stays && server) {
-    timers.push(setInterval(() => enqueue("looking at the operator's skills", server.look), LOOK_MS))
+    timers.push(setInterval(() => enqueue("scanning the operator's skills", server.scan), LOOK_MS))
   }
 
   return {
     ...registry,
-    shelf,
+    cache,
     async read(projectId, name, version, path) {
       const found = await registry.find(projectId, name, version)
-      return found && (await shelf.content(found.skill))?.read(path)
+      return found && (await cache.content(found.skill))?.read(path)
     },
     addZip: (projectId, zip) => addZip(registry, uploads, limits, projectId, zip),
     async close() {
@@ -86,14 +86,14 @@ async function addZip(
   projectId: string,
   zip: AsyncIterable<Uint8Array>,
 ): Promise<AddedSkill> {
-  const place = join(uploads, randomBase62(16))
-  const [file, directory] = [join(place, 'skill.zip'), join(place, 'skill')]
+  const workspace = join(uploads, randomBase62(16))
+  const [file, directory] = [join(workspace, 'skill.zip'), join(workspace, 'skill')]
   await mkdir(directory, { recursive: true, mode: 0o700 })
   try {
     await pipeline(zip, createWriteStream(file, { mode: 0o600 }))
     const { folder: name } = await unzip(file, directory, limits)
     const folder = await readFolder(directory, limits, name)
-    // Nobody knows the folder that it was unpacked to: the file's own name is enough.
+    // The temporary folder means nothing to the caller: name the file only.
     const problems = folder.problems.map((problem) => ({
       ...problem,
       message: problem.message.replaceAll(`${directory}/`, '').replaceAll(directory, 'the skill'),
@@ -103,7 +103,7 @@ async function addZip(
   } catch (error) {
     throw full(error) ? new BlobsUnavailable('There is no space left for skills.', error) : error
   } finally {
-    await rm(place, { recursive: true, force: true })
+    await rm(workspace, { recursive: true, force: true })
   }
 }
 
@@ -113,10 +113,10 @@ function full(error: unknown): boolean {
 
 function wrongSkill(problems: readonly { readonly message: string }[]): ErrandError {
   const details = problems.map(({ message }) => ({ param: 'file', message }))
-  return new ErrandError('invalid_request', details[0]?.message ?? 'This is no skill.', { param: 'file', details })
+  return new ErrandError('invalid_request', details[0]?.message ?? 'This is not a skill.', { param: 'file', details })
 }
 
-/** Of a server that stopped while it unpacked. */
+/** Removes uploads that a stopped server left behind. */
 async function removeOld(directory: string, ageMs: number): Promise<void> {
   const before = Date.now() - ageMs
   for (const name of await readdir(directory)) {

@@ -1,20 +1,20 @@
 /**
- * The names of a skill's files, wherever they come from: what passes here can be made below a directory of ours, means the
- * same on every file system, and is what it looks like.
+ * Checks the names of a skill's files. A valid name can be created below a directory of ours, is unambiguous on every file
+ * system, and has no characters that make it look like another name.
  */
 
 const MAX_PATH_BYTES = 1024
 const MAX_NAME_BYTES = 255
 const MAX_DEPTH = 32
 
-/** What no skill means to bring: left out without a word. */
-const LITTER = new Set(['.git', '.svn', '.hg', '.DS_Store', '__MACOSX', '__pycache__', 'Thumbs.db'])
+/** Files that are ignored silently: version control, caches, and files that operating systems add. */
+const IGNORED = new Set(['.git', '.svn', '.hg', '.DS_Store', '__MACOSX', '__pycache__', 'Thumbs.db'])
 
-export function isLitter(path: string): boolean {
-  return path.split('/').some((name) => LITTER.has(name))
+export function isIgnored(path: string): boolean {
+  return path.split('/').some((name) => IGNORED.has(name))
 }
 
-/** The name, where it is UTF-8. */
+/** Decodes a name; undefined if it is not UTF-8. */
 export function decodeName(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -23,11 +23,11 @@ export function decodeName(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Why it is no name of a file in a skill, as the rest of a sentence; undefined where it is one. */
+/** The reason why a path is not valid in a skill, as words that follow it; undefined if it is valid. */
 export function pathProblem(path: string): string | undefined {
   if (path === '') return 'is empty'
   if (path.startsWith('/') || /^[A-Za-z]:/.test(path)) return 'is absolute'
-  // Control characters, and those that turn the direction of writing: such a name is not what it looks like.
+  // Control characters, and those that change the writing direction, can make a name look like another.
   if (/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(path)) return 'has a control character'
   if (path.includes('\\')) return 'has a backslash'
   const names = path.split('/')
@@ -41,7 +41,7 @@ export function pathProblem(path: string): string | undefined {
   return undefined
 }
 
-/** Two names that one file system would hold for the same, or a file where a folder of that name is needed. */
+/** Finds names that some file system treats as equal, and names that are both a file and a folder. */
 export function collisions(paths: readonly string[]): string[] {
   const problems: string[] = []
   const seen = new Map<string, string>()
@@ -49,7 +49,7 @@ export function collisions(paths: readonly string[]): string[] {
     const other = seen.get(folded(path))
     if (other !== undefined) {
       problems.push(
-        other === path ? `${shown(path)} is there twice` : `${shown(other)} and ${shown(path)} differ in case alone`,
+        other === path ? `${shown(path)} occurs twice` : `${shown(other)} and ${shown(path)} differ only in case`,
       )
     } else seen.set(folded(path), path)
   }
@@ -58,7 +58,7 @@ export function collisions(paths: readonly string[]): string[] {
   return problems
 }
 
-/** For messages: names come from strangers. */
+/** Quotes and shortens a path for messages, since names are untrusted. */
 export function shown(path: string): string {
   const text = JSON.stringify(path)
   return text.length > 120 ? `${text.slice(0, 119)}…"` : text

@@ -1,10 +1,10 @@
 /**
- * The registry over the database and the blob store. A version is a row that names a content by its digest; a content is
- * one blob, shared by every version that has it. A name keeps counting after its versions are removed, so that a pin never
- * comes to mean something else.
+ * The skill registry, on the database and the file store. A version is a row that refers to a content by digest. A content is
+ * one file in the store, shared by all versions with that content. Version numbers of a name are never reused, even after its
+ * versions are removed, so that a pinned version never changes its meaning.
  *
- * Contents that no version names are kept for as long as a run that was accepted with one may take: deleting a skill, or
- * uploading the next, touches no running interaction.
+ * Contents without a version are kept for the maximum duration of a run. So deleting a skill, or uploading a new version,
+ * does not affect running interactions.
  */
 import type { Blobs } from '../blobs/port.ts'
 import { isMcpEntry, toolsFor } from '../domain/allowed-tools.ts'
@@ -39,7 +39,7 @@ import {
 export interface RegistryOptions {
   readonly db: Database
   readonly blobs: Blobs
-  /** Versions that a project may keep, of all its skills together. */
+  /** Maximum number of versions of all skills of a project together. */
   readonly versionsPerProject: number
   readonly now: () => number
 }
@@ -48,23 +48,24 @@ export interface RegistryOptions {
 export type GoodFolder = Folder & { readonly skill: SkillText }
 
 export interface Registry extends Omit<Skills, 'addZip' | 'read' | 'close'> {
-  /** The next version, or the newest where nothing changed. Throws ErrandError `conflict` (too many versions). */
+  /** Adds the next version, or returns the newest if nothing changed. Throws ErrandError `conflict` (too many versions). */
   add(owner: string, folder: GoodFolder): Promise<AddedSkill>
-  /** The names of the operator's. */
+  /** Names of the operator's skills. */
   serverNames(): Promise<string[]>
-  /** Nobody has it any more; added again, it is what it was, so that pins hold through a folder that was away. */
+  /** Hides an operator's skill. If it is added again unchanged it keeps its version, so pins survive a folder that was missing for a while. */
   hideServer(name: string): Promise<void>
-  /** Removes contents that have had no version for `graceMs`, and what an upload that broke off left in the blob store. */
+  /** Removes contents without a version for `graceMs`, and remains of interrupted uploads in the file store. */
   sweep(graceMs: number): Promise<void>
 }
 
-/** Where a content's bytes lie, file after file. */
+/** Key of a content in the file store. Its files are concatenated there. */
 export function contentKey(blob: string): string {
   return `${blob}/content`
 }
 
-const SHOWN_STRANGERS = 10
-/** A blob that no content names yet may belong to an upload under way. */
+/** Maximum number of unknown tools named in a warning. */
+const SHOWN_UNKNOWN = 10
+/** Minimum age of a blob without a content before it is removed: a younger one may belong to an upload under way. */
 const ORPHAN_MS = 3_600_000
 
 export function createRegistry(options: RegistryOptions): Registry {
@@ -73,7 +74,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   async function add(owner: string, folder: GoodFolder): Promise<AddedSkill> {
     const { name, meta } = folder.skill
     const { digest, files } = await digestFolder(folder)
-    const warnings = [...folder.problems.map(({ message }) => message), ...(await remarks(owner, name, meta))]
+    const warnings = [...folder.problems.map(({ message }) => message), ...(await warningsFor(owner, name, meta))]
     for (;;) {
       const before = await findName(db, owner, name)
       const current = before && (await findVersion(db, owner, name))
@@ -86,7 +87,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       }
       await checkRoom(owner)
       const known = await findContent(db, digest)
-      // A blob of its own each time: one that is being removed just now is never taken for this one.
+      // A new blob each time, so that a blob that is just being removed is never reused.
       const blob = known?.blob ?? newId('skl', now())
       if (!known) await blobs.put(contentKey(blob), contentOf(folder.directory, files))
       const at = now()
@@ -101,7 +102,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       if (!isOurs && !known) await blobs.removeAll(blob)
       const skill = isOurs ? await findVersion(db, owner, name, version) : undefined
       if (skill) return { skill, isNew: true, warnings }
-      // Somebody else registered or removed something of it meanwhile: once more, from what there is now.
+      // Another process changed the skill meanwhile: try again from its current state.
     }
   }
 
@@ -110,22 +111,22 @@ export function createRegistry(options: RegistryOptions): Registry {
     if (owner === SERVER || (await countVersions(db, owner)) < versionsPerProject) return
     throw new ErrandError(
       'conflict',
-      `This project keeps ${versionsPerProject} versions of skills already, and that is the most. Delete some first.`,
+      `This project already has ${versionsPerProject} versions of skills, which is the maximum. Delete some first.`,
     )
   }
 
-  /** What whoever registers it should know, though it is no fault. */
-  async function remarks(owner: string, name: string, { allowedTools }: SkillMeta): Promise<string[]> {
-    const said: string[] = []
-    const strangers = allowedTools.filter((entry) => !toolsFor(entry) && !isMcpEntry(entry))
-    if (strangers.length > 0) {
-      const names = strangers.slice(0, SHOWN_STRANGERS).join(', ')
-      said.push(`\`allowed-tools\` names ${names}, which are no tools of this server; they were passed over.`)
+  /** Warnings for the caller that registers the skill. */
+  async function warningsFor(owner: string, name: string, { allowedTools }: SkillMeta): Promise<string[]> {
+    const found: string[] = []
+    const unknown = allowedTools.filter((entry) => !toolsFor(entry) && !isMcpEntry(entry))
+    if (unknown.length > 0) {
+      const names = unknown.slice(0, SHOWN_UNKNOWN).join(', ')
+      found.push(`\`allowed-tools\` names ${names}, which this server does not have; they were ignored.`)
     }
     if (owner !== SERVER && (await has(db, SERVER, name))) {
-      said.push(`The server has a skill ${name} too; in this project the uploaded one goes before it.`)
+      found.push(`The server also has a skill ${name}. In this project the uploaded one takes precedence.`)
     }
-    return said
+    return found
   }
 
   async function removeFrom(owner: string, name: string, version?: number): Promise<boolean> {

@@ -1,7 +1,7 @@
 /**
- * The operator's skills: every folder with a SKILL.md below the configured one is registered for all projects, and what
- * goes from there is taken back. Looked at when the server starts and every few seconds after. What can't be used is told
- * in the log with its path, once for as long as it stays so, and stops nothing; its last good version stays.
+ * The operator's skills. Every folder with a SKILL.md below the configured one is registered for all projects; a skill whose
+ * folder is removed is hidden. The folder is scanned when the server starts and every few seconds afterwards. A skill that
+ * can't be used is logged once with its path, and its last valid version stays.
  */
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -9,10 +9,10 @@ import type { Log } from '../telemetry/log.ts'
 import { type Folder, readFolder } from './folder.ts'
 import type { SkillLimits } from './limits.ts'
 import { SERVER } from './name-rows.ts'
-import { isLitter } from './paths.ts'
+import { isIgnored } from './paths.ts'
 import type { GoodFolder, Registry } from './registry.ts'
 
-/** A clone of a collection keeps its skills some folders down. */
+/** Maximum depth of the scan: a cloned collection has its skills some folders down. */
 const MAX_DEPTH = 4
 const MAX_FOLDERS = 2000
 
@@ -24,18 +24,18 @@ export interface ServerSkillsOptions {
 }
 
 export interface ServerSkills {
-  /** Brings the registry in line with the folder. Never rejects for what lies there. */
-  look(): Promise<void>
+  /** Synchronizes the registry with the folder. Never rejects because of the folder's content. */
+  scan(): Promise<void>
 }
 
 export function createServerSkills({ directory, registry, limits, log }: ServerSkillsOptions): ServerSkills {
-  /** By folder: a broken one keeps the name that it had. */
+  /** Skill names by folder. A folder that becomes invalid keeps its former name. */
   const names = new Map<string, string>()
-  /** By name: what was registered last, so that only a change is read whole. */
+  /** State last registered, by name. Only changed skills are read in full. */
   const states = new Map<string, string>()
-  let told = new Set<string>()
+  let logged = new Set<string>()
 
-  /** The first folder of each name; undefined where one could not be read. */
+  /** The first folder of each name. Undefined if any folder could not be read. */
   async function readAll(say: (message: string) => void): Promise<Map<string, Folder> | undefined> {
     const found = new Map<string, Folder>()
     let whole = true
@@ -52,7 +52,7 @@ export function createServerSkills({ directory, registry, limits, log }: ServerS
         const name = folder.skill?.name ?? names.get(path) ?? basename(path)
         names.set(path, name)
         const first = found.get(name)
-        if (first) say(`A skill can't be used: ${path} has the name ${name}, as ${first.directory} has.`)
+        if (first) say(`A skill can't be used: ${path} has the same name, ${name}, as ${first.directory}.`)
         else found.set(name, folder)
       } catch (error) {
         whole = false
@@ -71,29 +71,29 @@ export function createServerSkills({ directory, registry, limits, log }: ServerS
     if (isNew) log.info({ path: folder.directory }, `the server's skill ${name} is at version ${skill.version}`)
   }
 
-  async function takeBack(found: ReadonlyMap<string, Folder>): Promise<void> {
+  async function hideMissing(found: ReadonlyMap<string, Folder>): Promise<void> {
     for (const name of await registry.serverNames()) {
       if (found.has(name)) continue
       await registry.hideServer(name)
       states.delete(name)
-      log.info({ path: directory }, `the skill ${name} is gone from the folder, and from the server`)
+      log.info({ path: directory }, `the skill ${name} was removed from the folder and is no longer offered`)
     }
   }
 
   return {
-    async look() {
+    async scan() {
       const messages = new Set<string>()
       const say = (message: string) => {
         messages.add(message)
-        if (!told.has(message)) log.warn({ path: directory }, message)
+        if (!logged.has(message)) log.warn({ path: directory }, message)
       }
       const found = await readAll(say)
       for (const [name, folder] of found ?? []) {
-        // What changes while it is read is read again the next time.
+        // A skill that changes while it is read is read again on the next scan.
         if (isGood(folder)) await register(name, folder, say).catch((error: Error) => say(`A skill: ${error.message}`))
       }
-      if (found) await takeBack(found)
-      told = messages
+      if (found) await hideMissing(found)
+      logged = messages
     },
   }
 }
@@ -102,15 +102,15 @@ function isGood(folder: Folder): folder is GoodFolder {
   return folder.skill !== undefined
 }
 
-/** Folders with a SKILL.md, in order; a link to one counts, for the operator put it there. None where there is no folder. */
+/** Folders with a SKILL.md, in order. Follows links at the top level, which the operator made. Empty if the directory does not exist. */
 async function findFolders(
   directory: string,
   unreadable: (path: string, error: NodeJS.ErrnoException) => void,
 ): Promise<string[]> {
   const found: string[] = []
-  let looked = 0
+  let scanned = 0
   async function walk(folder: string, depth: number): Promise<void> {
-    if (++looked > MAX_FOLDERS) return
+    if (++scanned > MAX_FOLDERS) return
     const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') unreadable(folder, error)
       return []
@@ -122,7 +122,7 @@ async function findFolders(
     }
     if (depth === MAX_DEPTH) return
     for (const name of names) {
-      if (name.startsWith('.') || name === 'node_modules' || isLitter(name)) continue
+      if (name.startsWith('.') || name === 'node_modules' || isIgnored(name)) continue
       const path = join(folder, name)
       const entry = await (depth === 0 ? stat(path) : lstat(path)).catch(() => undefined)
       if (entry?.isDirectory()) await walk(path, depth + 1)

@@ -1,9 +1,9 @@
 /**
- * SKILL.md, read: front matter, checked field by field, and the instructions behind it. Every problem is found before any
- * is told; an error keeps the skill out, a warning does not. What other agents let pass (a colon in an unquoted text,
- * `allowed-tools` as a list, a long description) passes here too, with a warning.
+ * Parses SKILL.md: the front matter, validated field by field, and the instructions after it. All problems are reported
+ * together. A skill with an error is rejected; one with warnings is not. What other agents accept (a colon in an unquoted
+ * text, `allowed-tools` as a list, a long description) is accepted here too, with a warning.
  *
- * Every value is text, as the convention has it: `version: 1.0` stays `1.0`. Front matter is data: no tag, no code.
+ * All values are strings, as the convention defines: `version: 1.0` stays `1.0`. Front matter is data, without tags or code.
  */
 import { isUtf8 } from 'node:buffer'
 import { parseDocument } from 'yaml'
@@ -18,25 +18,25 @@ export interface Problem {
 export interface SkillText {
   readonly name: string
   readonly meta: SkillMeta
-  /** What stands behind the front matter. */
+  /** The text after the front matter. */
   readonly instructions: string
 }
 
 export interface ReadSkill {
-  /** Undefined where an error is among the problems. */
+  /** Undefined if any problem is an error. */
   readonly skill: SkillText | undefined
   readonly problems: readonly Problem[]
 }
 
 export const SKILL_FILE = 'SKILL.md'
-/** It goes before the model whole: what is larger belongs into references. */
+/** Maximum size of SKILL.md, in bytes. The model gets all of it; larger material belongs in references. */
 export const MAX_SKILL_FILE_BYTES = 1024 * 1024
 
 const MAX_FRONT_MATTER_CHARS = 65_536
 const MAX_ALIASES = 10
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1024
-/** The longest that is still let pass: it stands in every prompt of the runs that have the skill. */
+/** Maximum length that is accepted, with a warning. Every prompt of a run with the skill contains the description. */
 const LONGEST_DESCRIPTION = 4096
 const MAX_COMPATIBILITY = 500
 const MAX_LICENSE = 1024
@@ -45,7 +45,7 @@ const MAX_METADATA_CHARS = 1024
 const MAX_ALLOWED_TOOLS = 200
 const FIELDS = new Set(['name', 'description', 'license', 'compatibility', 'metadata', 'allowed-tools'])
 
-/** `file`: how people find it. `folder`: the name of the folder that it lies in, where it has one. */
+/** `file`: path for messages. `folder`: name of the folder that contains it, if it has one. */
 export function readSkillFile(bytes: Uint8Array, file: string, folder?: string): ReadSkill {
   const problems: Problem[] = []
   const notes: Notes = {
@@ -64,7 +64,7 @@ export function readSkillFile(bytes: Uint8Array, file: string, folder?: string):
     allowedTools: readAllowedTools(fields['allowed-tools'], notes),
   }
   for (const field of Object.keys(fields)) {
-    if (!FIELDS.has(field)) notes.warn(`\`${clip(field)}\` is no field of the convention; it was ignored.`)
+    if (!FIELDS.has(field)) notes.warn(`\`${clip(field)}\` is not a field of the convention; it was ignored.`)
   }
   const failed = problems.some(({ severity }) => severity === 'error')
   return { skill: failed ? undefined : { name, meta, instructions: split.instructions }, problems }
@@ -110,16 +110,14 @@ function parseFields(frontMatter: string, notes: Notes): Readonly<Record<string,
     const { problem } = parsed
     parsed = parseYaml(quoteTexts(frontMatter))
     if ('problem' in parsed) {
-      notes.error(`the front matter is not YAML: ${problem}`)
+      notes.error(`the front matter is not valid YAML: ${problem}`)
       return undefined
     }
-    notes.warn(
-      `the front matter is not quite YAML (${problem}) It was read as if its texts stood in quotes: quote them.`,
-    )
+    notes.warn(`the front matter is not valid YAML (${problem}) It was read as if its texts were quoted. Quote them.`)
   }
   const { value } = parsed
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  notes.error('the front matter must be a map: `name: …` and `description: …`, a line each.')
+  notes.error('the front matter must be a map, with `name: …` and `description: …` on one line each.')
   return undefined
 }
 
@@ -128,17 +126,17 @@ function parseYaml(text: string): { readonly value: unknown } | { readonly probl
     const document = parseDocument(text, { schema: 'failsafe', prettyErrors: false, logLevel: 'silent' })
     const [error] = document.errors
     if (error) {
-      const line = text.slice(0, error.pos[0]).split('\n').length + 1 // the file's, not the front matter's
+      const line = text.slice(0, error.pos[0]).split('\n').length + 1 // line number in the file
       return { problem: `line ${line}: ${error.message.split('\n')[0]!.replace(/\.?$/, '.')}` }
     }
     return { value: document.toJS({ maxAliasCount: MAX_ALIASES }) }
   } catch (error) {
-    // Too many aliases, or nested too deep.
+    // Too many aliases, or too deeply nested.
     return { problem: `${(error as Error).message.split('\n')[0]}.` }
   }
 }
 
-/** `description: Use it when: …`, which other agents' parsers take, with quotes around the text. */
+/** Quotes unquoted texts such as `description: Use it when: …`, which other agents' parsers accept. */
 function quoteTexts(frontMatter: string): string {
   return frontMatter.replaceAll(
     /^(name|description|license|compatibility|allowed-tools):[ \t]+([^\s"'|>[{#&*!][^\n]*)$/gm,
@@ -165,7 +163,7 @@ function readDescription(value: unknown, notes: Notes): string {
       '`description` is missing; it must say, in 1 to 1,024 characters, what the skill does and when to use it.',
     )
   } else if (description.length > LONGEST_DESCRIPTION) {
-    notes.error(`\`description\` has ${description.length} characters; at most ${MAX_DESCRIPTION} are meant.`)
+    notes.error(`\`description\` has ${description.length} characters; the convention allows ${MAX_DESCRIPTION}.`)
   } else if (description.length > MAX_DESCRIPTION) {
     notes.warn(`\`description\` has ${description.length} characters; the convention allows ${MAX_DESCRIPTION}.`)
   }
@@ -193,7 +191,7 @@ function readMetadata(value: unknown, notes: Notes): Readonly<Record<string, str
     return undefined
   }
   const texts = entries.map(([key, entry]) => {
-    if (typeof entry !== 'string') notes.warn(`\`metadata.${clip(key)}\` is no text; it was kept as JSON.`)
+    if (typeof entry !== 'string') notes.warn(`\`metadata.${clip(key)}\` is not a string; it was kept as JSON.`)
     const text = typeof entry === 'string' ? entry : JSON.stringify(entry)
     if (text.length > MAX_METADATA_CHARS || key.length > MAX_METADATA_CHARS) {
       notes.error(`\`metadata.${clip(key)}\` is longer than ${MAX_METADATA_CHARS} characters.`)
@@ -218,7 +216,7 @@ function readAllowedTools(value: unknown, notes: Notes): string[] {
   return [...new Set(tools)]
 }
 
-/** By spaces or commas, but not by those in brackets: `Bash(git add:*), Read`. */
+/** Splits at spaces and commas outside parentheses: `Bash(git add:*), Read`. */
 function splitTools(text: string): string[] {
   return text.match(/(?:\([^()]*\)?|[^\s,()]|\))+/g) ?? []
 }

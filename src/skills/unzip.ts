@@ -1,7 +1,9 @@
 /**
- * A skill's zip, unpacked below a directory of ours. All that the zip says of itself is checked before a byte is unpacked:
- * names, kinds, sizes, that no two entries share a place or a name. While unpacking, each entry must have exactly the size
- * and checksum that it claims. Throws ErrandError `invalid_request`, `payload_too_large` with a sentence for whoever sent it.
+ * Unpacks a skill's zip into a directory of ours. All metadata is checked before anything is unpacked: names, file types,
+ * sizes, and that no two entries share bytes or a name. Each entry must then have exactly its declared size and checksum.
+ * Throws ErrandError `invalid_request` or `payload_too_large`, with a sentence for the caller.
+ *
+ * yauzl parses the format. It does not check file types, overlaps or checksums; these are checked here.
  */
 import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -11,10 +13,10 @@ import { crc32 } from 'node:zlib'
 import type { Entry, ZipFile } from 'yauzl'
 import { ErrandError } from '../domain/errors.ts'
 import type { SkillLimits } from './limits.ts'
-import { collisions, decodeName, isLitter, pathProblem, shown } from './paths.ts'
+import { collisions, decodeName, isIgnored, pathProblem, shown } from './paths.ts'
 import { SKILL_FILE } from './skill-file.ts'
 
-/** Bits of the entry's flags, and kinds of files in the upper half of its attributes. */
+/** Bits of an entry's flags; file types and permissions, from the upper half of its attributes. */
 const ENCRYPTED = 0x1 | 0x40 | 0x2000
 const KIND = 0o170_000
 const FOLDER = 0o040_000
@@ -26,7 +28,7 @@ const DEFLATED = 8
 const LOCAL_HEADER_BYTES = 30
 
 export interface Unpacked {
-  /** The one top folder of the zip; undefined where SKILL.md lay at its root. */
+  /** The single top folder of the zip; undefined if SKILL.md is at its root. */
   readonly folder: string | undefined
 }
 
@@ -36,7 +38,7 @@ interface Member {
   readonly executable: boolean
 }
 
-/** `directory` must be there and empty. */
+/** `directory` must exist and be empty. */
 export async function unzip(zip: string, directory: string, limits: SkillLimits): Promise<Unpacked> {
   const { openPromise } = await import('yauzl')
   let file: ZipFile | undefined
@@ -47,15 +49,15 @@ export async function unzip(zip: string, directory: string, limits: SkillLimits)
     for (const member of members) await unpack(file, member, join(directory, member.path.slice(top.length)))
     return { folder: top === '' ? undefined : top.slice(0, -1) }
   } catch (error) {
-    if (error instanceof ErrandError || isOurs(error)) throw error
+    if (error instanceof ErrandError || isDiskError(error)) throw error
     throw refused(`can't be read: ${(error as Error).message.split('\n')[0]!.replace(/\.$/, '')}`)
   } finally {
     file?.close()
   }
 }
 
-/** What the disk says is no fault of the zip. */
-function isOurs(error: unknown): boolean {
+/** True for errors of the disk, which are not the zip's fault. */
+function isDiskError(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException
   return code !== undefined && !code.startsWith('Z_') && code !== 'ERR_STREAM_PREMATURE_CLOSE'
 }
@@ -71,7 +73,7 @@ async function readMembers(file: ZipFile, { skillBytes, skillFiles }: SkillLimit
   let size = 0
   for await (const entry of file.eachEntry()) {
     all.push(entry)
-    // Folders may have entries of their own, and litter is not counted: twice the files is room enough.
+    // Folders may have entries too, and ignored files are not counted, hence twice the limit.
     if (all.length > 2 * skillFiles + 100) throw tooLarge(`has more than ${skillFiles} files`)
     const member = memberOf(entry)
     if (!member) continue
@@ -90,7 +92,7 @@ function tooLarge(phrase: string): ErrandError {
   return new ErrandError('payload_too_large', `The zip ${phrase}.`, { param: 'file' })
 }
 
-/** Undefined for folders, which the files' names imply, and for litter. */
+/** Undefined for folders, which the files' paths imply, and for ignored files. */
 function memberOf(entry: Entry): Member | undefined {
   const raw = entry.fileName as unknown as Buffer
   const name = decodeName(raw)
@@ -103,21 +105,21 @@ function memberOf(entry: Entry): Member | undefined {
   const kind = mode & KIND
   if (kind === LINK) throw refused(`has a symbolic link, ${shown(name)}; a skill has files and folders`)
   if (kind !== 0 && kind !== (isFolder ? FOLDER : REGULAR)) {
-    throw refused(`has something that is neither file nor folder: ${shown(name)}`)
+    throw refused(`has an entry that is neither a file nor a folder: ${shown(name)}`)
   }
   if ((entry.generalPurposeBitFlag & ENCRYPTED) !== 0) throw refused(`is encrypted: ${shown(name)} can't be read`)
   if (isFolder) {
     if (entry.uncompressedSize > 0) throw refused(`has a folder with content, ${shown(name)}`)
     return undefined
   }
-  if (isLitter(path)) return undefined
+  if (isIgnored(path)) return undefined
   if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED) {
     throw refused(`has a file, ${shown(name)}, in a compression (${entry.compressionMethod}) other than deflate`)
   }
   return { path, entry, executable: (mode & EXECUTABLE) !== 0 }
 }
 
-/** Entries that share bytes make a small zip unpack to much, and one file be two things. */
+/** Rejects entries that share bytes: they let a small zip unpack to a huge size, or make one file ambiguous. */
 function refuseOverlaps(entries: readonly Entry[]): void {
   const places = entries
     .map((entry) => ({
@@ -128,7 +130,7 @@ function refuseOverlaps(entries: readonly Entry[]): void {
   if (places.some(({ start }, i) => i > 0 && start < places[i - 1]!.end)) throw refused('has entries that overlap')
 }
 
-/** With its slash; empty where SKILL.md lies at the root. */
+/** The top folder with its slash; empty if SKILL.md is at the root. */
 function topFolder(members: readonly Member[]): string {
   const isSkillFile = (path: string) => path.toLowerCase() === SKILL_FILE.toLowerCase()
   if (members.some(({ path }) => isSkillFile(path))) return ''
@@ -153,5 +155,5 @@ async function unpack(file: ZipFile, { entry, path, executable }: Member, target
   }
   await pipeline(source, counted, createWriteStream(target, { flags: 'wx', mode: executable ? 0o755 : 0o644 }))
   if (size !== entry.uncompressedSize || sum !== entry.crc32)
-    throw refused(`is damaged: ${shown(path)} is not what it says`)
+    throw refused(`is damaged: ${shown(path)} has another size or checksum than declared`)
 }

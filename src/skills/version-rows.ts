@@ -19,7 +19,7 @@ export async function countVersions(db: Database, owner: string): Promise<number
   return Number(count)
 }
 
-/** Newest first. */
+/** Version numbers, newest first. */
 export async function versionNumbers(db: Database, owner: string, name: string): Promise<number[]> {
   const rows = await db.query
     .selectFrom('skill_versions')
@@ -40,7 +40,7 @@ export function insertVersion(
   return { query: db.query.insertInto('skill_versions').values(values).compile() }
 }
 
-/** Without a version, all of them; touches `rows` rows or undoes the write. */
+/** Deletes a version, or all versions. Must affect `rows` rows, or the write is rolled back. */
 export function deleteVersions(
   db: Database,
   owner: string,
@@ -53,7 +53,7 @@ export function deleteVersions(
   return { query: query.compile(), rows }
 }
 
-/** Without a version, the newest. */
+/** Finds an owner's version; the newest if none is given. */
 export async function findVersion(
   db: Database,
   owner: string,
@@ -81,7 +81,7 @@ const versionSeen = fixedQuery((db, asked: { projectId: string; name: string; ve
   seenRows(db, asked.projectId, asked.name).where('v.version', '=', asked.version),
 )
 
-/** The skill that a project means. Without a version, the newest. */
+/** Finds the skill that a project sees; the newest version if none is given. */
 export async function findSeen(
   db: Database,
   projectId: string,
@@ -104,7 +104,7 @@ export async function listVersions(db: Database, owner: string, name: string, pa
   return pageOf(found.map(toSkill), page.pageSize, ({ version }) => `${version}`)
 }
 
-/** The newest versions of what a project sees, by (created_at, name): its own, and the operator's that it has none of. */
+/** The newest versions that a project sees, by (created_at, name): its own, and the operator's under names that it does not have. */
 export async function listSkills(
   db: Database,
   projectId: string,

@@ -8,7 +8,7 @@ import type { ToolName } from '../domain/agent.ts'
 import { toolsFor } from '../domain/allowed-tools.ts'
 import type { RunSpec } from '../domain/interaction.ts'
 import type { SkillPin } from '../domain/skill.ts'
-import { placeInside, type SkillContent, type SkillShelf } from '../skills/port.ts'
+import { sandboxPath, type SkillContent, type SkillCache } from '../skills/port.ts'
 import { toolArguments } from './arguments.ts'
 import { fileKind } from './file-kind.ts'
 import { presentImage } from './image.ts'
@@ -28,13 +28,13 @@ interface Enabled {
   readonly content: SkillContent
 }
 
-export function createSkillTools(shelf: SkillShelf): ToolProvider {
+export function createSkillTools(cache: SkillCache): ToolProvider {
   return {
     offers: [],
     async open({ spec, warn }) {
       const skills = new Map<string, Enabled>()
       for (const [i, pin] of spec.skills.entries()) {
-        const content = await shelf.content(pin)
+        const content = await cache.content(pin)
         if (content) skills.set(pin.name, { pin, content })
         else
           warn({ code: 'skill_unavailable', param: `skills[${i}]`, message: `The skill ${pin.name} no longer exists.` })
@@ -54,7 +54,7 @@ function about(skills: ReadonlyMap<string, Enabled>, { tools }: RunSpec): string
   const list = [...skills].map(
     ([name, { content }]) => `- ${name}: ${content.meta.description.replaceAll(/\s+/g, ' ')}`,
   )
-  const where = hasSandbox(tools) ? ` Each is also in the sandbox, read-only: ${placeInside('NAME')}/.` : ''
+  const where = hasSandbox(tools) ? ` Each is also in the sandbox, read-only: ${sandboxPath('NAME')}/.` : ''
   return [
     `Skills are prepared instructions for certain tasks. If a skill covers the task, call \`skill\` with its name before anything else, and follow its instructions.${where}`,
     ...list,
@@ -103,7 +103,7 @@ interface Range {
 
 /** Accepts the forms that models write: `./scripts/x.py`, `/skills/pdf/scripts/x.py`. */
 function insideSkill(path: string, name: string): string {
-  return path.replace(`${placeInside(name)}/`, '').replace(/^(\.?\/)+/, '')
+  return path.replace(`${sandboxPath(name)}/`, '').replace(/^(\.?\/)+/, '')
 }
 
 async function instruct(
@@ -122,7 +122,7 @@ async function instruct(
 
 function locationOf({ name }: SkillPin, tools: readonly ToolName[]): string {
   if (!hasSandbox(tools)) return 'No sandbox is enabled: its files can be read by `skill` with `path`, but not run.'
-  return `Its folder is ${placeInside(name)} in the sandbox: the paths below are relative to it. It is read-only; write to /workspace.`
+  return `Its folder is ${sandboxPath(name)} in the sandbox: the paths below are relative to it. It is read-only; write to /workspace.`
 }
 
 /** The skill's compatibility note, and the names of its allowed tools in Errand. */
@@ -160,7 +160,7 @@ async function showFile(
   context: ToolContext,
 ): Promise<ToolOutcome> {
   const bytes = await content.read(path)
-  if (bytes) return present(`${placeInside(pin.name)}/${path}`, bytes, range, context)
+  if (bytes) return present(`${sandboxPath(pin.name)}/${path}`, bytes, range, context)
   return {
     output: `The skill ${pin.name} has no file \`${path.slice(0, 200)}\`. ${fileList(content) || 'It has no other files.'}`,
   }

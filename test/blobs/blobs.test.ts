@@ -105,9 +105,9 @@ describe.each(Object.entries(BACKENDS))('files kept on %s', (_, open) => {
 
   it('are never asked for by a name that a caller could have made up', async () => {
     for (const key of ['', '/', 'a//b', '../x', 'a/../b', 'a/.', 'ä', 'a b', 'a\0b', 'a/b?x', '/a']) {
-      await expect(blobs.put(key, Buffer.of(1)), key).rejects.toThrow('not a blob key')
-      await expect(blobs.open(key), key).rejects.toThrow('not a blob key')
-      await expect(blobs.removeAll(key), key).rejects.toThrow('not a blob key')
+      await expect(blobs.put(key, Buffer.of(1)), key).rejects.toThrow('not a key of the file store')
+      await expect(blobs.open(key), key).rejects.toThrow('not a key of the file store')
+      await expect(blobs.removeAll(key), key).rejects.toThrow('not a key of the file store')
     }
   })
 })

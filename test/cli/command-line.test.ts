@@ -125,7 +125,7 @@ mcp:
       'The configuration has 5 problems:\n' +
         '  - The environment variable TEAM_KEY is not set. It must hold the key for the model svc-3.5-flash.\n' +
         '  - The environment variable ANTHROPIC_API_KEY is not set. It must hold the key for the model other.\n' +
-        '  - search.provider is brave, and the environment variable BRAVE_API_KEY, which has to hold its key, is not set.\n' +
+        '  - search.provider is brave, but the environment variable BRAVE_API_KEY with its API key is not set.\n' +
         '  - mcp.tracker.authentication.tokenEnv names the environment variable TRACKER_TOKEN, which is not set.\n' +
         '  - mcp.desk.authentication.headersEnv.X-Key names the environment variable DESK_KEY, which is not set.\n',
     )

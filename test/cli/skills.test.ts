@@ -79,7 +79,7 @@ test('check tells every problem with its path, and changes nothing', async () =>
   expect(stdout).toContain(`error: ${bad}/link is a symbolic link`)
   expect(stdout).toContain(`error: ${bad}/SKILL.md: \`name\` is "Bad"; it must be`)
   expect(stdout).toContain(`error: ${bad}/SKILL.md: \`description\` is missing`)
-  expect(stdout).toContain(`warning: ${bad}/SKILL.md: \`mood\` is no field of the convention`)
+  expect(stdout).toContain(`warning: ${bad}/SKILL.md: \`mood\` is not a field of the convention`)
   expect(stderr).toContain("can't be used as it is")
   const good = folder('fine', { 'SKILL.md': skillText('fine') })
   expect((await server.errand(['skills', 'check', good])).stdout).toMatch(/^fine is good: 1 files?/)
@@ -87,7 +87,7 @@ test('check tells every problem with its path, and changes nothing', async () =>
 
 test.each([
   ['is not there', ['nowhere'], 2, /nowhere is not there/],
-  ['has no SKILL.md', ['.'], 1, /there is no SKILL\.md in it/],
+  ['has no SKILL.md', ['.'], 1, /there is no SKILL\.md/],
 ])('a place that %s is refused before anything is sent', async (_what, paths, code, message) => {
   const empty = folder('empty', { 'readme.txt': '' })
   const told = await server.errand(['skills', 'add', ...paths.map((path) => join(empty, path)), ...there()])

@@ -62,7 +62,7 @@ it('what is good is there for every project; what is not is told with its path, 
   expect(said).toContain(`${skillsDir()}/broken/SKILL.md: \`description\` is missing`)
   expect(said).toContain(`${skillsDir()}/linked/passwd is a symbolic link`)
   // By path: `again` comes first and has the name.
-  expect(said).toContain(`${skillsDir()}/greet has the name greet, as ${skillsDir()}/again has`)
+  expect(said).toContain(`${skillsDir()}/greet has the same name, greet, as ${skillsDir()}/again`)
   expect((await run([{ name: 'skill', args: { name: 'greet' } }], { skills: ['greet'] })).outputs[0]).toContain(
     'Say it again.',
   )
@@ -109,7 +109,7 @@ it('a project’s own skill goes before it, and its deletion brings it back', as
   })
   const added = (await sent.json()) as { version: number; source: string; warnings: { message: string }[] }
   expect(added).toMatchObject({ version: 1, source: 'project' })
-  expect(added.warnings[0]!.message).toContain('The server has a skill greet too')
+  expect(added.warnings[0]!.message).toContain('The server also has a skill greet')
   const { outputs } = await run([{ name: 'skill', args: { name: 'greet' } }], { skills: ['greet'] })
   expect(outputs[0]).toContain('Say what this project says.')
   expect(await names()).toEqual(['fresh', 'greet'])

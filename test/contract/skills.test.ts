@@ -111,9 +111,9 @@ describe('a skill is uploaded', () => {
     const body = await upload([{ name: 'folder/SKILL.md', data }])
     const told = body.warnings.map(({ message }: { message: string }) => message).join('\n')
     expect(told).toContain('SKILL.md: `name` is "other-name", but the folder is "folder"')
-    expect(told).toContain('SKILL.md: `version` is no field of the convention')
+    expect(told).toContain('SKILL.md: `version` is not a field of the convention')
     expect(told).toContain('SKILL.md: `allowed-tools` is a list')
-    expect(told).toContain('names Teleport, which are no tools of this server')
+    expect(told).toContain('names Teleport, which this server does not have')
   })
 })
 

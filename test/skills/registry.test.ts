@@ -6,7 +6,7 @@ import { afterAll, expect, it } from 'vitest'
 import { openDiskBlobs } from '../../src/blobs/disk.ts'
 import { readFolder } from '../../src/skills/folder.ts'
 import { createRegistry, type GoodFolder } from '../../src/skills/registry.ts'
-import { createShelf } from '../../src/skills/shelf.ts'
+import { createSkillCache } from '../../src/skills/skill-cache.ts'
 import { onEveryBackend } from '../store/backends.ts'
 import { PROJECT, times } from '../store/rows.ts'
 import { skillText } from '../support/zip.ts'
@@ -31,13 +31,13 @@ onEveryBackend((backend) => {
     const directory = join(place, `blobs-${++folders}`)
     const [db, blobs] = await Promise.all([backend.open(), openDiskBlobs(directory)])
     const registry = createRegistry({ db, blobs, versionsPerProject: 100, now: () => clock.now })
-    const shelf = createShelf({ directory: join(place, `shelf-${folders}`), db, blobs })
+    const cache = createSkillCache({ directory: join(place, `shelf-${folders}`), db, blobs })
     async function kept(): Promise<string[]> {
       const owners: string[] = []
       for await (const owner of blobs.owners()) owners.push(owner)
       return owners
     }
-    return { registry, shelf, clock, directory, kept }
+    return { registry, cache, clock, directory, kept }
   }
 
   it('versions rise, are found by name and number, and are listed newest first', async () => {
@@ -99,7 +99,7 @@ onEveryBackend((backend) => {
   })
 
   it('a content is kept once for all who have it, and for a while when nobody has it any more', async () => {
-    const { registry, shelf, clock, kept } = await open()
+    const { registry, cache, clock, kept } = await open()
     const { skill } = await registry.add(PROJECT, await folder('same', 'text'))
     await registry.add(OTHER, await folder('same', 'text'))
     expect(await kept()).toHaveLength(1)
@@ -110,11 +110,11 @@ onEveryBackend((backend) => {
     clock.now += HOUR - 1000
     await registry.sweep(HOUR)
     // A run that was accepted before still has it.
-    expect(await (await shelf.content(skill))!.instructions()).toBe('text')
+    expect(await (await cache.content(skill))!.instructions()).toBe('text')
     clock.now += 2000
     await registry.sweep(HOUR)
     expect(await kept()).toEqual([])
-    expect(await shelf.content(skill)).toBeUndefined()
+    expect(await cache.content(skill)).toBeUndefined()
     // And it can come back.
     expect((await registry.add(PROJECT, await folder('same', 'text'))).skill).toMatchObject({
       version: 2,
@@ -122,18 +122,18 @@ onEveryBackend((backend) => {
     })
     clock.now += 9 * HOUR
     await registry.sweep(HOUR)
-    expect(await (await shelf.content(skill))!.instructions()).toBe('text')
+    expect(await (await cache.content(skill))!.instructions()).toBe('text')
   })
 
   it('what comes back in time was never gone', async () => {
-    const { registry, shelf, clock } = await open()
+    const { registry, cache, clock } = await open()
     const { skill } = await registry.add(PROJECT, await folder('back', 'text'))
     await registry.remove(PROJECT, 'back')
     await registry.sweep(HOUR)
     await registry.add(PROJECT, await folder('back', 'text'))
     clock.now += 9 * HOUR
     await registry.sweep(HOUR)
-    expect(await (await shelf.content(skill))!.instructions()).toBe('text')
+    expect(await (await cache.content(skill))!.instructions()).toBe('text')
   })
 
   it('what an upload that broke off left in the file store goes', async () => {

@@ -45,7 +45,7 @@ describe('refused', () => {
     ['nothing', '', /does not begin with front matter/],
     ['front matter without an end', `---\n${NAME}`, /without an end/],
     ['front matter that is a list', file('- a\n'), /must be a map/],
-    ['front matter that is no YAML', file('name: "pdf\n'), /the front matter is not YAML: line \d+: /],
+    ['front matter that is no YAML', file('name: "pdf\n'), /the front matter is not valid YAML: line \d+: /],
     ['a tab for an indent', file(`${NAME + DESCRIPTION}metadata:\n\ta: b\n`), /is not YAML/],
     ['no name', file(DESCRIPTION), /`name` is missing; it must be 1 to 64/],
     ['no description', file(NAME), /`description` is missing/],
@@ -102,8 +102,8 @@ describe('let pass with a warning', () => {
     ['an unknown field', file(`${NAME + DESCRIPTION}version: 2\n`), /`version` is no field/],
     ['a list of tools', file(`${NAME + DESCRIPTION}allowed-tools: [Bash, Read]\n`), /`allowed-tools` is a list/],
     ['a long description', file(`${NAME}description: ${'x'.repeat(1025)}\n`), /has 1025 characters.*1024/],
-    ['a colon in a text', file(`${NAME}description: Use it when: asked\n`), /is not quite YAML \(line 3/],
-    ['metadata with depth', file(`${NAME + DESCRIPTION}metadata:\n  a: [1]\n`), /`metadata\.a` is no text/],
+    ['a colon in a text', file(`${NAME}description: Use it when: asked\n`), /is not valid YAML \(line 3/],
+    ['metadata with depth', file(`${NAME + DESCRIPTION}metadata:\n  a: [1]\n`), /`metadata\.a` is not a string/],
   ])('%s', (_what, text, message) => {
     const { skill, errors, warnings } = read(text, 'folder')
     expect(errors).toEqual([])

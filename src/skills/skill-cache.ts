@@ -1,7 +1,7 @@
 /**
- * The contents of skills as folders on this machine, a folder a digest: made on first need from the blob store, checked
- * byte by byte, then shared by every run that has the skill. Sandboxes show them read-only; nothing in them is ever
- * written again. One that nobody has opened for as long as a run may take is removed.
+ * A cache of skill contents on this machine, one folder for each digest. A folder is unpacked from the file store on first
+ * use, verified by checksum, and then shared by all runs with the skill. It never changes, and sandboxes mount it read-only.
+ * A folder that was not used for the maximum duration of a run is removed.
  */
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
@@ -12,51 +12,51 @@ import type { SkillFile } from '../domain/skill.ts'
 import type { Database } from '../store/port.ts'
 import { type Content, findContent } from './content-rows.ts'
 import { skillFileOf } from './folder.ts'
-import { placeInside, type SkillShelf } from './port.ts'
+import { type SkillCache, sandboxPath } from './port.ts'
 import { contentKey } from './registry.ts'
 import { readSkillFile } from './skill-file.ts'
 
-export interface ShelfOptions {
-  /** Ours alone; made where it is not there. */
+export interface SkillCacheOptions {
+  /** Used by the cache only. Created if it does not exist. */
   readonly directory: string
   readonly db: Database
   readonly blobs: Blobs
 }
 
-export interface Shelf extends SkillShelf {
-  /** Removes folders that were not asked for in `graceMs`. */
+export interface SweptSkillCache extends SkillCache {
+  /** Removes folders that were not used for `graceMs`. */
   sweep(graceMs: number): Promise<void>
 }
 
-/** So many instructions are kept at hand; longer ones are read anew each time. */
+/** Maximum number of instructions in memory, and their maximum length. Longer ones are read from disk each time. */
 const KEPT = 100
 const KEPT_CHARACTERS = 64 * 1024
 
-export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
-  const placing = new Map<string, Promise<string>>()
-  /** By digest: what is under one never changes. */
+export function createSkillCache({ directory, db, blobs }: SkillCacheOptions): SweptSkillCache {
+  const unpacking = new Map<string, Promise<string>>()
+  /** Instructions by digest. The content of a digest never changes. */
   const kept = new Map<string, string>()
 
-  /** The folder of that content. */
-  function place(digest: string, content: Content): Promise<string> {
+  /** Returns the folder of a content, and unpacks it first if necessary. */
+  function folderOf(digest: string, content: Content): Promise<string> {
     const target = join(directory, digest)
-    const found = placing.get(digest)
+    const found = unpacking.get(digest)
     if (found) return found
-    const done = ready(target, content).finally(() => placing.delete(digest))
-    placing.set(digest, done)
+    const done = refresh(target, content).finally(() => unpacking.delete(digest))
+    unpacking.set(digest, done)
     return done
   }
 
-  async function ready(target: string, content: Content): Promise<string> {
+  async function refresh(target: string, content: Content): Promise<string> {
     const isThere = await stat(target).catch(() => undefined)
     if (isThere && !(await isWhole(target, content.files))) await rm(target, { recursive: true, force: true })
-    if (!isThere || !(await stat(target).catch(() => undefined))) await unfold(target, content)
-    // What was asked for last stays longest.
+    if (!isThere || !(await stat(target).catch(() => undefined))) await unpack(target, content)
+    // The modification time is the time of last use, for `sweep`.
     await utimes(target, new Date(), new Date())
     return target
   }
 
-  async function unfold(target: string, { blob, files }: Content): Promise<void> {
+  async function unpack(target: string, { blob, files }: Content): Promise<void> {
     const temporary = `${target}.${randomBase62(8)}.tmp`
     const source = await blobs.open(contentKey(blob))
     if (!source) throw new Error(`The content of a skill is missing from the file store: ${blob}`)
@@ -65,7 +65,7 @@ export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
       await chmod(directory, 0o700)
       await chmod(temporary, 0o755)
       await writeFiles(temporary, files, source)
-      // Another process may have been faster: then its folder is as good.
+      // Another process may have been faster; its folder has the same content.
       await rename(temporary, target).catch(async (error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
       })
@@ -85,7 +85,7 @@ export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
       if (!content) return undefined
       const { meta, files } = content
       const read = async (path: string) =>
-        files.some((file) => file.path === path) ? readFile(join(await place(digest, content), path)) : undefined
+        files.some((file) => file.path === path) ? readFile(join(await folderOf(digest, content), path)) : undefined
       return {
         meta,
         files,
@@ -107,7 +107,7 @@ export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
       const mounts = []
       for (const { name, digest } of skills) {
         const content = await findContent(db, digest)
-        if (content) mounts.push({ source: await place(digest, content), target: placeInside(name) })
+        if (content) mounts.push({ source: await folderOf(digest, content), target: sandboxPath(name) })
       }
       return mounts
     },
@@ -122,7 +122,7 @@ export function createShelf({ directory, db, blobs }: ShelfOptions): Shelf {
   }
 }
 
-/** After a power failure a file's bytes may be missing though its name is there. */
+/** Checks the size of each file: after a power failure a file may exist without its content. */
 async function isWhole(target: string, files: readonly SkillFile[]): Promise<boolean> {
   for (const { path, size } of files) {
     const found = await lstat(join(target, path)).catch(() => undefined)
@@ -135,9 +135,9 @@ async function writeFiles(target: string, files: readonly SkillFile[], source: A
   const pieces = source[Symbol.asyncIterator]()
   let left: Buffer = Buffer.alloc(0)
   for (const { path, size, executable, sha256 } of files) {
-    const place = join(target, path)
-    await makeFolders(target, dirname(place))
-    const file = await open(place, 'wx')
+    const filePath = join(target, path)
+    await makeFolders(target, dirname(filePath))
+    const file = await open(filePath, 'wx')
     const hash = createHash('sha256')
     try {
       for (let missing = size; missing > 0; ) {
@@ -154,7 +154,7 @@ async function writeFiles(target: string, files: readonly SkillFile[], source: A
         await file.writeFile(piece)
       }
       if (hash.digest('hex') !== sha256) throw new Error(`The content of a skill is damaged in the file store: ${path}`)
-      // Whatever the umask says: another user than ours reads them inside.
+      // Set explicitly, whatever the umask: in the sandbox another user reads the file.
       await file.chmod(executable ? 0o755 : 0o644)
     } finally {
       await file.close()
@@ -162,7 +162,7 @@ async function writeFiles(target: string, files: readonly SkillFile[], source: A
   }
 }
 
-/** From the top, so that each has its mode whatever the umask says. */
+/** Creates folders one by one, so that each gets its mode whatever the umask. */
 async function makeFolders(top: string, folder: string): Promise<void> {
   if (folder === top) return
   await makeFolders(top, dirname(folder))
