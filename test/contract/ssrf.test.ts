@@ -1,7 +1,7 @@
 /** Every address that must not be reached, at every field of a request that takes one (proof.md S1). */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Canary, openCanary } from '../egress/canary.ts'
-import { vectors } from '../egress/places.ts'
+import { vectors } from '../egress/urls.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
 

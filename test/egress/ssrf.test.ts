@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dialTcp } from '../../src/egress/dial.ts'
 import { type Canary, fetchFrom, guard, openCanary } from './canary.ts'
-import { LOOPBACK, METADATA, SPECIAL, vectors } from './places.ts'
 import { SINKS } from './sinks.ts'
+import { LOOPBACK, METADATA, SPECIAL, vectors } from './urls.ts'
 
 let canaries: Canary[]
 beforeAll(async () => {

@@ -14,7 +14,7 @@ onEveryBackend((backend) => {
     return { db, clock, accounts: openAccounts({ db, secret: SECRET, now: () => clock.now }) }
   }
 
-  it('a key speaks for its project from the moment it is made', async () => {
+  it('accepts a key for its project as soon as it is created', async () => {
     const { accounts } = await open()
     const { key, info } = await accounts.createKey({ name: 'laptop ü', project: 'default' })
     expect(info).toMatchObject({ name: 'laptop ü', projectName: 'default', createdAt: START, lastUsedAt: undefined })
@@ -30,7 +30,7 @@ onEveryBackend((backend) => {
     )
   })
 
-  it('no text but a key’s own is one, and another secret knows none', async () => {
+  it('accepts only the exact key, and only under the same server secret', async () => {
     const { db, accounts } = await open()
     const { key } = await accounts.createKey({ name: 'k', project: 'default' })
     for (const text of ['', key.slice(1), `${key}x`, `${key.slice(0, -1)}\0`]) {
@@ -41,7 +41,7 @@ onEveryBackend((backend) => {
     expect(await accounts.authenticate(await stranger.temporaryKey('default'))).toBeUndefined()
   })
 
-  it('many first keys at once are under one account and one project', async () => {
+  it('puts first keys that are created concurrently under one account and one project', async () => {
     const { db, accounts } = await open()
     const made = await Promise.all(times(12, (i) => accounts.createKey({ name: `${i}`, project: 'default' })))
     expect(new Set(made.map(({ info }) => info.projectId)).size).toBe(1)
@@ -51,7 +51,7 @@ onEveryBackend((backend) => {
     expect(new Set(callers.map((caller) => caller?.accountId)).size).toBe(1)
   })
 
-  it('a key ends when it is revoked, once, or when its time is over', async () => {
+  it('rejects a key once it is revoked or expired', async () => {
     const { accounts, clock } = await open()
     const revoked = await accounts.createKey({ name: 'r', project: 'default' })
     const expiring = await accounts.createKey({ name: 'e', project: 'default', expiresAt: START + HOUR })
@@ -69,17 +69,17 @@ onEveryBackend((backend) => {
     expect(listed.find(({ id }) => id === expiring.info.id)).toMatchObject({ expiresAt: START + HOUR })
   })
 
-  it('a key’s last use is noted', async () => {
+  it('records when a key was last used', async () => {
     const { accounts, clock } = await open()
     const { key, info } = await accounts.createKey({ name: 'k', project: 'default' })
     clock.now += HOUR
     await Promise.all(times(10, () => accounts.authenticate(key)))
-    // Nobody waits for the note.
+    // The record is written asynchronously.
     const lastUse = async () => (await accounts.keys.list()).find(({ id }) => id === info.id)!.lastUsedAt
     await expect.poll(lastUse).toBe(START + HOUR)
   })
 
-  it('the switch is off for every key of the account, and on again', async () => {
+  it('turns all keys of the account off and on', async () => {
     const { accounts } = await open()
     const name = 'experimental.managedAgents'
     expect(await accounts.getSetting(name)).toBe(true)
@@ -92,7 +92,7 @@ onEveryBackend((backend) => {
     await expect(accounts.setSetting(name, true, 'nobody')).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  it('a temporary key speaks for its project and is stored nowhere', async () => {
+  it('accepts a temporary key for its project without storing it', async () => {
     const { accounts } = await open()
     const { info } = await accounts.createKey({ name: 'k', project: 'default' })
     const caller = await accounts.authenticate(await accounts.temporaryKey('default'))

@@ -14,7 +14,7 @@ onEveryBackend((backend) => {
     return { db, agents: createAgentStore({ db, defaultModel: 'fake', now }) }
   }
 
-  it('an agent is stored with its first version, and its id is taken within its project', async () => {
+  it('stores an agent with its first version, and refuses the same id in its project', async () => {
     const { db, agents } = await open(() => 1_700_000_000_123)
     const config: AgentConfig = { displayName: 'Ü 🙂 \0', labels: { a: '1' }, network: { allow: ['example.com'] } }
     const agent = await agents.create(PROJECT, { id: 'one', config })
@@ -29,7 +29,7 @@ onEveryBackend((backend) => {
     expect((await agents.create(PROJECT, { config: {} })).id).toMatch(/^agt_\w{22}$/)
   })
 
-  it('of many that take one id at once one has it', async () => {
+  it('stores one of many agents that are created concurrently with one id', async () => {
     const { agents } = await open()
     const attempts = times(20, (i) => agents.create(PROJECT, { id: 'one', config: { description: `${i}` } }))
     const settled = await Promise.allSettled(attempts)
@@ -37,7 +37,7 @@ onEveryBackend((backend) => {
     expect((await agents.versions(PROJECT, 'one', { pageSize: 100 }))!.agents).toHaveLength(1)
   })
 
-  it('no update is lost among many at once, and each is a version', async () => {
+  it('loses no concurrent update, and stores each as a version', async () => {
     const { agents } = await open()
     await agents.create(PROJECT, { id: 'one', config: { skills: [] } })
     const add = (name: string) =>
@@ -54,7 +54,7 @@ onEveryBackend((backend) => {
     expect(versions.map(({ version, config }) => [version, config.skills!.length])).toEqual(
       times(21, (i) => [21 - i, 20 - i]),
     )
-    // The list's filter knows the newest labels alone.
+    // The list's filter uses the labels of the newest version only.
     const { name } = agent.config.labels as { name: string }
     expect((await agents.list(PROJECT, { ...LIST, labels: { name } })).agents).toEqual([agent])
     const others = times(20, String).filter((other) => other !== name)
@@ -63,7 +63,7 @@ onEveryBackend((backend) => {
     }
   })
 
-  it('an update that changes nothing makes no version, one that throws writes nothing', async () => {
+  it('makes no version if an update changes nothing, and writes nothing if it throws', async () => {
     const { agents } = await open()
     const agent = await agents.create(PROJECT, { id: 'one', config: { model: 'm' } })
     expect(await agents.update(PROJECT, 'one', ({ config }) => ({ ...config }))).toEqual(agent)
@@ -75,7 +75,7 @@ onEveryBackend((backend) => {
     await expect(agents.update(PROJECT, 'none', () => ({}))).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  it('versions are read one by one and page by page, newest first', async () => {
+  it('reads versions one by one, and in pages with the newest first', async () => {
     let now = 1_000
     const { db, agents } = await open(() => ++now)
     await agents.create(PROJECT, { id: 'one', config: { description: '1' } })
@@ -98,9 +98,9 @@ onEveryBackend((backend) => {
     expect(await agents.version(PROJECT, 'none', 1)).toBeUndefined()
   })
 
-  it('lists are in the order of age, by model and labels, page by page', async () => {
+  it('lists agents by age in pages, filtered by model and labels', async () => {
     let now = 1_000
-    // Three are made in each millisecond, so that the id decides among them: by its bytes.
+    // Three are created in each millisecond, so that the order of their ids, by bytes, decides.
     const { agents } = await open(() => 1_000 + Math.floor(now++ / 6))
     const ids = ['b', 'B', '_', 'a', 'Z', 'z', '0', 'é', 'A', '-']
     for (const [i, id] of ids.entries()) {
@@ -135,7 +135,7 @@ onEveryBackend((backend) => {
     }
   })
 
-  it('a removed agent is gone with its versions and labels, also among updates, and its id is free', async () => {
+  it('removes an agent with its versions and labels, also during updates, and frees its id', async () => {
     const { db, agents } = await open()
     await agents.create(PROJECT, { id: 'one', config: { labels: { a: '1' } } })
     await agents.create(PROJECT, { id: 'two', config: { labels: { a: '1' } } })

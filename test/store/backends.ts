@@ -28,7 +28,7 @@ export function onEveryBackend(suite: (backend: Backend) => void): void {
   onPostgres('on Postgres', (cluster) => suite(postgres(cluster)))
 }
 
-/** What Postgres alone has. */
+/** Helpers for tests that only apply to Postgres. */
 export function onPostgres(title: string, suite: (cluster: () => Cluster) => void): void {
   const reason = programs ? '' : ' (left out: Postgres is not installed)'
   describe.skipIf(!programs)(title + reason, () => {
@@ -41,7 +41,7 @@ export function onPostgres(title: string, suite: (cluster: () => Cluster) => voi
   })
 }
 
-/** Of what a test opens: closed when it is over, newest first. */
+/** Resources that a test opens. They are closed after the test, newest first. */
 export function closingAfterEach<T extends { close(): Promise<void> }>(): (part: T) => T {
   const open: T[] = []
   afterEach(async () => {

@@ -1,4 +1,4 @@
-/** A back-up as docs/postgres.md says: made by the role that owns the tables, through row-level security, and whole. */
+/** A backup as in docs/postgres.md: made by the role that owns the tables, complete in spite of row-level security. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const run = promisify(execFile)
 onPostgres('back-ups', (cluster) => {
   const opened = closingAfterEach<Database>()
 
-  it('has every project’s rows, and is a database like the one it was made of', async () => {
+  it('contains all projects’ rows, and restores to an equal database', async () => {
     const [from, to] = [await cluster().createDatabase(), await cluster().createDatabase()]
     const db = opened(await openPostgres(from, { log: quiet }))
     const fence = await insertClaimed(db)

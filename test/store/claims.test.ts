@@ -1,4 +1,4 @@
-/** The queue in the database: each interaction claimed once, a project's limit held, leases by its clock, on every backend. */
+/** Claims and leases: each interaction is claimed once, project limits hold, and leases use the database's clock. On every backend. */
 import { expect, it } from 'vitest'
 import type { Claim } from '../../src/store/claim-row.ts'
 import { begunEvent, claimOldest } from '../../src/store/claims.ts'
@@ -22,7 +22,7 @@ import {
 } from './rows.ts'
 
 onEveryBackend(({ open, openAt, createPlace }) => {
-  it('the oldest that waits is claimed, with what its worker must know', async () => {
+  it('claims the oldest waiting interaction, with the data that its worker needs', async () => {
     const db = await open()
     expect(await claimOldest(db, claimant)).toBeUndefined()
     const createdAt = Date.now() - 5_000
@@ -37,7 +37,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await append(db, claim, said('mine'))).toMatchObject({ ok: true })
   })
 
-  it('eight claimants at once, two nodes of them, claim each interaction once', async () => {
+  it('claims each interaction once among eight concurrent claimants on two nodes', async () => {
     const place = await createPlace()
     const nodes = [await openAt(place), await openAt(place)]
     const ids = await Promise.all(times(60, (i) => insert(nodes[i % 2]!, { projectId: `prj_${i % 5}` })))
@@ -47,7 +47,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await claimOldest(nodes[0]!, claimant)).toBeUndefined()
   })
 
-  it('a project’s limit holds among claimants and submitters at once, and its room is used', async () => {
+  it('keeps to a project’s limit among concurrent claims and submissions, and uses all of it', async () => {
     const place = await createPlace()
     const nodes = [await openAt(place), await openAt(place)]
     const limited = { ...claimant, runningPerProject: 3 }
@@ -69,7 +69,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(rows).toEqual(['prj_a', 'prj_b', 'prj_c'].map((project_id) => ({ project_id, count: 3 })))
   })
 
-  it('a new one is claimed at once where its project has room and none waits before it', async () => {
+  it('claims a new interaction immediately if its project has room and none is older', async () => {
     const db = await open()
     const one = { ...claimant, runningPerProject: 1 }
     const claimOf = async (projectId: string) => {
@@ -89,7 +89,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await claimOldest(db, one)).toBeUndefined()
   })
 
-  it('what is full, or the claimant’s own, hides nothing that waits behind it', async () => {
+  it('skips full projects and the claimant’s own runs to reach what waits behind them', async () => {
     const db = await open()
     const short = { ...claimant, leaseMs: 0, runningPerProject: 1 }
     const own = await insertLapsed(db, short, 'prj_own')
@@ -102,7 +102,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await claimOldest(db, { ...except, except: [] })).toMatchObject({ id: own, epoch: 2, attempts: 2 })
   })
 
-  it('leases are prolonged for their owner alone, and one that ran out is claimed with a higher epoch', async () => {
+  it('renews leases only for their owner, and raises the epoch when it claims an expired one', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
     const ended = await insertClaimed(db)
@@ -118,7 +118,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await append(db, again, said('mine'))).toMatchObject({ ok: true })
   })
 
-  it('what is released waits again, and no attempt is counted where that was planned', async () => {
+  it('requeues a run, and counts no attempt if that was planned', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
     await requeue(db, { id: fence.id, epoch: 7 }, claimant.owner, { planned: true })
@@ -130,7 +130,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await claimOldest(db, claimant)).toMatchObject({ id: fence.id, epoch: 3, attempts: 2 })
   })
 
-  it('what was worked on at another place is left to whoever starts there again, for a while', async () => {
+  it('leaves a run of another data directory to processes that restart there, for a while', async () => {
     const db = await open()
     const elsewhere = { ...claimant, owner: 'away.worker' }
     const released = await insertClaimed(db)
@@ -142,12 +142,12 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await claimOldest(db, elsewhere)).toBeUndefined()
     await renewLeases(db, 'home.next', -AT_HOME_MS, [released.id])
     expect(await claimOldest(db, elsewhere)).toMatchObject({ id: released.id, epoch: 3 })
-    // What nobody has had yet is anybody's.
+    // Any process may claim an interaction that was never claimed.
     const fresh = await insert(db)
     expect(await claimOldest(db, elsewhere)).toMatchObject({ id: fresh })
   })
 
-  it('the leases of a dead process end at once, and those of others stay', async () => {
+  it('ends the leases of a dead process immediately, and keeps those of others', async () => {
     const db = await open()
     const dead = await insertClaimed(db)
     const elsewhere = (await insertInteraction(db, newInteraction({}), { ...claimant, owner: 'away.worker' }))!
@@ -160,7 +160,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(elsewhere).toBeDefined()
   })
 
-  it('the queue is told by what works, what waits, and for how long', async () => {
+  it('reports how many run, how many wait, and for how long', async () => {
     const db = await open()
     expect(await readQueue(db)).toEqual({ running: 0, queued: 0, oldestWaitMs: 0 })
     await insertClaimed(db)
@@ -180,14 +180,14 @@ async function insertLapsed(db: Database, claimant: Parameters<typeof claimOldes
   return inserted.claim.id
 }
 
-/** Eight claimants that go on until all `count` are claimed: one that is told `undefined` may have met the others. */
+/** Eight claimants that continue until `count` are claimed. One may get `undefined` because the others were faster. */
 async function claimAll(nodes: readonly Database[], count: number): Promise<Claim[]> {
   const claims: Claim[] = []
   const claimants = times(8, async (i) => {
     while (claims.length < count) {
       const claim = await claimOldest(nodes[i % nodes.length]!, { ...claimant, owner: `worker ${i}` })
       if (claim) claims.push(claim)
-      // SQLite answers a read at once; what others were granted is heard between two turns of the loop.
+      // SQLite reads are synchronous, so yield to let the results of other claimants arrive.
       else await new Promise(setImmediate)
     }
   })

@@ -1,4 +1,4 @@
-/** The port itself: what a write promises, whatever the statements are, on every backend. */
+/** The database port: guarantees of a write, on every backend. */
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { type Database, fenced, type Statement } from '../../src/store/port.ts'
@@ -6,7 +6,7 @@ import { onEveryBackend } from './backends.ts'
 import { times } from './rows.ts'
 
 onEveryBackend(({ open, openAt, createPlace }) => {
-  it('statements happen together or not at all, and the first that failed is reported, with the reason', async () => {
+  it('runs all statements or none, and reports the first that failed with its reason', async () => {
     const db = await open()
     const [a, b] = [account(db, 'a'), account(db, 'b')]
     const touching = touch(db, 'b').query
@@ -23,14 +23,14 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await db.write([])).toEqual({ ok: true, rows: [] })
   })
 
-  it('what statements return comes back in their order', async () => {
+  it('returns rows in the order of the statements', async () => {
     const db = await open()
     const returning = db.query.updateTable('accounts').set({ created_at: 2 }).returning(['id', 'created_at']).compile()
     const result = await db.write([account(db, 'a'), { query: returning, rows: 1 }, touch(db, 'a')])
     expect(result).toEqual({ ok: true, rows: [[], [{ id: 'a', created_at: 2 }], []] })
   })
 
-  it('a function is asked once for what it writes; what it throws is its caller’s, and no other’s', async () => {
+  it('calls a function once for its statements, and rejects only its own caller if it throws', async () => {
     const db = await open()
     let asked = 0
     const wrong = db.write(() => {
@@ -47,7 +47,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(asked).toBe(5)
   })
 
-  it('a statement that the database refuses fails its own write alone', async () => {
+  it('fails only the write whose statement the database refuses', async () => {
     const db = await open()
     const refused = db.write([account(db, 'a'), { query: { sql: 'insert into nowhere values (1)', parameters: [] } }])
     const others = times(5, (i) => db.write([account(db, `b${i}`)]))
@@ -56,7 +56,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await names(db)).toEqual(times(5, (i) => `b${i}`))
   })
 
-  it('an opener finds what another one wrote, and writes after close are refused', async () => {
+  it('finds earlier writes after reopening, and refuses writes after close', async () => {
     const place = await createPlace()
     const first = await openAt(place)
     const writes = times(20, (i) => first.write([account(first, `${10 + i}`)]))
@@ -66,7 +66,7 @@ onEveryBackend(({ open, openAt, createPlace }) => {
     expect(await names(await openAt(place))).toHaveLength(20)
   })
 
-  it('a database that a newer version made is left alone', async () => {
+  it('refuses a database of a newer version without changing it', async () => {
     const place = await createPlace()
     const db = await openAt(place)
     await db.write([{ query: sql`insert into migrations (name, at) values ('9999-later', 1)`.compile(db.query) }])

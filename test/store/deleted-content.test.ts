@@ -1,4 +1,4 @@
-/** Removed runs leave neither their text nor their space in SQLite's files: with retention, while the server runs. */
+/** Removed runs leave neither text nor space in SQLite's files, also with retention while the server runs. */
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,10 +12,10 @@ import { type Server, startServer } from '../support/server.ts'
 const PATH = '/v1beta/interactions'
 const PAGE = new URL('../../docs/operating.md', import.meta.url)
 const RUNS = 30
-/** Only a hang reaches these. */
+/** Timeouts that only a hang reaches. */
 const TIMEOUT_MS = 300_000
 const PATIENT = { timeout: 120_000 }
-/** Longer than a page of the file. */
+/** A text longer than a page of the file. */
 const LONG = 'x'.repeat(6_000)
 
 let provider: FakeProvider
@@ -43,7 +43,7 @@ async function start(retentionDays: number): Promise<Server> {
   return server
 }
 
-/** Makes runs whose labels and instructions can be recognized in a file. */
+/** Creates runs whose labels and instructions can be recognized in a file. */
 async function run(on: Server): Promise<string[]> {
   const answers = Array.from({ length: RUNS }, (_, i) =>
     on.post(PATH, { instruction: `instruction-of-${i}; ${LONG}`, labels: { case: `label-of-${i}` } }),
@@ -51,7 +51,7 @@ async function run(on: Server): Promise<string[]> {
   return (await Promise.all(answers)).map(({ body }) => body.interactionId)
 }
 
-/** Which of the runs the database's files still have anything of. */
+/** The runs of which the database's files still contain text. */
 async function remembered(): Promise<number[]> {
   const texts = ['', '-wal'].map((ending) => readFile(file + ending, 'latin1').catch(() => ''))
   const found = (await Promise.all(texts)).flatMap((text) => [...text.matchAll(/(?:label|instruction)-of-(\d+)/g)])
@@ -67,7 +67,7 @@ function ask(pragma: string): unknown {
 
 const all = Array.from({ length: RUNS }, (_, i) => i)
 
-it('a run that a caller removes leaves nothing, and what others have stays', { timeout: TIMEOUT_MS }, async () => {
+it('erases a run that a caller removes, and keeps other runs', { timeout: TIMEOUT_MS }, async () => {
   const first = await start(30)
   const ids = await run(first)
   expect(await remembered()).toEqual(all)
@@ -76,7 +76,7 @@ it('a run that a caller removes leaves nothing, and what others have stays', { t
   expect(await remembered()).toEqual(all.filter((i) => i % 2 === 0))
 })
 
-it('what retention removes is gone from the file and its log while the server runs, and the file is smaller', {
+it('erases runs removed by retention from the file and its log, and shrinks the file, while the server runs', {
   timeout: TIMEOUT_MS,
 }, async () => {
   await (await start(30)).stop()
@@ -87,12 +87,12 @@ it('what retention removes is gone from the file and its log while the server ru
   const full = (await stat(file)).size
   await start(0)
   await expect.poll(remembered, PATIENT).toEqual([])
-  // What is counted of the runs stays: usage, and that they were removed.
+  // Usage and removal records stay.
   await expect.poll(async () => (await stat(file)).size, PATIENT).toBeLessThan(empty + (full - empty) / 4)
   expect(ask('freelist_count')).toBe(0)
 })
 
-it('a file of an earlier version loses the text too, and its space by the page’s own command', {
+it('erases text from a file of an earlier version too, and frees its space by the documented command', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const earlier = new DatabaseSync(file)

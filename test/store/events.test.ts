@@ -1,4 +1,4 @@
-/** The log in the database: fenced, without a gap, ended once, on every backend. */
+/** The event log: fenced, without gaps, ended exactly once. On every backend. */
 import { expect, it } from 'vitest'
 import {
   appendStatements,
@@ -15,7 +15,7 @@ import { onEveryBackend } from './backends.ts'
 import { append, ending, insertClaimed, said, times, typesOf } from './rows.ts'
 
 onEveryBackend(({ open }) => {
-  it('events are numbered on from the last one and read back as they were', async () => {
+  it('numbers events from the last one and reads them back unchanged', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
     const texts = ['a', '', 'é🙂\u2028', 'a \0 b', '\ud800']
@@ -34,7 +34,7 @@ onEveryBackend(({ open }) => {
     ['a last number that is behind', { lastSeq: 0 }],
     ['a last number that is ahead', { lastSeq: 5 }],
     ['an id that is not there', { id: 'int_none' }],
-  ])('a writer with %s writes nothing', async (_, wrong) => {
+  ])('writes nothing for a writer with %s', async (_, wrong) => {
     const db = await open()
     const fence = await insertClaimed(db)
     const attempt = await append(db, { ...fence, ...wrong }, said('never'), 'settling')
@@ -43,7 +43,7 @@ onEveryBackend(({ open }) => {
     expect(await findInteraction(db, fence.id)).toMatchObject({ lastSeq: 1, stage: 'working' })
   })
 
-  it('of many writers with one fence one writes', async () => {
+  it('lets one of many writers with the same fence write', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
     const results = await Promise.all(times(30, (i) => append(db, fence, said(`${i}`, `${i}`))))
@@ -51,7 +51,7 @@ onEveryBackend(({ open }) => {
     expect(await typesOf(db, fence.id)).toEqual(['1 stage', '2 partial_output', '3 partial_output'])
   })
 
-  it('statements that go with an append stand and fall with it', async () => {
+  it('commits or rolls back statements together with their append', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
     const turn: Turn = {
@@ -68,7 +68,7 @@ onEveryBackend(({ open }) => {
       outputFilesStatement(db, fence, [file]),
     ]
     expect(await db.write(() => withTurn(1, turn))).toMatchObject({ ok: true })
-    // Event 1 is there already, so nothing is written.
+    // Event 1 exists already, so nothing is written.
     const twice = insertFirstEvents(db, fence.id, numberEvents(said('x'), 0))
     expect(await db.write([...withTurn(2, turn), ...twice])).toMatchObject({ ok: false, failedAt: 4, reason: 'unique' })
     const next: Turn = { ...turn, finish: 'failed', atSeq: 3 }
@@ -79,7 +79,7 @@ onEveryBackend(({ open }) => {
     expect(await db.write([outputFilesStatement(db, { ...fence, epoch: 7 }, [])])).toMatchObject({ reason: 'fence' })
   })
 
-  it('the worker’s end writes its last events, the terminal one and the status, and nothing comes after', async () => {
+  it('ends a run with its last events and status, after which nothing is written', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
     const end = ending(fence.id, { status: 'completed', stopReason: 'end_turn', at: 1_234_567_890_123 })
@@ -97,7 +97,7 @@ onEveryBackend(({ open }) => {
     expect(await typesOf(db, fence.id)).toHaveLength(3)
   })
 
-  it('an end from outside tells its number, fences the worker, and respects the epoch it was decided on', async () => {
+  it('ends a run from outside: returns the event number, fences the worker, and respects the given epoch', async () => {
     const db = await open()
     const fence = await insertClaimed(db)
     const error = { code: 'unavailable', message: 'No.', status: 503, retryable: true } as const
@@ -111,7 +111,7 @@ onEveryBackend(({ open }) => {
     expect(await append(db, { ...fence, lastSeq: 3 }, said('late'))).toMatchObject({ ok: false })
   })
 
-  it('of fifty ends at once, from outside and by the worker, among its appends, one is written', async () => {
+  it('writes one of fifty concurrent ends, from outside and by the worker, among its appends', async () => {
     const db = await open()
     const fences = await Promise.all(times(4, () => insertClaimed(db)))
     for (const fence of fences) {
@@ -130,7 +130,7 @@ onEveryBackend(({ open }) => {
     }
   })
 
-  it('logs that are written side by side stay whole and in order', async () => {
+  it('keeps logs that are written concurrently complete and in order', async () => {
     const db = await open()
     const fences = await Promise.all(times(12, () => insertClaimed(db)))
     const writers = fences.map(async (fence) => {

@@ -1,4 +1,4 @@
-/** Interactions in the database: stored whole, listed, found when they are due, removed, on every backend. */
+/** Interactions: inserting, listing, finding due ones, and removing. On every backend. */
 import { expect, it } from 'vitest'
 import { madeAt } from '../../src/domain/ids.ts'
 import { endFromOutside, readEvents } from '../../src/store/events.ts'
@@ -28,7 +28,7 @@ const HOUR = 3_600_000
 const NEWEST = { labels: {}, order: 'desc' } as const
 
 onEveryBackend(({ open }) => {
-  it('what was inserted is found as it was, within its project', async () => {
+  it('finds an inserted interaction unchanged, only within its project', async () => {
     const db = await open()
     const labels = { team: 'ü 🙂', constructor: '' }
     const interaction = newInteraction({ labels })
@@ -54,7 +54,7 @@ onEveryBackend(({ open }) => {
     await expect(insertInteraction(db, interaction, undefined)).rejects.toThrow(/unique/)
   })
 
-  it('a project’s queue takes what may run and wait together, and no more from many at once', async () => {
+  it('accepts as many interactions as may run and wait, also from concurrent submissions', async () => {
     const db = await open()
     const limits = { queuedPerProject: 4, runningPerProject: 3 }
     const submit = (projectId: string) => insertInteraction(db, newInteraction({ ...limits, projectId }), undefined)
@@ -69,7 +69,7 @@ onEveryBackend(({ open }) => {
     }
   })
 
-  it('of many with one idempotency key one is stored, and stands for it', async () => {
+  it('stores one of many submissions with the same idempotency key', async () => {
     const db = await open()
     const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
     const interactions = times(25, () => newInteraction({ idempotency, labels: { a: 'b' } }))
@@ -85,7 +85,7 @@ onEveryBackend(({ open }) => {
     ).toMatchObject({ outcome: 'accepted' })
   })
 
-  it('a run that failed with a retryable error gives its key to one of many', async () => {
+  it('gives the key of a run that failed with a retryable error to one of many', async () => {
     const db = await open()
     const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
     const find = () => findByIdempotencyKey(db, PROJECT, idempotency, 0)
@@ -110,7 +110,7 @@ onEveryBackend(({ open }) => {
     expect(await findInteraction(db, failed, PROJECT)).toMatchObject({ status: 'failed' })
   })
 
-  it('an idempotency key with another request is refused, and one that is past its time is forgotten', async () => {
+  it('refuses an idempotency key with another request, and forgets an expired one', async () => {
     const db = await open()
     const [old, now] = [1_000, 2_000]
     const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
@@ -127,7 +127,7 @@ onEveryBackend(({ open }) => {
     expect(await findByIdempotencyKey(db, PROJECT, other, 0)).toBeUndefined()
   })
 
-  it('a full queue keeps its idempotency key free', async () => {
+  it('does not use up the idempotency key if the queue is full', async () => {
     const db = await open()
     const full = { queuedPerProject: 0, runningPerProject: 0 }
     const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
@@ -137,7 +137,7 @@ onEveryBackend(({ open }) => {
     expect(await findByIdempotencyKey(db, PROJECT, idempotency, 0)).toBeUndefined()
   })
 
-  it('a list reads no output files', async () => {
+  it('lists interactions without reading their output files', async () => {
     const db = await open()
     const id = await insert(db)
     const output_files = 'no JSON: reading it throws'
@@ -146,7 +146,7 @@ onEveryBackend(({ open }) => {
     await expect(findInteraction(db, id)).rejects.toThrow('JSON')
   })
 
-  it('a page ends where its specs have 2 MiB, and the next one goes on there', async () => {
+  it('ends a page when its specs reach 2 MiB, and continues there on the next', async () => {
     const db = await open()
     const large = { ...SPEC, instruction: 'ü'.repeat(450_000) }
     const ids: string[] = []
@@ -166,7 +166,7 @@ onEveryBackend(({ open }) => {
     }
   })
 
-  it('lists are in the order of age, by every filter, page by page', async () => {
+  it('lists interactions by age in pages, with every filter', async () => {
     const db = await open()
     const spec = (agentId: string) => ({ ...SPEC, agentId })
     const ids: string[] = []
@@ -176,7 +176,7 @@ onEveryBackend(({ open }) => {
       await backdate(db, id, madeAt(id))
       ids.push(id)
     }
-    // The first eight characters of an id are its time; these come last and first by bytes, not by a language's order.
+    // The first eight characters of an id are its time. These ids are last and first by bytes, but not in a locale's order.
     for (const time of ['zzzzzzzz', 'ZZZZZZZZ', 'aaaaaaaa', '00000000'])
       ids.push(await insert(db, { id: `int_${time}x` }))
     await insert(db, { projectId: 'prj_other', labels: { even: 'true' } })
@@ -220,7 +220,7 @@ onEveryBackend(({ open }) => {
     expect(await list({ labels: { 'a \0 NUL': '\0' } })).toEqual([])
   })
 
-  it('only what is over is deleted, with all that hangs on it, within its project', async () => {
+  it('deletes only ended interactions of the project, with everything that belongs to them', async () => {
     const db = await open()
     const idempotency = { key: 'k', fingerprint: 'f', notBefore: 0 }
     const [id, kept] = [await insert(db, { idempotency, labels: { a: 'b' } }), await insert(db, { labels: { a: 'b' } })]
@@ -241,7 +241,7 @@ onEveryBackend(({ open }) => {
     expect(await listRemovals(db, 10)).toEqual([])
   })
 
-  it('what is past its time is forgotten a thousand at a time', async () => {
+  it('deletes expired rows a thousand at a time', async () => {
     const db = await open()
     const { ok } = await db.write(times(2_300, (i) => removalStatement(db, removal(`int_${i}`))))
     expect(ok).toBe(true)
@@ -259,7 +259,7 @@ onEveryBackend(({ open }) => {
     expect(await listRemovals(db, 10)).toEqual([])
   })
 
-  it('those that nobody took in time are starved, those whose end is long ago expired', async () => {
+  it('finds interactions that waited too long, and those that ended long ago', async () => {
     const db = await open()
     const createdAt = Date.now() - HOUR
     const waiting = await insert(db, { createdAt })

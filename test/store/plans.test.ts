@@ -1,6 +1,6 @@
 /**
- * No hot query on Postgres walks a big table, nor sorts one: what the operations really send is planned again, for whom it
- * was sent, on tables with rows enough that the planner would rather take an index.
+ * No frequent query on Postgres scans or sorts a large table. The test records the queries that operations send, and explains
+ * them again in the same scope, on tables with enough rows that the planner prefers an index.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
@@ -34,10 +34,10 @@ import { onPostgres, quiet } from './backends.ts'
 import { append, claimant, ending, newInteraction, PROJECT, removal, said } from './rows.ts'
 
 const SECRET = 'the secret of a test of plans alone'
-/** Tables that grow with use. Of the others (accounts, settings, migrations …) there are a handful of rows. */
+/** Tables that grow with use. The others (accounts, settings, migrations …) have few rows. */
 const ROWS = 20_000
 
-/** $: a number from 1 to ROWS. One in 500 is not over; the projects have a twentieth each, and PROJECT is one of them. */
+/** `$` is a number from 1 to ROWS. One row in 500 is running. Twenty projects have equally many rows; PROJECT is one of them. */
 const PROJECT_OF = `case when $ % 20 = 0 then '${PROJECT}' else 'prj_' || $ % 20 end`
 const ID = `'int_' || lpad($::text, 9, '0')`
 const SEEDS = {
@@ -70,11 +70,11 @@ const COLUMNS: Partial<Record<string, string>> = {
   audit: 'interaction_id, at, kind, host, port, outcome, id, count',
   labels: 'project_id, kind, key, value, object_id',
 }
-/** An interaction of PROJECT that is over. */
+/** An ended interaction of PROJECT. */
 const OVER = 'int_000010020'
 
 interface Sent {
-  /** Says whom it is for. */
+  /** Statement that sets the scope. */
   readonly begin: string
   readonly text: string
   readonly values: unknown[]
@@ -90,7 +90,7 @@ interface Plan {
 onPostgres('plans', (cluster) => {
   let db: Database
   let mine: Database
-  /** A connection of the test's own. */
+  /** Connection for the test's own statements. */
   let planner: pg.Client
   beforeAll(async () => {
     const url = await cluster().createDatabase()
@@ -103,7 +103,7 @@ onPostgres('plans', (cluster) => {
     statements.push(
       `insert into events select ${ID.replaceAll('$', 'n')}, seq, 'partial_output', '{}', 1 from generate_series(1, ${ROWS}) n, generate_series(1, 5) seq`,
     )
-    // A label of PROJECT alone, and of all that is its.
+    // A label that only PROJECT has, on all of its interactions.
     statements.push(
       `insert into labels (${COLUMNS.labels}) select '${PROJECT}', 'interaction', 'stage', 'live', ${ID.replaceAll('$', 'n')} from generate_series(20, ${ROWS}, 20) n`,
     )
@@ -119,7 +119,7 @@ onPostgres('plans', (cluster) => {
     await db?.close()
   })
 
-  /** Runs it, and returns what it sent with whom it was sent for, each as `explain` can take it. */
+  /** Runs an operation and returns the queries that it sent, each with its scope, for `explain`. */
   async function sentBy(operation: () => Promise<unknown>): Promise<readonly Sent[]> {
     const spy = vi.spyOn(pg.Client.prototype, 'query')
     try {
@@ -136,7 +136,7 @@ onPostgres('plans', (cluster) => {
     }
   }
 
-  /** What a plan should not have: whole tables read, and more than a page sorted. */
+  /** Faults of a plan: scans of whole tables, and sorts of more than a page. */
   function faults(plan: Plan): string[] {
     const own: string[] = []
     if (plan['Node Type'] === 'Seq Scan' && (plan['Relation Name'] ?? '') in { ...SEEDS, events: true }) {
@@ -224,9 +224,9 @@ onPostgres('plans', (cluster) => {
     ['forgetting idempotency keys', () => deleteIdempotencyKeys(db, 10)],
     ['removing', () => deleteInteraction(mine, removal('int_none'))],
     ['forgetting what was removed', () => deleteRemovals(db, 10)],
-  ])('%s goes by an index', (_name, operation) => checkPlans(operation))
+  ])('uses an index for %s', (_name, operation) => checkPlans(operation))
 
-  it('how many have a label is known: columns taken one by one say a handful of a thousand', async () => {
+  it('estimates how many interactions have a label: by single columns the estimate would be a few of a thousand', async () => {
     const { rows } = await planner.query(
       `explain (format json) select from labels where project_id = '${PROJECT}' and kind = 'interaction' and key = 'stage' and value = 'live'`,
     )

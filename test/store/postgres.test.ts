@@ -1,4 +1,4 @@
-/** What the Postgres adapter promises beyond the port: starting together, breaking, trying again. */
+/** Guarantees of the Postgres adapter beyond the port: concurrent starts, broken connections, retries. */
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import type { Database, Statement } from '../../src/store/port.ts'
@@ -9,7 +9,7 @@ onPostgres('Postgres', (cluster) => {
   const opened = closingAfterEach<Database>()
   const open = async (url: string, poolSize?: number) => opened(await openPostgres(url, { poolSize, log: quiet }))
 
-  it('several nodes that start at once on an empty database make its schema once', async () => {
+  it('creates the schema once if several nodes start on an empty database', async () => {
     const url = await cluster().createDatabase()
     const nodes = await Promise.all(Array.from({ length: 6 }, () => open(url, 2)))
     const applied = await Promise.all(
@@ -19,7 +19,7 @@ onPostgres('Postgres', (cluster) => {
     expect(applied[0]!.rows[0]).toEqual({ name: '0001-start' })
   })
 
-  it('a write that meets a deadlock is tried again, with the statements that were asked for once', async () => {
+  it('retries a write after a deadlock, with the statements that it already has', async () => {
     const db = await open(await cluster().createDatabase())
     for (const id of ['a', 'b']) await db.write([account(id)])
     let asked = 0
@@ -35,7 +35,7 @@ onPostgres('Postgres', (cluster) => {
     expect(asked).toBe(2)
     const rows = await db.query.selectFrom('accounts').select('created_at').execute()
     expect(rows).toEqual([{ created_at: 3 }, { created_at: 3 }])
-    // Postgres counts with a second's delay.
+    // Postgres updates its statistics with a delay of a second.
     const deadlocks = sql<{
       deadlocks: number
     }>`select deadlocks from pg_stat_database where datname = current_database()`
@@ -43,7 +43,7 @@ onPostgres('Postgres', (cluster) => {
     await expect.poll(count, { timeout: 20_000 }).toBeGreaterThan(0)
   })
 
-  it('a connection that breaks in the middle of a write rejects it, undoes it, and harms no later one', async () => {
+  it('rejects and rolls back a write whose connection breaks, without effect on later writes', async () => {
     const db = await open(await cluster().createDatabase())
     const breaking = db.write([account('lost'), raw('select pg_terminate_backend(pg_backend_pid())')])
     await expect(breaking).rejects.toThrow(/The database refused a write: /)
@@ -51,7 +51,7 @@ onPostgres('Postgres', (cluster) => {
     expect(await db.query.selectFrom('accounts').select('id').execute()).toEqual([{ id: 'kept' }])
   })
 
-  it('connections that break while nobody uses them are replaced', async () => {
+  it('replaces idle connections that break', async () => {
     const url = await cluster().createDatabase()
     const [db, other] = [await open(url), await open(url)]
     await Promise.all(Array.from({ length: 5 }, (_, i) => db.write([account(`a${i}`)])))
@@ -72,7 +72,7 @@ onPostgres('Postgres', (cluster) => {
       .toBe(5)
   })
 
-  it('never has more connections than the pool may, and serves all that wait', async () => {
+  it('never exceeds the size of the pool, and serves all waiting callers', async () => {
     const url = await cluster().createDatabase()
     const [db, watcher] = [await open(url, 3), await open(url, 1)]
     const writes = Array.from({ length: 40 }, (_, i) => db.write([account(`a${i}`), raw('select pg_sleep(0.01)')]))
@@ -82,7 +82,7 @@ onPostgres('Postgres', (cluster) => {
     expect((await Promise.all(writes)).every((result) => result.ok)).toBe(true)
   })
 
-  it('close waits for what is under way and refuses what comes after', async () => {
+  it('waits on close for writes under way, and refuses later ones', async () => {
     const url = await cluster().createDatabase()
     const [db, other] = [await openPostgres(url, { poolSize: 2, log: quiet }), await open(url)]
     const writes = Array.from({ length: 8 }, (_, i) => db.write([account(`a${i}`), raw('select pg_sleep(0.02)')]))
@@ -95,12 +95,12 @@ onPostgres('Postgres', (cluster) => {
     expect(await other.query.selectFrom('accounts').select('id').execute()).toHaveLength(8)
   })
 
-  it('a database that stores text otherwise than as UTF-8 is refused with what to do', async () => {
+  it('refuses a database that is not UTF-8, and says what to do', async () => {
     const url = await cluster().createDatabase("encoding 'SQL_ASCII' locale_provider libc locale 'C'")
     await expect(open(url)).rejects.toThrow(/stores text as SQL_ASCII.*encoding 'UTF8'/s)
   })
 
-  it('what can’t be reached is told by its place, without the password', async () => {
+  it('names the address of a database that can’t be reached, without the password', async () => {
     const error = await open('postgres://errand:hunter2@127.0.0.1:9/errand').catch((reason: Error) => reason)
     expect(String(error)).toMatch(/errand at 127\.0\.0\.1:9 can't be used: .*ECONNREFUSED/)
     expect(String(error)).not.toContain('hunter2')

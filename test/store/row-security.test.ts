@@ -1,13 +1,13 @@
-/** The second wall: what a query that forgot its project meets on Postgres, for every table that there is. */
+/** Row-level security: queries that omit the project, on every table of Postgres. */
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Database, Statement } from '../../src/store/port.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { closingAfterEach, onPostgres, quiet } from './backends.ts'
 
-/** Tables without a row of any project. Every other one must be behind the wall. */
+/** Tables without rows of a project. Every other table must have row-level security. */
 const SHARED = ['accounts', 'migrations', 'nodes', 'settings']
-/** The server's own, behind the wall for every project. */
+/** The server's own tables, which no project may see. */
 const SERVERS = [
   'account_events',
   'identities',
@@ -39,7 +39,7 @@ onPostgres('row-level security', (cluster) => {
 
   const open = async () => opened(await openPostgres(url, { log: quiet }))
 
-  it('stands before every table with rows of projects, also for the owner of the tables', async () => {
+  it('is enabled on every table with rows of projects, also for the tables’ owner', async () => {
     const unprotected = await ask(
       url,
       `select relname as name from pg_class
@@ -48,25 +48,25 @@ onPostgres('row-level security', (cluster) => {
     )
     expect(
       unprotected.map(({ name }) => name),
-      'a new table with rows of a project goes behind the wall (src/store/postgres/row-security.ts); one without, on the list of this test',
+      'enable row-level security on a new table with a project’s rows (src/store/postgres/row-security.ts), or add a table without such rows to the list in this test',
     ).toEqual(SHARED)
     expect([...tables.keys()]).toEqual(expect.arrayContaining(['interactions', 'events', 'skill_contents']))
   })
 
-  it('a query that says no project at all sees and changes nothing', async () => {
+  it('lets a query without any scope see and change nothing', async () => {
     for (const table of tables.keys()) {
       expect(await ask(url, `select * from ${table}`), table).toEqual([])
       expect(await ask(url, `delete from ${table} returning *`), table).toEqual([])
     }
   })
 
-  it('the server sees the rows of all', async () => {
+  it('lets the server see all rows', async () => {
     const db = await open()
     for (const table of tables.keys()) expect(await all(db, table), table).toHaveLength(2)
   })
 
-  describe('a query for one project that forgot its `where`', () => {
-    it('sees that project’s rows alone', async () => {
+  describe('a query for one project without `where`', () => {
+    it('sees only that project’s rows', async () => {
       const mine = (await open()).forProject(MINE)
       for (const table of tables.keys()) {
         const rows = await all(mine, table)
@@ -75,20 +75,20 @@ onPostgres('row-level security', (cluster) => {
       }
     })
 
-    it('removes and changes no other’s row', async () => {
+    it('removes and changes no row of another project', async () => {
       const mine = (await open()).forProject(MINE)
       const never: Statement = { query: { sql: 'select 1 where false', parameters: [] }, rows: 1 }
       for (const [table, [row]] of tables) {
         const column = Object.keys(row!)[0]
         for (const text of [`delete from ${table}`, `update ${table} set ${column} = ${column}`]) {
-          // The second statement undoes the write; that it was the one to fail says that the first touched one row.
+          // The second statement rolls the write back. That it failed, and not the first, shows that the first affected one row.
           const result = await mine.write([{ query: { sql: text, parameters: [] }, rows: 1 }, never])
           expect(result, text).toMatchObject({ ok: false, failedAt: 1, reason: 'rows' })
         }
       }
     })
 
-    it('writes no row of another', async () => {
+    it('writes no row of another project', async () => {
       const mine = (await open()).forProject(MINE)
       for (const [table, [, theirs]] of tables) {
         await expect(mine.write([insertion(table, theirs!)]), table).rejects.toThrow(/row-level security/)
@@ -96,7 +96,7 @@ onPostgres('row-level security', (cluster) => {
     })
   })
 
-  it('a project sees the operator’s skills, and can’t change them', async () => {
+  it('lets a project read but not change the operator’s skills', async () => {
     const db = await open()
     const theirs = tables.get('skills')![1]!
     await db.write([insertion('skills', { ...theirs, project_id: '' })])
@@ -107,7 +107,7 @@ onPostgres('row-level security', (cluster) => {
     expect(await db.write([removal])).toMatchObject({ ok: true })
   })
 
-  it('no project sees who signs in, or what they did, and none writes it', async () => {
+  it('hides users and the account log from projects', async () => {
     const server = await open()
     await server.write([insertion('members', { account_id: 'a', user_id: 'u', role: 'owner', created_at: 1 })])
     const mine = server.forProject(MINE)
@@ -117,12 +117,12 @@ onPostgres('row-level security', (cluster) => {
     expect(await all(server, 'members')).toHaveLength(1)
   })
 
-  it('what is no id of a project is none', async () => {
+  it('refuses a text that is not a project’s id', async () => {
     const db = await open()
     for (const id of ['*', '', "' or true --"]) expect(() => db.forProject(id)).toThrow(/not the id of a project/)
   })
 
-  it('a role that passes it by is told of at the start, with what to do', async () => {
+  it('warns at the start about a role that bypasses it, and says what to do', async () => {
     const said: string[] = []
     const log = { warn: (_fields: object, message: string) => said.push(message) }
     const proper = opened(await openPostgres(url, { log }))
@@ -134,7 +134,7 @@ onPostgres('row-level security', (cluster) => {
   })
 })
 
-/** A row of MINE and one of THEIRS for each table, from the catalogue: texts all alike, so that what refers to another row finds it. */
+/** Inserts a row of MINE and one of THEIRS into each table of the catalog. All texts are equal, so that references match. */
 async function rowsForEveryTable(url: string): Promise<Map<string, Row[]>> {
   const columns = await ask(
     url,
@@ -170,7 +170,7 @@ async function all(db: Database, table: string): Promise<Row[]> {
     .execute()) as unknown as Row[]
 }
 
-/** On a connection of the tables' owner that says nothing about whom it is for. */
+/** Runs on a connection of the tables' owner without a scope. */
 async function ask(url: string, text: string): Promise<Row[]> {
   const client = new pg.Client(url)
   await client.connect()

@@ -1,4 +1,4 @@
-/** What store tests store: interactions, their events and ends, with as little said as each test needs. */
+/** Rows for store tests: interactions, events and ends, with only the fields that a test needs. */
 import type { RunEvent, Stage } from '../../src/domain/event.ts'
 import { newId } from '../../src/domain/ids.ts'
 import type { RunSpec } from '../../src/domain/interaction.ts'

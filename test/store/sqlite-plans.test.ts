@@ -1,6 +1,6 @@
 /**
- * No read on SQLite walks a table that grows, nor sorts one: what the operations really ask is planned again. SQLite's
- * planner goes by the indexes alone here, as on a server (nothing is ever analysed), so no rows are needed.
+ * No read on SQLite scans or sorts a table that grows. The test records the queries that operations send and explains them.
+ * Without statistics, as on a server, SQLite's planner considers only the indexes, so the tables need no rows.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true })
 })
 
-/** How SQLite goes about what the operation reads, a line a step. */
+/** SQLite's plan of the operation's reads, one line a step. */
 async function planOf(operation: () => Promise<unknown>): Promise<string[]> {
   const spy = vi.spyOn(DatabaseSync.prototype, 'prepare')
   try {
@@ -101,9 +101,9 @@ it.each<[string, RegExp, () => Promise<unknown>]>([
   ],
   ['finding what is past its time', /interactions_ended \(ended_at<\?\)/, () => findExpired(db, 1_000, 100)],
   ['telling known from unknown', /\(id=\?\)/, () => knownInteractions(db, [ID])],
-])('%s goes by an index', async (_name, search, operation) => {
+])('uses an index for %s', async (_name, search, operation) => {
   const plan = await planOf(operation)
-  // A page of interactions, `i`, is all there is to walk and sort behind it.
+  // Only `i`, a page of interactions, is scanned and sorted afterwards.
   const pageAt = plan.indexOf('SCAN i')
   const walked = pageAt === -1 ? plan : plan.slice(0, pageAt)
   const faults = walked.filter((step) => /^SCAN (?!CONSTANT|json_each)|TEMP B-TREE/.test(step))
@@ -119,7 +119,7 @@ it.each<[string, RegExp, () => Promise<unknown>]>([
   ],
   ['measuring the queue', /interactions USING (COVERING )?INDEX interactions_open/, () => readQueue(db)],
   ['listing what was removed', /removals USING INDEX removals_by_age/, () => listRemovals(db, 20)],
-])('%s walks an index that holds no more than it is about', async (_name, walk, operation) => {
+])('scans only an index of the relevant rows for %s', async (_name, walk, operation) => {
   const plan = await planOf(operation)
   expect(
     plan.filter((step) => /^SCAN \w+$|TEMP B-TREE FOR ORDER/.test(step)),

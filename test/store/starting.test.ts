@@ -1,4 +1,4 @@
-/** Processes that start at once, on an empty database and on one of an earlier version; and versions that don't fit. */
+/** Processes that start concurrently, on an empty database and on one of an earlier version; and incompatible versions. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { sql } from 'kysely'
@@ -12,17 +12,17 @@ const STARTER = new URL('starter.ts', import.meta.url).pathname
 const MANY = 5
 
 onEveryBackend(({ createPlace, openAt }) => {
-  it('many on an empty database make its schema once, and all go on', async () => {
+  it('creates the schema once if many processes start on an empty database', async () => {
     const place = await createPlace()
     expect(await startAtOnce(place, MANY)).toEqual(Array(MANY).fill('found 0'))
     expect(await migrationsOf(await openAt(place))).toEqual(MIGRATIONS.map(({ name }) => name))
   })
 
-  it('many on a database of an earlier version bring it up to date once, with what is in it', async () => {
+  it('migrates a database of an earlier version once, with its data', async () => {
     const place = await createPlace()
     const db = await openAt(place)
     await insert(db)
-    // Its newest change that takes part of the schema with it where it is undone.
+    // The newest migration that can be undone by dropping a part of the schema.
     await undo(db, '0009-turn-models', 'alter table turns drop column model')
     await db.close()
     expect(await startAtOnce(place, MANY)).toEqual(Array(MANY).fill('found 1'))
@@ -31,11 +31,11 @@ onEveryBackend(({ createPlace, openAt }) => {
     expect(await after.query.selectFrom('turns').select('model').execute()).toEqual([])
   })
 
-  it('one that is older than the schema says so and stops, and those that run go on', async () => {
+  it('stops a process that is older than the schema, with a message, and leaves running ones alone', async () => {
     const place = await createPlace()
     const running = await openAt(place)
     const fence = await insertClaimed(running)
-    // What a newer version adds: an older one does not know it.
+    // A migration of a newer version, unknown to this one.
     await running.write([
       { query: sql`alter table turns add column later text`.compile(running.query) },
       { query: sql`insert into migrations values ('9999-later', 1)`.compile(running.query) },
@@ -48,7 +48,7 @@ onEveryBackend(({ createPlace, openAt }) => {
   })
 })
 
-/** What each of them says in the end. */
+/** The final output of each process. */
 async function startAtOnce(place: string, count: number): Promise<string[]> {
   const children = Array.from({ length: count }, () =>
     spawn(process.execPath, [STARTER, place], { stdio: ['pipe', 'pipe', 'inherit'] }),

@@ -1,4 +1,4 @@
-/** What runs used, added up: once for each end, whoever writes it, and the same before and after rows are added together. */
+/** Usage sums: each end is counted once, by whichever process, and the sum is the same before and after rows are moved. */
 import { expect, it } from 'vitest'
 import type { Usage } from '../../src/domain/usage.ts'
 import type { Claim } from '../../src/store/claim-row.ts'
@@ -29,7 +29,7 @@ function end(db: Database, fence: Claim, status: string, usage = used(), at = AT
 }
 
 onEveryBackend(({ open, createPlace, openAt }) => {
-  it('each end counts once, whoever writes it and however often, and a removal takes nothing away', async () => {
+  it('counts each end once, by any writer and with any number of tries, and keeps it after a removal', async () => {
     const db = await open()
     const [done, failed, cancelled] = [await insertClaimed(db), await insertClaimed(db), await insertClaimed(db)]
     await insertClaimed(db)
@@ -48,7 +48,7 @@ onEveryBackend(({ open, createPlace, openAt }) => {
     expect(await figures(db, { projectIds: ['prj_other'] })).toMatchObject({ runs: 0 })
   })
 
-  it('rows that are added together say the same as before, also by several at once, and among new ones', async () => {
+  it('keeps the sums when rows are moved, also by several processes at once and among new rows', async () => {
     const db = await open()
     const fences = await Promise.all(
       times(60, (i) => insertClaimed(db, { keyId: `key_${i % 2}`, spec: { ...SPEC, model: `m${i % 3}` } })),
@@ -74,7 +74,7 @@ onEveryBackend(({ open, createPlace, openAt }) => {
     expect(await figures(db, { model: 'm1', keyId: 'key_0' })).toMatchObject({ runs: 10 })
   })
 
-  it('a run counts on the day of its end, by UTC, and a question takes both of its days', async () => {
+  it('counts a run on the UTC day of its end, and includes both days of a query', async () => {
     const db = await open()
     await end(db, await insertClaimed(db), 'completed', used(), AT)
     await end(db, await insertClaimed(db), 'completed', used(), AT + 1)
@@ -86,7 +86,7 @@ onEveryBackend(({ open, createPlace, openAt }) => {
     ])
   })
 
-  it('ends of before there were sums are counted at the upgrade, with the models that lists filter by', async () => {
+  it('counts earlier ends at the upgrade, and fills the models for the lists’ filter', async () => {
     const place = await createPlace()
     const db = await openAt(place)
     const ends = [
@@ -120,7 +120,7 @@ onEveryBackend(({ open, createPlace, openAt }) => {
     expect(models.map(({ model }) => model)).toEqual(['fake', 'm', 'fake', 'fake'])
   })
 
-  it('sums are exact beyond what a number holds', async () => {
+  it('adds exactly beyond the range of a JavaScript number', async () => {
     const db = await open()
     const cost = { amount: '5000000.000000001', currency: 'USD' } as const
     for (const _ of times(3, Number)) await end(db, await insertClaimed(db), 'completed', used({ cost }))
@@ -130,7 +130,7 @@ onEveryBackend(({ open, createPlace, openAt }) => {
     expect((await figures(db)).costNanos).toBe(exact)
   })
 
-  it('what stands for a bucket is within a tenth of every duration in it', async () => {
+  it('represents a bucket by a value within a tenth of every duration in it', async () => {
     const db = await open()
     for (const duration_ms of [1, 2, 3, 9, 10, 11, 99, 1_000, 59_999, 60_000, 3_600_000, 28_800_000]) {
       const projectId = `prj_${duration_ms}`

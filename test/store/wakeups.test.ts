@@ -1,4 +1,4 @@
-/** Wake-ups on a real Postgres: who hears what, and what happens when the connection goes. */
+/** Wake-ups on a real Postgres: which nodes get them, and what happens if the connection breaks. */
 import { expect, it } from 'vitest'
 import { openPostgresWakeups } from '../../src/store/postgres/wakeups.ts'
 import type { Wakeups } from '../../src/store/wakeups.ts'
@@ -26,15 +26,15 @@ onPostgres('wake-ups', (cluster) => {
 
   const settled = { timeout: 30_000 }
 
-  it('are heard by the other nodes of the database alone, each topic once however often it was sent', async () => {
+  it('reach only the other nodes of the database, each topic once however often it was sent', async () => {
     const url = await cluster().createDatabase()
     const nodes = await Promise.all([url, url, await cluster().createDatabase()].map(open))
-    // Undefined: it listens now, and may have missed something before.
+    // Undefined: it listens from now on, and may have missed earlier wake-ups.
     for (const { topics } of nodes) await expect.poll(() => topics, settled).toEqual([undefined])
     const [sender, other, stranger] = nodes as [Awaited<ReturnType<typeof open>>, ...Awaited<ReturnType<typeof open>>[]]
     for (let i = 0; i < 100; i++) for (const topic of ['work', 'int_1']) sender.wakeups.send(topic)
     await expect.poll(() => other!.topics.slice(1).sort(), settled).toEqual(['int_1', 'work'])
-    // More than one message holds.
+    // More than fits into one message.
     const many = Array.from({ length: 2_000 }, (_, i) => `int_${String(i).padStart(22, '0')}`)
     for (const topic of many) sender.wakeups.send(topic)
     await expect.poll(() => other!.topics.slice(3).sort(), settled).toEqual(many)
@@ -42,7 +42,7 @@ onPostgres('wake-ups', (cluster) => {
     expect(stranger!.topics).toEqual([undefined])
   })
 
-  it('come again after the connection broke, and everybody is told to look', async () => {
+  it('resume after the connection broke, and all waiting callers poll', async () => {
     const url = await cluster().createDatabase()
     const [a, b] = [await open(url), await open(url)]
     for (const { topics } of [a, b]) await expect.poll(() => topics, settled).toEqual([undefined])
@@ -55,7 +55,7 @@ onPostgres('wake-ups', (cluster) => {
     expect(a.said).toEqual([expect.stringContaining('databaseListenUrl'), expect.stringContaining('again')])
   })
 
-  it('cost nothing where the database can not be reached: it is told once', async () => {
+  it('log a database that can’t be reached once', async () => {
     const { wakeups, topics, said } = await open('postgres:///nothing?host=/nowhere')
     await expect.poll(() => said, settled).toHaveLength(1)
     wakeups.send('work')

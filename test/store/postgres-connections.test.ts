@@ -1,4 +1,4 @@
-/** Where Postgres really stands: behind TLS, behind an address that leads to a standby now, with too few connections. */
+/** Connections to Postgres: TLS, an address that leads to a standby, and too few connections. */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -13,7 +13,7 @@ import { closingAfterEach, onPostgres, quiet } from './backends.ts'
 
 const NOBODY = 65_534
 
-onPostgres('places', (cluster) => {
+onPostgres('connections to Postgres', (cluster) => {
   const opened = closingAfterEach<Database>()
   const open = async (url: string, poolSize = 4) => opened(await openPostgres(url, { poolSize, log: quiet }))
 
@@ -36,7 +36,7 @@ onPostgres('places', (cluster) => {
     })
     afterAll(() => secure?.stop())
 
-    it('a server whose certificate is signed by the named authority is connected to, encrypted', async () => {
+    it('connects to a server with a certificate of the configured authority', async () => {
       const db = await open(`${url}?sslmode=verify-full&sslrootcert=${authority}`)
       const { rows } = await sql<{ ssl: boolean }>`select ssl from pg_stat_ssl where pid = pg_backend_pid()`.execute(
         db.query,
@@ -44,48 +44,48 @@ onPostgres('places', (cluster) => {
       expect(rows).toEqual([{ ssl: true }])
     })
 
-    it('one whose certificate nobody vouches for is refused', async () => {
+    it('refuses a certificate of an unknown authority', async () => {
       await expect(open(`${url}?sslmode=verify-full`)).rejects.toThrow(/can't be used: .*self-signed certificate/)
       const stranger = authority.replace('127.0.0.1.crt', 'another.example.crt')
       await expect(open(`${url}?sslmode=verify-full&sslrootcert=${stranger}`)).rejects.toThrow(/can't be used/)
     })
 
-    it('one whose certificate is another’s is refused', async () => {
+    it('refuses a certificate for another host', async () => {
       const elsewhere = url.replace('127.0.0.1', 'localhost')
       await expect(open(`${elsewhere}?sslmode=verify-full&sslrootcert=${authority}`)).rejects.toThrow(/altnames/)
     })
 
-    it('one that has no TLS is refused', async () => {
+    it('refuses a server without TLS', async () => {
       const plain = await cluster().createDatabase()
       await expect(open(`${plain}&sslmode=verify-full`)).rejects.toThrow(/does not support SSL/)
     })
   })
 
-  describe('a database that only reads', () => {
-    it('is left as soon as a write says so, and not gone back to before it writes again', async () => {
+  describe('a read-only database', () => {
+    it('is not used after the first refused write until it accepts writes again', async () => {
       const url = await cluster().createDatabase()
       const db = await open(url)
       await Promise.all([1, 2, 3].map((i) => db.write([account(`a${i}`)])))
       await readOnly(url, 'on')
       await expect(db.write([account('lost')])).rejects.toThrow(/read-only transaction/)
-      // Not even reads: what a standby shows is old.
+      // Reads fail too, because a standby's data is stale.
       const read = () => db.query.selectFrom('accounts').select('id').orderBy('id').execute()
-      await expect(read()).rejects.toThrow(/can't be reached: it only reads.*needs the primary/)
-      await expect(open(url)).rejects.toThrow(/it only reads/)
+      await expect(read()).rejects.toThrow(/can't be reached: it is read-only.*needs the primary/)
+      await expect(open(url)).rejects.toThrow(/it is read-only/)
       await readOnly(url, 'off')
       expect(await db.write([account('kept')])).toMatchObject({ ok: true })
       expect((await read()).map(({ id }) => id)).toEqual(['a1', 'a2', 'a3', 'kept'])
     })
   })
 
-  it('who waits for a connection in vain is told how many there are', async () => {
+  it('reports the size of the pool if no connection becomes free', async () => {
     const db = await open(await cluster().createDatabase(), 1)
     const busy = db.write([{ query: { sql: 'select pg_sleep(11)', parameters: [] } }])
     await expect(db.write([account('late')])).rejects.toThrow('Every connection to the database (1) was busy for 10 s.')
     expect(await busy).toMatchObject({ ok: true })
   })
 
-  it('a connection says whose it is, unless the address does', async () => {
+  it('names the application of a connection, unless the URL does', async () => {
     const url = await cluster().createDatabase()
     const nameOf = async (db: Database) =>
       (await sql<{ name: string }>`select current_setting('application_name') as name`.execute(db.query)).rows[0]!.name
@@ -101,7 +101,7 @@ function account(id: string): Statement {
   }
 }
 
-/** As some fail-overs leave it: connections stay, writes on them are refused. */
+/** Simulates a failover: connections stay open, but writes on them are refused. */
 async function readOnly(url: string, value: 'on' | 'off'): Promise<void> {
   const admin = new pg.Client(url.replace('user=errand', 'user=admin'))
   await admin.connect()
@@ -111,7 +111,7 @@ async function readOnly(url: string, value: 'on' | 'off'): Promise<void> {
   await admin.end()
 }
 
-/** Its path; the key lies beside it. */
+/** Path of the certificate. The key is in the same directory. */
 function selfSigned(dir: string, name: string): string {
   const [key, certificate] = [join(dir, `${name}.key`), join(dir, `${name}.crt`)]
   const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${/^[\d.]+$/.test(name) ? 'IP' : 'DNS'}:${name}`]
