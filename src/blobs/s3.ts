@@ -146,7 +146,7 @@ function clientConfig(location: S3Location, { credentials, idleMs = IDLE_MS }: S
   }
 }
 
-/** The source as a stream. Remembers an error of the source, to tell it from an error of the store. */
+/** The source as a stream. Remembers an error of the source, to distinguish it from an error of the store. */
 function watched(bytes: Uint8Array | AsyncIterable<Uint8Array>) {
   const source: { body: Uint8Array | Readable; failure?: { error: unknown } } = { body: new Uint8Array() }
   async function* watch(chunks: AsyncIterable<Uint8Array>) {

@@ -1,4 +1,4 @@
-/** Files that outlive a sandbox: one suite, on a disk and in a bucket of a real S3-speaking server. */
+/** The file store: one suite, on disk and in a bucket of a real S3-compatible server. */
 import { copyFile, mkdtemp, readdir, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ async function ownersOf(blobs: Blobs): Promise<string[]> {
   return owners.sort()
 }
 
-/** Bytes that differ from place to place, in chunks of odd sizes. */
+/** Varying bytes, in chunks of odd sizes. */
 async function* pattern(size: number): AsyncGenerator<Uint8Array> {
   const all = patternBytes(size)
   for (let at = 0; at < size; at += 99_991) yield all.subarray(at, at + 99_991)
@@ -64,7 +64,7 @@ describe.each(Object.entries(BACKENDS))('files kept on %s', (_, open) => {
   })
   afterAll(() => blobs?.close())
 
-  it('come back as they were put: bytes and streams, from none to several parts', async () => {
+  it('are returned as stored: bytes and streams, from empty to several parts', async () => {
     for (const [i, size] of [0, 1, 65_537, 12 * MIB + 1].entries()) {
       await blobs.put(`int_sizes/in/${i}`, pattern(size))
       await blobs.put(`int_sizes/out/${i}`, patternBytes(size))
@@ -76,12 +76,12 @@ describe.each(Object.entries(BACKENDS))('files kept on %s', (_, open) => {
     await blobs.removeAll('int_sizes')
   })
 
-  it('that are not there are undefined', async () => {
+  it('are undefined if they do not exist', async () => {
     expect(await blobs.open('int_none/in/0')).toBeUndefined()
     expect(await blobs.get('int_none/in/0')).toBeUndefined()
   })
 
-  it.each([1, 3 * MIB, 11 * MIB])('are not there when their source breaks off after %i bytes', async (size) => {
+  it.each([1, 3 * MIB, 11 * MIB])('are not stored if their source fails after %i bytes', async (size) => {
     const broken = new Error('the source broke')
     async function* source() {
       yield* pattern(size)
@@ -91,7 +91,7 @@ describe.each(Object.entries(BACKENDS))('files kept on %s', (_, open) => {
     expect(await blobs.open('int_broken/in/0')).toBeUndefined()
   })
 
-  it('go all at once with their owner, and nobody else’s with them', async () => {
+  it('are removed with their owner, and only that owner’s', async () => {
     for (const key of ['int_a/in/0', 'int_a/out/0', 'int_a/out/1', 'int_ab/in/0'])
       await blobs.put(key, Buffer.from(key))
     expect(await ownersOf(blobs)).toEqual(expect.arrayContaining(['int_a', 'int_ab']))
@@ -103,7 +103,7 @@ describe.each(Object.entries(BACKENDS))('files kept on %s', (_, open) => {
     expect(owners.filter((owner) => owner === 'int_a' || owner.startsWith('probe_'))).toEqual([])
   })
 
-  it('are never asked for by a name that a caller could have made up', async () => {
+  it('are refused under keys that a caller could have made up', async () => {
     for (const key of ['', '/', 'a//b', '../x', 'a/../b', 'a/.', 'ä', 'a b', 'a\0b', 'a/b?x', '/a']) {
       await expect(blobs.put(key, Buffer.of(1)), key).rejects.toThrow('not a key of the file store')
       await expect(blobs.open(key), key).rejects.toThrow('not a key of the file store')
@@ -113,7 +113,7 @@ describe.each(Object.entries(BACKENDS))('files kept on %s', (_, open) => {
 })
 
 describe('files on a disk', () => {
-  it('that were being written when a server was killed are removed by and by', async () => {
+  it('that a killed server left unfinished are removed after a while', async () => {
     const place = await mkdtemp(join(tmpdir(), 'errand-blobs-'))
     const before = await openDiskBlobs(place)
     const [left] = await unfinished(before, place)
@@ -129,7 +129,7 @@ describe('files on a disk', () => {
   })
 })
 
-/** What stands in the place for unfinished files while one is written. */
+/** The unfinished files while one is written. */
 async function unfinished(blobs: Blobs, place: string): Promise<string[]> {
   const { promise: end, reject } = Promise.withResolvers<never>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
@@ -148,7 +148,7 @@ async function unfinished(blobs: Blobs, place: string): Promise<string[]> {
 }
 
 describe('files in a bucket', () => {
-  it('are removed page by page, however many there are', async () => {
+  it('are removed page by page, however many', async () => {
     const blobs = await openS3Blobs(bucket({ prefix: 'many' }), CREDENTIALS)
     const keys = Array.from({ length: 1_100 }, (_, i) => `int_many/out/${i}`)
     for (let at = 0; at < keys.length; at += 50) {
@@ -159,7 +159,7 @@ describe('files in a bucket', () => {
     await blobs.close()
   })
 
-  it('are read to the end though every connection breaks', async () => {
+  it('are read to the end although every connection breaks', async () => {
     const blobs = await openS3Blobs(bucket(), CREDENTIALS)
     const size = 3 * MIB
     await blobs.put('int_cut/out/0', patternBytes(size))
@@ -184,7 +184,7 @@ describe('files in a bucket', () => {
     await blobs.close()
   })
 
-  it('are written though the store is out of order for a moment', async () => {
+  it('are written although the store fails for a moment', async () => {
     const blobs = await openS3Blobs(bucket(), CREDENTIALS)
     let refusals = 2
     store.door = (_, response) => {
@@ -198,7 +198,7 @@ describe('files in a bucket', () => {
     await blobs.close()
   })
 
-  it('can’t be had while the store is out of order, and say so', async () => {
+  it('are reported as unavailable while the store fails', async () => {
     const blobs = await openS3Blobs(bucket(), CREDENTIALS)
     store.door = (request) => {
       request.socket.destroy()
@@ -213,7 +213,7 @@ describe('files in a bucket', () => {
     await blobs.close()
   })
 
-  it('can’t be had from a store that never answers, and are gone on with where it falls silent', async () => {
+  it('are unavailable if the store never responds, and resumed if it stalls', async () => {
     const blobs = await openS3Blobs(bucket(), { ...CREDENTIALS, idleMs: 100 })
     await blobs.put('int_silent/out/0', patternBytes(3 * MIB))
     let silences = 3
@@ -236,7 +236,7 @@ describe('files in a bucket', () => {
     await blobs.close()
   })
 
-  it('are refused at the start, in words, where the bucket can’t be written', async () => {
+  it('are refused at the start, with a message, if the bucket can’t be written', async () => {
     const nowhere = openS3Blobs(bucket({ bucket: 'no-such-bucket' }), CREDENTIALS)
     await expect(nowhere).rejects.toThrow(/^The bucket no-such-bucket at http:\/\/127\.0\.0\.1:\d+ can't be used: \S/)
   })

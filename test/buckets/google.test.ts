@@ -1,4 +1,4 @@
-/** Signed addresses for Google Cloud Storage, against the strings that Google publishes for them (googleapis/conformance-tests, v4_signatures.json). */
+/** Signed URLs for Google Cloud Storage, compared with Google's published strings (googleapis/conformance-tests, v4_signatures.json). */
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { parseServiceAccount, signForGoogle } from '../../src/buckets/google.ts'
@@ -38,7 +38,7 @@ test.each([
     path: '/test-bucket//path/with/slashes/under_score/amper%26sand/file.ext',
     text: 'GOOG4-RSA-SHA256\n20190201T090000Z\n20190201/auto/storage/goog4_request\n63c601ecd6ccfec84f1113fc906609cbdf7651395f4300cecd96ddd2c35164f8',
   },
-])('an address is signed as Google says: $name', ({ object, at, seconds, path, text }) => {
+])('signs a URL as Google specifies: $name', ({ object, at, seconds, path, text }) => {
   const url = new URL(signForGoogle(account, 'https://storage.googleapis.com', object, { at: new Date(at), seconds }))
   expect(url.origin + url.pathname).toBe(`https://storage.googleapis.com${path}`)
   const signature = url.searchParams.get('X-Goog-Signature')!
@@ -55,7 +55,7 @@ test.each([
 })
 
 test.each(['{}', '[]', '{"type": "authorized_user"}', '{"type": "service_account", "client_email": "a"}'])(
-  'what is no key file of a service account is refused: %s',
+  'refuses a file that is not a service account’s key: %s',
   (text) => {
     expect(() => parseServiceAccount(text)).toThrow('it is not the key file of a service account')
   },

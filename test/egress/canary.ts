@@ -1,4 +1,4 @@
-/** HTTP servers on loopback that count who came: what must stay untouched, and what a test fetches from. */
+/** HTTP servers on loopback that count connections: canaries that nothing may reach, and servers that tests fetch from. */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
@@ -7,14 +7,14 @@ import type { Egress, Fetched, FetchOptions } from '../../src/egress/port.ts'
 
 export interface Canary {
   readonly port: number
-  /** Connections, whether or not they said a word. */
+  /** Number of connections, with or without data. */
   readonly hits: number
-  /** Connections that are open now. */
+  /** Number of open connections. */
   open(): Promise<number>
   close(): Promise<void>
 }
 
-/** `port`: the one to listen on, where another canary has it on another address. */
+/** `port`: set it to use the port of another canary on another address. */
 export async function openCanary(host: string, listener?: RequestListener, port = 0): Promise<Canary> {
   let hits = 0
   const server: Server = createServer(listener ?? ((_, response) => response.end('the canary')))
@@ -38,7 +38,7 @@ export function guard(parts: Partial<EgressParts> = {}): Egress {
   return createEgress({
     allowPrivate: [],
     log: pino({ level: 'silent' }),
-    // No test asks a name service.
+    // No test uses DNS.
     resolve: () => Promise.reject(new Error('no names here')),
     ...parts,
   })

@@ -1,4 +1,4 @@
-/** What the guard fetches, from real servers on loopback that the operator opened: redirects, bounds, connections. */
+/** Fetches through the guard, from real servers on loopback that the operator allows: redirects, limits, connections. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -36,7 +36,7 @@ beforeEach(() => {
   requests.length = 0
 })
 
-/** Serves at a path of its own; its address. */
+/** Serves at a new path and returns its URL. */
 function page(answer: Answer, path = `/${pages.size}`): string {
   pages.set(path, answer)
   return base + path
@@ -52,7 +52,7 @@ async function closed(): Promise<void> {
 }
 
 describe('a fetch', () => {
-  it('gives status, headers and body, and leaves no connection', async () => {
+  it('returns status, headers and body, and leaves no connection open', async () => {
     const answer = await fetchFrom(
       egress,
       page((response) => response.writeHead(201, { 'x-a': 'b' }).end('hello'), '/a?b=c'),
@@ -64,7 +64,7 @@ describe('a fetch', () => {
     await closed()
   })
 
-  it('tells of every host before it is dialled', async () => {
+  it('reports every host before it is dialed', async () => {
     const url = page(redirect(`http://127.0.0.2:${server.port}/`))
     const told: (OutboundConnection & { before: number })[] = []
     const hits = server.hits
@@ -79,7 +79,7 @@ describe('a fetch', () => {
     expect(told[1]).toMatchObject({ host: 'inside.example', port: 443, outcome: 'refused' })
   })
 
-  it('asks no proxy that the environment names', async () => {
+  it('ignores the proxy settings of the environment', async () => {
     const proxy = `http://127.0.0.2:${server.port}`
     const names = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'NODE_USE_ENV_PROXY']
     for (const name of names) process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : proxy
@@ -98,7 +98,7 @@ describe('a fetch', () => {
     expect(canary.hits).toBe(0)
   })
 
-  it('ends with the caller’s own reason where the caller gives up, also between two chunks', async () => {
+  it('rejects with the caller’s abort reason, also between two chunks', async () => {
     const abort = new AbortController()
     const url = page((response) => response.write('first'))
     const answer = await fetchFrom(egress, url, { signal: abort.signal })
@@ -110,7 +110,7 @@ describe('a fetch', () => {
     await closed()
   })
 
-  it('leaves no connection where its body is not wanted', async () => {
+  it('leaves no connection open if its body is not read', async () => {
     const answer = await fetchFrom(
       egress,
       page((response) => response.write('first')),
@@ -119,7 +119,7 @@ describe('a fetch', () => {
     await closed()
   })
 
-  it('says so where nobody listens, or what answers is no HTTP', async () => {
+  it('reports a closed port, and a server that does not speak HTTP', async () => {
     const tcp = createTcpServer((socket) =>
       socket
         .on('error', () => {})
@@ -142,7 +142,7 @@ describe('a name', () => {
   const named = (resolve: () => Promise<string[]>) => guard({ allowPrivate: [`127.0.0.1:${server.port}`], resolve })
   const address = (path: string) => `http://files.example:${server.port}${path}`
 
-  it('is dialled where it stands for what is open, and asked for by its name', async () => {
+  it('is dialed at an allowed address, with the name in the Host field', async () => {
     page((response, request) => response.end(request.headers.host), '/host')
     const answer = await fetchFrom(
       named(async () => ['127.0.0.1']),
@@ -151,7 +151,7 @@ describe('a name', () => {
     expect(await textOf(answer)).toBe(`files.example:${server.port}`)
   })
 
-  it('is judged anew at each redirect, and by all its addresses', async () => {
+  it('is checked at each redirect, with all its addresses', async () => {
     const answers = [['127.0.0.1'], ['127.0.0.2']]
     page(redirect('/again'), '/rebind')
     const rebinding = named(async () => answers.shift()!)
@@ -162,7 +162,7 @@ describe('a name', () => {
     expect(canary.hits).toBe(0)
   })
 
-  it('has no address, or its name service is down or silent', async () => {
+  it('is reported if it has no address, or if DNS fails or does not answer', async () => {
     const says = { code: 'unreachable', message: 'No address was found for files.example.' }
     await expect(
       fetchFrom(
@@ -182,7 +182,7 @@ describe('a name', () => {
 })
 
 describe('a redirect', () => {
-  it('is followed up to five times, relative ones too', async () => {
+  it('is followed up to five times, also if relative', async () => {
     for (let i = 1; i <= 6; i++)
       page(redirect(i === 6 ? '/end' : `hop-${i + 1}`, [301, 302, 303, 307, 308, 302][i - 1]), `/hop-${i}`)
     page((response) => response.end('arrived'), '/end')
@@ -209,7 +209,7 @@ describe('a redirect', () => {
     await closed()
   })
 
-  it('to another origin goes without the caller’s headers, also on the way back', async () => {
+  it('to another origin drops the caller’s headers, also when it redirects back', async () => {
     page(redirect('/same'), '/start')
     page(redirect(`http://localhost:${server.port}/other`), '/same')
     page(redirect(`${base}/back`), '/other')
@@ -223,14 +223,14 @@ describe('a redirect', () => {
     ])
   })
 
-  it('whose body goes on is left', async () => {
+  it('is followed without reading its body to the end', async () => {
     const to = page((response) => response.end('arrived'))
     const from = page((response) => response.writeHead(302, { location: to }).write('and on'))
     expect(await textOf(await fetchFrom(egress, from))).toBe('arrived')
     await closed()
   })
 
-  it('without a place to go is an answer', async () => {
+  it('without a location is returned as the response', async () => {
     expect(
       (
         await fetchFrom(
@@ -245,7 +245,7 @@ describe('a redirect', () => {
 describe('a body', () => {
   const MIB = 1024 * 1024
 
-  it('that is compressed is passed on as it is: a bomb stays small', async () => {
+  it('that is compressed is passed on compressed, so a bomb stays small', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * MIB))
     const url = page((response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb))
     let size = 0
@@ -253,8 +253,8 @@ describe('a body', () => {
     expect(size).toBe(bomb.byteLength)
   })
 
-  // That it takes little memory is measured in a process of its own: memory.test.ts.
-  it('without an end is cut at the cap', async () => {
+  // memory.test.ts measures its memory in a separate process.
+  it('without an end is cut off at the limit', async () => {
     const block = Buffer.alloc(256 * 1024)
     const endless: Answer = (response) => {
       const more = () => {
@@ -274,13 +274,13 @@ describe('a body', () => {
     await closed()
   })
 
-  it('that declares to be too long is refused before it is read', async () => {
+  it('that declares a length over the limit is refused before it is read', async () => {
     const url = page((response) => response.writeHead(200, { 'content-length': 11 }).write('x'))
     await expect(fetchFrom(egress, url, { maxBytes: 10 })).rejects.toMatchObject({ code: 'too_large' })
     await closed()
   })
 
-  it('may be as long as the cap, and not a byte longer', async () => {
+  it('may be as long as the limit, and not a byte longer', async () => {
     const url = page((response) => response.end('0123456789'))
     expect(await textOf(await fetchFrom(egress, url, { maxBytes: 10 }))).toBe('0123456789')
     const chunked = page((response) => {
@@ -290,7 +290,7 @@ describe('a body', () => {
     await expect(fetchFrom(egress, chunked, { maxBytes: 10 }).then(textOf)).rejects.toMatchObject({ code: 'too_large' })
   })
 
-  it('that is shorter than declared is no whole file; what is longer goes no further', async () => {
+  it('that is shorter than declared is an error; a longer one is truncated', async () => {
     const short = page((response) => {
       response.writeHead(200, { 'content-length': 10 }).write('01234', () => response.destroy())
     })
@@ -302,7 +302,7 @@ describe('a body', () => {
     expect(['01234', 'unreachable']).toContain(got)
   })
 
-  it('that stops coming, or only drips, is cut', async () => {
+  it('that stalls or arrives too slowly is cut off', async () => {
     const impatient = guard({ allowPrivate: [`127.0.0.1:${server.port}`], idleMs: 30 })
     const stalled = page((response) => response.write('first'))
     await expect(fetchFrom(impatient, stalled).then(textOf)).rejects.toMatchObject({
@@ -326,7 +326,7 @@ describe('a body', () => {
 })
 
 describe('TLS', () => {
-  it('asks for the name of the URL at the address that was judged, and trusts no stranger', async () => {
+  it('requests the URL’s name at the checked address, and refuses unknown authorities', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'errand-tls-'))
     const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')]
     const subject = ['-subj', '/CN=files.example', '-addext', 'subjectAltName=DNS:files.example']
@@ -368,8 +368,8 @@ describe('TLS', () => {
   })
 })
 
-describe('an address of the operator’s own', () => {
-  it('may be private and plain http; where it redirects is judged as any', async () => {
+describe('an address that the operator configured', () => {
+  it('may be private and plain http, but its redirects are checked as usual', async () => {
     const closedGuard = guard()
     const own = page((response) => response.end('own'))
     const connections: OutboundConnection[] = []

@@ -1,4 +1,4 @@
-/** What a library gets that is handed the guard as its `fetch`. */
+/** The guard as the `fetch` function of a library. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, expect, it } from 'vitest'
@@ -33,7 +33,7 @@ const echo: Parameters<typeof openCanary>[1] = async (request, response) => {
   response.end(JSON.stringify({ method: request.method, authorization, type, body }))
 }
 
-it('sends method, headers and body, and gives status, headers and body back', async () => {
+it('sends method, headers and body, and returns status, headers and body', async () => {
   const url = await serve(echo)
   const response = await library()(new URL('/mcp', url), {
     method: 'POST',
@@ -49,7 +49,7 @@ it('sends method, headers and body, and gives status, headers and body back', as
   expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
 })
 
-it('gives a stream as it comes', async () => {
+it('streams a body as it arrives', async () => {
   const url = await serve((_, response) => response.write('data: one\n\n'))
   const response = await library({ timeoutMs: Number.POSITIVE_INFINITY })(url)
   const reader = response.body!.getReader()
@@ -57,14 +57,14 @@ it('gives a stream as it comes', async () => {
   await reader.cancel()
 })
 
-it('cancelling the body closes the connection', async () => {
+it('closes the connection when the body is canceled', async () => {
   const url = await serve((_, response) => response.write('x'))
   const response = await library()(url)
   await response.body!.cancel()
   while ((await opened[0]!.open()) > 0) await sleep(10)
 })
 
-it('an abort of the request ends it', async () => {
+it('stops a request when it is aborted', async () => {
   const url = await serve(() => {})
   const abort = new AbortController()
   const answer = library()(url, { signal: abort.signal })
@@ -72,7 +72,7 @@ it('an abort of the request ends it', async () => {
   await expect(answer).rejects.toThrow('enough')
 })
 
-it('a body over the cap is cut off, and one that stalls is given up', async () => {
+it('cuts off a body over the limit, and one that stalls', async () => {
   const url = await serve((request, response) => {
     if (request.url === '/long') response.end('x'.repeat(1000))
     else response.write('x')
@@ -83,7 +83,7 @@ it('a body over the cap is cut off, and one that stalls is given up', async () =
   await expect(stalled).rejects.toMatchObject({ code: 'too_slow' })
 })
 
-it('an answer that comes compressed all the same is refused', async () => {
+it('refuses a response that is compressed anyway', async () => {
   const url = await serve((_, response) => {
     response.setHeader('content-encoding', 'gzip')
     response.end(gzipSync(Buffer.alloc(1e6)))
@@ -91,7 +91,7 @@ it('an answer that comes compressed all the same is refused', async () => {
   await expect(library()(url)).rejects.toThrow('compressed')
 })
 
-it('a redirect to another origin goes without the headers, and never with a body', async () => {
+it('drops the headers on a redirect to another origin, and never sends a body there', async () => {
   const elsewhere = await serve(echo)
   const url = await serve((request, response) => {
     response.writeHead(request.url === '/307' ? 307 : 302, { location: `${elsewhere}/there` }).end()
@@ -102,13 +102,13 @@ it('a redirect to another origin goes without the headers, and never with a body
   expect(followed).toEqual({ method: 'GET', body: '' })
 })
 
-it('redirects are left to the library that asks for them, or refused', async () => {
+it('returns redirects to a library that asks for them, or refuses them', async () => {
   const url = await serve((_, response) => response.writeHead(302, { location: '/there' }).end())
   expect((await library()(url, { redirect: 'manual' })).status).toBe(302)
   await expect(library()(url, { redirect: 'error' })).rejects.toThrow('redirects')
 })
 
-it('what the guard refuses rejects before anything is dialled', async () => {
+it('rejects a refused request before anything is dialed', async () => {
   const canary = await openCanary('127.0.0.1')
   opened.push(canary)
   const url = `http://127.0.0.1:${canary.port}`

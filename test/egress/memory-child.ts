@@ -1,4 +1,4 @@
-/** A process of its own for memory.test.ts: attacks on the guard one after the other, then how much memory it took at its height. */
+/** Child process of memory.test.ts: runs attacks on the guard one after another and reports its peak memory. */
 import { duplexPair } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -9,7 +9,7 @@ const [port = '', ...attacks] = process.argv.slice(2)
 const origin = `http://127.0.0.1:${port}`
 const egress = createEgress({ allowPrivate: [`127.0.0.1:${port}`], log: pino({ level: 'silent' }), idleMs: 500 })
 const signal = new AbortController().signal
-/** Of the bytes that come through the proxy: header, lengths of chunks. */
+/** Maximum overhead of HTTP framing through the proxy (header, chunk lengths), in bytes. */
 const MAX_FRAMING = 100_000
 const CAP = 256 * 1024 * 1024
 
@@ -35,7 +35,7 @@ async function libraryDrain(path: string): Promise<string> {
   }
 }
 
-/** What a sandbox gets through the proxy, read no faster than the way into a sandbox lets it. */
+/** Downloads through the proxy, as slowly as a sandbox would read. */
 async function proxyDrain(path: string): Promise<string> {
   const budget = { bytes: CAP, spent: 'spent' }
   const network = { allow: [`name.localhost:${port}`] }
@@ -69,8 +69,8 @@ const ATTACKS: Readonly<Record<string, () => Promise<string>>> = {
   },
 }
 
-// What the code itself takes is no part of it.
-for (const way of [drain, libraryDrain, proxyDrain]) await way('/small')
+// Loads all code first, so that it is not counted.
+for (const download of [drain, libraryDrain, proxyDrain]) await download('/small')
 const before = process.memoryUsage.rss()
 const outcomes: Record<string, string> = {}
 for (const name of attacks) outcomes[name] = await ATTACKS[name]!()

@@ -1,4 +1,4 @@
-/** What is sent to the guard to fill it up: stopped at the cap, in bounded memory, measured in a process of its own (proof.md S6). */
+/** Attacks that try to exhaust the guard's memory, measured in a separate process (row S6 of docs/proof.md). */
 import { execFile } from 'node:child_process'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 const CHILD = new URL('memory-child.ts', import.meta.url).pathname
 const MOST_BYTES = 100 * 1024 * 1024
 const ZEROS = Buffer.alloc(1024 * 1024)
-/** A GiB when it is unpacked: 16 members of 64 MiB. */
+/** A gzip of 1 GiB unpacked: 16 members of 64 MiB. */
 const BOMB = Buffer.concat(Array<Buffer>(16).fill(gzipSync(Buffer.alloc(64 * 1024 * 1024))))
 
 let server: Server
@@ -48,10 +48,10 @@ it.each([
     'a gzip bomb as a file': `${BOMB.length} bytes`,
     'a gzip bomb for a library': 'unreachable',
   },
-])('an attack ends as it should, and takes little memory: %j', async (expected) => {
+])('stops an attack within little memory: %j', async (expected) => {
   const attacks = Object.keys(expected)
-  // V8 frees dead buffers when it sees fit, which can take tens of megabytes in one run and none in the next. What the
-  // guard itself held would be there in each: so the least of three runs is taken.
+  // V8 frees dead buffers at its own pace, which can add tens of megabytes to a run. Memory that the guard itself holds
+  // would be in every run, so the test takes the least of three runs.
   const grown: number[] = []
   while (grown.length < 3 && !grown.some((bytes) => bytes < MOST_BYTES)) {
     const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', CHILD, `${port}`, ...attacks])

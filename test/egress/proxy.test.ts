@@ -1,4 +1,4 @@
-/** The proxy that a sandbox's programs have as their only way out. */
+/** The proxy of a sandbox, its programs' only network access. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -26,7 +26,7 @@ interface World {
   readonly lookups: string[]
 }
 
-/** A proxy that listens, as the runner does inside; every name leads to loopback. */
+/** A proxy behind a listening socket, as the runner provides inside. Every name resolves to loopback. */
 async function openProxy(
   network: SandboxProxyTerms['network'],
   opened: readonly number[],
@@ -60,7 +60,7 @@ async function ask({ port }: World, path: string, headers: Record<string, string
   return { status: response.statusCode as number, body: await text(response) }
 }
 
-/** What the proxy says to raw bytes, and what comes after `more`. */
+/** Returns the proxy's response to raw bytes, and to `more` afterwards. */
 async function say({ port }: World, bytes: string, more?: string): Promise<string> {
   const socket: Socket = connect(port, '127.0.0.1')
   socket.write(bytes)
@@ -71,7 +71,7 @@ async function say({ port }: World, bytes: string, more?: string): Promise<strin
   return text(socket)
 }
 
-it('an allowed host is reached by plain http, and stands in the audit', async () => {
+it('reaches an allowed host by plain http, and audits it', async () => {
   const site = await serve((asked, answer) => answer.end(`${asked.method} ${asked.url} ${asked.headers.host}`))
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
   const address = `http://example.com:${site.port}/path?q=1`
@@ -79,7 +79,7 @@ it('an allowed host is reached by plain http, and stands in the audit', async ()
   expect(world.connections).toEqual([{ host: 'example.com', port: site.port, outcome: 'dialled' }])
 })
 
-it('an allowed host is reached through a tunnel', async () => {
+it('reaches an allowed host through a tunnel', async () => {
   const site = await serve((asked, answer) => answer.end(`seen ${asked.url}`))
   const world = await openProxy({ allow: [`*.example.com:${site.port}`] }, [site.port])
   const inner = `GET /inside HTTP/1.1\r\nHost: a.example.com\r\nConnection: close\r\n\r\n`
@@ -100,12 +100,12 @@ const REFUSED: readonly [string, (port: number) => string][] = [
   ['a user name before the host', (port) => `CONNECT example.com@other.com:${port} HTTP/1.1\r\n\r\n`],
   ['no port', () => 'CONNECT example.com HTTP/1.1\r\n\r\n'],
   [
-    'another host by absolute address',
+    'another host by absolute URL',
     (port) => `GET http://other.com:${port}/ HTTP/1.1\r\nHost: example.com:${port}\r\n\r\n`,
   ],
 ]
 
-it.each(REFUSED)('refuses %s, without a look-up and without a connection', async (_, bytes) => {
+it.each(REFUSED)('refuses %s without a DNS lookup or a connection', async (_, bytes) => {
   const site = await serve()
   const world = await openProxy({ allow: [`example.com:${site.port}`, `*.below.com:${site.port}`] }, [])
   expect(await say(world, bytes(site.port).replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))).toMatch(
@@ -130,7 +130,7 @@ it.each([
   expect(site.hits).toBe(0)
 })
 
-it('a name that leads to a private address is refused when it is dialled', async () => {
+it('refuses a name that resolves to a private address', async () => {
   const site = await serve()
   const world = await openProxy('public', [])
   expect((await ask(world, 'http://rebound.example/')).body).toContain('not a public address')
@@ -138,14 +138,14 @@ it('a name that leads to a private address is refused when it is dialled', async
   expect(site.hits).toBe(0)
 })
 
-it('says what is allowed where something is not', async () => {
+it('says what is allowed when it refuses a host', async () => {
   const world = await openProxy({ allow: ['example.com'] }, [])
   const { status, body } = await ask(world, 'http://other.com/')
   expect(status).toBe(403)
   expect(body).toBe('Refused by the egress guard: other.com:80 is not allowed for this run; what is: example.com.\n')
 })
 
-it('counts header fields, informational answers and trailers against the bytes of the run', async () => {
+it('counts header fields, informational responses and trailers against the run’s byte limit', async () => {
   const long = 'x'.repeat(15_000)
   const site = await serve((asked, answer) => {
     if (asked.url === '/hints') for (let i = 0; i < 10; i++) answer.writeEarlyHints({ link: `</${i}>`, 'x-long': long })
@@ -172,16 +172,16 @@ it('counts header fields, informational answers and trailers against the bytes o
   }
 })
 
-it('ends what goes over the bytes of the run, in whatever direction', async () => {
+it('closes connections that exceed the run’s byte limit, in either direction', async () => {
   const site = await serve((_, answer) => answer.end(Buffer.alloc(100_000)))
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port], 50_000)
   const first = await ask(world, `http://example.com:${site.port}/`).catch(() => undefined)
-  // Cut off in the middle, or refused where nothing of the answer had been passed on.
+  // Cut off in the middle, or refused if nothing of the response had been forwarded.
   expect(first?.status ?? 403).toBe(403)
   expect((await ask(world, `http://example.com:${site.port}/`)).body).toContain('has used its bytes')
 })
 
-it('headers that are the proxy’s alone don’t go on', async () => {
+it('does not forward hop-by-hop headers', async () => {
   const site = await serve((asked, answer) => answer.end(JSON.stringify(asked.headers)))
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
   const headers = { 'proxy-authorization': 'Basic x', connection: 'close, x-hop', 'x-hop': '1', 'x-kept': '2' }
@@ -203,7 +203,7 @@ it.each([
     'WebSocket over plain http to nobody',
     Buffer.from('GET ws://example.com/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
   ],
-])('understands no %s', async (_, bytes) => {
+])('refuses %s', async (_, bytes) => {
   const site = await serve()
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port])
   const socket = connect(world.port, '127.0.0.1')
@@ -214,7 +214,7 @@ it.each([
   expect(site.hits).toBe(0)
 })
 
-it('a name is judged at each connection: one that turns private is refused from then on', async () => {
+it('checks a name at each connection, and refuses it once it becomes private', async () => {
   const site = await serve((_, answer) => answer.end('public once'))
   const answers = [['93.184.215.14'], ['127.0.0.1'], ['93.184.215.14', '10.0.0.1'], ['::ffff:127.0.0.1'], []]
   const connections: OutboundConnection[] = []
@@ -247,7 +247,7 @@ it('a name is judged at each connection: one that turns private is refused from 
   expect(proxy.refusalOf('rebind.example')).toBe('No address was found for rebind.example.')
 })
 
-it('whoever leaves takes along what was dialled for it, and silence ends both', async () => {
+it('closes the outgoing connection with its client, and both after the idle timeout', async () => {
   const site = await serve((_, answer) => answer.write('and then nothing'))
   const world = await openProxy({ allow: [`example.com:${site.port}`] }, [site.port], 1e6, 200)
   const socket = connect(world.port, '127.0.0.1')
@@ -260,7 +260,7 @@ it('whoever leaves takes along what was dialled for it, and silence ends both', 
   while ((await site.open()) > 0) await new Promise((resolve) => setTimeout(resolve, 10))
 })
 
-it('a credential goes with plain http too, where the run has it, and is masked where it comes back', async () => {
+it('adds a credential to plain http too, and masks it in the response', async () => {
   const site = await serve((asked, answer) => answer.end(`${asked.headers['x-key']} ${asked.headers.cookie}`))
   const host = `example.com:${site.port}`
   const network = { allow: [host], inject: [{ host, header: 'x-key', credentialId: 'c' }] }
@@ -283,7 +283,7 @@ it.each([
   ['br', brotliCompressSync],
   ['deflate', deflateSync],
   ['zstd', zstdCompressSync],
-] as const)('a credential that comes back as %s, which was not asked for, is masked', async (coding, compress) => {
+] as const)('masks a credential in a response with unrequested %s compression', async (coding, compress) => {
   const site = await serve((asked, answer) =>
     answer.writeHead(200, { 'content-encoding': coding }).end(compress(`sent: ${asked.headers['x-key']}`)),
   )
@@ -292,13 +292,13 @@ it.each([
   expect((await ask(world, `http://${host}/`)).body).toBe('sent: [secret]')
 })
 
-it.each(['GET', 'HEAD'])('the answer to %s does not show how long the credential is', async (method) => {
+it.each(['GET', 'HEAD'])('does not reveal the length of the credential in the response to %s', async (method) => {
   const answers: string[] = []
   for (const secret of [SECRET, `${SECRET}-and-${SECRET}`]) {
     const site = await serve((asked, answer) => {
       const text = `<${asked.headers['x-key']}>`
       answer.setHeader('content-length', text.length).setHeader('x-seen', text)
-      // In two pieces: what may begin a secret is held back.
+      // In two pieces: bytes that may begin a secret are buffered.
       answer.write(text.slice(0, 6))
       answer.end(text.slice(6))
     })
@@ -312,7 +312,7 @@ it.each(['GET', 'HEAD'])('the answer to %s does not show how long the credential
   expect(answers[0]).toBe(answers[1])
 })
 
-it('a credential does not come back in what can’t be looked into, nor in the reason of a status', async () => {
+it('returns no credential in an unknown compression, nor in a reason phrase', async () => {
   const site = await serve((asked, answer) => {
     if (asked.url === '/reason') answer.writeHead(200, `For ${asked.headers['x-key']}`).end()
     else answer.writeHead(200, { 'content-encoding': 'gzip, gzip' }).end(gzipSync(gzipSync(SECRET)))
@@ -327,7 +327,7 @@ it('a credential does not come back in what can’t be looked into, nor in the r
   })
 })
 
-it('a credential does not come back in parts: parts are not asked for, whatever the program asks for', async () => {
+it('returns no credential in parts: it drops range requests', async () => {
   const asked: unknown[] = []
   const site = await serve((request, answer) => {
     const { range, 'if-range': ifRange } = request.headers
@@ -349,7 +349,7 @@ it('a credential does not come back in parts: parts are not asked for, whatever 
   ])
 })
 
-it('a credential is not sent unencrypted where the port of plain http is not named', async () => {
+it('sends no credential unencrypted unless the port of plain http is named', async () => {
   const host = 'example.com'
   for (const named of [host, `${host}:443`]) {
     const world = await openProxy({ allow: [host], inject: signed(named).inject }, [], 1e6, undefined, signIn)
@@ -361,7 +361,7 @@ it('a credential is not sent unencrypted where the port of plain http is not nam
   }
 })
 
-it('no second request hides in the body of a first', async () => {
+it('does not treat a request inside a body as a second request', async () => {
   const asked: string[] = []
   const site = await serve((request, answer) => {
     asked.push(request.url!)
@@ -375,7 +375,7 @@ it('no second request hides in the body of a first', async () => {
   expect(asked).toEqual(['/'])
 })
 
-it('a host that changes the protocol unasked gives no answer, and is not waited for', async () => {
+it('fails immediately if a host switches protocols without being asked', async () => {
   const site = await serve((request) =>
     request.socket.end('HTTP/1.1 101 Now\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
   )

@@ -1,8 +1,8 @@
 /**
- * Every way that leads out on a caller's behalf, for test/egress/ssrf.test.ts to send its vectors through (proof.md S1).
- * To add one: a line in SINKS whose `open` gets a guard that resolves every name to a canary's address and counts what is
- * dialled, and gives back `attempt(url)`, which sends one vector as a caller would and resolves when it was refused, or
- * rejects with what came instead. Nothing may be dialled.
+ * All code paths that connect to a host on a caller's behalf. test/egress/ssrf.test.ts sends its URLs through each of them
+ * (row S1 of docs/proof.md). To add one, add an entry to SINKS. Its `open` gets a guard that resolves every name to a canary's
+ * address and records what is dialed. It returns `attempt(url)`, which sends one URL as a caller would, resolves if it was
+ * refused, and rejects with the result otherwise. Nothing may be dialed.
  */
 import { duplexPair } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -22,12 +22,12 @@ export interface Sink {
 
 export const SINKS: readonly Sink[] = [
   {
-    // Input files, search services and whatever else calls the guard itself.
+    // Input files, search services and all other direct callers of the guard.
     name: 'a file by URL',
     open: (egress) => ({ attempt: (url) => refused(fetchFrom(egress, url)), close() {} }),
   },
   {
-    // MCP servers and OAuth endpoints: whatever is handed a `fetch`.
+    // MCP servers, OAuth endpoints and other libraries with a `fetch` option.
     name: 'a library’s fetch',
     open(egress) {
       const signal = new AbortController().signal
@@ -52,7 +52,7 @@ export const SINKS: readonly Sink[] = [
   }),
 ]
 
-/** A proxy whose run may reach everything that is public. */
+/** A sandbox proxy whose run may reach all public hosts. */
 function proxySink(name: string, toBytes: (url: string) => string): Sink {
   return {
     name,
@@ -70,7 +70,7 @@ function proxySink(name: string, toBytes: (url: string) => string): Sink {
   }
 }
 
-/** What a proxy answers to these bytes. */
+/** Returns the proxy's response to these bytes. */
 async function sayTo(handle: (connection: ReturnType<typeof duplexPair>[0]) => void, bytes: string | Buffer) {
   const [inside, outside] = duplexPair()
   handle(outside)
@@ -84,7 +84,7 @@ async function sayTo(handle: (connection: ReturnType<typeof duplexPair>[0]) => v
 async function refused(attempt: Promise<unknown>): Promise<void> {
   const outcome = await attempt.catch((error) => error)
   if (outcome instanceof EgressError && outcome.code === 'refused') return
-  // What is no address at all never comes to the guard.
+  // An invalid URL is rejected by `fetch` itself.
   if (outcome instanceof TypeError && /URL|scheme|credentials/i.test(outcome.message)) return
   throw new Error('it was not refused', { cause: outcome })
 }

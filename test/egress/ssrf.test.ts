@@ -1,4 +1,4 @@
-/** Addresses that a caller must not reach, in every spelling we know, against servers that would notice (proof.md S1). */
+/** Addresses that callers must not reach, in every known spelling, with canary servers that notice connections (row S1 of docs/proof.md). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dialTcp } from '../../src/egress/dial.ts'
 import { type Canary, fetchFrom, guard, openCanary } from './canary.ts'
@@ -17,14 +17,14 @@ beforeAll(async () => {
 afterAll(() => Promise.all(canaries.map((canary) => canary.close())))
 
 describe('an address that a caller must not reach', () => {
-  it('shows it by itself', () => {
-    // The port is open elsewhere: only the address can be the reason.
+  it('is refused by its URL alone', () => {
+    // The port is allowed on another address, so only the address can be the reason.
     const egress = guard({ allowPrivate: [`192.168.77.77:${canaries[0]!.port}`] })
     const passed = vectors(canaries[0]!.port).filter((url) => egress.faultOf(url) === undefined)
     expect(passed).toEqual([])
   })
 
-  it.each(SINKS)('is never dialled by $name', async ({ open }) => {
+  it.each(SINKS)('is never dialed by $name', async ({ open }) => {
     const dialled: string[] = []
     const egress = guard({
       allowPrivate: [`192.168.77.77:${canaries[0]!.port}`],
@@ -45,7 +45,7 @@ describe('an address that a caller must not reach', () => {
     expect(canaries.map(({ hits }) => hits)).toEqual([0, 0, 0])
   })
 
-  it('is told in words that name no address behind a name', async () => {
+  it('is refused with a message that does not reveal the address of a name', async () => {
     const egress = guard({ resolve: async () => ['10.11.12.13'] })
     const refusal = await fetchFrom(egress, 'https://files.example.com/x?token=s3cret').catch((error) => error)
     expect(refusal).toMatchObject({ code: 'refused', message: 'files.example.com is not a public address.' })
@@ -53,7 +53,7 @@ describe('an address that a caller must not reach', () => {
   })
 
   it.each([...LOOPBACK, ...METADATA, ...SPECIAL].filter((host) => /^[\d.]+$|^\[[\da-f:.]+\]$/.test(host)))(
-    'is refused as what a name stands for: %s',
+    'is refused as the address of a name: %s',
     async (literal) => {
       const address = new URL(`http://${literal}`).hostname.replace(/^\[|\]$/g, '')
       const egress = guard({ resolve: async () => [address], dial: () => Promise.reject(new Error('dialled')) })
@@ -62,8 +62,8 @@ describe('an address that a caller must not reach', () => {
   )
 })
 
-describe('a name that changes what it stands for', () => {
-  it('is refused where one of its addresses is not public', async () => {
+describe('a name whose addresses change', () => {
+  it('is refused if one of its addresses is not public', async () => {
     for (const addresses of [
       ['93.184.215.14', '127.0.0.1'],
       ['127.0.0.1', '93.184.215.14'],
@@ -76,7 +76,7 @@ describe('a name that changes what it stands for', () => {
     }
   })
 
-  it('is asked for once, and what was judged is what is dialled', async () => {
+  it('is resolved once, and the checked address is dialed', async () => {
     const answers = [['93.184.215.14'], ['127.0.0.1']]
     const dialled: string[] = []
     const egress = guard({
@@ -104,11 +104,11 @@ describe('an address that a caller may reach', () => {
     ...['https://9.255.255.255/', 'https://11.0.0.0/', 'https://100.63.255.255/', 'https://100.128.0.0/'],
     ...['https://172.15.255.255/', 'https://172.32.0.0/', 'https://192.167.255.255/', 'https://223.255.255.255/'],
     ...['https://[2001:200::1]/', 'https://[2001:db7::1]/', 'https://[2003::1]/', 'https://[3ffe::1]/'],
-  ])('passes: %s', (url) => {
+  ])('is allowed: %s', (url) => {
     expect(guard().faultOf(url)).toBeUndefined()
   })
 
-  it('is a private one where the operator opened it, and there alone', () => {
+  it('may be private if the operator allowed it, and only there', () => {
     const { faultOf } = guard({
       allowPrivate: ['127.0.0.1:9000', '10.1.0.0/16', '10.2.0.0/16:81', '[::1]:9001', 'fd00::/8:82'],
     })

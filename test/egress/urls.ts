@@ -77,7 +77,7 @@ const CRAFTED = [
   ],
 ]
 
-/** As whole addresses; `port` is a canary's. */
+/** All URLs that must be refused. `port` is a canary's. */
 export function vectors(port: number): string[] {
   const hosts = [...LOOPBACK, ...METADATA, ...SPECIAL]
   const all = [

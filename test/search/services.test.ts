@@ -1,6 +1,6 @@
 /**
- * Each adapter against its service's documented form, over real HTTP through the guard: what is asked, what is made of
- * the answer, and what is said of each failure.
+ * Each search adapter with its service's documented format, over real HTTP through the guard: the request, the results, and
+ * the message for each failure.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Config } from '../../src/config.ts'
@@ -23,7 +23,7 @@ afterEach(() => service.close())
 type Provider = Config['search']['provider']
 
 async function search(provider: Provider, query = 'otters', maxResults = 5): Promise<SearchOutcome> {
-  // Nothing private is opened: the operator's own word is enough for the service's address.
+  // No private address is allowed: the configured address of the service is exempt.
   const choice = createSearch({ provider, baseUrl: service.url, apiKeyEnv: 'THE_KEY' }, { THE_KEY: KEY }, guard())
   return choice.service!.search(query, {
     maxResults,
@@ -35,7 +35,7 @@ async function search(provider: Provider, query = 'otters', maxResults = 5): Pro
 const SERVICES = ['searxng', 'brave', 'tavily', 'exa'] as const
 
 describe('SearXNG', () => {
-  test('is asked for JSON, and what it says is cleaned', async () => {
+  test('is requested as JSON, and its results are cleaned', async () => {
     service.answer({ body: SEARXNG_ANSWER })
     expect(await search('searxng', 'otters & "tools" site:x')).toEqual({
       ok: true,
@@ -56,7 +56,7 @@ describe('SearXNG', () => {
     expect(connections).toEqual([{ host: '127.0.0.1', port: service.port, outcome: 'dialled' }])
   })
 
-  test('without JSON among its formats is told as what it is', async () => {
+  test('without the JSON format is reported with the setting to change', async () => {
     service.answer({ status: 403, headers: { 'content-type': 'text/html' }, body: '<h1>Forbidden</h1>' })
     expect(await search('searxng')).toMatchObject({ ok: false, message: expect.stringContaining('search.formats') })
     expect(service.asked).toHaveLength(1)
@@ -188,7 +188,7 @@ test('Exa', async () => {
 })
 
 describe('a service that fails', () => {
-  test.each([...SERVICES])('%s: with 429 and 503 is asked again, three times in all', async (provider) => {
+  test.each([...SERVICES])('%s: is retried after 429 and 503, three tries in all', async (provider) => {
     service.answer(
       { status: 429, headers: { 'retry-after': '0' } },
       { status: 503, headers: { 'retry-after': '0' } },
@@ -200,7 +200,7 @@ describe('a service that fails', () => {
     expect(service.asked).toHaveLength(6)
   })
 
-  test('and asks for more patience than there is, is not waited for', async () => {
+  test('and asks for a long pause is not retried', async () => {
     service.answer({ status: 429, headers: { 'retry-after': '3600' } })
     expect(await search('brave')).toMatchObject({ ok: false })
     expect(service.asked).toHaveLength(1)
@@ -210,7 +210,7 @@ describe('a service that fails', () => {
     [401, /refused the API key/],
     [422, /Reword it/],
     [432, /quota is used up/],
-  ])('for good with %i is asked once', async (status, told) => {
+  ])('permanently with %i is not retried', async (status, told) => {
     service.answer({ status, body: { error: `wrong key ${KEY}`, detail: { error: KEY } } })
     const outcome = await search('tavily')
     expect(outcome).toMatchObject({ ok: false, message: expect.stringMatching(told) })
@@ -224,7 +224,7 @@ describe('a service that fails', () => {
     ['a list of what is no result', { results: [1, null, 'x', [], {}], web: { results: [7] } }],
     ['a list', []],
     ['nothing', 'null'],
-  ])('by answering with %s, is taken for what it is', async (_, body) => {
+  ])('by responding with %s gives no results or a message', async (_, body) => {
     service.answer({ body })
     for (const provider of SERVICES) {
       const outcome = await search(provider)
@@ -233,12 +233,12 @@ describe('a service that fails', () => {
     }
   })
 
-  test('by answering with more than anybody reads, is cut off', async () => {
+  test('by responding with too much data is cut off', async () => {
     service.answer({ body: `[${'"x",'.repeat(2_000_000)}1]` })
     expect(await search('exa')).toMatchObject({ ok: false, message: expect.stringContaining('too large') })
   })
 
-  test('by not being there, is said to be', async () => {
+  test('by being down is reported', async () => {
     await service.close()
     const closed = { ...service }
     service = await openSearchService()
@@ -250,7 +250,7 @@ describe('a service that fails', () => {
     })
   })
 
-  test('by redirecting to a private address, reaches nothing there, and takes no key along', async () => {
+  test('by redirecting to a private address reaches nothing there, and no key is sent', async () => {
     const canary = await openCanary('127.0.0.1')
     service.answer({ status: 302, headers: { location: `http://127.0.0.1:${canary.port}/` } })
     for (const provider of SERVICES) {
@@ -261,7 +261,7 @@ describe('a service that fails', () => {
   })
 })
 
-test('text of a result is one line of bounded length, whatever it holds', async () => {
+test('the text of a result is one line of limited length, whatever its content', async () => {
   const hostile = `<script>x</script>\u0000\u202e\u2028[tool_result]\r\n${'é'.repeat(5000)}<b`
   service.answer({ body: { results: [{ title: hostile, url: 'https://x.example/a b', content: hostile }] } })
   const outcome = await search('searxng')
@@ -274,7 +274,7 @@ test('text of a result is one line of bounded length, whatever it holds', async 
   expect(snippet).not.toMatch(/[\r\n\u0000\u202e\u2028]/)
 })
 
-test('a stopped search ends with the reason, and asks nothing more', async () => {
+test('an aborted search rejects with the reason and sends nothing more', async () => {
   service.answer({ status: 503 })
   const stop = new AbortController()
   const { service: brave } = createSearch({ provider: 'brave', baseUrl: service.url }, { BRAVE_API_KEY: KEY }, guard())
@@ -283,7 +283,7 @@ test('a stopped search ends with the reason, and asks nothing more', async () =>
 })
 
 test.each(['brave', 'tavily', 'exa'] as const)(
-  '%s without its key is no service, and says which variable is missing',
+  '%s without its key is not available, and names the missing variable',
   (provider) => {
     const choice = createSearch({ provider }, {}, guard())
     expect(choice.service).toBeUndefined()

@@ -1,4 +1,4 @@
-/** `allowed-tools` of skills against the MCP servers of a run: what is missing is told, what is pre-approved is the caller's word. */
+/** `allowed-tools` of skills and the MCP servers of a run: missing tools are reported, and the caller's approval settings take precedence. */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
@@ -32,7 +32,7 @@ async function upload(name: string, allowedTools: string): Promise<void> {
   expect(response.status).toBe(200)
 }
 
-/** A run that calls that tool: whether it waited for a person, and how it was told. */
+/** Runs a tool call; returns whether it waited for approval, and the warnings. */
 async function call(tool: string, skills: readonly string[], requireApproval: unknown) {
   const { body } = await server.post('/v1beta/interactions', {
     instruction: scripted(provider, [{ name: `files__${tool}`, args: {} }]),
@@ -65,17 +65,17 @@ it.each([
   expect(mcp.calls()).toHaveLength(outcome === 'completed' ? 1 : 0)
 })
 
-it('a skill that the run does not have approves nothing', async () => {
+it('ignores a skill that the run does not have', async () => {
   await upload('files-skill', 'mcp__files__look')
   expect((await call('look', [], 'unless_skill')).outcome).toBe('waited')
 })
 
-it.each([true, 'always', ['look']])('a skill waives no approval that is asked for by %j', async (requireApproval) => {
+it.each([true, 'always', ['look']])('requires approval by %j, whatever the skill allows', async (requireApproval) => {
   await upload('files-skill', 'mcp__files__look')
   expect((await call('look', ['files-skill'], requireApproval)).outcome).toBe('waited')
 })
 
-it('a tool of a server that the run lacks is told', async () => {
+it('warns about a tool of a server that the run does not have', async () => {
   await upload('files-skill', 'mcp__files__look mcp__tracker__find')
   const { body } = await call('look', ['files-skill'], 'never')
   expect(body.warnings).toEqual([expect.objectContaining({ code: 'skill_tool_missing', param: 'skills[0]' })])

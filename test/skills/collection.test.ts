@@ -1,7 +1,7 @@
 /**
- * A whole collection of skills loads as it is: from the operator's folder and as zips by the command line, and a run finds
- * the very same bytes and execute bits in its sandbox. The collection is one that this test writes, in the shapes that are
- * in use; `SKILLS_COLLECTION=DIR` holds the same to another, such as a clone of github.com/anthropics/skills:
+ * A collection of skills loads unchanged, from the operator's folder and as zips by the command line. A run finds the same
+ * bytes and execute bits in its sandbox. The test writes a collection in common layouts. `SKILLS_COLLECTION=DIR` tests
+ * another one, such as a clone of github.com/anthropics/skills:
  *
  *     SKILLS_COLLECTION=/tmp/skills npx vitest run test/skills/collection.test.ts
  */
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(place, { recursive: true })
 })
 
-/** The shapes of skills out there. */
+/** Skills in common layouts. */
 function writeCollection(root: string): string {
   const files: Record<string, string | Buffer> = {
     'README.md': '# No skill\n',
@@ -59,7 +59,7 @@ function writeCollection(root: string): string {
   return root
 }
 
-/** The folders with a SKILL.md. */
+/** Folders with a SKILL.md. */
 function skillFolders(): string[] {
   return readdirSync(collection, { recursive: true, encoding: 'utf8' })
     .filter((path) => basename(path) === 'SKILL.md' && !path.includes('.git/'))
@@ -71,7 +71,7 @@ function nameOf(folder: string): string {
   return /^name: *"?([a-z0-9-]+)/m.exec(readFileSync(join(folder, 'SKILL.md'), 'utf8'))![1]!
 }
 
-/** `sha256  path`, with a mark where it can be run; what `digests` says inside. */
+/** `sha256  path`, with a mark if executable: the format of `digests` in the sandbox. */
 function contentOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => statSync(join(folder, path)).isFile())
@@ -86,7 +86,7 @@ function contentOf(folder: string): string[] {
 const LOOK = `cd /skills && for name in *; do echo "== $name"; ( cd "$name" && find . -type f | while IFS= read -r f; do
 [ -x "$f" ] && mark=x || mark=-; echo "$mark $(sha256sum < "$f" | cut -c1-64) \${f#./}"; done | LC_ALL=C sort ); done > /workspace/outputs/list`
 
-test('every skill is there from the start, for every project', async () => {
+test('offers every skill from the start, to every project', async () => {
   const { body } = await server.get('/v1beta/skills?pageSize=100')
   const names = skillFolders().map(nameOf).sort()
   expect(names.length).toBeGreaterThan(5)
@@ -95,7 +95,7 @@ test('every skill is there from the start, for every project', async () => {
   expect(server.output()).not.toContain("can't be used")
 })
 
-test('errand skills check and errand skills add take each as it is', async () => {
+test('errand skills check and errand skills add accept each skill unchanged', async () => {
   const folders = skillFolders()
   const checked = await server.errand(['skills', 'check', ...folders])
   expect([checked.code, checked.stdout.match(/^error.*/gm)]).toEqual([0, null])
@@ -105,7 +105,7 @@ test('errand skills check and errand skills add take each as it is', async () =>
   for (const { source } of body.skills) expect(source).toBe('project')
 })
 
-test('a run has them all: the same bytes, names and execute bits', async () => {
+test('a run has all skills, with the same bytes, names and execute bits', async () => {
   const folders = skillFolders()
   for (let i = 0; i < folders.length; i += 20) {
     const some = folders.slice(i, i + 20)

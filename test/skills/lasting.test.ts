@@ -1,4 +1,4 @@
-/** What runs have of their skills lasts: through the server's death, a deletion, and damage on this machine's disk. */
+/** Runs keep their skills when the server dies, the skill is deleted, or the local disk is damaged. */
 import { readdirSync, truncateSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ async function upload(name: string, word: string): Promise<void> {
 const shelf = () => join(server.dataDir, 'skills-work/shelf')
 const say = (name: string) => bash(`/skills/${name}/scripts/say.sh`)
 
-it('a run that another server takes up has the skill that it was accepted with, though it was deleted meanwhile', async () => {
+it('a run resumed by another server has its skill, though the skill was deleted meanwhile', async () => {
   await upload('taken', 'marmalade')
   const gate = Promise.withResolvers<void>()
   const use = { name: 'skill', args: { name: 'taken' } }
@@ -62,7 +62,7 @@ it('a run that another server takes up has the skill that it was accepted with, 
   await expect.poll(told, { timeout: 30_000 }).toHaveLength(1)
   const { dataDir, key } = server
   await server.stop('SIGKILL')
-  // As on another machine, which has nothing of it yet.
+  // As on another machine, whose cache is empty.
   await rm(shelf(), { recursive: true, force: true })
   server = await startServer({ provider, dataDir, key, env: LEASE })
   expect((await server.request('DELETE', '/v1beta/skills/taken')).status).toBe(200)
@@ -76,7 +76,7 @@ it('a run that another server takes up has the skill that it was accepted with, 
   expect(after).toBe(before)
 })
 
-it('a folder that lost its bytes on this machine is made anew', async () => {
+it('restores a cached folder whose content was lost', async () => {
   await upload('whole', 'intact')
   const ask = async () => {
     const instruction = scripted(provider, [say('whole')])

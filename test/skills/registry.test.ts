@@ -1,4 +1,4 @@
-/** The registry on every database: what is named stays, what nobody names any more goes in its time, and nothing is lost among many. */
+/** The registry on every database: contents with a version stay, others are removed after a while, and concurrent writers lose nothing. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ onEveryBackend((backend) => {
     return { registry, cache, clock, directory, kept }
   }
 
-  it('versions rise, are found by name and number, and are listed newest first', async () => {
+  it('counts versions up, finds them by name and number, and lists the newest first', async () => {
     const { registry, clock } = await open()
     for (const text of ['one', 'two', 'two', 'three']) {
       clock.now += 1000
@@ -60,7 +60,7 @@ onEveryBackend((backend) => {
     expect(await registry.remove(OTHER, 'a')).toBe('none')
   })
 
-  it('a list has what the project sees, in order, each once', async () => {
+  it('lists each skill that the project sees once, in order', async () => {
     const { registry, clock } = await open()
     for (const [owner, name] of [
       ['', 'shared'],
@@ -86,7 +86,7 @@ onEveryBackend((backend) => {
     ])
   })
 
-  it('of many uploads at once each other content is a version, and no number is given twice', async () => {
+  it('stores each different content of concurrent uploads as a version with its own number', async () => {
     const { registry } = await open()
     const texts = await Promise.all(times(8, (i) => folder('busy', `text ${i % 4}`)))
     await Promise.all(texts.map((each) => registry.add(PROJECT, each)))
@@ -98,7 +98,7 @@ onEveryBackend((backend) => {
     for (const [before, after] of pairs) expect(before).not.toBe(after)
   })
 
-  it('a content is kept once for all who have it, and for a while when nobody has it any more', async () => {
+  it('stores a content once for all versions, and keeps it for a while without one', async () => {
     const { registry, cache, clock, kept } = await open()
     const { skill } = await registry.add(PROJECT, await folder('same', 'text'))
     await registry.add(OTHER, await folder('same', 'text'))
@@ -109,13 +109,13 @@ onEveryBackend((backend) => {
     await registry.sweep(HOUR)
     clock.now += HOUR - 1000
     await registry.sweep(HOUR)
-    // A run that was accepted before still has it.
+    // A run that was accepted earlier still has it.
     expect(await (await cache.content(skill))!.instructions()).toBe('text')
     clock.now += 2000
     await registry.sweep(HOUR)
     expect(await kept()).toEqual([])
     expect(await cache.content(skill)).toBeUndefined()
-    // And it can come back.
+    // It can be added again.
     expect((await registry.add(PROJECT, await folder('same', 'text'))).skill).toMatchObject({
       version: 2,
       digest: skill.digest,
@@ -125,7 +125,7 @@ onEveryBackend((backend) => {
     expect(await (await cache.content(skill))!.instructions()).toBe('text')
   })
 
-  it('what comes back in time was never gone', async () => {
+  it('keeps a content that is added again in time', async () => {
     const { registry, cache, clock } = await open()
     const { skill } = await registry.add(PROJECT, await folder('back', 'text'))
     await registry.remove(PROJECT, 'back')
@@ -136,7 +136,7 @@ onEveryBackend((backend) => {
     expect(await (await cache.content(skill))!.instructions()).toBe('text')
   })
 
-  it('what an upload that broke off left in the file store goes', async () => {
+  it('removes the remains of an interrupted upload from the file store', async () => {
     const { registry, clock, directory, kept } = await open()
     mkdirSync(join(directory, 'skl_00000000aaaaaaaaaaaaaa'))
     mkdirSync(join(directory, 'int_00000000aaaaaaaaaaaaaa'))

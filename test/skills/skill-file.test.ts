@@ -1,4 +1,4 @@
-/** SKILL.md by the convention: what is refused says file, field and rule; what is only unusual is a warning. */
+/** SKILL.md by the convention: errors name the file, field and rule; unusual forms are warnings. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readSkillFile } from '../../src/skills/skill-file.ts'
@@ -13,7 +13,7 @@ function read(text: string | Uint8Array, folder?: string) {
   return { skill, errors: of('error'), warnings: of('warning') }
 }
 
-it('the smallest skill', () => {
+it('accepts the smallest skill', () => {
   const { skill, errors, warnings } = read(file(NAME + DESCRIPTION), 'pdf')
   expect([errors, warnings]).toEqual([[], []])
   expect(skill).toEqual({
@@ -23,7 +23,7 @@ it('the smallest skill', () => {
   })
 })
 
-it('every field, as text whatever YAML would make of it', () => {
+it('reads every field as a string, whatever its YAML type', () => {
   const { skill, errors, warnings } = read(
     file(
       `${NAME + DESCRIPTION}license: MIT\ncompatibility: Python 3.14+\nmetadata:\n  version: 1.0\n  on: yes\nallowed-tools: Bash(git add:*) Read mcp__tracker__find\n`,
@@ -38,7 +38,7 @@ it('every field, as text whatever YAML would make of it', () => {
   })
 })
 
-describe('refused', () => {
+describe('rejects', () => {
   const long = 'x'.repeat(501)
   it.each([
     ['no front matter', '# PDF', /^SKILL\.md: does not begin with front matter/],
@@ -46,7 +46,7 @@ describe('refused', () => {
     ['front matter without an end', `---\n${NAME}`, /without an end/],
     ['front matter that is a list', file('- a\n'), /must be a map/],
     ['front matter that is no YAML', file('name: "pdf\n'), /the front matter is not valid YAML: line \d+: /],
-    ['a tab for an indent', file(`${NAME + DESCRIPTION}metadata:\n\ta: b\n`), /is not YAML/],
+    ['a tab for an indent', file(`${NAME + DESCRIPTION}metadata:\n\ta: b\n`), /is not valid YAML/],
     ['no name', file(DESCRIPTION), /`name` is missing; it must be 1 to 64/],
     ['no description', file(NAME), /`description` is missing/],
     ['an empty description', file(`${NAME}description: "  "\n`), /`description` is missing/],
@@ -60,9 +60,9 @@ describe('refused', () => {
     ['a license that is a list', file(`${NAME + DESCRIPTION}license: [a, b]\n`), /`license` must be a text/],
     ['metadata that is a text', file(`${NAME + DESCRIPTION}metadata: yes\n`), /`metadata` must be a map/],
     ['tools that are a map', file(`${NAME + DESCRIPTION}allowed-tools:\n  Bash: yes\n`), /`allowed-tools` must be/],
-    ['a name twice', file(`${NAME + NAME + DESCRIPTION}`), /is not YAML/],
-    ['aliases that multiply', file(`${NAME + DESCRIPTION}${bomb()}`), /is not YAML/],
-    ['a depth of thousands', file(`${NAME + DESCRIPTION}x: ${'['.repeat(20_000)}\n`), /is not YAML/],
+    ['a name twice', file(`${NAME + NAME + DESCRIPTION}`), /is not valid YAML/],
+    ['aliases that multiply', file(`${NAME + DESCRIPTION}${bomb()}`), /is not valid YAML/],
+    ['a depth of thousands', file(`${NAME + DESCRIPTION}x: ${'['.repeat(20_000)}\n`), /is not valid YAML/],
     ['front matter of a megabyte', file(`${NAME + DESCRIPTION}x: ${'y'.repeat(900_000)}\n`), /at most 65536/],
     ['two megabytes', file(NAME + DESCRIPTION, 'x'.repeat(2_000_000)), /at most 1048576/],
     ['Latin-1', Buffer.from(file(`${NAME}description: f\xfcr PDFs\n`), 'latin1'), /is not UTF-8/],
@@ -91,15 +91,15 @@ describe('refused', () => {
     expect(read(file(`name: ${JSON.stringify(name)}\n${DESCRIPTION}`)).errors.join()).toMatch(/`name` is "/)
   })
 
-  it('all that is wrong at once', () => {
+  it('all problems at once', () => {
     expect(read(file('name: X\nlicense: [a]\nmetadata: x\n')).errors).toHaveLength(4)
   })
 })
 
-describe('let pass with a warning', () => {
+describe('accepts with a warning', () => {
   it.each([
     ['another folder', file(NAME + DESCRIPTION), /`name` is "pdf", but the folder is "folder"/],
-    ['an unknown field', file(`${NAME + DESCRIPTION}version: 2\n`), /`version` is no field/],
+    ['an unknown field', file(`${NAME + DESCRIPTION}version: 2\n`), /`version` is not a field/],
     ['a list of tools', file(`${NAME + DESCRIPTION}allowed-tools: [Bash, Read]\n`), /`allowed-tools` is a list/],
     ['a long description', file(`${NAME}description: ${'x'.repeat(1025)}\n`), /has 1025 characters.*1024/],
     ['a colon in a text', file(`${NAME}description: Use it when: asked\n`), /is not valid YAML \(line 3/],
@@ -111,7 +111,7 @@ describe('let pass with a warning', () => {
     expect(warnings.join('\n')).toMatch(message)
   })
 
-  it('what stood in the text is whole', () => {
+  it('the text without loss', () => {
     const { skill } = read(file(`${NAME}description: Use it when: "asked", or 'told' \\ so\n`))
     expect(skill!.meta.description).toBe(`Use it when: "asked", or 'told' \\ so`)
     expect(read(file(`${NAME + DESCRIPTION}allowed-tools: [Bash, Read]\n`)).skill!.meta.allowedTools).toEqual([
@@ -126,21 +126,21 @@ describe('let pass with a warning', () => {
   })
 })
 
-it('front matter is data: no tag makes an object, no name reaches a prototype', () => {
+it('treats front matter as data: no tag creates an object, no name reaches a prototype', () => {
   const text = file(`${NAME + DESCRIPTION}metadata:\n  __proto__: polluted\n  a: !!js/function "function () {}"\n`)
   const { skill } = read(text)
   expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   expect(typeof (skill?.meta.metadata?.a ?? '')).toBe('string')
 })
 
-it('a rule in the instructions is no end of the front matter, and Windows line ends are line ends', () => {
+it('does not end the front matter at a later rule, and accepts Windows line endings', () => {
   const text = file(NAME + DESCRIPTION, '\nOne\n\n---\n\nTwo\n')
   for (const each of [text, `\ufeff${text.replaceAll('\n', '\r\n')}`]) {
     expect(read(each).skill!.instructions).toBe('One\n\n---\n\nTwo')
   }
 })
 
-it('whatever it is given, it answers', () => {
+it('never throws, whatever the input', () => {
   const lines = fc.array(
     fc.oneof(
       fc.constantFrom('---', 'name: a', 'description: b', 'metadata:', '  a: b', '- x', '&a *a', '"'),
