@@ -14,7 +14,7 @@ import { insertInteraction } from '../src/store/insert-interaction.ts'
 import type { Database, Statement } from '../src/store/port.ts'
 import { openPostgres } from '../src/store/postgres/postgres.ts'
 import { openSqlite } from '../src/store/sqlite/sqlite.ts'
-import { addUsageTogether, readUsage } from '../src/store/usage.ts'
+import { readUsage, sumEndedUsage } from '../src/store/usage.ts'
 import { claimant, ending, newInteraction, PROJECT, times, USAGE } from '../test/store/rows.ts'
 import { findPostgres, startCluster } from '../test/support/cluster.ts'
 
@@ -95,7 +95,7 @@ async function measure(store: string, db: Database): Promise<void> {
   const before = await timed(() => readUsage(db, question, 100_000))
   let added = 0
   const adding = await timed(async () => {
-    for (let n = -1; n !== 0; added += n) n = await addUsageTogether(db, 500)
+    for (let n = -1; n !== 0; added += n) n = await sumEndedUsage(db, 500)
   })
   const after = await timed(() => readUsage(db, question, 100_000))
   console.log(`  ${added} rows added together in ${adding} ms; read in ${before} ms before, ${after} ms after`)

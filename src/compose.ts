@@ -43,7 +43,7 @@ export interface Errand {
   readonly engine: Engine
   readonly accounts: Accounts
   readonly catalogue: Catalogue
-  readonly database: Pick<Database, 'dialect' | 'walled'>
+  readonly database: Pick<Database, 'dialect' | 'hasRowSecurity'>
   /** Its sandboxes, or its workers'; its tools, and what to do about those that it has not. */
   readonly facts: ServerFacts
   /** What `web_search` asks, or why there is none. */
@@ -124,7 +124,7 @@ async function build(config: Config, options: OpenOptions, closers: Closers): Pr
     engine,
     accounts: accountParts.accounts,
     catalogue,
-    database: { dialect: db.dialect, walled: db.walled },
+    database: { dialect: db.dialect, hasRowSecurity: db.hasRowSecurity },
     facts,
     search: tools.search.description,
     nodes: nodes?.living() ?? [],

@@ -14,7 +14,7 @@ import type { Config } from '../config.ts'
 import { VERSION } from '../domain/version.ts'
 import { DRIVERS } from '../sandbox/drivers.ts'
 import type { SandboxFacts } from '../sandbox/port.ts'
-import { NO_WALL } from '../store/postgres/postgres.ts'
+import { NO_ROW_SECURITY } from '../store/postgres/postgres.ts'
 import { aboutModels } from './about-models.ts'
 import { type CliContext, Exit, paint, printable } from './context.ts'
 import { createLog } from './log.ts'
@@ -79,9 +79,9 @@ function system(): Finding {
   return platform() === 'linux' ? ok(text) : fail(`${text}; sandboxes need Linux.`)
 }
 
-function database({ dialect, walled }: Errand['database']): Finding {
+function database({ dialect, hasRowSecurity }: Errand['database']): Finding {
   if (dialect === 'sqlite') return ok('SQLite in the data directory')
-  return walled ? ok('Postgres, which keeps projects apart by row-level security') : warn(NO_WALL)
+  return hasRowSecurity ? ok('Postgres, which keeps projects apart by row-level security') : warn(NO_ROW_SECURITY)
 }
 
 /** Looked for where the sandbox looks: whose PATH this is must not matter. */

@@ -18,7 +18,7 @@ import { createProxy } from './proxy.ts'
 import { type Resolve, resolveByDns } from './resolve.ts'
 import { createSsrfPolicy, type Target, toTarget } from './ssrf-policy.ts'
 
-export interface EgressParts {
+export interface EgressOptions {
   /** `10.1.0.0/16`, `127.0.0.1:9000`: the operator's `egress.allowPrivate`. */
   readonly allowPrivate: readonly string[]
   readonly log: Log
@@ -40,7 +40,7 @@ interface Hop {
   close(): void
 }
 
-export function createEgress(parts: EgressParts): Egress {
+export function createEgress(parts: EgressOptions): Egress {
   const { allowPrivate, log, resolve = resolveByDns, dial = dialTcp, idleMs = IDLE_MS } = parts
   const policy = createSsrfPolicy(allowPrivate)
   const { checkUrl } = policy

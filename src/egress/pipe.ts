@@ -1,7 +1,7 @@
 /** Pipes bytes between a sandbox and a host. Counts them against the run's budget, in both directions, and closes idle connections. */
 import { type Duplex, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Budget } from './port.ts'
+import type { ByteBudget } from './port.ts'
 import { Refusal } from './proxy-messages.ts'
 
 const MAX_LISTENERS = 30
@@ -17,7 +17,7 @@ export interface Pipe {
   watch(connection: Duplex): void
 }
 
-export function createPipe(budget: Budget, idleMs: number): Pipe {
+export function createPipe(budget: ByteBudget, idleMs: number): Pipe {
   function meter(): Transform {
     return new Transform({
       transform(chunk: Buffer, _encoding, callback) {

@@ -46,7 +46,7 @@ export interface Fetched {
 }
 
 /** Remaining bytes, in both directions together. Shared by all connections of a run. */
-export interface Budget {
+export interface ByteBudget {
   bytes: number
   /** Message when the budget is spent. */
   readonly spent: string
@@ -54,19 +54,19 @@ export interface Budget {
 
 export interface SandboxProxyTerms {
   readonly network: Network
-  readonly budget: Budget
+  readonly budget: ByteBudget
   /** Awaited before a host is dialed, and for each refused host. An error that it throws refuses the connection. */
   readonly onConnect: (connection: OutboundConnection) => void | Promise<void>
   /** Credentials for requests to the hosts in `network.inject`. Without it such requests are refused. */
-  readonly signIn?: SignIn
+  readonly signIn?: CredentialSource
   /** Maximum time without a byte in either direction, milliseconds. Default 120,000. */
   readonly idleMs?: number
 }
 
 /** Returns the credential for one request to a host, or a sentence why there is none; the request is then refused. */
-export type SignIn = (host: string, port: number) => Promise<SignedIn | string>
+export type CredentialSource = (host: string, port: number) => Promise<InjectedCredential | string>
 
-export interface SignedIn {
+export interface InjectedCredential {
   /** Header fields that replace those of the request. */
   readonly headers: Readonly<Record<string, string>>
   /** Secrets that must not appear in the response. */

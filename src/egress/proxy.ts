@@ -19,7 +19,7 @@ import type { Connect } from './connect.ts'
 import { startTimeout } from './fetch-timeout.ts'
 import { createMask, decoderOf, type Mask } from './mask.ts'
 import { createPipe } from './pipe.ts'
-import { EgressError, type SandboxProxy, type SandboxProxyTerms, type SignedIn } from './port.ts'
+import { EgressError, type InjectedCredential, type SandboxProxy, type SandboxProxyTerms } from './port.ts'
 import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-messages.ts'
 import { type HostPort, type SsrfPolicy, toHostPort } from './ssrf-policy.ts'
 import { createTlsInterceptor } from './tls-intercept.ts'
@@ -34,13 +34,13 @@ const PARTIAL = ['range', 'if-range']
 /** Maximum number of refusals remembered for `refusalOf`. */
 const MAX_REMEMBERED = 200
 
-interface ProxyParts {
+interface ProxyDependencies {
   readonly policy: SsrfPolicy
   readonly connect: Connect
   readonly log: Log
 }
 
-export function createProxy({ policy, connect, log }: ProxyParts, terms: SandboxProxyTerms): SandboxProxy {
+export function createProxy({ policy, connect, log }: ProxyDependencies, terms: SandboxProxyTerms): SandboxProxy {
   const { network, onConnect, budget } = terms
   const closing = new AbortController()
   const connections = new Set<Duplex>()
@@ -115,7 +115,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
   }
 
   /** The credential for a host; none if the host is not in `inject`. Throws Refusal if it can't be obtained. */
-  async function signIn({ host, port, tls }: HostPort): Promise<SignedIn> {
+  async function signIn({ host, port, tls }: HostPort): Promise<InjectedCredential> {
     const injections = injectionsFor(network, host, port)
     if (injections.length === 0) return { headers: {}, confidential: [] }
     if (!tls && !injections.every(goesInClear)) {
@@ -143,7 +143,7 @@ export function createProxy({ policy, connect, log }: ProxyParts, terms: Sandbox
     response: ServerResponse,
     upstream: Duplex,
     { host, pathname, search }: URL,
-    { headers, confidential }: SignedIn,
+    { headers, confidential }: InjectedCredential,
   ): Promise<void> {
     const mask = confidential.length > 0 ? createMask(confidential) : undefined
     const chunked = request.headers['transfer-encoding'] !== undefined

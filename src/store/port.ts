@@ -87,7 +87,7 @@ export interface Database {
   /** True if processes on other machines may use this database too, with sandboxes that this machine can't reach. */
   readonly shared: boolean
   /** True if the database itself separates projects, by row-level security. */
-  readonly walled: boolean
+  readonly hasRowSecurity: boolean
   /** The query builder. Its `execute` is only for reads. */
   readonly query: Kysely<Tables>
   /** Runs a built query (fixed-query.ts) without the query builder's overhead. */
@@ -98,7 +98,7 @@ export interface Database {
    */
   write(write: Write): Promise<WriteResult>
   /**
-   * The same database restricted to one project, for everything done on behalf of its callers. If the database is `walled`,
+   * The same database restricted to one project, for everything done on behalf of its callers. With row-level security,
    * a query that omits the project still can't read or write another project's rows.
    */
   forProject(projectId: string): Database

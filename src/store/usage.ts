@@ -84,7 +84,7 @@ export function middleOf(bucket: number): number {
 }
 
 /** Moves at most `limit` rows of single ends into the sums. Returns how many it moved. */
-export async function addUsageTogether(db: Database, limit: number): Promise<number> {
+export async function sumEndedUsage(db: Database, limit: number): Promise<number> {
   const rows = await db.query
     .selectFrom('usage_ends')
     .select('interaction_id')

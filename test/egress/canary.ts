@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
-import { createEgress, type EgressParts } from '../../src/egress/create-egress.ts'
+import { createEgress, type EgressOptions } from '../../src/egress/create-egress.ts'
 import type { Egress, Fetched, FetchOptions } from '../../src/egress/port.ts'
 
 export interface Canary {
@@ -34,7 +34,7 @@ export async function openCanary(host: string, listener?: RequestListener, port 
   }
 }
 
-export function guard(parts: Partial<EgressParts> = {}): Egress {
+export function guard(parts: Partial<EgressOptions> = {}): Egress {
   return createEgress({
     allowPrivate: [],
     log: pino({ level: 'silent' }),

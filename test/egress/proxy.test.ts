@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, expect, it } from 'vitest'
 import { dialTcp } from '../../src/egress/dial.ts'
-import type { OutboundConnection, SandboxProxyTerms, SignIn } from '../../src/egress/port.ts'
+import type { CredentialSource, OutboundConnection, SandboxProxyTerms } from '../../src/egress/port.ts'
 import { type Canary, guard, openCanary } from './canary.ts'
 
 const closers: (() => unknown)[] = []
@@ -32,7 +32,7 @@ async function openProxy(
   opened: readonly number[],
   maxBytes = 1e9,
   idleMs?: number,
-  signIn?: SignIn,
+  signIn?: CredentialSource,
 ): Promise<World> {
   const connections: OutboundConnection[] = []
   const lookups: string[] = []
@@ -276,7 +276,7 @@ it('adds a credential to plain http too, and masks it in the response', async ()
 })
 
 const SECRET = 'k3y-of-mine'
-const signIn: SignIn = async () => ({ headers: { 'x-key': SECRET }, confidential: [SECRET] })
+const signIn: CredentialSource = async () => ({ headers: { 'x-key': SECRET }, confidential: [SECRET] })
 
 it.each([
   ['gzip', gzipSync],
@@ -303,7 +303,7 @@ it.each(['GET', 'HEAD'])('does not reveal the length of the credential in the re
       answer.end(text.slice(6))
     })
     const host = `example.com:${site.port}`
-    const own: SignIn = async () => ({ headers: { 'x-key': secret }, confidential: [secret] })
+    const own: CredentialSource = async () => ({ headers: { 'x-key': secret }, confidential: [secret] })
     const world = await openProxy(signed(host), [site.port], 1e6, undefined, own)
     const said = await say(world, `${method} http://${host}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
     expect(said).toContain('x-seen: <[secret]>')

@@ -197,7 +197,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
       const database: Database = {
         dialect,
         shared: dialect === 'postgres',
-        walled: false,
+        hasRowSecurity: false,
         query,
         read: async (built) => (await query.executeQuery(built)).rows,
         async write(write) {

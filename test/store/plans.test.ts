@@ -28,7 +28,7 @@ import { countCalls } from '../../src/store/rate-windows.ts'
 import { deleteRemovals } from '../../src/store/removals.ts'
 import { readResultMedia } from '../../src/store/result-media.ts'
 import { readTurns } from '../../src/store/turns.ts'
-import { addUsageTogether, readUsage } from '../../src/store/usage.ts'
+import { readUsage, sumEndedUsage } from '../../src/store/usage.ts'
 import { claimDueWebhook, readWebhookLog } from '../../src/store/webhooks.ts'
 import { onPostgres, quiet } from './backends.ts'
 import { append, claimant, ending, newInteraction, PROJECT, removal, said } from './rows.ts'
@@ -200,7 +200,7 @@ onPostgres('plans', (cluster) => {
     ['listing by key', () => listInteractions(mine, PROJECT, { ...NEWEST, keyId: 'key' }, 21)],
     ['reading what was used', () => readUsage(db, USED, 1_000)],
     ['reading what a project spent', () => readSpent(mine, PROJECT, '2026-11')],
-    ['adding what was used together', () => addUsageTogether(db, 20)],
+    ['summing the usage of ended runs', () => sumEndedUsage(db, 20)],
     ['listing agents', () => agents().list(PROJECT, { ...page, labels: {} })],
     ['reading an agent', () => agents().get(PROJECT, 'agt_40')],
     ['listing an agent’s versions', () => agents().versions(PROJECT, 'agt_40', { pageSize: 20 })],

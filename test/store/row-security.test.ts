@@ -126,9 +126,9 @@ onPostgres('row-level security', (cluster) => {
     const said: string[] = []
     const log = { warn: (_fields: object, message: string) => said.push(message) }
     const proper = opened(await openPostgres(url, { log }))
-    expect([proper.walled, said]).toEqual([true, []])
+    expect([proper.hasRowSecurity, said]).toEqual([true, []])
     const admin = opened(await openPostgres(url.replace('user=errand', 'user=admin'), { log }))
-    expect(admin.walled).toBe(false)
+    expect(admin.hasRowSecurity).toBe(false)
     expect(said).toHaveLength(1)
     expect(said[0]).toContain('create role errand login')
   })

@@ -5,7 +5,7 @@ import type { Claim } from '../../src/store/claim-row.ts'
 import { endFromOutside, endStatements, numberEvents } from '../../src/store/events.ts'
 import { deleteInteraction } from '../../src/store/interactions.ts'
 import type { Database } from '../../src/store/port.ts'
-import { addUsageTogether, middleOf, readUsage, type UsageGroup, type UsageQuestion } from '../../src/store/usage.ts'
+import { middleOf, readUsage, sumEndedUsage, type UsageGroup, type UsageQuestion } from '../../src/store/usage.ts'
 import { onEveryBackend } from './backends.ts'
 import { ending, insertClaimed, PROJECT, removal, SPEC, times, USAGE } from './rows.ts'
 
@@ -60,10 +60,10 @@ onEveryBackend(({ open, createPlace, openAt }) => {
     await endAll(fences.slice(0, 40))
     const groups: readonly UsageGroup[] = ['day', 'project', 'agent', 'model', 'key']
     const before = await readUsage(db, { ...MONTH, groups }, 1_000)
-    await Promise.all([addUsageTogether(db, 25), addUsageTogether(db, 25), addUsageTogether(db, 25)])
+    await Promise.all([sumEndedUsage(db, 25), sumEndedUsage(db, 25), sumEndedUsage(db, 25)])
     expect(await readUsage(db, { ...MONTH, groups }, 1_000)).toEqual(before)
-    await Promise.all([endAll(fences.slice(40)), addUsageTogether(db, 25)])
-    while ((await addUsageTogether(db, 25)) > 0);
+    await Promise.all([endAll(fences.slice(40)), sumEndedUsage(db, 25)])
+    while ((await sumEndedUsage(db, 25)) > 0);
     expect(await figures(db)).toMatchObject({
       runs: 60,
       failed: 12,
@@ -126,7 +126,7 @@ onEveryBackend(({ open, createPlace, openAt }) => {
     for (const _ of times(3, Number)) await end(db, await insertClaimed(db), 'completed', used({ cost }))
     const exact = BigInt(Math.round(Number(cost.amount) * 1e9)) * 3n
     expect((await figures(db)).costNanos).toBe(exact)
-    await addUsageTogether(db, 10)
+    await sumEndedUsage(db, 10)
     expect((await figures(db)).costNanos).toBe(exact)
   })
 

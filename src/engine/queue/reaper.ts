@@ -9,7 +9,7 @@ import { findExpired, knownInteractions } from '../../store/interactions.ts'
 import { expireLeases, readOwnersInSameDirectory } from '../../store/leases.ts'
 import { findStarved } from '../../store/queue.ts'
 import { deleteRemovals } from '../../store/removals.ts'
-import { addUsageTogether } from '../../store/usage.ts'
+import { sumEndedUsage } from '../../store/usage.ts'
 import type { EngineDependencies } from '../dependencies.ts'
 import { WORK } from '../hub.ts'
 import { createMeter } from '../run/meter.ts'
@@ -98,7 +98,7 @@ export function openReaper({ deps, owner, leads, remove }: ReaperOptions): Reape
 
   async function addUsage(): Promise<void> {
     if (!leads()) return
-    while (!closed && (await addUsageTogether(deps.db, USAGE_BATCH)) === USAGE_BATCH);
+    while (!closed && (await sumEndedUsage(deps.db, USAGE_BATCH)) === USAGE_BATCH);
   }
 
   /** Files of a request that was never stored, or of an interaction that was removed while the server died. */

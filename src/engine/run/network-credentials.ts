@@ -3,7 +3,7 @@ import type { Credentials } from '../../accounts/credentials.ts'
 import { confidential, headersOf, hostAllowed, type Secret } from '../../domain/credential.ts'
 import { ErrandError } from '../../domain/errors.ts'
 import { type HeaderInjection, injectionsFor, type Network } from '../../domain/network.ts'
-import type { SignIn } from '../../egress/port.ts'
+import type { CredentialSource } from '../../egress/port.ts'
 
 /** Throws ErrandError `invalid_request` for a credential that is not there, or may not go where it is to. */
 export async function checkInjections(credentials: Credentials, projectId: string, network: Network): Promise<void> {
@@ -27,7 +27,7 @@ export function createSignIn(
   projectId: string,
   network: Network,
   conceal: (secrets: readonly string[]) => void,
-): SignIn {
+): CredentialSource {
   return async function signIn(host, port) {
     const headers: Record<string, string> = {}
     const secrets: string[] = []

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunSpec } from '../../domain/interaction.ts'
 import { type Network, withinCeiling } from '../../domain/network.ts'
 import type { OutboundConnectionKind } from '../../domain/outbound-connection.ts'
-import type { Budget, SandboxProxy } from '../../egress/port.ts'
+import type { ByteBudget, SandboxProxy } from '../../egress/port.ts'
 import { type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import type { Claim } from '../../store/claim-row.ts'
 import type { EngineDependencies } from '../dependencies.ts'
@@ -42,7 +42,7 @@ export function createRunNetwork(
 ): RunNetwork {
   const proxies = new Set<SandboxProxy>()
   const bytes = limits.networkBytes
-  const budget: Budget = {
+  const budget: ByteBudget = {
     bytes,
     spent: `this run has used the ${bytes.toLocaleString('en-US')} bytes of its network.`,
   }

@@ -2,12 +2,12 @@
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
 import {
+  allowReadingOperatorRows,
+  enableRowSecurity,
   OF_INTERACTION,
   OF_SKILL_VERSION,
   ofProject,
-  showOperators,
-  wall,
-  wallFunctions,
+  policyFunctions,
 } from '../postgres/row-security.ts'
 import type { Tables } from '../tables.ts'
 import type { Dialect } from './column-types.ts'
@@ -18,12 +18,12 @@ export function rowSecurity(db: Kysely<Tables>, dialect: Dialect): Query[] {
   const ownedToo = ['credentials', 'skills', 'skill_versions', 'webhooks'] as const
   const ofRuns = ['specs', 'events', 'turns', 'audit', 'result_media', 'approvals', 'webhook_deliveries'] as const
   return [
-    ...wallFunctions(db),
-    ...wall(db, 'projects', ofProject('id')),
-    ...[...owned, ...ownedToo].flatMap((table) => wall(db, table, ofProject())),
-    ...ofRuns.flatMap((table) => wall(db, table, OF_INTERACTION)),
-    ...wall(db, 'skill_contents', OF_SKILL_VERSION),
-    showOperators(db, 'skills'),
-    showOperators(db, 'skill_versions'),
+    ...policyFunctions(db),
+    ...enableRowSecurity(db, 'projects', ofProject('id')),
+    ...[...owned, ...ownedToo].flatMap((table) => enableRowSecurity(db, table, ofProject())),
+    ...ofRuns.flatMap((table) => enableRowSecurity(db, table, OF_INTERACTION)),
+    ...enableRowSecurity(db, 'skill_contents', OF_SKILL_VERSION),
+    allowReadingOperatorRows(db, 'skills'),
+    allowReadingOperatorRows(db, 'skill_versions'),
   ]
 }

@@ -1,7 +1,7 @@
 /** Rate-limit windows, for several nodes on one database. On SQLite the process counts in memory. */
 import { type Kysely, sql } from 'kysely'
 import type { Query } from '../port.ts'
-import { ofProject, wall } from '../postgres/row-security.ts'
+import { enableRowSecurity, ofProject } from '../postgres/row-security.ts'
 import type { Tables } from '../tables.ts'
 import { columnTypes, type Dialect } from './column-types.ts'
 
@@ -19,5 +19,5 @@ export function rateWindows(db: Kysely<Tables>, dialect: Dialect): Query[] {
     .addPrimaryKeyConstraint('rate_windows_pk', ['project_id', 'class'])
     // Rows are updated often. Free space in the page lets Postgres update them in place.
     .modifyEnd(sql`with (fillfactor = 50)`)
-  return [table.compile(), ...wall(db, 'rate_windows', ofProject())]
+  return [table.compile(), ...enableRowSecurity(db, 'rate_windows', ofProject())]
 }

@@ -1,7 +1,7 @@
 /** Records of removed interactions. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
-import { ofProject, wall } from '../postgres/row-security.ts'
+import { enableRowSecurity, ofProject } from '../postgres/row-security.ts'
 import type { Tables } from '../tables.ts'
 import { columnTypes, type Dialect } from './column-types.ts'
 
@@ -18,5 +18,9 @@ export function removals(db: Kysely<Tables>, dialect: Dialect): Query[] {
     .addColumn('files', integer, (c) => c.notNull())
     .addColumn('file_bytes', integer, (c) => c.notNull())
   const byAge = db.schema.createIndex('removals_by_age').on('removals').columns(['at', 'interaction_id'])
-  return [table.compile(), byAge.compile(), ...(dialect === 'sqlite' ? [] : wall(db, 'removals', ofProject()))]
+  return [
+    table.compile(),
+    byAge.compile(),
+    ...(dialect === 'sqlite' ? [] : enableRowSecurity(db, 'removals', ofProject())),
+  ]
 }

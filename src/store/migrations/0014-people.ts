@@ -1,7 +1,7 @@
 /** People: users and their sessions in the shape of the sign-in library, members of accounts, one-time links, account events. */
 import { type Compilable, type Kysely, sql } from 'kysely'
 import type { Query } from '../port.ts'
-import { wall } from '../postgres/row-security.ts'
+import { enableRowSecurity } from '../postgres/row-security.ts'
 import type { Tables } from '../tables.ts'
 import { columnTypes, type Dialect } from './column-types.ts'
 
@@ -10,7 +10,7 @@ export function people(db: Kysely<Tables>, dialect: Dialect): Query[] {
   if (dialect === 'sqlite') return tables
   const serversOwn = ['users', 'sessions', 'identities', 'verifications', 'sign_in_attempts'] as const
   const ofAccounts = ['members', 'links', 'account_events'] as const
-  return [...tables, ...[...serversOwn, ...ofAccounts].flatMap((table) => wall(db, table, sql`false`))]
+  return [...tables, ...[...serversOwn, ...ofAccounts].flatMap((table) => enableRowSecurity(db, table, sql`false`))]
 }
 
 /** Tables of the sign-in library (src/accounts/sign-in-store.ts). */

@@ -1,7 +1,7 @@
 /** Usage tables, filled from runs that have already ended; model and indexes for the filters of the interactions list. */
 import { type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Query } from '../port.ts'
-import { ofProject, wall } from '../postgres/row-security.ts'
+import { enableRowSecurity, ofProject } from '../postgres/row-security.ts'
 import type { Tables } from '../tables.ts'
 import { columnTypes, type Dialect } from './column-types.ts'
 
@@ -32,7 +32,9 @@ export function usage(db: Kysely<Tables>, dialect: Dialect): Query[] {
       figures(schema.createTable('usage_ends').addColumn('interaction_id', text, (c) => c.primaryKey())),
     ].map((statement) => statement.compile()),
     ...[fillModels(dialect), fillUsage(dialect)].map((statement) => statement.compile(db)),
-    ...(dialect === 'sqlite' ? [] : [...wall(db, 'usage', ofProject()), ...wall(db, 'usage_ends', ofProject())]),
+    ...(dialect === 'sqlite'
+      ? []
+      : [...enableRowSecurity(db, 'usage', ofProject()), ...enableRowSecurity(db, 'usage_ends', ofProject())]),
   ]
 }
 

@@ -1,7 +1,7 @@
 /** Budgets, their alerts, and the cost of each model call. */
 import type { Kysely } from 'kysely'
 import type { Query } from '../port.ts'
-import { ofProject, wall } from '../postgres/row-security.ts'
+import { enableRowSecurity, ofProject } from '../postgres/row-security.ts'
 import type { Tables } from '../tables.ts'
 import { columnTypes, type Dialect } from './column-types.ts'
 
@@ -24,5 +24,9 @@ export function budgets(db: Kysely<Tables>, dialect: Dialect): Query[] {
     schema.alterTable('turns').addColumn('cost_nanos', 'bigint'),
   ].map((statement) => statement.compile())
   if (dialect === 'sqlite') return tables
-  return [...tables, ...wall(db, 'budgets', ofProject()), ...wall(db, 'budget_alerts', ofProject())]
+  return [
+    ...tables,
+    ...enableRowSecurity(db, 'budgets', ofProject()),
+    ...enableRowSecurity(db, 'budget_alerts', ofProject()),
+  ]
 }

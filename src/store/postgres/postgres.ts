@@ -9,7 +9,7 @@ import { type Database, DatabaseUnavailable } from '../port.ts'
 import type { Tables } from '../tables.ts'
 import { connectionOptions, openPool, type Pool, reasonOf } from './pool.ts'
 import { SERVER } from './row-security.ts'
-import { isWalled, migratePostgres } from './schema.ts'
+import { isRowSecurityEnforced, migratePostgres } from './schema.ts'
 import { runRead, type Scope, scopeOf } from './transaction.ts'
 import { runWrite } from './write.ts'
 
@@ -29,8 +29,8 @@ export async function openPostgres(
   url: string,
   { poolSize = DEFAULT_POOL_SIZE, log }: PostgresOptions,
 ): Promise<Database> {
-  const walled = await prepare(url)
-  if (!walled) log.warn({}, NO_WALL)
+  const hasRowSecurity = await prepare(url)
+  if (!hasRowSecurity) log.warn({}, NO_ROW_SECURITY)
   const pool = openPool(url, { size: poolSize, log })
   const close = () => pool.close()
   function seenBy(scope: Scope): Database {
@@ -38,7 +38,7 @@ export async function openPostgres(
     return {
       dialect: 'postgres',
       shared: true,
-      walled,
+      hasRowSecurity,
       query,
       read: async (built) => (await query.executeQuery(built)).rows,
       async write(write) {
@@ -61,7 +61,7 @@ export async function openPostgres(
 }
 
 /** Warning for a role that bypasses row-level security. Only the operator can change the role, so it has the SQL to run. */
-export const NO_WALL =
+export const NO_ROW_SECURITY =
   'The database role is a superuser or has BYPASSRLS, so the database does not separate projects; only the queries do. ' +
   "Use a role of its own: `create role errand login password '…'`, `create database errand owner errand encoding 'UTF8' template template0` " +
   '(docs/postgres.md says how to move an existing database).'
@@ -74,7 +74,7 @@ async function prepare(url: string): Promise<boolean> {
   try {
     await client.connect()
     await migratePostgres(client)
-    return await isWalled(client)
+    return await isRowSecurityEnforced(client)
   } catch (error) {
     throw new Error(`The database ${nameOf(client)} can't be used: ${reasonOf(error)}`, { cause: error })
   } finally {

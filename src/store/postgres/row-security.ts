@@ -33,7 +33,7 @@ export const OF_INTERACTION = sql`current_setting('errand.interaction', true) = 
 export const OF_SKILL_VERSION = sql`errand_has_skill(digest)`
 
 /** Functions for the two policies above. The policies of the tables that they query apply inside them too. */
-export function wallFunctions(db: Kysely<Tables>): Query[] {
+export function policyFunctions(db: Kysely<Tables>): Query[] {
   return [
     sql`create function errand_has_interaction(wanted text) returns boolean language plpgsql as $$
       begin
@@ -49,7 +49,7 @@ export function wallFunctions(db: Kysely<Tables>): Query[] {
 }
 
 /** Enables row-level security on a table: a project reads and writes the rows that it `owns`, the server all rows. */
-export function wall(db: Kysely<Tables>, table: keyof Tables, owns: RawBuilder<unknown>): Query[] {
+export function enableRowSecurity(db: Kysely<Tables>, table: keyof Tables, owns: RawBuilder<unknown>): Query[] {
   const name = sql.table(table)
   return [
     sql`alter table ${name} enable row level security`,
@@ -63,13 +63,13 @@ export function wall(db: Kysely<Tables>, table: keyof Tables, owns: RawBuilder<u
  * hundred passes, and for two tables one in ten thousand; then it reads and sorts all rows to return a page. For a label on
  * 98,000 interactions that took 1.5 s; with `case` it takes half a millisecond.
  */
-export function wallAnew(db: Kysely<Tables>, table: keyof Tables, owns: RawBuilder<unknown>): Query {
+export function rewritePolicy(db: Kysely<Tables>, table: keyof Tables, owns: RawBuilder<unknown>): Query {
   const rule = sql`case when ${current} = ${sql.lit(SERVER)} then true else ${owns} end`
   return sql`alter policy project on ${sql.table(table)} using (${rule})`.compile(db)
 }
 
 /** Lets each project read the operator's rows, whose `project_id` is empty. */
-export function showOperators(db: Kysely<Tables>, table: 'skills' | 'skill_versions'): Query {
+export function allowReadingOperatorRows(db: Kysely<Tables>, table: 'skills' | 'skill_versions'): Query {
   return sql`create policy operators on ${sql.table(table)} for select using (project_id = '' and ${current} is not null)`.compile(
     db,
   )

@@ -79,7 +79,7 @@ const BUILDER = new Kysely<Tables>({
 })
 
 /** True if row-level security applies to this connection's role. */
-export async function isWalled(client: ClientBase): Promise<boolean> {
+export async function isRowSecurityEnforced(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ passes: boolean }>(
     'select rolsuper or rolbypassrls as passes from pg_roles where rolname = current_user',
   )

@@ -32,7 +32,7 @@ export async function openSqlite(file: string, emit?: Emit): Promise<Database> {
   const database: Database = {
     dialect: 'sqlite',
     shared: false,
-    walled: false,
+    hasRowSecurity: false,
     query,
     read: async ({ sql, parameters }) => prepared.prepare(sql).all(parameters) as never[],
     write: writer.write,
