@@ -10,17 +10,16 @@
  * Requests to the hosts of `network.inject` get a credential on the way. For https the proxy answers as that host, with a
  * certificate of the run's own authority, and connects to the real host itself.
  */
-import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { goesInClear, injectionsFor, type Network, verdictOf } from '../domain/network.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Connect } from './connect.ts'
+import { exchange, MAX_HEADER_BYTES } from './exchange.ts'
 import { startTimeout } from './fetch-timeout.ts'
-import { createMask, decoderOf, type Mask } from './mask.ts'
 import { createPipe } from './pipe.ts'
 import { EgressError, type InjectedCredential, type SandboxProxy, type SandboxProxyTerms } from './port.ts'
-import { checkHost, endToEnd, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-messages.ts'
+import { checkHost, Refusal, readAuthority, readProxied, refuse, refuseTunnel } from './proxy-messages.ts'
 import { type HostPort, type SsrfPolicy, toHostPort } from './ssrf-policy.ts'
 import { createTlsInterceptor } from './tls-intercept.ts'
 
@@ -28,9 +27,6 @@ import { createTlsInterceptor } from './tls-intercept.ts'
 const MAX_CONNECTIONS = 128
 const CONNECT_MS = 30_000
 const IDLE_MS = 120_000
-const MAX_HEADER_BYTES = 64 * 1024
-/** Fields that request parts of a response. They are dropped: a secret that comes back in parts could not be masked. */
-const PARTIAL = ['range', 'if-range']
 /** Maximum number of refusals remembered for `refusalOf`. */
 const MAX_REMEMBERED = 200
 
@@ -111,7 +107,7 @@ export function createProxy({ policy, connect, log }: ProxyDependencies, terms: 
   ): Promise<void> {
     const signedIn = await signIn(hostPort)
     const upstream = await attempt(url.hostname, () => dial(hostPort, response))
-    await exchange(request, response, upstream, url, signedIn)
+    await exchange(pipe, request, response, upstream, url, signedIn)
   }
 
   /** The credential for a host; none if the host is not in `inject`. Throws Refusal if it can't be obtained. */
@@ -135,65 +131,6 @@ export function createProxy({ policy, connect, log }: ProxyDependencies, terms: 
       remember(hostname, reasonOf(error).message)
       throw error
     }
-  }
-
-  /** Forwards the request, once, and returns the response. */
-  async function exchange(
-    request: IncomingMessage,
-    response: ServerResponse,
-    upstream: Duplex,
-    { host, pathname, search }: URL,
-    { headers, confidential }: InjectedCredential,
-  ): Promise<void> {
-    const mask = confidential.length > 0 ? createMask(confidential) : undefined
-    const chunked = request.headers['transfer-encoding'] !== undefined
-    // RFC 9112, 3.2.2: the host is that of the URL, whatever the Host field says.
-    const own = {
-      host,
-      ...headers,
-      // A secret in a compressed response could not be masked.
-      ...(mask && { 'accept-encoding': 'identity' }),
-      ...(chunked && { 'transfer-encoding': 'chunked' }),
-      connection: 'close',
-    }
-    pipe.count(upstream)
-    const onward = send({
-      createConnection: () => upstream,
-      method: request.method,
-      path: pathname + search,
-      setHost: false,
-      headers: endToEnd(request.rawHeaders, own, mask ? PARTIAL : []),
-      maxHeaderSize: MAX_HEADER_BYTES,
-    })
-    const answered = new Promise<IncomingMessage>((resolve, reject) => {
-      onward.once('response', resolve)
-      onward.once('error', reject)
-      // An unrequested upgrade closes the connection without an event of its own.
-      onward.once('close', () => reject(new Refusal(502, `${host} closed the connection without a response.`)))
-    })
-    // Fails if the response comes before the whole request was read, which is not an error.
-    pipeline(request, onward).catch(() => onward.destroy())
-    const received = await answered
-    if (mask) return masked(received, response, mask)
-    response.writeHead(received.statusCode!, received.statusMessage, endToEnd(received.rawHeaders, {}))
-    await pipeline(received, response)
-  }
-
-  /** Masks secrets in a response. One that is compressed anyway is decompressed first, or refused if that is impossible. */
-  async function masked(received: IncomingMessage, response: ServerResponse, mask: Mask): Promise<void> {
-    const { statusCode: status = 502, statusMessage = '', rawHeaders } = received
-    const coding = received.headers['content-encoding'] ?? 'identity'
-    const isPlain = coding === 'identity' || response.req.method === 'HEAD' || status === 204 || status === 304
-    const decoder = isPlain ? undefined : decoderOf(coding)
-    if (!isPlain && !decoder) {
-      received.destroy()
-      throw new Refusal(502, 'the response has a compression that can’t be inspected.')
-    }
-    // The original length is wrong after masking, and would reveal the secret's length.
-    const fields = endToEnd(rawHeaders, {}, ['content-length', ...(decoder ? ['content-encoding'] : [])])
-    response.writeHead(status, mask.text(statusMessage), fields.map(mask.text))
-    const steps = decoder ? [decoder, pipe.meter(), mask.stream()] : [mask.stream()]
-    await pipeline([received, ...steps, response])
   }
 
   function reasonOf(error: unknown): Refusal {
