@@ -323,7 +323,7 @@ it('returns no credential in an unknown compression, nor in a reason phrase', as
   expect(said).toMatch(/^HTTP\/1\.1 200 For \[secret\]\r\n/)
   expect(await ask(world, `http://${host}/`)).toMatchObject({
     status: 502,
-    body: expect.stringContaining('compressed in a way'),
+    body: expect.stringContaining('can’t be inspected'),
   })
 })
 
