@@ -8,7 +8,7 @@ import { encodeEvent, type RunEvent, type Stage, type StoredEvent } from '../dom
 import { CLAIM_COLUMNS, type Claim, type Claimant, directoryPrefix, toClaim } from './claim-row.ts'
 import { databaseNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
-import { textsOf } from './lists.ts'
+import { textsOf } from './json-list.ts'
 import { projectLock } from './locks.ts'
 import { assertMade, type Database, type Statement } from './port.ts'
 import type { Tables } from './tables.ts'

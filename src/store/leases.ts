@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { directoryPrefix } from './claim-row.ts'
 import { databaseNow, fromNow } from './clock.ts'
 import { fixedQuery } from './fixed-query.ts'
-import { textsOf } from './lists.ts'
+import { textsOf } from './json-list.ts'
 import { assertMade, type Database } from './port.ts'
 import { retryWhileDatabaseDown } from './retry-while-down.ts'
 

@@ -1,7 +1,7 @@
 /** Usage reports of an account's projects: sums, latency percentiles, and the names of projects and keys. */
 import { ErrandError } from '../domain/errors.ts'
 import { type Cost, formatNanos } from '../domain/usage.ts'
-import { textsOf } from './lists.ts'
+import { textsOf } from './json-list.ts'
 import type { Database } from './port.ts'
 import { middleOf, readUsage, type UsagePart, type UsageQuestion } from './usage.ts'
 

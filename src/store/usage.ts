@@ -14,7 +14,7 @@
 import { sql } from 'kysely'
 import type { Usage } from '../domain/usage.ts'
 import { fixedQuery } from './fixed-query.ts'
-import { textsOf } from './lists.ts'
+import { textsOf } from './json-list.ts'
 import { type Database, type Statement, wasMade } from './port.ts'
 import type { UsageEndsTable } from './tables.ts'
 

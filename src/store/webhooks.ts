@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import type { Delivery, WebhookLog, WebhookState, WebhookSummary } from '../domain/webhook.ts'
 import { databaseNow, fromNow } from './clock.ts'
-import { textsOf } from './lists.ts'
+import { textsOf } from './json-list.ts'
 import { type Database, fenced, type Statement, wasMade } from './port.ts'
 
 /** A claimed webhook, to be sent now. */
