@@ -21,35 +21,51 @@ const CLIENTS: Record<string, readonly string[]> = {
   'Python, asyncio': ['/usr/bin/python3', join(ROOT, 'python/tests/scenario.py'), 'async'],
 }
 
-let provider: FakeProvider
-let dataDir: string
-let server: Server
-let proxy: UnreliableProxy
-beforeAll(async () => {
-  provider = await openFakeProvider()
-  dataDir = await mkdtemp(join(tmpdir(), 'errand-clients-'))
-  server = await start()
-  await server.post('/v1beta/agents', { id: 'analyst' })
-  proxy = await openUnreliableProxy(server.url)
-})
-afterAll(async () => {
-  await proxy?.close()
-  await server?.stop()
-  await provider?.close()
-  await rm(dataDir, { recursive: true, force: true })
-})
+/** A server with a scripted model behind an unreliable proxy. Each client has one of its own, so that all of them run at once. */
+interface World {
+  readonly provider: FakeProvider
+  readonly dataDir: string
+  readonly proxy: UnreliableProxy
+  server: Server
+}
 
-function start(key?: string): Promise<Server> {
+async function openWorld(): Promise<World> {
+  const provider = await openFakeProvider()
+  const dataDir = await mkdtemp(join(tmpdir(), 'errand-clients-'))
+  const server = await start({ provider, dataDir })
+  await server.post('/v1beta/agents', { id: 'analyst' })
+  return { provider, dataDir, server, proxy: await openUnreliableProxy(server.url) }
+}
+
+async function closeWorld(world: World | undefined): Promise<void> {
+  await world?.proxy.close()
+  await world?.server.stop()
+  await world?.provider.close()
+  if (world) await rm(world.dataDir, { recursive: true, force: true })
+}
+
+function start({ provider, dataDir }: Pick<World, 'provider' | 'dataDir'>, key?: string): Promise<Server> {
   const limits = { ...ROOMY, runningPerProject: 100 }
   return startServer({ provider, dataDir, config: { limits }, env: { ERRAND_LEASE_S: '1' }, ...(key && { key }) })
 }
 
 const code = (text: string) => ({ toolCalls: [{ name: 'code_execution', args: { code: text } }] })
 
-beforeEach(async () => {
+async function reset({ provider, server, proxy }: World): Promise<void> {
   proxy.reset()
   proxy.target = server.url
   provider.reset()
+  scriptModel(provider)
+  for (const { id } of (await server.get('/v1beta/agents?pageSize=100')).body.agents) {
+    if (id !== 'analyst') await server.request('DELETE', `/v1beta/agents/${id}`)
+  }
+  for (const { id, status } of (await server.get('/v1beta/interactions?pageSize=100')).body.interactions) {
+    if (status === 'running') await server.post(`/v1beta/interactions/${id}:cancel`)
+    await server.request('DELETE', `/v1beta/interactions/${id}`)
+  }
+}
+
+function scriptModel(provider: FakeProvider): void {
   provider.when('[speaks]', { text: ['Hello, ', 'world.'] })
   provider.when('[works]', { reasoning: 'Well.', ...code('print(6 * 7)') }, { text: ['It is ', '42.'] })
   provider.when(
@@ -67,17 +83,10 @@ beforeEach(async () => {
   provider.when('[writes]', code('open("outputs/a.txt", "w").write("written")'), { text: 'Done.' })
   const save = 'import os\nos.makedirs("outputs/b/c")\nopen("outputs/a.txt", "w").write("flat")'
   provider.when('[saves]', code(`${save}\nopen("outputs/b/c/d.txt", "w").write("deep")`), { text: 'Done.' })
-  for (const { id } of (await server.get('/v1beta/agents?pageSize=100')).body.agents) {
-    if (id !== 'analyst') await server.request('DELETE', `/v1beta/agents/${id}`)
-  }
-  for (const { id, status } of (await server.get('/v1beta/interactions?pageSize=100')).body.interactions) {
-    if (status === 'running') await server.post(`/v1beta/interactions/${id}:cancel`)
-    await server.request('DELETE', `/v1beta/interactions/${id}`)
-  }
-})
+}
 
 /** What the client's program printed, parsed. */
-async function play([program, ...args]: readonly string[], name: string): Promise<unknown> {
+async function play({ proxy, server }: World, [program, ...args]: readonly string[], name: string): Promise<unknown> {
   const payload = JSON.stringify({ type: 'interaction.completed', timestamp: '2026-05-20T09:30:00.000Z', data: {} })
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
   const at = new Date()
@@ -129,37 +138,47 @@ const RUNTIMES = Object.fromEntries(
   Object.entries(await onRuntimes(SCENARIO)).map(([name, command]) => [`TypeScript, on ${name}`, command]),
 )
 
-describe.each(Object.entries({ ...CLIENTS, ...RUNTIMES }))('the client in %s', (client, command) => {
+// The clients run at once, as most of their scenarios wait for retries; the scenarios of one client run in order.
+describe.concurrent.each(Object.entries({ ...CLIENTS, ...RUNTIMES }))('the client in %s', (client, command) => {
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld()
+  })
+  afterAll(() => closeWorld(world))
+  beforeEach(() => reset(world))
+
   const played = Object.entries(SCENARIOS).filter(([name]) => client in CLIENTS || TOUCHES_RUNTIME.test(name))
-  it.each(played)('%s', async (name, { plans = [], result, requests, interactions }) => {
-    proxy.plan(...plans)
-    const played = play(command, name)
-    if (name === 'restart') await restart()
-    const value = await played
-    expect(value).toEqual(fitted(result, value))
-    if (requests) expect(proxy.requests).toEqual(requests)
-    if (interactions) {
-      const { body } = await server.get('/v1beta/interactions?pageSize=100')
-      const [text, count] = interactions
-      const found = body.interactions.filter(({ instruction }: { instruction: string }) => instruction.includes(text))
-      expect(found).toHaveLength(count)
-    }
+  describe('plays', { concurrent: false }, () => {
+    it.each(played)('%s', async (name, { plans = [], result, requests, interactions }) => {
+      world.proxy.plan(...plans)
+      const played = play(world, command, name)
+      if (name === 'restart') await restart(world)
+      const value = await played
+      expect(value).toEqual(fitted(result, value))
+      if (requests) expect(world.proxy.requests).toEqual(requests)
+      if (interactions) {
+        const { body } = await world.server.get('/v1beta/interactions?pageSize=100')
+        const [text, count] = interactions
+        const found = body.interactions.filter(({ instruction }: { instruction: string }) => instruction.includes(text))
+        expect(found).toHaveLength(count)
+      }
+    })
   })
 })
 
-/** kill -9 while the tool runs, and a new server, elsewhere, on the same data. */
-async function restart(): Promise<void> {
+/** Kills the server (`kill -9`) while the tool runs and starts a new one, on another port, on the same data. */
+async function restart(world: World): Promise<void> {
   await until(async () => {
-    const { body } = await server.get('/v1beta/interactions')
+    const { body } = await world.server.get('/v1beta/interactions')
     const [run] = body.interactions
     return (
       run &&
-      (await server.get(`/v1beta/interactions/${run.id}`)).body.executionTrace.some(
+      (await world.server.get(`/v1beta/interactions/${run.id}`)).body.executionTrace.some(
         ({ type }: { type: string }) => type === 'tool_call',
       )
     )
   })
-  await server.stop('SIGKILL')
-  server = await start(server.key)
-  proxy.target = server.url
+  await world.server.stop('SIGKILL')
+  world.server = await start(world, world.server.key)
+  world.proxy.target = world.server.url
 }
