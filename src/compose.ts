@@ -31,10 +31,10 @@ import type { Database } from './store/port.ts'
 import { listRemovals, type Removal } from './store/removals.ts'
 import type { Log } from './telemetry/log.ts'
 
-/** The accounts and what is on record: no sandbox, no models, nothing that takes time to start. */
+/** Accounts and audit records only: no sandboxes and no models, so it opens quickly. */
 export interface Admin {
   readonly accounts: Accounts
-  /** What was removed last, newest first. */
+  /** Lists removed interactions, the latest removal first. */
   removals(limit: number): Promise<readonly Removal[]>
   close(): Promise<void>
 }
@@ -44,21 +44,21 @@ export interface Errand {
   readonly accounts: Accounts
   readonly catalogue: Catalogue
   readonly database: Pick<Database, 'dialect' | 'hasRowSecurity'>
-  /** Its sandboxes, or its workers'; its tools, and what to do about those that it has not. */
+  /** Its sandboxes (an api process: those of its workers), its tools, and how to add missing ones. */
   readonly facts: ServerFacts
-  /** What `web_search` asks, or why there is none. */
+  /** The service behind `web_search`, or why there is none. */
   readonly search: string
-  /** On the same Postgres, this one included where it serves. */
+  /** Nodes on the same Postgres database, including this one if it serves. */
   readonly nodes: ReturnType<Nodes['living']>
-  /** The key that was made because the data dir had none: to be shown once, stored nowhere. */
+  /** API key that was created because there was none. Stored only as a hash, so show it now. */
   readonly firstKey: string | undefined
-  /** For the first owner; undefined where there is one, and on workers. To be shown once, too. */
+  /** One-time link for the first owner. Undefined if there is an owner, and on workers. */
   readonly welcome: Welcome | undefined
-  /** Starts to answer over HTTP; once. Rejects as node's `listen` does. */
+  /** Starts to accept HTTP connections; call once. Rejects as node's `listen` does. */
   listen(): Promise<{ readonly url: string }>
   /**
-   * Takes no more work, waits up to `graceMs` for what runs, closes everything. Returns whether each part could be closed;
-   * the log has why not. Never rejects. Idempotent.
+   * Stops claiming work, waits up to `graceMs` for running interactions, and closes everything. Returns whether every part
+   * could be closed; the log has the reasons. Never rejects. Idempotent.
    */
   close(graceMs: number): Promise<boolean>
 }
@@ -78,7 +78,7 @@ export async function openErrand(config: Config, options: OpenOptions): Promise<
     return await build(config, options, closers)
   } catch (error) {
     await closers.close(0)
-    // What failed may have failed before it took them over.
+    // The failure may have come before the sandboxes were registered with the closers.
     await (await options.sandboxes.opened.catch(() => undefined))?.close()
     throw error
   }

@@ -10,29 +10,29 @@ import type { DriverChoice } from './sandbox/drivers.ts'
 
 export interface ModelConfig {
   readonly provider: ProviderName
-  /** The provider's own name for the model. */
+  /** Name of the model at the provider. */
   readonly model: string
   readonly baseUrl?: string
-  /** The environment variable that holds the key; the key itself never stands in the file. */
+  /** Name of the environment variable that holds the key; the file never contains the key itself. */
   readonly apiKeyEnv?: string
   readonly price?: Price
-  /** Whether the model can be shown images. */
+  /** Whether the model accepts images. */
   readonly vision?: boolean
-  /** Whether it takes PDFs whole. */
+  /** Whether the model accepts PDF files. */
   readonly documents?: boolean
-  /** Tries for a call before its first fragment. */
+  /** Maximum number of attempts of a call, before its first fragment. */
   readonly maxTries?: number
-  /** Seconds without a byte after which a call counts as stalled. */
+  /** Idle timeout of a call, in seconds. */
   readonly idleTimeoutS?: number
-  /** Whether reasoning is sent back, with `openai-compatible`. Default: for models that refuse a call without it. */
+  /** Whether to send reasoning back to the model (`openai-compatible`). Default: only to models that require it. */
   readonly sendReasoning?: boolean
-  /** `off`: prompts are sent without cache breakpoints and cache keys. Default `auto`. */
+  /** `off` sends prompts without cache breakpoints and cache keys. Default: `auto`. */
   readonly cache?: 'auto' | 'off'
-  /** Names of other models that are asked, in this order, where this one fails before it has said anything. */
+  /** Fallback models, in order, if this one fails before its first fragment. */
   readonly fallbacks?: readonly string[]
 }
 
-/** How a registered MCP server is signed in to. Fields that end in `Env` name environment variables. */
+/** Authentication at a registered MCP server. Fields that end in `Env` name environment variables. */
 export type McpAuthentication =
   | { readonly type: 'bearer'; readonly tokenEnv: string }
   | { readonly type: 'headers'; readonly headersEnv: Readonly<Record<string, string>> }
@@ -48,24 +48,24 @@ export type McpAuthentication =
     }
 
 interface McpRules {
-  /** The most that a caller may use; undefined: all. */
+  /** Allowlist of tools for callers; undefined: all tools. */
   readonly allowedTools?: readonly string[]
-  /** A caller can ask for more approval than this, not for less. */
+  /** Minimum approval: a caller can require more, not less. */
   readonly requireApproval?: RequireApproval
 }
 
-/** An MCP server that callers name without an address. */
+/** A registered MCP server, which callers use by name. */
 export type McpServerConfig =
   | (McpRules & { readonly url: string; readonly authentication?: McpAuthentication })
   | (McpRules & {
-      /** Runs in a sandbox of its own. */
+      /** Program and arguments. It runs in a sandbox of its own. */
       readonly command: readonly string[]
       readonly env: Readonly<Record<string, string>>
-      /** Variables of this server's environment that it is given too. */
+      /** Variables of the server's environment to pass on. */
       readonly envFrom: readonly string[]
-      /** Directories of this machine that it sees, read-only. */
+      /** Directories of this machine, mounted read-only. */
       readonly mounts: readonly { readonly source: string; readonly target: string }[]
-      /** What it may reach through the guard. */
+      /** Hosts that it can reach through the egress guard. */
       readonly network: Network
       readonly limits: Partial<Pick<SandboxLimits, 'memoryMiB' | 'cpus' | 'pids'>>
     })
@@ -73,84 +73,84 @@ export type McpServerConfig =
 export interface Config {
   readonly host: string
   readonly port: number
-  /** How callers reach this server; links to files begin with it. Undefined: by the address it listens at. */
+  /** Address at which callers reach this server; links to files begin with it. Undefined: the address it listens on. */
   readonly publicUrl: string | undefined
-  /** Whose `X-Forwarded-For` is believed: addresses and ranges. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[]
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly dataDir: string
-  /** The operator's skills. Undefined: none by folder. */
+  /** Directory of the operator's skills. Undefined: there are none. */
   readonly skillsDir: string | undefined
-  /** `postgres://…`; undefined: SQLite in the data dir. */
+  /** `postgres://…`; undefined: SQLite in the data directory. */
   readonly databaseUrl: string | undefined
-  /** Where LISTEN works, where `databaseUrl` goes through a pooler that breaks it. */
+  /** Direct connection for LISTEN, if `databaseUrl` leads through a pooler. */
   readonly databaseListenUrl: string | undefined
-  /** Connections to Postgres at most. */
+  /** Maximum number of connections to Postgres. */
   readonly databasePool: number
-  /** Where files are kept: by `blobsUrl`, or in the data dir. */
+  /** Location of stored files: from `blobsUrl`, else in the data directory. */
   readonly blobs: BlobsLocation
-  /** Key hashes, signatures and the vault hang on it. Undefined: made once in the data dir. Always there with `databaseUrl`. */
+  /** Key hashes, signatures and the vault depend on it. Undefined: created in the data directory. Required with `databaseUrl`. */
   readonly secret: string | undefined
-  /** What this process does; one that is not `all` shares its database with others. */
+  /** Role of this process. `api` and `worker` share a database with other nodes. */
   readonly role: 'all' | 'api' | 'worker'
-  /** Whether the built-in demo model may stand in where no real model is configured or found. */
+  /** Whether to use the built-in demo model if no other model is configured or found. */
   readonly demo: boolean
   readonly leaseS: number
-  /** How long SIGTERM waits for running interactions before it hands them over, seconds. */
+  /** Time that running interactions have to end after SIGTERM before they are requeued, in seconds. */
   readonly drainS: number
   readonly log: 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** Interactions that this process works on at once, all projects together. */
+  /** Maximum number of interactions that this process runs at once, for all projects together. */
   readonly workerSlots: number
   readonly sandbox: SandboxLimits &
     DriverChoice & {
-      /** Warm sandboxes kept ready. */
+      /** Number of warm sandboxes kept ready. */
       readonly pool: number
       readonly maxOpen: number
-      /** The most that runs may ask for. */
+      /** Upper limit of the network access that runs can request. */
       readonly network: Network
       readonly networkBytes: number
     }
-  /** What a browser's own sandbox may use, where that is not as `sandbox` has it. */
+  /** Limits of a browser's sandbox that differ from `sandbox`. */
   readonly browser: {
     readonly memoryMiB: number
     readonly pids: number
-    /** Undefined: what the sandbox's self-test found. */
+    /** Path of Chromium. Undefined: the one that the self-test found. */
     readonly executable: string | undefined
   }
   readonly limits: Limits
-  /** Empty: known environment keys, then local model servers, then the demo model. In the order of the file. */
+  /** Models by name, in the order of the file. Empty: the server uses known API keys of the environment, else a local model server, else the demo model. */
   readonly models: Readonly<Record<string, ModelConfig>>
   readonly defaultModel: string
-  /** By the names that callers use. */
+  /** MCP servers by the names that callers use. */
   readonly mcp: Readonly<Record<string, McpServerConfig>>
-  /** What `web_search` asks. `model`: the models' own search, where their provider has one. */
+  /** Service behind `web_search`. `model`: the search of the model's provider. */
   readonly search: {
     readonly provider: 'none' | 'searxng' | 'brave' | 'tavily' | 'exa' | 'model'
-    /** There where the service is not where it usually is; always with SearXNG. */
+    /** Address of the service. Required for SearXNG; the others have a default. */
     readonly baseUrl?: string
-    /** The environment variable that holds the key; the key itself never stands in the file. */
+    /** Name of the environment variable that holds the key; the file never contains the key itself. */
     readonly apiKeyEnv?: string
   }
   readonly egress: {
-    /** `10.1.0.0/16`, `127.0.0.1:9000`: private addresses that runs may reach all the same. */
+    /** Private addresses that runs can reach, for example `10.1.0.0/16` or `127.0.0.1:9000`. */
     readonly allowPrivate: readonly string[]
-    /** PEM certificates of authorities to trust beside the usual ones. */
+    /** PEM file of additional certificate authorities. */
     readonly caFile: string | undefined
   }
-  /** Buckets that callers may name files in. */
+  /** Buckets from which callers can use files. */
   readonly files: BucketSettings & {
-    /** `text/csv`, `image/*`: what a file by URL may be. Empty: anything. */
+    /** Media types allowed for files by URL, for example `text/csv` or `image/*`. Empty: all. */
     readonly types: readonly string[]
   }
   readonly console: {
-    /** Whether anybody may make an account. */
+    /** Whether anyone who reaches the console can create an account. */
     readonly signUp: boolean
-    /** A provider to sign in with, where `issuer` is set; `clientId` is then, too. */
+    /** OpenID Connect provider. Disabled without `issuer`; with it `clientId` is set too. */
     readonly oidc: {
       readonly issuer?: string
       readonly clientId?: string
       readonly clientSecret?: string
-      /** What the button says. */
+      /** Label of the sign-in button. */
       readonly name: string
     }
   }

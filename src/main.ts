@@ -1,11 +1,12 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 /**
- * The command line. Arguments, environment, streams and signals are read here and nowhere else.
+ * Entry point of the command line. Only this file reads arguments, the environment, standard streams and signals.
  *
- * The flag: V8 would let its young generation grow to 128 MiB, which is most of what a busy server took; 32 cost next to nothing.
+ * The flag limits V8's young generation. By default it grows to 128 MiB, most of the memory of a busy server; this limit
+ * costs next to nothing.
  *
- * Node 18 and later must be able to load this file, so that it can name the version that Errand needs. Its static imports
- * exist there; newer functions are reached by a default import, and everything else is imported after the check.
+ * Node 18 and later can load this file, so that it can name the version that Errand needs. Its static imports exist in
+ * Node 18, newer functions are used through a default import, and everything else is imported after the check.
  */
 import { fstatSync } from 'node:fs'
 import nodeModule from 'node:module'
@@ -22,14 +23,14 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   process.exit(1)
 }
 
-// Stripping types and compiling takes two thirds of a start. If the directory is not writable, nothing is cached.
+// Without the cache, stripping types and compiling take two thirds of the start. Nothing is cached if the directory is not writable.
 nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/errand', import.meta.url)))
 const { CommanderError } = await import('commander')
 const { createProgram } = await import('./cli/program.ts')
 const { Exit } = await import('./cli/context.ts')
 
 /** Whether stdout and stderr are the same terminal, pipe or file. */
-const oneScreen = isSameFile(1, 2)
+const sameOutput = isSameFile(1, 2)
 let lineIsOpen = false
 const ERASED_LINE = '\r\x1b[2K'
 
@@ -42,22 +43,22 @@ function isSameFile(a: number, b: number): boolean {
   }
 }
 
-/** stderr begins on a new line: a log line must not be appended to an answer whose last line is still open. */
+/** Begins stderr output on a new line, so that a log line is not appended to an unfinished line of the answer. */
 function separated(stream: NodeJS.WriteStream, chunk: string): string {
-  if (!oneScreen || chunk === '') return chunk
+  if (!sameOutput || chunk === '') return chunk
   const before = stream === process.stderr && lineIsOpen ? '\n' : ''
   lineIsOpen = !chunk.endsWith('\n') && !chunk.endsWith(ERASED_LINE)
   return before + chunk
 }
 
 function terminal(stream: NodeJS.WriteStream): Terminal {
-  // The reader closed the stream (`errand run … | head`): further output has no recipient.
+  // The reader closed the pipe, as in `errand run … | head`.
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   const isTTY = stream.isTTY === true && process.env.TERM !== 'dumb'
   return {
     write: (chunk) => void stream.write(separated(stream, chunk)),
     isTTY,
-    colour: isTTY && !process.env.NO_COLOR,
+    color: isTTY && !process.env.NO_COLOR,
     get columns() {
       return stream.columns || 80
     },
@@ -66,18 +67,18 @@ function terminal(stream: NodeJS.WriteStream): Terminal {
 
 function onSignal(listener: (signal: NodeJS.Signals, count: number) => void): () => void {
   let count = 0
-  const heard = (signal: NodeJS.Signals) => listener(signal, ++count)
-  process.on('SIGINT', heard).on('SIGTERM', heard)
-  return () => process.off('SIGINT', heard).off('SIGTERM', heard)
+  const onEach = (signal: NodeJS.Signals) => listener(signal, ++count)
+  process.on('SIGINT', onEach).on('SIGTERM', onEach)
+  return () => process.off('SIGINT', onEach).off('SIGTERM', onEach)
 }
 
-/** How a person starts this program: from source by the checkout's script; npx sets `npm_command`. */
+/** Name under which the user started this program. npx sets `npm_command` to `exec`. */
 function commandName(npmCommand: string | undefined): string {
   if (import.meta.filename.endsWith('.ts')) return 'script/errand'
   return npmCommand === 'exec' ? 'npx errand' : 'errand'
 }
 
-/** For tests of recovery: ends this process as `kill -9` does where a run comes to `point[:n]` for the nth time. */
+/** For tests of recovery: kills this process when a run reaches the crash point `point[:n]` for the nth time. */
 function crashAt(place: string | undefined): CliContext['onPoint'] {
   if (place === undefined) return undefined
   const [wanted, nth = 1] = place.split(':')
@@ -108,7 +109,7 @@ try {
     context.err.write(`${error.message}\n`)
     process.exitCode = error.code
   } else if (error instanceof CommanderError) {
-    // Its message is on stderr already; asking for help is no mistake.
+    // Commander has printed its message. Help exits with 0.
     process.exitCode = error.exitCode === 0 ? 0 : 2
   } else {
     throw error

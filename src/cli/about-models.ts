@@ -1,13 +1,13 @@
-/** Which model answers under which name, and where it was found, in words. */
+/** Descriptions of the configured models for a person: names, provider and source. */
 import type { ModelDescription } from '../models/port.ts'
 
 export interface AboutModel {
   readonly text: string
-  /** Why it can't be called, with what to do. */
+  /** Reason why the model cannot be called, and what to do. */
   readonly problem: string | undefined
 }
 
-/** One for each model behind the names. */
+/** Groups names that lead to the same model. */
 export function aboutModels(descriptions: readonly ModelDescription[]): AboutModel[] {
   const groups = Map.groupBy(descriptions, ({ provider, model, source, unavailable }) =>
     JSON.stringify([provider, model, source, unavailable]),

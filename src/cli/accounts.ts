@@ -1,4 +1,4 @@
-/** `errand accounts` and `errand console`: accounts, and the links by which people come into them. */
+/** `errand accounts` and `errand console`: accounts, and one-time links for their users. */
 import { pathOfLink } from '../accounts/links.ts'
 import { type CliContext, Exit, printable } from './context.ts'
 import { type ConfigOption, loadConfig, withAccounts } from './start.ts'
@@ -8,8 +8,8 @@ export async function createAccount(context: CliContext, name: string, options: 
   const id = await withAccounts(context, options, (accounts) => accounts.projects.createAccount(name))
   context.out.write(`${id}\n`)
   context.err.write(
-    `The service is off in it: \`errand settings set experimental.managedAgents on --account ${name}\` switches it on, ` +
-      `or an owner does (\`errand console link --account ${name}\`).\n`,
+    `The service is off in this account. Switch it on with \`errand settings set experimental.managedAgents on --account ${name}\`, ` +
+      `or let an owner do it (\`errand console link --account ${name}\`).\n`,
   )
 }
 
@@ -29,7 +29,7 @@ export interface LinkOptions extends ConfigOption {
   readonly resetPassword?: string
 }
 
-/** The link alone on stdout. */
+/** Prints only the link on stdout. */
 export async function consoleLink(context: CliContext, options: LinkOptions): Promise<void> {
   const path = await withAccounts(context, options, async ({ links, members, projects }) => {
     if (options.resetPassword === undefined) {
@@ -44,5 +44,5 @@ export async function consoleLink(context: CliContext, options: LinkOptions): Pr
   context.out.write(
     `${publicUrl ?? `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`}${path}\n`,
   )
-  context.err.write('Good once, for a day. Give it to nobody else.\n')
+  context.err.write('The link works once and expires in 24 hours. Do not share it.\n')
 }

@@ -8,7 +8,7 @@ import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
 
 export interface AgentFields {
-  /** A JSON or YAML file with the agent's fields; `-` for stdin. The flags below win over it. */
+  /** JSON or YAML file with the agent's fields; `-` for stdin. The flags below override it. */
   readonly from?: string
   readonly id?: string
   readonly name?: string
@@ -48,7 +48,8 @@ export async function updateAgent(
   options: ServerOptions & AgentFields,
 ): Promise<void> {
   const body = await agentBody(context, options)
-  if (Object.keys(body).length === 0) throw new Exit(2, 'Nothing to change was given; see errand agents update --help.')
+  if (Object.keys(body).length === 0)
+    throw new Exit(2, 'No field to change was given; see errand agents update --help.')
   print(context, await withClient(context, options, ({ agents }) => agents.update(id, body)))
 }
 

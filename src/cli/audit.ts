@@ -1,4 +1,4 @@
-/** `errand audit`: what is on record of interactions that are gone, on the data directory of this machine. */
+/** `errand audit`: records of removed interactions, read from the data directory of this machine. */
 
 import type { CliContext } from './context.ts'
 import { type ConfigOption, withAdmin } from './start.ts'

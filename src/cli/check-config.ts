@@ -8,14 +8,14 @@ import { type ConfigOption, describeProblems, loadConfig } from './start.ts'
 /** Throws Exit with every problem. */
 export async function checkConfig(context: CliContext, options: ConfigOption): Promise<void> {
   const config = loadConfig(context, options)
-  // An api process calls neither models nor services: its workers have the keys.
+  // An api process calls neither models nor services; the workers have the keys.
   const problems = config.role === 'api' ? [] : await unusable(config, context.env)
   if (problems.length > 0) throw new Exit(1, describeProblems(problems))
   const { host, port, dataDir, blobs } = config
-  context.out.write(`The configuration is good: ${host}:${port}, data in ${dataDir}, files ${describeBlobs(blobs)}.\n`)
+  context.out.write(`The configuration is valid: ${host}:${port}, data in ${dataDir}, files ${describeBlobs(blobs)}.\n`)
 }
 
-/** What the server would start with and could not use, a sentence each. */
+/** Settings that do not keep the server from starting and that it could not use, a sentence each. */
 async function unusable(config: Config, env: CliContext['env']): Promise<string[]> {
   const search = missingSearchKey(config.search, env)
   return [
@@ -26,7 +26,7 @@ async function unusable(config: Config, env: CliContext['env']): Promise<string[
   ]
 }
 
-/** Without models in the configuration the server looks for some when it starts. */
+/** Empty if the configuration has no models: the server then looks for some when it starts. */
 async function unavailableModels(config: Config, env: CliContext['env']): Promise<string[]> {
   if (Object.keys(config.models).length === 0) return []
   const [{ openCatalogue }, { demoEntry }] = await Promise.all([
@@ -38,7 +38,7 @@ async function unavailableModels(config: Config, env: CliContext['env']): Promis
   return catalogue.describe().flatMap(({ unavailable }) => unavailable ?? [])
 }
 
-/** Settings whose name ends in `Env` hold names of variables, or maps of them. */
+/** Finds settings whose name ends in `Env`: they hold the name of a variable, or a map of names. */
 function unsetVariables(value: unknown, path: string, env: CliContext['env'], named = false): string[] {
   if (typeof value === 'string') {
     return named && !env[value]?.trim() ? [`${path} names the environment variable ${value}, which is not set.`] : []

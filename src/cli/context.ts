@@ -1,34 +1,34 @@
-/** What a command gets from the world. Only main.ts makes one from the process; tests and other callers may make theirs. */
+/** Input and output of a command. main.ts builds it from the process; tests build their own. */
 import { styleText } from 'node:util'
 import type { Environment } from '../config/sources.ts'
 
 export interface Terminal {
   write(text: string): void
-  /** A person watches: progress may move. */
+  /** The output is a terminal, so a progress line may be redrawn. */
   readonly isTTY: boolean
-  /** Colours are wanted. */
-  readonly colour: boolean
+  /** Whether to print colors. */
+  readonly color: boolean
   readonly columns: number
 }
 
 export interface CliContext {
   readonly env: Environment
   readonly cwd: string
-  /** How a person calls this program: `script/errand`, or as what it was installed. Stands in messages that say what to do. */
+  /** Name of this program in messages, as the user started it: `script/errand`, `errand` or `npx errand`. */
   readonly command: string
   readonly out: Terminal
   readonly err: Terminal
-  /** All of stdin as text. */
+  /** Reads all of stdin as text. */
   readStdin(): Promise<string>
-  /** Calls back at every SIGINT and SIGTERM, counted from 1; gives the function that stops it. */
+  /** Calls the listener at every SIGINT and SIGTERM; `count` begins at 1. Returns a function that removes the listener. */
   onSignal(listener: (signal: NodeJS.Signals, count: number) => void): () => void
-  /** Ends the process now, whatever runs. */
+  /** Ends the process immediately. */
   exitNow(code: number): void
-  /** For tests: told where a run comes to. */
+  /** For tests: called when a run reaches a crash point. */
   readonly onPoint?: (point: string) => void
 }
 
-/** A command's end that is not a success: a sentence for stderr and an exit code. */
+/** Ends a command with a sentence for stderr and an exit code other than 0. */
 export class Exit extends Error {
   readonly code: number
 
@@ -42,12 +42,12 @@ export class Exit extends Error {
 type Style = Parameters<typeof styleText>[0]
 
 export function paint(terminal: Terminal, style: Style, text: string): string {
-  return terminal.colour ? styleText(style, text, { validateStream: false }) : text
+  return terminal.color ? styleText(style, text, { validateStream: false }) : text
 }
 
 /**
- * Text from models, tools and servers without what would move the cursor, recolour the screen or reverse the line:
- * nothing that a run prints may pretend to be the terminal's own.
+ * Removes escape sequences, control characters and bidirectional overrides from text of models, tools and servers, so that
+ * a run cannot move the cursor, change colors or imitate other output.
  */
 export function printable(text: string): string {
   return text

@@ -1,4 +1,4 @@
-/** `errand credentials`: secrets by id, over HTTP. A secret comes by stdin or a file, never as an argument that others can see. */
+/** `errand credentials`: stored secrets, over HTTP. A secret is read from stdin or a file, because other users can see arguments. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse as parseYaml } from 'yaml'
@@ -8,13 +8,13 @@ import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
 
 export interface CredentialFields extends ServerOptions {
-  /** A JSON or YAML file with its fields; without one, stdin is a bearer token. */
+  /** JSON or YAML file with the fields. Default: stdin holds a bearer token. */
   readonly from?: string
   readonly name?: string
   readonly host: readonly string[]
 }
 
-/** Made, or, where there is one by that id, given the new secret. */
+/** Creates the credential, or replaces the secret of the one with that id. */
 export async function addCredential(context: CliContext, id: string, options: CredentialFields): Promise<void> {
   const secret = await readSecret(context, options.from)
   const flags = { name: options.name, allowedHosts: options.host.length > 0 ? options.host : undefined }
@@ -26,7 +26,7 @@ export async function addCredential(context: CliContext, id: string, options: Cr
     else await client.credentials.create({ id, ...fields } as NewCredential)
     return known
   })
-  context.err.write(`${id} is ${rotated ? 'changed' : 'stored'}. Nobody can read it back.\n`)
+  context.err.write(`${id} is ${rotated ? 'changed' : 'stored'}. The secret cannot be read back.\n`)
 }
 
 export async function listCredentials(
@@ -55,11 +55,11 @@ function allCredentials({ credentials }: Errand): Promise<Credential[]> {
   return Array.fromAsync(credentials.list({ pageSize: 100 }))
 }
 
-/** What was read never stands in a message. */
+/** Its error messages never contain what was read. */
 async function readSecret(context: CliContext, from: string | undefined): Promise<JsonObject> {
   if (from === undefined) {
     const token = (await context.readStdin()).trim()
-    if (token === '') throw new Exit(2, 'There is no token on stdin; --from FILE takes other kinds of secrets.')
+    if (token === '') throw new Exit(2, 'Stdin has no token. Use --from FILE for other types of credentials.')
     return { type: 'bearer', token }
   }
   let fields: unknown

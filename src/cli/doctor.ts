@@ -36,12 +36,12 @@ const GIB = 1024 ** 3
 /** The process's exit code. */
 export async function doctor(context: CliContext, options: ConfigOption): Promise<number> {
   let failed = false
-  function tell(title: string, findings: readonly Finding[]): void {
+  function report(title: string, findings: readonly Finding[]): void {
     context.out.write(`\n${paint(context.out, 'bold', title)}\n`)
     for (const { grade, text } of findings) {
       failed ||= grade === 'fail'
       context.out.write(
-        `  ${paint(context.out, COLOURS[grade], grade.padEnd(4))}  ${printable(text).replaceAll('\n', '\n        ')}\n`,
+        `  ${paint(context.out, COLORS[grade], grade.padEnd(4))}  ${printable(text).replaceAll('\n', '\n        ')}\n`,
       )
     }
   }
@@ -49,23 +49,21 @@ export async function doctor(context: CliContext, options: ConfigOption): Promis
   const config = configuration(context, options)
   const driver = config instanceof Exit ? 'bubblewrap' : config.sandbox.driver
   const needed = DRIVERS[driver].programs.map(({ name, debianPackage }) => command(name, debianPackage))
-  tell('Machine', [node(), system(), ...needed, cgroups()])
+  report('Machine', [node(), system(), ...needed, cgroups()])
   if (config instanceof Exit) {
-    tell('Configuration', [fail(config.message)])
+    report('Configuration', [fail(config.message)])
     return 1
   }
-  tell('Configuration', [ok('errand.yaml and the environment are good')])
-  tell('Server', [dataDir(config), space(config), await port(config)])
-  for (const [title, findings] of await parts(context, config)) tell(title, findings)
+  report('Configuration', [ok('errand.yaml and the environment are valid')])
+  report('Server', [dataDir(config), space(config), await port(config)])
+  for (const [title, findings] of await parts(context, config)) report(title, findings)
   context.out.write(
-    failed
-      ? '\nThe server can not serve here until what is marked `fail` is mended.\n'
-      : '\nThe server can serve here.\n',
+    failed ? '\nThe server cannot run here until you fix what is marked `fail`.\n' : '\nThe server can run here.\n',
   )
   return failed ? 1 : 0
 }
 
-const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
+const COLORS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 
 function node(): Finding {
   const major = Number(process.versions.node.split('.')[0])
@@ -84,20 +82,20 @@ function database({ dialect, hasRowSecurity }: Errand['database']): Finding {
   return hasRowSecurity ? ok('Postgres, which keeps projects apart by row-level security') : warn(NO_ROW_SECURITY)
 }
 
-/** Looked for where the sandbox looks: whose PATH this is must not matter. */
+/** Searches the directories that the sandbox searches, not the user's PATH. */
 function command(name: string, debianPackage: string): Finding {
   try {
     const env = { PATH: '/usr/bin:/usr/local/bin:/bin' }
     return ok(execFileSync(name, ['--version'], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim())
   } catch {
-    return fail(`There is no ${name}. Debian and Ubuntu: apt-get install -y ${debianPackage}.`)
+    return fail(`${name} is not installed. On Debian and Ubuntu: apt-get install -y ${debianPackage}.`)
   }
 }
 
 function cgroups(): Finding {
   if (existsSync('/sys/fs/cgroup/cgroup.controllers')) return ok('cgroup v2')
   if (existsSync('/sys/fs/cgroup/memory')) return ok('cgroup v1')
-  return warn('No cgroups at /sys/fs/cgroup: limits on memory, CPU and processes can not be enforced.')
+  return warn('No cgroups at /sys/fs/cgroup: limits on memory, CPU and processes cannot be enforced.')
 }
 
 function configuration(context: CliContext, options: ConfigOption): Config | Exit {
@@ -111,15 +109,15 @@ function configuration(context: CliContext, options: ConfigOption): Config | Exi
 
 function dataDir(config: Config): Finding {
   const problem = dataDirProblem(config.dataDir)
-  return problem === undefined ? ok(`The data directory ${config.dataDir} can be written`) : fail(problem)
+  return problem === undefined ? ok(`The data directory ${config.dataDir} is writable`) : fail(problem)
 }
 
 function space(config: Config): Finding {
-  if (!existsSync(config.dataDir)) return warn('The space for data could not be looked at.')
+  if (!existsSync(config.dataDir)) return warn('The free space for data could not be checked.')
   const { bavail, bsize } = statfsSync(config.dataDir)
   const free = (bavail * bsize) / GIB
   const text = `${free.toFixed(1)} GiB free there`
-  return free >= 1 ? ok(text) : warn(`${text}: little, where each run may leave files.`)
+  return free >= 1 ? ok(text) : warn(`${text}, which is little: each run can store files.`)
 }
 
 async function port(config: Config): Promise<Finding> {
@@ -130,11 +128,11 @@ async function port(config: Config): Promise<Finding> {
     probe.listen({ host, port }, () => probe.close(() => resolve(undefined)))
   })
   if (error === undefined) {
-    return ok(`Port ${port} on ${host} is free${isLoopback(host) ? '; reachable from this machine alone' : ''}`)
+    return ok(`Port ${port} on ${host} is free${isLoopback(host) ? '; only this machine can reach it' : ''}`)
   }
-  // The server itself may be the one that has it: nothing to mend then.
+  // The port may be in use by this server itself.
   if (error.code === 'EADDRINUSE' && (await answersAsErrand(config))) {
-    return ok(`Errand is serving on port ${port} already`)
+    return ok(`Errand is already running on port ${port}`)
   }
   return fail(listenProblem(error, config) ?? `${host}:${port}: ${error.message}`)
 }
@@ -149,7 +147,7 @@ async function answersAsErrand({ host, port, tls }: Config): Promise<boolean> {
   return answer.includes('/v1beta/interactions')
 }
 
-/** Opens what a run needs, as `errand run` does, and looks at it. */
+/** Opens what a run needs, as `errand run` does, and reports on it. */
 async function parts(context: CliContext, config: Config): Promise<[title: string, findings: Finding[]][]> {
   const options = { log: createLog('silent', context.err), mode: 'one-shot', env: context.env } as const
   try {
@@ -168,16 +166,16 @@ async function parts(context: CliContext, config: Config): Promise<[title: strin
     }
   } catch (error) {
     if (!(error instanceof Exit)) throw error
-    return [['Isolation', [fail(error.message), warn('Models and tools were not looked at.')]]]
+    return [['Isolation', [fail(error.message), warn('Models and tools were not checked.')]]]
   }
 }
 
 function files({ blobs, files: named }: Config): Finding[] {
   const opened = (['s3', 'gs'] as const).flatMap((scheme) => {
     const places = [...new Set(Object.values(named[scheme].allow).flat())]
-    return places.length === 0 ? [] : [ok(`Callers may name files by ${scheme}:// in ${places.join(', ')}`)]
+    return places.length === 0 ? [] : [ok(`Callers can name files by ${scheme}:// in ${places.join(', ')}`)]
   })
-  return [ok(`Kept ${describeBlobs(blobs)}, which can be written`), ...opened]
+  return [ok(`Stored ${describeBlobs(blobs)}, which is writable`), ...opened]
 }
 
 function isolation({ driver, made, enforced, notEnforced, probes }: SandboxFacts): Finding[] {
@@ -186,9 +184,11 @@ function isolation({ driver, made, enforced, notEnforced, probes }: SandboxFacts
     ok(`Driver ${driver}${made ? `, sandboxes ${made}` : ''}`),
     ...enforced.map(ok),
     ...notEnforced.map((text) => warn(`Not enforced: ${text}`)),
-    // A driver that is open has said which it can't refuse here, and why; any other would have closed it.
-    ...open.map(({ name, detail }) => warn(`A sandbox does not refuse ${name}${detail ? `: ${detail}` : ''}`)),
-    ...(probes.length > 0 ? [ok(`${refusedOf(probes.length, open.length)} attacks on itself were refused`)] : []),
+    // The driver started although these attacks succeeded, and gave the reason. Any other success keeps it from starting.
+    ...open.map(({ name, detail }) => warn(`The sandbox does not block: ${name}${detail ? `: ${detail}` : ''}`)),
+    ...(probes.length > 0
+      ? [ok(`${refusedOf(probes.length, open.length)} attacks of the self-test were blocked`)]
+      : []),
   ]
 }
 
@@ -201,15 +201,15 @@ function models(about: ReturnType<typeof aboutModels>, demo: boolean): Finding[]
   if (about.some(({ problem }) => !problem)) return found
   return [
     ...found,
-    warn(demo ? 'No model can be called.' : 'No model can be called, and ERRAND_DEMO is off: runs answer 503.'),
+    warn(demo ? 'No model can be called.' : 'No model can be called, and ERRAND_DEMO is off: runs fail with 503.'),
   ]
 }
 
-/** Of the same Postgres. */
+/** Nodes on the same Postgres database. */
 function nodes({ nodes }: Errand): Finding[] {
   return nodes.map(({ role, version, startedAt }) => {
-    const text = `A node with the role ${role}, up since ${new Date(startedAt).toISOString()}`
-    return version === VERSION ? ok(text) : warn(`${text}, of another version: ${version}`)
+    const text = `Node with the role ${role}, running since ${new Date(startedAt).toISOString()}`
+    return version === VERSION ? ok(text) : warn(`${text}, version ${version}, which is not this version`)
   })
 }
 
@@ -218,7 +218,7 @@ function tools({ facts, search }: Errand): Finding[] {
   return [
     ok(`Available: ${available.join(', ')}`),
     ...missingTools.map(({ name, remedy }) =>
-      warn(`Not available: ${name}; a run that names it gets a warning. ${remedy}`),
+      warn(`Not available: ${name}. A run that names it gets a warning. ${remedy}`),
     ),
     ...(available.includes('web_search') ? [ok(`Web search: ${search}`)] : []),
     ...(sandbox.browser === undefined ? [] : [ok(`Browser: ${sandbox.browser}`)]),

@@ -1,4 +1,4 @@
-/** `errand keys`: issue, list, revoke, on the data directory of this machine. */
+/** `errand keys`: creates, lists and revokes API keys in the data directory of this machine. */
 import type { KeyInfo } from '../accounts/keys.ts'
 import type { Scope } from '../accounts/scopes.ts'
 import { type CliContext, Exit, printable } from './context.ts'
@@ -15,7 +15,7 @@ export interface CreateKeyOptions extends ConfigOption {
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The key alone on stdout, so that a script can take it; the rest on stderr. */
+/** Prints only the key on stdout, so that a script can read it; the rest goes to stderr. */
 export async function createKey(context: CliContext, options: CreateKeyOptions): Promise<void> {
   const { name, project, account, scope, expiresInDays } = options
   const expiresAt = expiresInDays === undefined ? undefined : Date.now() + expiresInDays * DAY_MS
@@ -24,7 +24,7 @@ export async function createKey(context: CliContext, options: CreateKeyOptions):
   )
   context.out.write(`${key}\n`)
   context.err.write(
-    `${info.id} for project ${info.projectName} (${info.projectId}). The key is shown this once; keep it now.\n`,
+    `${info.id} for project ${info.projectName} (${info.projectId}). The key is shown only once; store it now.\n`,
   )
 }
 

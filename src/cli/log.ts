@@ -1,4 +1,4 @@
-/** The log, on stderr: JSON lines for machines, short lines where a person watches. */
+/** The log, on stderr: short lines on a terminal, else JSON lines. */
 import pino, { type Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { logFields } from '../telemetry/log.ts'
@@ -12,7 +12,7 @@ export function createLog(level: Config['log'], terminal: Terminal): Logger {
       base: undefined,
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: errorFields },
-      // The log of a request has its fields already.
+      // The logger of a request has these fields already.
       mixin: (_fields, _level, writer) => (writer === log ? logFields() : {}),
     },
     { write },
@@ -20,7 +20,7 @@ export function createLog(level: Config['log'], terminal: Terminal): Logger {
   return log
 }
 
-/** What an error is, and no more of what hangs on it: libraries hang requests on theirs, with all their headers. */
+/** Logs only the known fields of an error: libraries attach requests to theirs, with all headers. */
 function errorFields(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name: type, message, stack, cause } = error
@@ -34,7 +34,7 @@ function errorFields(error: unknown): object {
   }
 }
 
-/** For commands whose own output is what matters: they log what went wrong, and more only when asked for `debug`. */
+/** Log level of commands that print output of their own: warnings and errors, or everything with `debug`. */
 export function quieter(level: Config['log']): Config['log'] {
   return level === 'info' ? 'warn' : level
 }

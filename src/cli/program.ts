@@ -1,4 +1,4 @@
-/** The commands, their flags and their help: a table of contents. What each does stands in a file of its own. */
+/** The commands, their flags and their help: a table of contents. Each command is implemented in a file of its own. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { SCOPES } from '../accounts/scopes.ts'
 import { configReference } from '../config/reference.ts'
@@ -16,7 +16,7 @@ import { getSettings, setSetting } from './settings.ts'
 import { addSkills, checkSkills, listSkills, removeSkill } from './skills.ts'
 import { showWebhookSecret } from './webhooks.ts'
 
-/** `done` is given the exit code of a command that ends otherwise than by success or by throwing Exit. */
+/** Commands that choose their exit code pass it to `done`. The others exit with 0, or with the code of the Exit that they throw. */
 export function createProgram(context: CliContext, done: (code: number) => void): Command {
   const program = new Command('errand')
     .description(
@@ -25,44 +25,47 @@ export function createProgram(context: CliContext, done: (code: number) => void)
     .version(VERSION, '-V, --version')
     .configureOutput({ writeOut: context.out.write, writeErr: context.err.write })
     .exitOverride()
-    .showHelpAfterError('(--help shows how)')
+    .showHelpAfterError('(run with --help for usage)')
   addServe(program, context, done)
   addRun(program, context, done)
-  addKeys(program.command('keys').description('API keys, on the data directory of this machine'), context)
-  addAgents(program.command('agents').description('stored agents'), context)
+  addKeys(program.command('keys').description('manage API keys (in the data directory of this machine)'), context)
+  addAgents(program.command('agents').description('manage stored agents'), context)
   addSkillCommands(
-    program.command('skills').description('skills: instructions, scripts and references for runs'),
+    program.command('skills').description('manage skills: instructions, scripts and references for runs'),
     context,
   )
-  addCredentialCommands(program.command('credentials').description('secrets that runs sign in with, by id'), context)
+  addCredentialCommands(
+    program.command('credentials').description('manage credentials: secrets that runs use by id'),
+    context,
+  )
   program
     .command('webhooks')
-    .description('webhooks, on the data directory of this machine')
+    .description('manage webhooks (in the data directory of this machine)')
     .command('secret')
-    .description('print what the webhooks of a project are signed with')
-    .option('--project <name>', 'which project', 'default')
+    .description('print the secret that signs the webhooks of a project')
+    .option('--project <name>', 'project', 'default')
     .addOption(configOption())
     .action((options) => showWebhookSecret(context, options))
   program
     .command('audit')
-    .description('what is on record, on the data directory of this machine')
+    .description('show audit records (in the data directory of this machine)')
     .command('removed')
     .description(
-      'list the interactions that were removed last: when, by which key or by their retention, and what with them',
+      'list the interactions that were removed last: when, by which key or by retention, and what they contained',
     )
-    .option('--limit <count>', 'so many', positive, 50)
-    .option('--json', 'as JSON', false)
+    .option('--limit <count>', 'maximum number of entries', positive, 50)
+    .option('--json', 'print JSON', false)
     .addOption(configOption())
     .action((options) => listRemoved(context, options))
-  addAccounts(program.command('accounts').description('accounts, on the database of this server'), context)
-  addConsole(program.command('console').description('who signs in to the web console'), context)
-  addSettings(program.command('settings').description("the account's experimental settings"), context)
+  addAccounts(program.command('accounts').description('manage accounts (in the database of this server)'), context)
+  addConsole(program.command('console').description('manage access to the web console'), context)
+  addSettings(program.command('settings').description("manage an account's experimental settings"), context)
   addRest(program, context, done)
   refuseHelpOfUnknown(program)
   return program
 }
 
-/** Commander answers `nonsense --help` with the help of the group, as a success. Here it is an unknown command. */
+/** Makes `errand nonsense --help` an error. Commander would print the help of the group and exit with 0. */
 function refuseHelpOfUnknown(group: Command): void {
   if (group.commands.length === 0) return
   group.addHelpText('before', ({ command, error }) => {
@@ -80,32 +83,27 @@ type Done = (code: number) => void
 function addServe(program: Command, context: CliContext, done: Done): void {
   program
     .command('serve')
-    .description('serve the API until SIGTERM or Ctrl-C')
+    .description('start the server; SIGTERM or Ctrl-C stops it')
     .addOption(configOption())
-    .option('--example', 'at the first start, run one example interaction and show it', false)
+    .option('--example', 'on the first start, run an example interaction and show it', false)
     .action(async (options) => done(await serve(context, options)))
 }
 
 function addRun(program: Command, context: CliContext, done: Done): void {
   const command = program
     .command('run')
-    .description('run one instruction and watch it')
-    .argument('<instruction...>', 'what is to be done; - reads it from stdin')
-    .option('--file <file>', 'give the run this file (repeatable)', collect, [])
-    .option('--agent <id>', 'with this stored agent')
-    .option('--model <name>', 'with this model')
-    .option(
-      '--tool <name>',
-      'enable this tool (repeatable; default: code_execution, file_read, file_write)',
-      collect,
-      [],
-    )
-    .option('--skill <name>', 'with this skill (repeatable)', collect, [])
-    .option('--system <text>', 'with this system instruction')
-    .option('--max-seconds <n>', 'at most this long', positive)
-    .option('--label <key=value>', 'put this label on it (repeatable)', collect, [])
-    .option('--out <dir>', 'save its files here; without it their links are shown')
-    .option('--json', 'print the final interaction as JSON and nothing else', false)
+    .description('run an instruction and show its progress')
+    .argument('<instruction...>', 'what the agent should do; - reads it from stdin')
+    .option('--file <file>', 'input file (repeatable)', collect, [])
+    .option('--agent <id>', 'id of a stored agent')
+    .option('--model <name>', 'model')
+    .option('--tool <name>', 'tool to enable (repeatable; default: code_execution, file_read, file_write)', collect, [])
+    .option('--skill <name>', 'skill to give to the run (repeatable)', collect, [])
+    .option('--system <text>', 'system instruction')
+    .option('--max-seconds <n>', 'maximum duration of the run, in seconds', positive)
+    .option('--label <key=value>', 'label of the interaction (repeatable)', collect, [])
+    .option('--out <dir>', 'save output files in this directory; default: print their links')
+    .option('--json', 'print only the final interaction, as JSON', false)
   withServerOptions(command)
     .addHelpText(
       'after',
@@ -117,24 +115,24 @@ function addRun(program: Command, context: CliContext, done: Done): void {
 function addKeys(keys: Command, context: CliContext): void {
   keys
     .command('create')
-    .description('issue a key; it alone goes to stdout')
-    .requiredOption('--name <name>', 'what it is for')
-    .option('--project <name>', 'its project, made where there is none', 'default')
-    .option('--account <name>', 'the account of the project', 'default')
-    .addOption(new Option('--scope <scope>', 'what it may do').choices(SCOPES).default('all'))
-    .option('--expires-in-days <n>', 'let it expire', positive)
+    .description('create a key and print it on stdout')
+    .requiredOption('--name <name>', 'name of the key, for people')
+    .option('--project <name>', 'project of the key; created if it does not exist', 'default')
+    .option('--account <name>', 'account of the project', 'default')
+    .addOption(new Option('--scope <scope>', 'permissions of the key').choices(SCOPES).default('all'))
+    .option('--expires-in-days <n>', 'expire the key after this many days', positive)
     .addOption(configOption())
     .action((options) => createKey(context, options))
   keys
     .command('list')
-    .description('show the keys, without their texts')
-    .option('--all', 'revoked and expired ones too', false)
+    .description('list the keys, without the keys themselves')
+    .option('--all', 'include revoked and expired keys', false)
     .addOption(configOption())
     .action((options) => listKeys(context, options))
   keys
     .command('revoke')
     .argument('<id>')
-    .description('end a key at once')
+    .description('revoke a key immediately')
     .addOption(configOption())
     .action((id, options) => revokeKey(context, id, options))
 }
@@ -143,12 +141,12 @@ function addAccounts(accounts: Command, context: CliContext): void {
   accounts
     .command('create')
     .argument('<name>')
-    .description('make an account; the service is off in it until it is switched on')
+    .description('create an account; the service is off in it until you switch it on')
     .addOption(configOption())
     .action((name, options) => createAccount(context, name, options))
   accounts
     .command('list')
-    .description('show them')
+    .description('list accounts')
     .addOption(configOption())
     .action((options) => listAccounts(context, options))
 }
@@ -156,24 +154,24 @@ function addAccounts(accounts: Command, context: CliContext): void {
 function addConsole(console: Command, context: CliContext): void {
   console
     .command('link')
-    .description('print a one-time link that makes whoever opens it an owner of the account')
-    .option('--account <name>', 'which account', 'default')
-    .option('--reset-password <email>', 'instead: a link with which this user sets a new password')
+    .description('print a one-time link; the person who opens it becomes an owner of the account')
+    .option('--account <name>', 'account', 'default')
+    .option('--reset-password <email>', 'print a link with which this user sets a new password instead')
     .addOption(configOption())
     .action((options) => consoleLink(context, options))
 }
 
 function addAgents(agents: Command, context: CliContext): void {
-  withServerOptions(agents.command('list').description('all agents').option('--json', 'as JSON', false)).action(
+  withServerOptions(agents.command('list').description('list agents').option('--json', 'print JSON', false)).action(
     (options) => listAgents(context, options),
   )
-  withServerOptions(agents.command('get').argument('<id>').description('one agent')).action((id, options) =>
+  withServerOptions(agents.command('get').argument('<id>').description('show an agent')).action((id, options) =>
     getAgent(context, id, options),
   )
-  withAgentFields(agents.command('create').description('store an agent').option('--id <slug>', 'its id')).action(
-    (options) => createAgent(context, options),
-  )
-  withAgentFields(agents.command('update').argument('<id>').description('change what is given, keep the rest')).action(
+  withAgentFields(
+    agents.command('create').description('create an agent').option('--id <slug>', 'id of the agent'),
+  ).action((options) => createAgent(context, options))
+  withAgentFields(agents.command('update').argument('<id>').description('change the given fields of an agent')).action(
     (id, options) => updateAgent(context, id, options),
   )
   withServerOptions(agents.command('delete').argument('<id>').description('delete an agent')).action((id, options) =>
@@ -183,21 +181,18 @@ function addAgents(agents: Command, context: CliContext): void {
 
 function addSkillCommands(skills: Command, context: CliContext): void {
   withServerOptions(
-    skills
-      .command('add')
-      .argument('<path...>')
-      .description("register skills: a skill's folder or its zip, several allowed"),
+    skills.command('add').argument('<path...>').description('upload skills; each path is a folder or a zip'),
   ).action((paths, options) => addSkills(context, paths, options))
+  withServerOptions(skills.command('list').description('list skills').option('--json', 'print JSON', false)).action(
+    (options) => listSkills(context, options),
+  )
   withServerOptions(
-    skills.command('list').description('all that a run can name').option('--json', 'as JSON', false),
-  ).action((options) => listSkills(context, options))
-  withServerOptions(
-    skills.command('remove').argument('<name>').description('remove a skill, or one version of it: name@3'),
+    skills.command('remove').argument('<name>').description('remove a skill, or one version of it (name@3)'),
   ).action((name, options) => removeSkill(context, name, options))
   skills
     .command('check')
     .argument('<dir...>')
-    .description("look at skills' folders and tell every problem")
+    .description('check skill folders and report every problem')
     .action((dirs) => checkSkills(context, dirs))
 }
 
@@ -206,24 +201,29 @@ function addCredentialCommands(credentials: Command, context: CliContext): void 
     credentials
       .command('add')
       .argument('<id>')
-      .description('store one, or give it a new secret: a bearer token on stdin, or anything by --from')
-      .option('--from <file>', 'its fields as JSON or YAML: type, token, refreshToken …; - reads stdin')
-      .option('--name <text>', 'for people')
-      .option('--host <host>', 'it may be sent to this host alone (repeatable)', collect, []),
+      .description(
+        'store a credential, or replace its secret; reads a bearer token from stdin, other types with --from',
+      )
+      .option('--from <file>', 'JSON or YAML file with its fields (type, token, refreshToken, …); - reads stdin')
+      .option('--name <text>', 'name, for people')
+      .option('--host <host>', 'restrict the credential to this host (repeatable)', collect, []),
   ).action((id, options) => addCredential(context, id, options))
   withServerOptions(
-    credentials.command('list').description('all, without their secrets').option('--json', 'as JSON', false),
+    credentials
+      .command('list')
+      .description('list credentials, without their secrets')
+      .option('--json', 'print JSON', false),
   ).action((options) => listCredentials(context, options))
-  withServerOptions(credentials.command('remove').argument('<id>').description('forget one')).action((id, options) =>
-    removeCredential(context, id, options),
+  withServerOptions(credentials.command('remove').argument('<id>').description('remove a credential')).action(
+    (id, options) => removeCredential(context, id, options),
   )
 }
 
 function addSettings(settings: Command, context: CliContext): void {
-  const account = new Option('--account <id>', 'of this account; default: the first')
+  const account = new Option('--account <id>', 'id of the account; default: the first account')
   settings
     .command('get')
-    .description('show them')
+    .description('show the settings')
     .addOption(account)
     .addOption(configOption())
     .action((options) => getSettings(context, options))
@@ -231,7 +231,7 @@ function addSettings(settings: Command, context: CliContext): void {
     .command('set')
     .argument('<name>', 'experimental.managedAgents')
     .argument('<value>', 'on or off')
-    .description('switch one')
+    .description('switch a setting on or off')
     .addOption(account)
     .addOption(configOption())
     .action((name, value, options) => setSetting(context, name, value, options))
@@ -240,49 +240,46 @@ function addSettings(settings: Command, context: CliContext): void {
 function addRest(program: Command, context: CliContext, done: Done): void {
   program
     .command('doctor')
-    .description('tell what this machine gives: isolation, limits, models, tools, and what to do about the rest')
+    .description('check this machine: isolation, limits, models and tools, and how to fix what is missing')
     .addOption(configOption())
-    // It knows all rooms, and every other command would load them.
+    // Loaded on demand: it imports every room.
     .action(async (options) => done(await (await import('./doctor.ts')).doctor(context, options)))
-  const config = program.command('config').description('the configuration')
+  const config = program.command('config').description('check and document the configuration')
   config
     .command('check')
-    .description('read it and report every problem, also variables that it names and that are not set')
+    .description('report every problem of the configuration, including variables that it names and that are not set')
     .addOption(configOption())
     .action((options) => checkConfig(context, options))
   config
     .command('reference')
-    .description('print docs/configuration.md')
+    .description('print the reference of all settings (docs/configuration.md)')
     .action(() => context.out.write(configReference()))
 }
 
 function configOption(): Option {
-  return new Option('--config <file>', 'the configuration file; default: errand.yaml')
+  return new Option('--config <file>', 'configuration file; default: errand.yaml')
 }
 
 function withServerOptions(command: Command): Command {
   return command
     .option(
       '--server <url>',
-      'on this server; default: ERRAND_BASE_URL, else the server running on the data directory, else in this process',
+      'address of the server; default: ERRAND_BASE_URL, else the server that runs on the data directory, else this process',
     )
-    .option(
-      '--key <key>',
-      'its API key; default: ERRAND_API_KEY, and none is needed for the server running on the data directory',
-    )
+    .option('--key <key>', 'API key; default: ERRAND_API_KEY; not needed for a server that runs on the data directory')
     .addOption(configOption())
 }
 
 function withAgentFields(command: Command): Command {
   return withServerOptions(
     command
-      .option('--from <file>', 'its fields as JSON or YAML; - reads stdin. Flags win over it')
+      .option('--from <file>', 'JSON or YAML file with its fields; - reads stdin. Flags override it')
       .option('--name <text>', 'displayName')
       .option('--description <text>', 'description')
       .option('--system <text>', 'systemInstruction')
       .option('--model <name>', 'model')
-      .option('--tool <name>', 'enable this tool (repeatable)', collect, [])
-      .option('--skill <name>', 'enable this skill (repeatable)', collect, []),
+      .option('--tool <name>', 'tool to enable (repeatable)', collect, [])
+      .option('--skill <name>', 'skill to enable (repeatable)', collect, []),
   )
 }
 

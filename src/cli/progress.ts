@@ -1,12 +1,12 @@
-/** One moving line that says what is waited for and for how long. Nothing at all where nobody watches. */
+/** A progress line that says what the program waits for and for how long. Prints nothing unless the output is a terminal. */
 import { paint, type Terminal } from './context.ts'
 
 export interface Progress {
-  /** Begins a new wait, from 0 s. The line appears only when the wait is long enough to be noticed. */
+  /** Begins a new wait at 0 s. The line appears after a short delay. */
   start(what: string): void
-  /** Changes the words of the wait that goes on. */
+  /** Changes the text of the current wait. */
   say(what: string): void
-  /** Takes the line away, so that other text can be written; the wait goes on. */
+  /** Erases the line, so that other text can be written. The wait continues, and the line returns. */
   pause(): void
   stop(): void
 }

@@ -1,5 +1,5 @@
 /**
- * `errand run`: one interaction, watched. Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 cancelled, 4 no server or
+ * `errand run`: runs one interaction and shows its progress. Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 cancelled, 4 no server or
  * refused, 130 after Ctrl-C.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -27,10 +27,10 @@ const DEFAULT_TOOLS = ['code_execution', 'file_read', 'file_write']
 
 const EXIT_CODES: Readonly<Record<TerminalStatus, number>> = { completed: 0, failed: 1, cancelled: 3 }
 
-/** The process's exit code. Throws Exit. */
+/** Returns the exit code of the process. Throws Exit. */
 export async function run(context: CliContext, words: readonly string[], options: RunOptions): Promise<number> {
   const instruction = words.join(' ') === '-' ? await context.readStdin() : words.join(' ')
-  if (instruction.trim() === '') throw new Exit(2, 'There is no instruction: errand run "what is to be done".')
+  if (instruction.trim() === '') throw new Exit(2, 'There is no instruction. Usage: errand run "INSTRUCTION".')
   const request: InteractionRequest = {
     instruction,
     agentId: options.agent,
@@ -49,11 +49,11 @@ export async function run(context: CliContext, words: readonly string[], options
 }
 
 export interface WatchOptions extends Pick<RunOptions, 'out' | 'json'> {
-  /** Which server answers, as the subject of a sentence that names the model on stderr; absent: none is written. */
+  /** Names the server as the subject of a sentence. With it, a line on stderr says which server and model answer. */
   readonly answers?: string
 }
 
-/** Runs a request to its end, on the terminal. The exit code that says how it ended. Throws what the client throws. */
+/** Runs a request to its end and shows it on the terminal. Returns the exit code. Throws what the client throws. */
 export async function watch(
   context: CliContext,
   client: Errand,
@@ -98,7 +98,7 @@ async function watchWith(
   }
 }
 
-/** The end of a sentence: the model that this run was given. A server that does not describe its models is not asked further. */
+/** Describes the model of this run, as the end of a sentence. Only names it if the server does not describe its models. */
 async function modelOf(client: Errand, interactionId: string): Promise<string> {
   const [interaction, server] = await Promise.all([
     client.interactions.retrieve(interactionId),
@@ -126,35 +126,35 @@ async function follow(
   throw new Error('The event stream ended without `completed`.')
 }
 
-/** The first Ctrl-C cancels the run on the server and waits for its end; the second leaves at once. */
+/** The first Ctrl-C cancels the run on the server and waits for its end; the second ends this process immediately. */
 function cancelOnSignal(context: CliContext, client: Errand, id: string, view: TraceView | undefined) {
   let happened = false
   const stop = context.onSignal((_signal, count) => {
     if (count > 1) return context.exitNow(130)
     happened = true
-    view?.note('Cancelling the run; once more to leave at once.')
-    // A run that ended in this moment can't be cancelled any more; its end is on the stream.
+    view?.note('Cancelling the run. Press Ctrl-C again to exit immediately.')
+    // Fails if the run has just ended; the stream reports that end.
     client.interactions.cancel(id).catch(() => {})
   })
   return { stop, happened: () => happened }
 }
 
-/** Saves the files with `--out`, else names their links. False where one could not be had. */
+/** Saves the files with `--out`, else prints their links. Returns false if a file could not be saved. */
 async function keepFiles(
   context: CliContext,
   client: Errand,
   { files }: Interaction,
   { out, json }: Pick<RunOptions, 'out' | 'json'>,
 ): Promise<boolean> {
-  const tell = (text: string) => (json ? undefined : context.out.write(`${text}\n`))
-  if (files.length > 0) tell('')
+  const print = (text: string) => (json ? undefined : context.out.write(`${text}\n`))
+  if (files.length > 0) print('')
   let all = true
   for (const file of files) {
     const what = `${printable(file.name)} ${paint(context.out, 'dim', `(${file.size ?? '?'} bytes)`)}`
-    if (out === undefined) tell(`${what} ${printable(file.url)}`)
+    if (out === undefined) print(`${what} ${printable(file.url)}`)
     else {
       try {
-        tell(`${what} → ${save(resolve(context.cwd, out), file.name, await client.files.download(file))}`)
+        print(`${what} → ${save(resolve(context.cwd, out), file.name, await client.files.download(file))}`)
       } catch (error) {
         all = false
         context.err.write(`${printable(file.name)} could not be saved: ${(error as Error).message}\n`)
@@ -164,7 +164,7 @@ async function keepFiles(
   return all
 }
 
-/** A server's names are not trusted to stay in the directory. */
+/** Refuses a name that leads out of the directory: the server is not trusted. */
 function save(directory: string, name: string, bytes: Uint8Array): string {
   const path = resolve(directory, name)
   if (!path.startsWith(directory.endsWith(sep) ? directory : directory + sep)) {
@@ -180,7 +180,7 @@ function readFiles(context: CliContext, paths: readonly string[]): InteractionRe
   const names = new Set<string>()
   return paths.map((path) => {
     const name = basename(path)
-    if (names.has(name)) throw new Exit(2, `Two files are named ${name}; in the sandbox they would be one.`)
+    if (names.has(name)) throw new Exit(2, `Two files are named ${name}. In the sandbox one would overwrite the other.`)
     names.add(name)
     try {
       return { name, content: readFileSync(resolve(context.cwd, path)).toString('base64'), encoding: 'base64' }

@@ -1,6 +1,6 @@
 /**
- * The server that is running on a data directory. It leaves its address in a file there, so that commands on the same
- * directory use it instead of starting a second engine.
+ * Finds the server that runs on a data directory. The server writes its address to a file there, so that commands on the same
+ * directory call it instead of starting a second engine.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,13 +14,13 @@ export interface RunningServer {
 }
 
 interface StoredServer extends RunningServer {
-  /** Shows by a socket whether the server is alive: after a crash the file stays. */
+  /** Names the socket that shows whether the server is alive; after a crash the file remains. */
   readonly process: string
 }
 
 const fileIn = (dataDir: string) => join(dataDir, 'server.json')
 
-/** Until it is closed, `findServer` finds this server. Of two on one directory, the last one is found. */
+/** Makes `findServer` find this server until it is closed. With two servers on one directory, the last one is found. */
 export async function announceServer(dataDir: string, server: RunningServer): Promise<{ close(): Promise<void> }> {
   const process = newId('req')
   const sign = await announceProcess(process)
@@ -35,7 +35,7 @@ export async function announceServer(dataDir: string, server: RunningServer): Pr
   }
 }
 
-/** Undefined if no server is running on this directory. */
+/** Returns undefined if no server runs on this directory. */
 export async function findServer(dataDir: string): Promise<RunningServer | undefined> {
   const stored = read(dataDir)
   return stored && (await isProcessAlive(stored.process)) ? stored : undefined

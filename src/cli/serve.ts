@@ -1,7 +1,7 @@
 /**
- * `errand serve`: starts, prints on stdout what a newcomer needs, serves until a signal, drains. The first signal lets
- * running interactions go on for `drainS`; the second ends the process at once. Exit code 0: everything was closed. 1: a part
- * could not be closed, or not in time, or a second signal came.
+ * `errand serve`: starts the server, prints how to use it, and drains on a signal. After the first signal running interactions
+ * have `drainS` to end; a second signal ends the process immediately. Exit code 0: everything was closed. Exit code 1: a part
+ * could not be closed in time, or a second signal arrived.
  */
 import { setFlagsFromString } from 'node:v8'
 import type { Errand } from '../compose.ts'
@@ -19,7 +19,7 @@ export interface ServeOptions extends ConfigOption {
   readonly example: boolean
 }
 
-/** The process's exit code. Throws Exit where it can't start. */
+/** Returns the exit code of the process. Throws Exit if the server cannot start. */
 export async function serve(context: CliContext, options: ServeOptions): Promise<number> {
   const config = loadConfig(context, options)
   const stop = stopSignal(context)
@@ -28,8 +28,8 @@ export async function serve(context: CliContext, options: ServeOptions): Promise
   let closed: boolean
   try {
     const { url } = await listenOrShowKey(context, errand, config)
-    // V8 would let garbage grow to several times what lives before it looks. At twice that costs no processor time that could
-    // be seen (at 1.3 times a tenth). Not from the beginning: while it is loaded, all that comes stays.
+    // By default V8 lets the heap grow to several times the live data before it collects garbage. Twice costs no measurable
+    // processor time (1.3 times costs a tenth). Set after the start: code that is being loaded is not garbage.
     setFlagsFromString('--heap-growing-percent=100')
     const announced = await announce(errand, config, url)
     try {
@@ -39,7 +39,9 @@ export async function serve(context: CliContext, options: ServeOptions): Promise
     } finally {
       await announced?.close()
     }
-    context.err.write(`Stopping: running interactions have ${config.drainS} s to end. Once more to stop at once.\n`)
+    context.err.write(
+      `Stopping: running interactions have ${config.drainS} s to end. Repeat the signal to stop immediately.\n`,
+    )
   } finally {
     closed = await closeInTime(context, errand, config.drainS)
     stop.forget()
@@ -47,10 +49,10 @@ export async function serve(context: CliContext, options: ServeOptions): Promise
   return closed ? 0 : 1
 }
 
-/** What the end may take beyond the drain: a database that does not answer holds up each request to it. */
+/** Time to close everything after the drain, in seconds. A database that does not answer delays each request to it. */
 const CLOSE_S = 60
 
-/** False where not everything could be closed; ends the process where that takes too long. */
+/** Returns false if a part could not be closed. Ends the process if closing takes too long. */
 async function closeInTime(context: CliContext, errand: Errand, drainS: number): Promise<boolean> {
   const late = setTimeout(
     () => {
@@ -66,10 +68,10 @@ async function closeInTime(context: CliContext, errand: Errand, drainS: number):
   }
 }
 
-/** Lets commands on this data directory find the server. A worker answers no calls. */
+/** Lets commands on this data directory find the server. A worker accepts no calls. */
 async function announce(errand: Errand, config: Config, url: string) {
   if (config.role === 'worker') return undefined
-  // The certificate is for the public name.
+  // The certificate is valid for the public name only.
   const reached = (config.tls && config.publicUrl) ?? url
   return announceServer(config.dataDir, { url: reached, key: await errand.accounts.temporaryKey('default') })
 }
@@ -80,18 +82,18 @@ function stopSignal(context: CliContext) {
   return { requested: requested.promise, forget }
 }
 
-/** A first key that was made and never shown would be lost for good. */
+/** Prints the first key even if the server cannot listen: it is shown only once. */
 async function listenOrShowKey(context: CliContext, errand: Errand, config: Config): Promise<{ readonly url: string }> {
   try {
     return await listen(errand, config)
   } catch (error) {
-    if (errand.firstKey) context.out.write(`The first API key, shown this once: ${errand.firstKey}\n`)
+    if (errand.firstKey) context.out.write(`The first API key, shown only once: ${errand.firstKey}\n`)
     throw error
   }
 }
 
 const NO_REAL_MODEL =
-  'It has no intelligence. For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, start a local one, or write errand.yaml.'
+  'The demo model follows fixed rules. For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, start a local one, or write errand.yaml.'
 
 type Row = readonly [name: string, text: string]
 
@@ -103,7 +105,7 @@ function banner(context: CliContext, errand: Errand, config: Config, url: string
   const reached = config.publicUrl ?? url
   const rows: Row[] = [
     ...rowsOf('role', config.role === 'all' ? [] : [ROLES[config.role]]),
-    ...rowsOf('key', errand.firstKey ? [`${bold(errand.firstKey)}   (shown this once; keep it)`] : []),
+    ...rowsOf('key', errand.firstKey ? [`${bold(errand.firstKey)}   (shown only once; store it now)`] : []),
     ...aboutModels(errand.catalogue.describe()).flatMap(({ text, problem }) => [
       ...rowsOf('model', [text]),
       ...rowsOf('', problem ? [yellow(problem)] : []),
@@ -113,7 +115,7 @@ function banner(context: CliContext, errand: Errand, config: Config, url: string
       'sandbox',
       works
         ? [
-            `${driver}${made ? `, ${made}` : ''}; enforced: ${enforced.map(topic).join(', ')} (${context.command} doctor tells more)`,
+            `${driver}${made ? `, ${made}` : ''}; enforced: ${enforced.map(topic).join(', ')} (details: ${context.command} doctor)`,
           ]
         : [],
     ),
@@ -130,15 +132,15 @@ function banner(context: CliContext, errand: Errand, config: Config, url: string
 }
 
 function consoleAddress({ welcome }: Errand, url: string): string {
-  if (welcome?.path) return `${url}${welcome.path}   (makes you its owner; good once, for a day)`
+  if (welcome?.path) return `${url}${welcome.path}   (one-time link that makes you the owner; expires in 24 hours)`
   return welcome
-    ? `${url}/console   (another node showed the link that makes its owner; \`errand console link\` makes a new one)`
+    ? `${url}/console   (another node printed the link for the first owner; \`errand console link\` prints a new one)`
     : `${url}/console`
 }
 
 const ROLES = {
-  api: 'api: answers callers; workers on the same database do the work',
-  worker: 'worker: works on interactions; answers /healthz, /readyz and /metrics alone',
+  api: 'api: accepts calls; workers on the same database run the interactions',
+  worker: 'worker: runs interactions; serves only /healthz, /readyz and /metrics',
 } as const
 
 /** `memory: 512 MiB (cgroup v1)` → `memory`. */
@@ -146,12 +148,12 @@ function topic(fact: string): string {
   return fact.split(':')[0]!
 }
 
-/** The name stands on the first row only. */
+/** Puts the name on the first row only. */
 function rowsOf(name: string, texts: readonly string[]): Row[] {
   return texts.map((text, i) => [i === 0 ? name : '', text])
 }
 
-/** Ready to paste. Without a first key there is no key to show: keys are stored as hashes. */
+/** A command to paste. Only the first start can show a key: keys are stored as hashes. */
 function tryIt({ command }: CliContext, firstKey: string | undefined, url: string): string {
   const key = firstKey ?? '$ERRAND_API_KEY'
   const hint = firstKey ? '' : `  A key: export ERRAND_API_KEY=$(${command} keys create --name me)\n`
@@ -159,12 +161,12 @@ function tryIt({ command }: CliContext, firstKey: string | undefined, url: strin
   return `${hint}  curl -s ${url}/v1beta/interactions -H "x-svc-api-key: ${key}" -H 'Content-Type: application/json' -H 'Api-Revision: 2026-05-20' -d '${body}'\n`
 }
 
-/** The server stays up whatever becomes of the example. */
+/** Never throws: the server keeps running if the example fails. */
 async function example(context: CliContext, errand: Errand, url: string): Promise<void> {
   if (!errand.firstKey) return
   try {
     await runExample(context, url, errand.firstKey)
   } catch (error) {
-    context.err.write(`The example did not work: ${(error as Error).message}\nThe server is up all the same.\n`)
+    context.err.write(`The example failed: ${(error as Error).message}\nThe server keeps running.\n`)
   }
 }

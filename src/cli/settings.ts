@@ -1,4 +1,4 @@
-/** `errand settings`: the account's experimental settings, on the data directory of this machine. */
+/** `errand settings`: shows and changes the experimental settings of an account, in the data directory of this machine. */
 import type { SettingName } from '../accounts/accounts.ts'
 import { type CliContext, Exit } from './context.ts'
 import { type ConfigOption, withAccounts } from './start.ts'
@@ -28,6 +28,6 @@ export async function setSetting(
   if (value !== 'on' && value !== 'off') throw new Exit(2, `${name} must be on or off, not ${JSON.stringify(value)}.`)
   await withAccounts(context, options, (accounts) => accounts.setSetting(known, value === 'on', options.account))
   context.err.write(
-    `${name} is ${value}.${value === 'off' ? ' Every call of the account’s keys answers 403 now.' : ''}\n`,
+    `${name} is ${value}.${value === 'off' ? ' Every call with a key of the account now fails with 403.' : ''}\n`,
   )
 }

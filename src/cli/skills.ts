@@ -1,6 +1,6 @@
 /**
- * `errand skills`: a project's skills over HTTP, and `check`, which looks at a folder and needs no server. A folder is
- * checked before it is sent, so that every problem is told with its path.
+ * `errand skills`: a project's skills, over HTTP; and `check`, which reads a folder and needs no server. A folder is checked
+ * before it is uploaded, so that every problem is reported with its path.
  */
 import { readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { type ServerOptions, withClient } from './connect.ts'
 import { type CliContext, Exit, printable } from './context.ts'
 import { table } from './table.ts'
 
-/** Each path is a folder or a zip; one that can't be used stops before any is sent. */
+/** Each path is a folder or a zip. Uploads nothing if one of them is invalid. */
 export async function addSkills(context: CliContext, paths: readonly string[], options: ServerOptions): Promise<void> {
   const zips: { readonly path: string; readonly bytes: Uint8Array<ArrayBuffer> }[] = []
   for (const path of paths) zips.push({ path, bytes: await zipOf(context, path) })
@@ -42,11 +42,11 @@ export async function removeSkill(context: CliContext, ref: string, options: Ser
   context.err.write(`${ref} is removed.\n`)
 }
 
-/** Throws Exit where one is no skill, once all were looked at. */
+/** Checks all paths, then throws Exit if one of them is not a valid skill. */
 export async function checkSkills(context: CliContext, paths: readonly string[]): Promise<void> {
   const bad: string[] = []
   for (const path of paths) if (!(await checkSkill(context, path))) bad.push(printable(path))
-  if (bad.length > 0) throw new Exit(1, `${bad.join(', ')} can't be used as it is.`)
+  if (bad.length > 0) throw new Exit(1, `${bad.join(', ')} cannot be used as a skill.`)
 }
 
 async function checkSkill(context: CliContext, path: string): Promise<boolean> {
@@ -55,7 +55,7 @@ async function checkSkill(context: CliContext, path: string): Promise<boolean> {
   if (!skill) return false
   const count = files.length === 1 ? '1 file' : `${files.length} files`
   const { length } = skill.meta.description
-  context.out.write(`${skill.name} is good: ${count}, a description of ${length} characters.\n`)
+  context.out.write(`${skill.name} is valid: ${count}, a description of ${length} characters.\n`)
   return true
 }
 
@@ -69,7 +69,7 @@ async function readSkill(context: CliContext, path: string): Promise<Folder> {
 async function zipOf(context: CliContext, path: string): Promise<Uint8Array<ArrayBuffer>> {
   const place = resolve(context.cwd, path)
   const found = await stat(place).catch(() => undefined)
-  if (!found) throw new Exit(2, `${path} is not there. Give a skill's folder, or a zip of one.`)
+  if (!found) throw new Exit(2, `${path} does not exist. Give the folder of a skill, or a zip of one.`)
   if (!found.isDirectory()) return readFile(place)
   const folder = await readSkill(context, path)
   const errors = folder.problems.filter(({ severity }) => severity === 'error')
@@ -77,7 +77,7 @@ async function zipOf(context: CliContext, path: string): Promise<Uint8Array<Arra
   return zipFolder(folder)
 }
 
-/** Under its own name, so that the server can hold it against the skill's. */
+/** Zips the folder under its own name: the server compares that with the name of the skill. */
 async function zipFolder({ directory, files }: Folder): Promise<Uint8Array<ArrayBuffer>> {
   const { ZipFile } = await import('yazl')
   const zip = new ZipFile()

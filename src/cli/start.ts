@@ -1,6 +1,6 @@
 /**
- * Starting Errand in this process: the configuration, then the parts. What keeps it from starting becomes a sentence
- * that says what to do; what is none of these is a bug and keeps its stack.
+ * Starts Errand in this process: reads the configuration, then opens the parts. A known reason why it cannot start becomes an
+ * Exit with a sentence; anything else is a bug and keeps its stack trace.
  */
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,7 +16,7 @@ import { SandboxError } from '../sandbox/port.ts'
 import { type CliContext, Exit } from './context.ts'
 import { createLog, quieter } from './log.ts'
 
-/** Loaded when something is opened: help, a configuration check and a run on another server need none of it. */
+/** Loaded on demand: help, a configuration check and a run on another server do not need it. */
 const parts = () => import('../compose.ts')
 
 export interface ConfigOption {
@@ -24,7 +24,7 @@ export interface ConfigOption {
   readonly config?: string
 }
 
-/** Throws Exit with every problem. */
+/** Throws Exit, which lists every problem. */
 export function loadConfig(context: CliContext, options: ConfigOption, code = 1): Config {
   try {
     const config = readConfig({ env: context.env, cwd: context.cwd, file: options.config })
@@ -44,7 +44,7 @@ export function describeProblems(problems: readonly string[]): string {
   )
 }
 
-/** Throws Exit where it can't start. The caller closes what it gets. */
+/** Throws Exit if Errand cannot start. The caller must close the result. */
 export async function startErrand(config: Config, options: Omit<OpenOptions, 'sandboxes'>, code = 1): Promise<Errand> {
   return starting(config, code, async () => {
     const sandboxes = await beginSandboxes(config, options.log)
@@ -52,7 +52,7 @@ export async function startErrand(config: Config, options: Omit<OpenOptions, 'sa
   })
 }
 
-/** For a command that opens the accounts alone, does one thing and closes them. */
+/** Opens only the accounts, calls `use`, and closes them. */
 export function withAccounts<T>(
   context: CliContext,
   options: ConfigOption,
@@ -87,7 +87,7 @@ async function starting<T>(config: Config, code: number, open: () => Promise<T>)
   })
 }
 
-/** Throws Exit where it can't listen. */
+/** Throws Exit if the server cannot listen. */
 export async function listen(errand: Errand, config: Config, code = 1): Promise<{ readonly url: string }> {
   return errand.listen().catch((error: NodeJS.ErrnoException) => {
     throw new Exit(code, listenProblem(error, config) ?? startFailure(error, code).message)
@@ -98,9 +98,9 @@ export function listenProblem(error: NodeJS.ErrnoException, { host, port }: Conf
   const other = 'Choose another: ERRAND_PORT=8081, or `port: 8081` in errand.yaml.'
   switch (error.code) {
     case 'EADDRINUSE':
-      return `Port ${port} on ${host} is taken by another program. ${other}`
+      return `Port ${port} on ${host} is in use by another program. ${other}`
     case 'EACCES':
-      return `This user may not listen on port ${port}. ${other}`
+      return `This user is not allowed to listen on port ${port}. ${other}`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `This machine has no address ${host}. Set ERRAND_HOST to one of its own, or to 127.0.0.1.`
@@ -109,7 +109,7 @@ export function listenProblem(error: NodeJS.ErrnoException, { host, port }: Conf
   }
 }
 
-/** Makes the directory where it is missing. A sentence where it can't be used. */
+/** Creates the directory if it does not exist. Returns a sentence if it cannot be used. */
 export function dataDirProblem(dataDir: string): string | undefined {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
@@ -119,18 +119,18 @@ export function dataDirProblem(dataDir: string): string | undefined {
     const { code } = error as NodeJS.ErrnoException
     const choice = 'or set ERRAND_DATA_DIR to another directory.'
     if (code === 'EACCES' || code === 'EPERM') {
-      return `The data directory ${dataDir} can't be written by this user. Give it the right to write in ${dirname(dataDir)}, ${choice}`
+      return `This user cannot write to the data directory ${dataDir}. Allow writing in ${dirname(dataDir)}, ${choice}`
     }
     if (code === 'EEXIST' || code === 'ENOTDIR')
-      return `The data directory ${dataDir} is not a directory. Move what is there, ${choice}`
+      return `The data directory ${dataDir} is not a directory. Move that file, ${choice}`
     if (code === 'EROFS')
       return `The data directory ${dataDir} is on a read-only file system. Mount it writable, ${choice}`
     if (code === 'ENOSPC') return `There is no space left for the data directory ${dataDir}. Free some, ${choice}`
-    return `The data directory ${dataDir} can't be used (${code}). Mend it, ${choice}`
+    return `The data directory ${dataDir} cannot be used (${code}). Fix that, ${choice}`
   }
 }
 
-/** A room says what keeps it from opening in an Error of its own or a plain one; a TypeError and the like are bugs. */
+/** Known start failures are the errors below, plain Errors, and system errors. A TypeError, for example, is a bug and is thrown. */
 function startFailure(error: unknown, code: number): Exit {
   if (error instanceof Exit) return error
   const known = [SandboxError, ErrandError, BlobsUnavailable].some((kind) => error instanceof kind)

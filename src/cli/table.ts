@@ -1,4 +1,4 @@
-/** Rows as columns of equal width, for the terminal. */
+/** Formats rows as columns for the terminal. */
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows]
@@ -14,7 +14,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     .join('')
 }
 
-/** `2026-11-20 11:45` UTC; a dash where there is none. */
+/** `2026-11-20 11:45` in UTC, or a dash. */
 export function when(ms: number | undefined): string {
   return ms === undefined ? '-' : new Date(ms).toISOString().slice(0, 16).replace('T', ' ')
 }

@@ -1,8 +1,6 @@
 /**
- * A run as it happens, for a person: reasoning dimmed, code as a block, a tool's output while it comes, the answer last.
- * Where nobody watches (a pipe) it is the same text without colours and without what moves.
- *
- * Whatever a run prints goes through `printable`.
+ * Shows a run as it happens: dimmed reasoning, code blocks, tool output while it arrives, and the answer last. In a pipe the text
+ * is the same, without colors and without a progress line. All text of a run passes through `printable`.
  */
 
 import type { EventType, RunEvent } from '../domain/event.ts'
@@ -13,25 +11,25 @@ import { createProgress, type Progress } from './progress.ts'
 
 export interface TraceView {
   add(event: RunEvent): void
-  /** A sentence in between: the stream broke, the run is being cancelled. */
+  /** Shows a message between events, for example that the stream broke. */
   note(text: string): void
   close(): void
 }
 
 type Block = 'nothing' | 'reasoning' | 'call' | 'answer' | 'notice'
 
-/** Of longer code the beginning and the end: the middle is in the stored trace. */
+/** Numbers of first and last lines shown of long code; the stored trace has all of it. */
 const CODE_HEAD = 12
 const CODE_TAIL = 6
 const RESULT_LINES = 14
 const LINE_CHARS = 160
 
-/** One call's output on the screen. */
+/** Output of one tool call, as far as it is on the screen. */
 interface Shown {
   lines: string[]
-  /** The last line, still without its end. */
+  /** Text after the last newline. */
   rest: string
-  /** Lines that came and were not shown. */
+  /** Number of lines that arrived and were not shown. */
   hidden: number
 }
 
@@ -48,7 +46,7 @@ export function createTraceView(terminal: Terminal): TraceView {
     terminal.write(`${text}\n`)
   }
 
-  /** Blocks stand apart by an empty line. In a block whose line is still open nothing may move. */
+  /** Separates blocks by an empty line. Stops the progress line in blocks that write unfinished lines. */
   function open(next: Block): void {
     if (next === 'reasoning' || next === 'answer') progress.stop()
     else progress.pause()
@@ -82,7 +80,7 @@ export function createTraceView(terminal: Terminal): TraceView {
     }
   }
 
-  /** The result repeats what came live: only what is new of it is shown. */
+  /** Shows only the lines of the result that were not shown while they arrived. */
   function showResult(output: string, durationMs: number): void {
     const lines = withoutEnd(printable(output), '\n').split('\n')
     const repeats = shown.lines.every((text, i) => text === lines[i])
@@ -144,8 +142,8 @@ export function createTraceView(terminal: Terminal): TraceView {
 }
 
 const STAGES: Readonly<Record<string, string>> = {
-  queued: 'waiting for a free place',
-  provisioning: 'making the sandbox',
+  queued: 'waiting for a free worker',
+  provisioning: 'starting the sandbox',
   working: 'thinking',
   requires_action: 'waiting for approval',
   settling: 'collecting files',

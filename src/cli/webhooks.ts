@@ -1,9 +1,9 @@
-/** `errand webhooks`: what the webhooks of a project are signed with. */
+/** `errand webhooks`: prints the secret that signs the webhooks of a project. */
 
 import { type CliContext, Exit } from './context.ts'
 import { type ConfigOption, withAccounts } from './start.ts'
 
-/** The secret alone on stdout, so that a script can take it. */
+/** Prints only the secret on stdout, so that a script can read it. */
 export async function showWebhookSecret(
   context: CliContext,
   { project, ...options }: ConfigOption & { readonly project: string },

@@ -1,6 +1,6 @@
 /**
- * The sandboxes, before all other parts: their host is a process of its own that needs half a second to attack itself, and
- * the rest can be loaded and opened meanwhile. Whoever needs them waits; none is used before it was judged.
+ * Starts the sandbox host before all other parts. The host is a separate process whose self-test takes half a second; other
+ * modules are loaded meanwhile. Callers wait for `opened`: no sandbox is used before the self-test has passed.
  */
 import type { Config } from '../config.ts'
 import { driverChoice } from '../sandbox/drivers.ts'
@@ -10,11 +10,11 @@ import type { Sandboxes } from '../sandbox/port.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface Begun {
-  /** Rejects where there can be none here. */
+  /** Rejects if this machine cannot run sandboxes. */
   readonly opened: Promise<Sandboxes>
 }
 
-/** Resolves when the host is on its way: loading modules would hold that up. */
+/** Resolves when the host process has been spawned: loading modules before would delay that. */
 export async function beginSandboxes({ role, dataDir, sandbox }: Config, log: Log): Promise<Begun> {
   if (role === 'api') return { opened: Promise.resolve(createNoSandboxes(sandbox.driver)) }
   const { memoryMiB, cpus, pids, workspaceMiB, files, outputBytes, pool, maxOpen } = sandbox

@@ -22,7 +22,7 @@ export interface OpenOptions {
 
 export interface ComposeContext extends Omit<OpenOptions, 'sandboxes'> {
   readonly config: Config
-  /** Which interactions this process works on. */
+  /** Interactions that this process works on: none, only its own, or all that are queued. */
   readonly works: 'none' | 'own' | 'all'
   readonly emit: EngineDependencies['emit']
   readonly closers: Closers

@@ -29,7 +29,7 @@ interface Rooms extends Pick<AccountParts, 'credentials' | 'vault'> {
   readonly blobs: Blobs
   readonly catalogue: Catalogue
   readonly sandboxes: Sandboxes
-  /** What code finds in a sandbox, in words for the model. */
+  /** Describes the sandbox environment to the model. */
   readonly inside: string
   readonly egress: Egress
   readonly skills: SkillRoom

@@ -40,7 +40,7 @@ function availableTools(providers: readonly ToolProvider[], catalogue: Catalogue
   return [...providers.flatMap(({ offers }) => offers), ...bySearchingModels]
 }
 
-/** What the operator can do about a missing tool. Only `browser` and `web_search` can be missing. */
+/** Instructions for the operator to add a missing tool. Only `browser` and `web_search` can be missing. */
 function remedyFor(name: ToolName, search: SearchChoice): string {
   if (name === 'browser') {
     return 'There is no Chromium inside: apt-get install -y chromium-headless-shell (or chromium) brings it; a tree by script/rootfs has it.'

@@ -1,4 +1,4 @@
-/** `blobsUrl`: `s3://bucket/prefix?endpoint=…&region=…&pathStyle=…` or `file:///directory`, taken apart. */
+/** Parses `blobsUrl`: `s3://bucket/prefix?endpoint=…&region=…&pathStyle=…` or `file:///directory`. */
 
 import { join } from 'node:path'
 import type { BlobsLocation } from '../blobs/port.ts'
@@ -50,7 +50,7 @@ function parseBlobsUrl(text: string): BlobsLocation {
   }
 }
 
-/** In words, for the operator. */
+/** Description for the operator. */
 export function describeBlobs(location: BlobsLocation): string {
   if (location.kind === 'disk') return `in the directory ${location.directory}`
   const { bucket, prefix, endpoint = 'Amazon S3', region } = location

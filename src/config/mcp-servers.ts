@@ -1,4 +1,4 @@
-/** The `mcp` section: servers that the operator registers, by their address or as a command. */
+/** Schema of the `mcp` section: servers that the operator registers by address or as a command. */
 import { isAbsolute } from 'node:path'
 import * as z from 'zod'
 import { networkRules } from './network-rules.ts'

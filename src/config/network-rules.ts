@@ -1,4 +1,4 @@
-/** What programs in a sandbox may reach, as an operator writes it: disabled, public, or a list of hosts. */
+/** Schema of the operator's network rules for a sandbox: disabled, public, or a list of hosts. */
 import * as z from 'zod'
 import { readHostRule } from '../domain/network.ts'
 

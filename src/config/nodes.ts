@@ -1,8 +1,8 @@
-/** What several nodes on one database must have in common, and what they can do without. */
+/** Checks of settings for several nodes on one database. */
 import type { Config } from '../config.ts'
 import type { Values } from './sources.ts'
 
-/** Adds a sentence for each part that is missing where several processes share a database, or are told to. */
+/** Adds a problem for each setting that nodes on one database need and that is missing. */
 export function checkNodes(values: Values, problems: string[]): void {
   const role = values.get('role') as Config['role'] | undefined
   if (values.has('databaseUrl') && !values.has('secret')) {
@@ -12,18 +12,18 @@ export function checkNodes(values: Values, problems: string[]): void {
     )
   }
   if (values.has('databaseListenUrl') && !values.has('databaseUrl')) {
-    problems.push('databaseListenUrl is set, and databaseUrl is missing: it is another way to the same database.')
+    problems.push('databaseListenUrl is set, and databaseUrl is missing: both are addresses of the same database.')
   }
   if (role !== undefined && role !== 'all' && !values.has('databaseUrl')) {
-    problems.push(`role is "${role}", and databaseUrl is missing: an api and its workers meet in one Postgres.`)
+    problems.push(`role is "${role}", and databaseUrl is missing: an api and its workers share one Postgres database.`)
   }
 }
 
-/** What works on one node and will not on several, a sentence each. */
+/** Settings that work on one node and fail on several, a sentence each. */
 export function warnings({ databaseUrl, blobs, dataDir }: Config): string[] {
   if (databaseUrl === undefined || blobs.kind !== 'disk' || !blobs.directory.startsWith(`${dataDir}/`)) return []
   return [
-    'databaseUrl is set, and files are kept in this node’s data directory, where no other node finds them: for several ' +
+    'databaseUrl is set, and files are kept in this node’s data directory, which other nodes cannot read. For several ' +
       'nodes set blobsUrl to s3://…, or to a file:///… that all of them share.',
   ]
 }

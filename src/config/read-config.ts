@@ -12,7 +12,7 @@ import { checkCombinations } from './combined-checks.ts'
 import { SANDBOX_LIMITS } from './settings/sandbox.ts'
 import { type ConfigFile, type Environment, readValues, type Values } from './sources.ts'
 
-/** Everything that is wrong with a configuration, a sentence each. */
+/** Lists every problem of a configuration, a sentence each. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -25,13 +25,13 @@ export class ConfigError extends Error {
 
 export interface ConfigSources {
   readonly env: Environment
-  /** The configuration file, which must be there; without it `ERRAND_CONFIG`, then `errand.yaml` where there is one. */
+  /** Configuration file, which must exist. Default: `ERRAND_CONFIG`, else `errand.yaml` if it exists. */
   readonly file?: string
-  /** What relative paths in arguments and the environment are relative to. */
+  /** Base of relative paths in arguments and the environment. */
   readonly cwd: string
 }
 
-/** Throws ConfigError. Reads the configuration file and nothing else. */
+/** Throws ConfigError. Reads no file except the configuration file. */
 export function readConfig(sources: ConfigSources): Config {
   const { env, cwd } = sources
   const home = resolve(cwd, env.ERRAND_HOME || '.')
@@ -61,7 +61,7 @@ function findFile({ env, file, cwd }: ConfigSources, home: string, problems: str
   return undefined
 }
 
-/** The parts of a Config that can be wholly unset have other shapes in the table. */
+/** Shape of the nested values before defaults that depend on other settings are filled in. */
 interface Tree extends Omit<Config, 'skillsDir' | 'tls' | 'metrics' | 'defaultModel' | 'blobs' | 'sandbox'> {
   readonly sandbox: Config['sandbox'] & { readonly max?: Partial<SandboxLimits> }
   readonly skillsDir?: string
@@ -96,7 +96,7 @@ function build(values: Values): Config {
       networkBytes: sandbox.networkBytes,
     },
     blobs: blobsLocation(values),
-    // Nodes with folders of their own would each take back the others' skills.
+    // No default with Postgres: nodes with different folders would remove each other's skills.
     skillsDir: skillsDir ?? (rest.databaseUrl === undefined ? join(rest.dataDir, 'skills') : undefined),
     tls: tls && { certFile: tls.cert, keyFile: tls.key },
     metrics: { port: metrics?.port, key: metrics?.key },
@@ -104,7 +104,7 @@ function build(values: Values): Config {
   }
 }
 
-/** From the least a sandbox can work with to the operator's word, which is the default where there is none. */
+/** Ranges from the smallest working sandbox to `sandbox.max`, which defaults to the normal size. */
 function rangesOf(usual: SandboxLimits, most: Partial<SandboxLimits> = {}): Limits['sandbox'] {
   const range = (name: keyof SandboxLimits): Range => {
     return { default: usual[name], min: DEFAULT_LIMITS.sandbox[name].min, max: most[name] ?? usual[name] }

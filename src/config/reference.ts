@@ -1,4 +1,4 @@
-/** The configuration reference, docs/configuration.md, from the one table of settings. */
+/** Generates the configuration reference (docs/configuration.md) from the table of settings. */
 import { PROVIDER_NAMES } from '../models/providers/registry.ts'
 import type { Setting } from './setting.ts'
 import { OTHER_VARIABLES, SETTINGS } from './settings.ts'
@@ -124,7 +124,7 @@ A command runs in a sandbox of its own beside the run's, fresh for each run and 
 it likes, so register programs that you trust with it.
 `
 
-/** What the settings of a map are about; those without a map come first. */
+/** Section titles by the first part of a setting's path; settings without a dot come first. */
 const GROUPS: Readonly<Record<string, string>> = {
   '': 'The server',
   tls: 'TLS',

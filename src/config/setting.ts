@@ -1,34 +1,34 @@
 /**
- * What a setting is: its place in `errand.yaml`, its environment variable, what it must be, and what it is where
- * nobody says. One table of these (settings.ts) drives the file, the environment and the reference.
+ * Definition of a setting: its path in `errand.yaml`, its environment variable, its schema and its default. The table of
+ * settings (settings.ts) drives the file, the environment and the reference.
  */
 
 import * as z from 'zod'
 import { withoutEnd } from '../domain/trim.ts'
 
 export interface Setting {
-  /** Its place in the file: `limits.runningPerProject`. */
+  /** Path in the file, for example `limits.runningPerProject`. */
   readonly path: string
-  /** Its environment variable: `ERRAND_LIMITS_RUNNING_PER_PROJECT`. */
+  /** Environment variable, for example `ERRAND_LIMITS_RUNNING_PER_PROJECT`. */
   readonly env: string
-  /** What it must be, to stand after "must be". */
+  /** Describes valid values; follows "must be" in messages. */
   readonly must: string
   readonly schema: z.ZodType
-  /** The environment's text as the value that the file would hold. Throws where it can't be read. */
+  /** Converts the variable's text to the value that the file would hold. Throws if it cannot be parsed. */
   readonly fromText: (text: string) => unknown
   readonly fallback: unknown
   readonly doc: string
-  /** Never repeated in a message. */
+  /** Whether messages must not show the value. */
   readonly secret: boolean
-  /** A path: relative ones are resolved where they were written. */
+  /** Whether the value is a path. Relative paths are resolved against their source: the file's directory or the current one. */
   readonly isPath: boolean
-  /** A path that may be something else by its form: then it is one only where something stands there. */
+  /** Pattern of values that are kept as they are if no such file exists, such as names of images. */
   readonly orElse: RegExp | undefined
 }
 
 interface Common {
   readonly doc: string
-  /** Where the name is not the path in capitals. */
+  /** Environment variable, if its name does not follow from the path. */
   readonly env?: string
 }
 
@@ -76,7 +76,7 @@ function number(path: string, bounds: Bounds, noun: string, base: z.ZodNumber): 
   return setting(path, bounds, {
     must: max === undefined ? `${noun} of at least ${min}` : `${noun} from ${min} to ${max}`,
     schema: max === undefined ? base.min(min) : base.min(min).max(max),
-    // What is no number stays a text, so that the message can repeat it. Number(' ') would be 0.
+    // Text that is not a number stays text, so that the message can show it. Number(' ') would be 0.
     fromText: (text) => (text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)),
     fallback: bounds.fallback,
   })
@@ -132,7 +132,7 @@ export function filePath(
   })
 }
 
-/** An address with one of these schemes, without a trailing slash. `secret`: it may carry a password. */
+/** An address with one of these schemes; a trailing slash is removed. `secret`: the address can contain a password. */
 export function address(
   path: string,
   options: Common & { must: string; schemes: readonly string[]; secret?: boolean },
@@ -157,7 +157,7 @@ export function list(path: string, options: Common & { must: string; item: (valu
   })
 }
 
-/** A part of the file with a shape of its own; YAML or JSON in the environment. */
+/** A section of the file with its own schema; YAML or JSON in the environment. */
 export function section(
   path: string,
   options: Common & { must: string; schema: z.ZodType; parse: (text: string) => unknown; fallback: unknown },

@@ -9,7 +9,7 @@ import { SANDBOX_SETTINGS } from './settings/sandbox.ts'
 import { SERVER_SETTINGS } from './settings/server.ts'
 import { TOOL_SETTINGS } from './settings/tools.ts'
 
-/** Names that are no settings of the server and yet begin with ERRAND_. */
+/** Variables that begin with ERRAND_ and are not settings of the server. */
 export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   ERRAND_CONFIG: 'The configuration file; default `errand.yaml`, where there is one. `--config` wins over it.',
   ERRAND_HOME:

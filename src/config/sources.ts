@@ -16,7 +16,7 @@ import { OTHER_VARIABLES, SETTINGS } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The values by path, valid ones only; where a value came from decides what a relative path is relative to. */
+/** Valid values by path. Relative paths are resolved. */
 export type Values = ReadonlyMap<string, unknown>
 
 export interface ConfigFile {
@@ -27,9 +27,9 @@ export interface ConfigFile {
 export interface Sources {
   readonly env: Environment
   readonly file: ConfigFile | undefined
-  /** What paths in the environment are relative to. */
+  /** Base of relative paths in the environment. */
   readonly cwd: string
-  /** What the defaults' paths are relative to. */
+  /** Base of the defaults' relative paths. */
   readonly home: string
 }
 
@@ -57,7 +57,7 @@ function placed(setting: Setting, base: string, value: string): string {
 }
 
 interface Found {
-  /** How a person finds it: the path, or the variable's name. */
+  /** Name for messages: the path, or the variable. */
   readonly name: string
   readonly value: unknown
   readonly base: string
@@ -65,7 +65,7 @@ interface Found {
 
 function find(setting: Setting, sources: Sources, inFile: Values, problems: string[]): Found | undefined {
   const text = sources.env[setting.env]
-  // An empty variable is an unset one, as in most shells' scripts.
+  // An empty variable counts as unset, as in most shell scripts.
   if (text !== undefined && text !== '') {
     try {
       return { name: setting.env, value: setting.fromText(text), base: sources.cwd }
@@ -132,7 +132,7 @@ function parseFile(file: ConfigFile, problems: string[]): unknown {
     if (isMap(tree)) return tree
     problems.push(`${file.path} is ${shown(tree)}; it must be a map of settings.`)
   } catch (error) {
-    // An alias without an anchor shows only here.
+    // The parser reports an alias without an anchor only here.
     problems.push(`${file.path} can't be read: ${firstLine(error)}`)
   }
   return {}
@@ -159,7 +159,7 @@ function flatten(tree: unknown, prefix: string, into: Map<string, unknown>, prob
 
 type Models = Readonly<Record<string, { readonly apiKeyEnv?: string }>>
 
-/** A variable that nobody reads is a typo, and a typo is a limit that silently is not there. */
+/** Reports unknown variables: a typo would silently turn a limit off. */
 function unknownVariables(
   env: Environment,
   models: Models | undefined,
@@ -176,7 +176,7 @@ function unknownVariables(
 
 function didYouMean(name: string, candidates: readonly string[]): string {
   let best: string | undefined
-  // Near: about one slip in three letters; otherwise silence is the better advice.
+  // At most about one typo in three letters; a worse match gives no suggestion.
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1
   for (const candidate of candidates) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())

@@ -32,7 +32,7 @@ function begin(response: ServerResponse): void {
 /** Collects what a command writes. */
 function openContext(): { readonly context: CliContext; written(): string } {
   let text = ''
-  const terminal: Terminal = { write: (chunk) => (text += chunk), isTTY: false, colour: false, columns: 80 }
+  const terminal: Terminal = { write: (chunk) => (text += chunk), isTTY: false, color: false, columns: 80 }
   const context: CliContext = {
     env: {},
     cwd: '/',

@@ -1,4 +1,4 @@
-/** The command line as a person or a script uses it: the real program in a process of its own, beside a real server. */
+/** The command line as people and scripts use it: the real program in its own process, next to a real server. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 type Outcome = Awaited<ReturnType<typeof runCommand>>
 
-/** Away from the server's data dir. */
+/** Runs a command outside the server's data directory. */
 function alone(args: readonly string[], extra: Record<string, string> = {}): Promise<Outcome> {
   return runCommand(args, { PATH: process.env.PATH, HOME: scratch, ERRAND_HOME: scratch, ...extra })
 }
@@ -38,14 +38,14 @@ function remote(...args: string[]): Promise<Outcome> {
   return server.errand([...args, '--server', server.url, '--key', server.key])
 }
 
-/** What every message to a person has: sentences, and no stack. */
+/** Asserts that a message to a person consists of sentences and has no stack trace. */
 function expectSentence(message: string): void {
   expect(message).toMatch(/[.)]\n$/)
   expect(message).not.toMatch(/^\s+at |\.ts:\d+/m)
 }
 
 describe('usage', () => {
-  test('help is no mistake, everything else that can not be understood is, with exit code 2', async () => {
+  test('help exits with 0, anything that cannot be parsed with 2', async () => {
     expect((await alone(['--help'])).code).toBe(0)
     expect((await alone(['run', '--help'])).stdout).toContain('Exit codes: 0 completed')
     for (const args of [
@@ -72,7 +72,7 @@ describe('usage', () => {
     }
   })
 
-  test('mistakes in values are told before anything starts', async () => {
+  test('reports invalid values before anything starts', async () => {
     const cases: [string[], string][] = [
       [['run', ' '], 'There is no instruction'],
       [['run', 'x', '--label', 'x'], 'it must be KEY=VALUE'],
@@ -91,8 +91,8 @@ describe('usage', () => {
   })
 })
 
-describe('what keeps a server from starting is a sentence', () => {
-  test('every problem of the configuration, at once', async () => {
+describe('a server that cannot start prints a sentence', () => {
+  test('with every problem of the configuration at once', async () => {
     const { code, stderr, stdout } = await alone(['serve'], { ERRAND_PORT: 'x', ERRAND_PROT: '1' })
     expect(code).toBe(1)
     expect(stdout).toBe('')
@@ -133,24 +133,24 @@ mcp:
     expect(await check(keys)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('what this version does not have', async () => {
+  test('about a feature that this version does not have', async () => {
     const { code, stderr } = await alone(['serve'], { ERRAND_SANDBOX: 'kubernetes' })
     expect(stderr).toContain('ERRAND_SANDBOX is "kubernetes"; it must be one of bubblewrap, docker.')
     expect(code).toBe(1)
   })
 
-  test('a port that is taken, and how to choose another', async () => {
+  test('about a port in use, and how to choose another', async () => {
     const { port } = new URL(server.url)
     const { code, stdout, stderr } = await alone(['serve'], { ERRAND_PORT: port, ERRAND_LOG: 'silent' })
-    expect(stderr).toContain(`Port ${port} on 127.0.0.1 is taken by another program.`)
+    expect(stderr).toContain(`Port ${port} on 127.0.0.1 is in use by another program.`)
     expect(stderr).toContain('ERRAND_PORT=8081')
-    // The first key exists now, and will not be shown by the next start.
-    expect(stdout).toMatch(/^The first API key, shown this once: errand_sk_\w{38}\n$/)
+    // The first key exists now, and the next start would not show it.
+    expect(stdout).toMatch(/^The first API key, shown only once: errand_sk_\w{38}\n$/)
     expectSentence(stderr)
     expect(code).toBe(1)
   })
 
-  test('a data directory that can not be one', async () => {
+  test('about a data directory that is a file', async () => {
     writeFileSync(join(scratch, 'file'), '')
     const { code, stderr } = await alone(['serve'], { ERRAND_DATA_DIR: join(scratch, 'file') })
     expect(stderr).toContain(`The data directory ${join(scratch, 'file')} is not a directory.`)
@@ -158,7 +158,7 @@ mcp:
     expect(code).toBe(1)
   })
 
-  test('a database that can not be one; the sandbox host, which was begun before, ends with it', async () => {
+  test('about an invalid database, and stops the sandbox host that it had started', async () => {
     const dataDir = mkdtempSync(join(scratch, 'data-'))
     writeFileSync(join(dataDir, 'errand.db'), 'no database at all, and longer than the head of one would have to be')
     const { code, stderr } = await alone(['serve'], { ERRAND_DATA_DIR: dataDir, ERRAND_PORT: '0' })
@@ -169,17 +169,19 @@ mcp:
     )
   })
 
-  test('bubblewrap that is not there, and what installs it; the doctor finds it too, and goes on to the rest', async () => {
+  test('about missing bubblewrap and how to install it; the doctor reports it too and checks the rest', async () => {
     const [serve, doctor] = [await withoutBubblewrap('serve'), await withoutBubblewrap('doctor')]
     expect(serve.stderr).toMatch(/apt-get install -y bubblewrap/)
     expectSentence(serve.stderr)
     expect(serve).toMatchObject({ code: 1, stdout: '' })
-    expect(doctor.stdout).toContain('  fail  There is no bwrap. Debian and Ubuntu: apt-get install -y bubblewrap')
+    expect(doctor.stdout).toContain(
+      '  fail  bwrap is not installed. On Debian and Ubuntu: apt-get install -y bubblewrap',
+    )
     expect(doctor.stdout).toMatch(/ {2}ok {4}The data directory/)
     expect(doctor.code).toBe(1)
   })
 
-  /** In a mount namespace of its own, whose /usr/bin has everything but bwrap. */
+  /** Runs a command in a mount namespace whose /usr/bin lacks bwrap. */
   async function withoutBubblewrap(command: string): Promise<Outcome> {
     const layer = mkdtempSync(join(scratch, 'layer-'))
     const script = `mount -t tmpfs tmpfs ${layer} && mkdir ${layer}/upper ${layer}/work &&
@@ -202,7 +204,7 @@ mcp:
 })
 
 describe('keys and settings', () => {
-  test('a new key stands alone on stdout, works at once, is listed without its text, and is dead when revoked', async () => {
+  test('prints a new key alone on stdout; it works at once, is listed without its text, and stops working when revoked', async () => {
     const made = await server.errand(['keys', 'create', '--name', 'ci', '--project', 'builds'])
     expect(made.code).toBe(0)
     expect(made.stdout).toMatch(/^errand_sk_\w{38}\n$/)
@@ -222,7 +224,7 @@ describe('keys and settings', () => {
     expect(await server.errand(['keys', 'revoke', 'key_none'])).toMatchObject({ code: 1, stdout: '' })
   })
 
-  test('the switch of the feature turns every call into a 403, and back', async () => {
+  test('switching the service off makes every call fail with 403', async () => {
     const name = 'experimental.managedAgents'
     expect((await server.errand(['settings', 'get'])).stdout).toBe(`${name} on\n`)
     expect((await server.errand(['settings', 'set', name, 'off'])).code).toBe(0)
@@ -270,7 +272,7 @@ describe('agents', () => {
     expect(await remote('agents', 'get', 'summer')).toMatchObject({ code: 4, stdout: '' })
   })
 
-  test('are there in process too, on the same data directory', async () => {
+  test('are visible in process too, on the same data directory', async () => {
     await remote('agents', 'create', '--id', 'shared')
     const { stdout, code } = await server.errand(['agents', 'get', 'shared'])
     expect(JSON.parse(stdout)).toMatchObject({ id: 'shared' })
@@ -282,7 +284,7 @@ describe('run', () => {
   const SUM =
     "import os\nos.makedirs('outputs', exist_ok=True)\nprint(open('in.txt').read())\nopen('outputs/out.txt', 'w').write('42')"
 
-  test('shows the whole run on a server, without colours where it is piped, and saves its files', async () => {
+  test('shows the whole run on a server, without colors in a pipe, and saves its files', async () => {
     provider.when(
       '[files]',
       { text: 'Let me look.', toolCalls: [{ name: 'code_execution', args: { code: SUM } }] },
@@ -305,7 +307,7 @@ describe('run', () => {
     expect(readFileSync(saved, 'utf8')).toBe('42')
   })
 
-  test('does the same in process, if no server is running on the data directory', async () => {
+  test('runs in process if no server is running on the data directory', async () => {
     provider.when(
       '[alone]',
       { toolCalls: [{ name: 'code_execution', args: { code: 'print(6 * 7)' } }] },
@@ -321,7 +323,7 @@ describe('run', () => {
     expect(code).toBe(0)
   })
 
-  /** Settings of a shell whose own models are others than the server's. */
+  /** Settings of a shell that configures other models than the server. */
   function otherModel({ url }: FakeProvider): Record<string, string> {
     const model = { provider: 'openai-compatible', baseUrl: url, model: 'other' }
     return { ERRAND_MODELS: JSON.stringify({ 'svc-3.5-flash': model }) }
@@ -409,7 +411,7 @@ describe('run', () => {
     expect(code).toBe(1)
   })
 
-  test('nobody at the address, or the wrong key, ends with 4', async () => {
+  test('exits with 4 if no server answers or the key is wrong', async () => {
     const nobody = await alone(['run', 'x', '--server', 'http://127.0.0.1:1', '--key', 'k'])
     expect(nobody.stderr).toContain("http://127.0.0.1:1 can't be reached")
     expectSentence(nobody.stderr)
@@ -460,7 +462,7 @@ describe('run', () => {
 })
 
 describe('serve', () => {
-  test('says what a newcomer needs: address, key, model, sandbox, and a line that works when it is pasted', async () => {
+  test('prints address, key, model, sandbox, and a command that works when pasted', async () => {
     provider.when('17 * 23', { text: '391' })
     const said = server.output()
     expect(said).toContain(`is listening on ${server.url}`)
@@ -474,11 +476,11 @@ describe('serve', () => {
     expect(JSON.parse(answer)).toMatchObject({ status: 'completed', output: '391' })
   })
 
-  test('shows its first key once; its address file is private, and goes when it stops', async () => {
+  test('shows its first key once; its address file is private and is removed when the server stops', async () => {
     const first = await startServer({ provider })
     await first.stop('SIGINT')
     const second = await startServer({ dataDir: first.dataDir, key: first.key })
-    // It answers before it has said all that it has to say.
+    // It accepts calls before it has printed everything.
     while (!second.output().includes('x-svc-api-key: $ERRAND_API_KEY')) await sleep(20)
     expect(second.output()).not.toContain(first.key)
     expect((await second.get('/v1beta/agents')).status).toBe(200)
@@ -488,10 +490,10 @@ describe('serve', () => {
     rmSync(first.dataDir, { recursive: true })
   })
 
-  test('--example runs the first-start example through the API at the first start alone, and stays up', async () => {
+  test('--example runs the example through the API on the first start only, and keeps serving', async () => {
     const home = mkdtempSync(join(scratch, 'first-'))
     const first = await serveUntil(home, 'from another terminal')
-    // The answer, computed from the file itself.
+    // Computed from the example's file.
     expect(first.stdout).toMatch(/August +█+ +26\.11\n/)
     expect(first.stdout).toMatch(/\.svg \(\d+ bytes\) http:/)
     expect(first.stdout).toContain('completed in ')
@@ -501,7 +503,7 @@ describe('serve', () => {
     expect(second.code).toBe(0)
   })
 
-  test('a log line never continues a line of the example, where both go to one place', async () => {
+  test('starts each log line on a new line if stdout and stderr go to the same file', async () => {
     const home = mkdtempSync(join(scratch, 'one-place-'))
     const env = { PATH: process.env.PATH, ERRAND_HOME: home, ERRAND_PORT: '0' }
     const child = spawn('sh', ['-c', `exec ${process.execPath} ${MAIN} serve --example 2>&1`], { env })
@@ -527,7 +529,7 @@ describe('serve', () => {
     return { stdout, code: await code }
   }
 
-  test('lets what runs come to its end when it is asked to stop', async () => {
+  test('lets running interactions end when it is asked to stop', async () => {
     const hold = Promise.withResolvers<void>()
     provider.when('[drain]', { text: ['one ', 'two'], hold: hold.promise, holdAfter: 1 })
     const draining = await startServer({ provider })
@@ -543,12 +545,12 @@ describe('serve', () => {
 })
 
 describe('doctor', () => {
-  test('tells what this machine gives, beside a running server', async () => {
+  test('reports on this machine while a server is running', async () => {
     const { code, stdout } = await server.errand(['doctor'])
     expect(stdout).toMatch(/ {2}ok {4}Node 24/)
     expect(stdout).toContain('svc-3.5-flash, svc-3.1-pro → fake (openai-compatible), from errand.yaml')
     expect(stdout).toContain('Available: code_execution, file_read, file_write')
-    expect(stdout).toContain('The server can serve here.')
+    expect(stdout).toContain('The server can run here.')
     expect(stdout).not.toContain('  fail')
     expect(code).toBe(0)
   })

@@ -63,7 +63,7 @@ test('without a server they go to the data directory of this machine', async () 
   expect((await server.get('/v1beta/skills/local')).body.name).toBe('local')
 })
 
-test('what the convention would have otherwise is told when it is added', async () => {
+test('adding a skill reports deviations from the convention', async () => {
   const odd = folder('odd', { 'SKILL.md': skillText('even') })
   const { stdout, stderr } = await server.errand(['skills', 'add', odd, ...there()])
   expect(stdout).toBe('even@1\n')
@@ -82,7 +82,7 @@ test('check tells every problem with its path, and changes nothing', async () =>
   expect(stdout).toContain(`warning: ${bad}/SKILL.md: \`mood\` is not a field of the convention`)
   expect(stderr).toContain("can't be used as it is")
   const good = folder('fine', { 'SKILL.md': skillText('fine') })
-  expect((await server.errand(['skills', 'check', good])).stdout).toMatch(/^fine is good: 1 files?/)
+  expect((await server.errand(['skills', 'check', good])).stdout).toMatch(/^fine is valid: 1 files?/)
 })
 
 test.each([

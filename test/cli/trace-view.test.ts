@@ -38,7 +38,7 @@ function show(events: readonly RunEvent[], options: Partial<Terminal> = {}): str
   const terminal = {
     write: (text: string) => void written.push(text),
     isTTY: false,
-    colour: false,
+    color: false,
     columns: 80,
     ...options,
   }
@@ -66,10 +66,10 @@ completed in 1.90 s · 2 model calls · 1 tool call · 812 tokens in, 120 out
 `)
   })
 
-  test('colours change nothing but colours', () => {
-    const coloured = show(RUN, { colour: true })
-    expect(coloured).not.toBe(show(RUN))
-    expect(stripVTControlCharacters(coloured)).toBe(show(RUN))
+  test('color output differs from plain output in escape sequences only', () => {
+    const colored = show(RUN, { color: true })
+    expect(colored).not.toBe(show(RUN))
+    expect(stripVTControlCharacters(colored)).toBe(show(RUN))
   })
 
   test('long code and long output are trimmed, and the trace says by how much', () => {
@@ -114,7 +114,7 @@ completed in 1.90 s · 2 model calls · 1 tool call · 812 tokens in, 120 out
     expect(show([RUN[1]!, unknown, RUN[2]!, END])).toBe(show([RUN[1]!, RUN[2]!, END]))
   })
 
-  test('nothing that a run prints can move the cursor, recolour the screen or turn the line around', () => {
+  test('text of a run cannot move the cursor, change colors or reverse a line', () => {
     const hostile = '\x1b[2J\x1b]0;title\x07\x1b[31mred\x9b1m\rover\u202eevil\x08'
     const text = show([
       { type: 'reasoning_started', step: 1, content: hostile },

@@ -41,7 +41,7 @@ test('it tells what doctor tells: what is enforced, what is not, and how many at
   expect(notEnforced.join('\n')).toContain('kernel: shared with the host')
   expect(attacks.tried).toBeGreaterThan(0)
   expect(attacks.open).toHaveLength(attacks.tried - attacks.refused)
-  expect(stdout).toContain(`All ${attacks.tried} attacks on itself were refused`)
+  expect(stdout).toContain(`All ${attacks.tried} attacks of the self-test were blocked`)
   expect(stdout).toContain(`Inside a sandbox: ${inside}`)
   expect(stdout).toContain(`Errand ${body.version}\n`)
 })

@@ -58,8 +58,8 @@ test('`npx errand` says its version, and doctor what the machine gives', async (
   const said = await run('npx', ['errand', '--version'], { cwd: home, env: userEnv() })
   expect(said.stdout.trim()).toBe(version)
   const doctor = await run('npx', ['errand', 'doctor'], { cwd: home, env: userEnv({ ERRAND_PORT: '0' }) })
-  expect(doctor.stdout).toContain('The server can serve here.')
-  expect(doctor.stdout).toContain('attacks on itself were refused')
+  expect(doctor.stdout).toContain('The server can run here.')
+  expect(doctor.stdout).toContain('attacks of the self-test were blocked')
 })
 
 test('on an older Node it names the version that it needs, in one line', async () => {

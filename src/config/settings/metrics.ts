@@ -1,4 +1,4 @@
-/** Where Prometheus reads metrics. */
+/** Port and key for reading metrics. */
 import { type Setting, text, whole } from '../setting.ts'
 
 export const METRIC_SETTINGS: readonly Setting[] = [

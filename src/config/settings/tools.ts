@@ -1,4 +1,4 @@
-/** What runs can call and reach: MCP servers, web search, the browser and private addresses. */
+/** MCP servers, web search, the browser, and private addresses that runs can reach. */
 import { isIP } from 'node:net'
 import { parse as parseYaml } from 'yaml'
 import { mcpServers } from '../mcp-servers.ts'

@@ -57,9 +57,9 @@ describe('the rights', () => {
     const said = await doctor(RIGHTS)
     // Device nodes of its own take root (SECURITY.md); nothing else is conceded.
     expect(said.match(/A sandbox does not refuse .*/g)).toEqual([expect.stringContaining('locks on devices')])
-    expect(said).toMatch(/\d+ of \d+ attacks on itself were refused/)
+    expect(said).toMatch(/\d+ of \d+ attacks of the self-test were blocked/)
     expect(said).toContain('number of files: 50000')
-    expect(said).toContain('The server can serve here.')
+    expect(said).toContain('The server can run here.')
   })
 
   const rows = [...PAGE.matchAll(/^\| `--security-opt (\S+)` \|[^|]*\| `([^`]*)`/gm)].map((row) => row.slice(1, 3))
