@@ -1,5 +1,5 @@
 /**
- * The Python client's shapes, from a server's OpenAPI document: `node clients/python/generate.ts OPENAPI.JSON DIRECTORY`
+ * Generates the Python client's types from a server's OpenAPI document: `node clients/python/generate.ts OPENAPI.JSON DIRECTORY`
  * writes `shapes.py` (a class with its fields' types for each object of the API) and `_shapes.py` there.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ const variants = (schema: Schema) => schema.anyOf ?? schema.oneOf
 const isFree = ({ type, properties, additionalProperties, anyOf, oneOf }: Schema) =>
   !properties && !anyOf && !oneOf && [type].flat().includes('object') && additionalProperties !== false
 
-/** Names of fields whose own fields are the caller's, not the API's. */
+/** Names of fields whose content the caller defines, such as labels. */
 const free = new Set<string>()
 function findFree(node: unknown): void {
   if (typeof node !== 'object' || node === null) return
@@ -68,7 +68,7 @@ function isShown(name: string): boolean {
   return name in schemas && (KEPT.test(name) || !LEFT_OUT.test(name))
 }
 
-/** Of a union, the fields of all its variants, each of which may be away. */
+/** Fields of a schema. A union has the fields of all its variants, as optional ones. */
 function fieldsOf(schema: Schema): [string, string][] {
   const parts = variants(schema)?.map(resolve) ?? [schema]
   const names = [...new Set(parts.flatMap((part) => Object.keys(part.properties ?? {})))]

@@ -1,6 +1,6 @@
 """
-Writes ``_sync.py`` and ``_async.py`` from one text, ``client.py.txt``: they must not differ but in how they wait.
-``make_clients.py [DIRECTORY]``; without one, into the package.
+Generates ``_sync.py`` and ``_async.py`` from ``client.py.txt``, so that they differ only in how they wait.
+Usage: ``make_clients.py [DIRECTORY]``. Default: the package.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /**
- * The client's shapes, from a server's OpenAPI document: `node clients/typescript/generate.ts OPENAPI.JSON DIRECTORY` writes
- * `types.ts` there. The generator is the console's.
+ * Generates the client's types from a server's OpenAPI document: `node clients/typescript/generate.ts OPENAPI.JSON DIRECTORY`
+ * writes `types.ts` there. It uses the console's generator.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ const CONSOLE = new URL('../../console/', import.meta.url).pathname
 const [source, target] = process.argv.slice(2) as [string, string]
 const { components, info, openapi } = JSON.parse(readFileSync(source, 'utf8'))
 const directory = mkdtempSync(join(tmpdir(), 'errand-shapes-'))
-// The calls are the client's own: only the shapes are taken.
+// Only types are generated; the calls are written by hand.
 const shapes = join(directory, 'shapes.json')
 writeFileSync(shapes, JSON.stringify({ openapi, info, paths: {}, components: { schemas: components.schemas } }))
 const args = ['-i', shapes, '-o', join(directory, 'out'), '-p', '@hey-api/typescript', '--silent']
@@ -21,7 +21,7 @@ writeFileSync(
   join(target, 'types.ts'),
   types
     .replace(/export type ClientOptions = \{[\s\S]*?\n\};\n+/, '')
-    // `Error` is JavaScript's own.
+    // `Error` is a global of JavaScript.
     .replaceAll(/\bexport type Error\b/g, 'export type ErrorBody'),
 )
 rmSync(directory, { recursive: true })

@@ -1,4 +1,4 @@
-/** Stored agents. */
+/** Stored agents: create, read, list, update, delete, and their versions. */
 import { listCall, objectCall } from './calls.ts'
 import type { Agent, AgentList, AgentPatch, AgentVersions, NewAgent } from './generated/types.ts'
 import { byLabel, List } from './paging.ts'
@@ -22,7 +22,7 @@ export class Agents {
     this.#transport = transport
   }
 
-  /** Throws ConflictError where `id` is taken. */
+  /** Throws ConflictError if the `id` is in use. */
   create(agent: NewAgent, options?: RequestOptions): Promise<Agent> {
     return this.#transport.json({ ...LIST, method: 'POST', body: agent, repeatable: false }, options)
   }
@@ -40,8 +40,8 @@ export class Agents {
   }
 
   /**
-   * Changes what `patch` names: `null` clears a field, lists are replaced, `policy` and `labels` merge key by key. With
-   * `etag`, only the agent as it was read: else PreconditionFailedError.
+   * Changes the fields in `patch`: `null` clears a field, lists are replaced, `policy` and `labels` are merged key by key. With
+   * `etag`, throws PreconditionFailedError if the agent has changed since it was read.
    */
   async update(
     id: string,
@@ -59,7 +59,7 @@ export class Agents {
     await this.#transport.send({ ...objectCall('agents.delete', id), method: 'DELETE', repeatable: false }, options)
   }
 
-  /** Newest first. */
+  /** Lists the versions of an agent, newest first. */
   versions(id: string, { pageToken, ...query }: { pageSize?: number; pageToken?: string } = {}): List<Agent> {
     const call = objectCall('agents.versions', id, '/versions')
     return new List(pageToken, async (token) => {

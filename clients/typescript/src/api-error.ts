@@ -1,4 +1,4 @@
-/** From an error's code to its class. */
+/** Maps error codes to their classes. */
 import {
   ApiError,
   BudgetExceededError,
@@ -47,7 +47,7 @@ const CLASSES: Readonly<Record<string, typeof ApiError>> = {
   deadline_exceeded: DeadlineExceededError,
 }
 
-/** The error of its code's own class; a code that this version does not know is a plain ApiError. */
+/** Creates an error of the class for its code. A code that this version does not know becomes a plain ApiError. */
 export function apiError(error: ErrorDetails): ApiError {
   const Class = CLASSES[error.code] ?? ApiError
   return new Class(error)

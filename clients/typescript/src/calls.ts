@@ -1,6 +1,6 @@
 /**
- * Calls to the API as data. Without its id, the path of an object is that of its collection, and the call another one:
- * `retrieve(undefined)` would list, and `cancel(undefined)` would create. So every path with an id is made here.
+ * Builds API calls as data. Every path with an id is built here, where the id is checked: without an id the path is that of
+ * the collection, so `retrieve(undefined)` would list and `cancel(undefined)` would create.
  */
 import { ErrandError } from './errors.ts'
 import type { OutputFile } from './generated/types.ts'
@@ -20,8 +20,8 @@ export function listCall(collection: Collection): Call {
 }
 
 /**
- * A GET of one object, or of the path `rest` below it. `method` is the client's method, as in `agents.retrieve`. Throws
- * ErrandError if `id` is missing, empty, not a string, or `.` or `..`, which a URL does not keep.
+ * Builds a GET of one object, or of the path `rest` below it. `method` is the client's method, as in `agents.retrieve`. Throws
+ * ErrandError if `id` is missing, empty, not a string, or `.` or `..`, which URLs normalize away.
  */
 export function objectCall(method: `${Collection}.${string}`, id: string, rest = ''): Call {
   const collection = method.split('.')[0] as Collection
@@ -31,7 +31,7 @@ export function objectCall(method: `${Collection}.${string}`, id: string, rest =
   return { method: 'GET', path: `/v1beta/${collection}/${encodeURIComponent(id)}${rest}`, repeatable: true }
 }
 
-/** The download of an output file. Throws ErrandError if `file` is missing or has no URL. */
+/** Builds the download of an output file. Throws ErrandError if `file` is missing or has no URL. */
 export function fileCall(method: string, file: OutputFile): Call {
   if (typeof file?.url === 'string' && file.url !== '') return { method: 'GET', path: file.url, repeatable: true }
   throw new ErrandError(

@@ -1,4 +1,4 @@
-/** Secrets that runs sign in with: written, never read back. */
+/** Credentials: secrets that runs can use. The API never returns the secret. */
 import { listCall, objectCall } from './calls.ts'
 import type { Credential, CredentialList, CredentialPatch, NewCredential } from './generated/types.ts'
 import { List } from './paging.ts'
@@ -35,7 +35,7 @@ export class Credentials {
     })
   }
 
-  /** Another secret takes the place of the one before, as does another kind of sign-in. */
+  /** Changes fields of a credential. A new secret or a new type replaces the previous one. */
   async update(id: string, patch: CredentialPatch, options?: RequestOptions): Promise<Credential> {
     return this.#transport.json({ ...objectCall('credentials.update', id), method: 'PATCH', body: patch }, options)
   }

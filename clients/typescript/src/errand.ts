@@ -7,7 +7,7 @@ import { Skills } from './skills.ts'
 import { type ClientOptions, createTransport, type RequestOptions, type Transport } from './transport.ts'
 
 /**
- * The client of an Errand server.
+ * Client of an Errand server.
  *
  *     const errand = new Errand({ apiKey, baseUrl })
  *     const { output } = await errand.interactions.create({ instruction: 'What is 17 * 23?', tools: ['code_execution'] })
@@ -20,7 +20,7 @@ export class Errand {
   readonly files: Files
   readonly #transport: Transport
 
-  /** Throws ErrandError where there is no API key. */
+  /** Throws ErrandError if there is no API key. */
   constructor(options: ClientOptions = {}) {
     this.#transport = createTransport(options)
     this.interactions = new Interactions(this.#transport)
@@ -30,7 +30,7 @@ export class Errand {
     this.files = new Files(this.#transport)
   }
 
-  /** What the server is: its isolation, models, tools and limits. */
+  /** Describes the server: version, isolation, models, tools and limits. */
   server(options?: RequestOptions): Promise<Server> {
     return this.#transport.json({ method: 'GET', path: '/v1beta/server', repeatable: true }, options)
   }

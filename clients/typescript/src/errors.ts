@@ -1,52 +1,52 @@
-/** What can go wrong, one class a code, so that a program can tell by `instanceof`. */
+/** Error classes, one for each error code of the API, for use with `instanceof`. */
 
 export interface ErrorDetails {
   readonly code: string
   readonly message: string
-  /** The HTTP status. */
+  /** HTTP status. */
   readonly status: number
-  /** The request field that is wrong. */
+  /** Name of the invalid field of the request. */
   readonly param?: string
-  /** All that was found wrong. */
+  /** All problems that the server found. */
   readonly details?: unknown
-  /** Whether the same request may succeed later; of a failed run, with its idempotency key, as a new run. */
+  /** Whether a retry may succeed. After a failed run, a request with the same idempotency key starts a new run. */
   readonly retryable: boolean
-  /** Of the run that failed. */
+  /** Id of the failed run. */
   readonly interactionId?: string
-  /** The API revisions that the server serves. */
+  /** API revisions that the server supports. */
   readonly supported?: readonly string[]
-  /** Names the request in the server's log. */
+  /** Id of the request in the server's log. */
   readonly requestId?: string
-  /** Seconds that the server asks to wait. */
+  /** Delay that the server asks for, in seconds. */
   readonly retryAfterS?: number
 }
 
-/** The base of everything that this library throws. */
+/** Base class of all errors that this library throws. */
 export class ErrandError extends Error {
   override name = 'ErrandError'
 }
 
-/** The server could not be reached, or the connection broke and stayed broken. */
+/** The server could not be reached, or a broken connection could not be resumed. */
 export class ConnectionError extends ErrandError {
   override name = 'ConnectionError'
 }
 
-/** The server took longer than `timeoutMs`. */
+/** The server did not answer within `timeoutMs`. */
 export class TimeoutError extends ConnectionError {
   override name = 'TimeoutError'
 }
 
-/** The caller's `signal` aborted. */
+/** The `signal` of the call was aborted. */
 export class AbortedError extends ErrandError {
   override name = 'AbortedError'
 }
 
-/** A webhook's signature is missing, wrong, or too old. */
+/** The signature of a webhook is missing, wrong, or too old. */
 export class WebhookSignatureError extends ErrandError {
   override name = 'WebhookSignatureError'
 }
 
-/** The server refused the request, or the run failed: then `interactionId` is there. */
+/** The server refused the request, or the run failed. A failed run sets `interactionId`. */
 export class ApiError extends ErrandError {
   override name = 'ApiError'
   readonly code: string
@@ -73,7 +73,7 @@ export class ApiError extends ErrandError {
   }
 }
 
-/** 400: the request is malformed or a field is wrong; `param` names it. */
+/** 400: the request is malformed or has an invalid field, which `param` names. */
 export class InvalidRequestError extends ApiError {
   override name = 'InvalidRequestError'
 }
@@ -81,7 +81,7 @@ export class InvalidRequestError extends ApiError {
 export class UnsupportedApiRevisionError extends ApiError {
   override name = 'UnsupportedApiRevisionError'
 }
-/** 400: a file by URL could not be had when the run started. */
+/** 400: a file by URL could not be fetched when the run started. */
 export class FileUnavailableError extends ApiError {
   override name = 'FileUnavailableError'
 }
@@ -89,11 +89,11 @@ export class FileUnavailableError extends ApiError {
 export class UnauthenticatedError extends ApiError {
   override name = 'UnauthenticatedError'
 }
-/** 403: the service is switched off for the key's account. */
+/** 403: the service is switched off for the account of the key. */
 export class FeatureDisabledError extends ApiError {
   override name = 'FeatureDisabledError'
 }
-/** 403: the key may not do this. */
+/** 403: the scope of the key does not allow this call. */
 export class PermissionDeniedError extends ApiError {
   override name = 'PermissionDeniedError'
 }
@@ -101,15 +101,15 @@ export class PermissionDeniedError extends ApiError {
 export class BudgetExceededError extends ApiError {
   override name = 'BudgetExceededError'
 }
-/** 404: there is no such thing. */
+/** 404: the object does not exist. */
 export class NotFoundError extends ApiError {
   override name = 'NotFoundError'
 }
-/** 405: the address does not take this method. */
+/** 405: the path does not allow this method. */
 export class MethodNotAllowedError extends ApiError {
   override name = 'MethodNotAllowedError'
 }
-/** 409: what is asked does not fit the state: an id that is taken, a run that is over. */
+/** 409: the call conflicts with the state, for example an id in use or a run that has ended. */
 export class ConflictError extends ApiError {
   override name = 'ConflictError'
 }
@@ -121,19 +121,19 @@ export class PreconditionFailedError extends ApiError {
 export class PayloadTooLargeError extends ApiError {
   override name = 'PayloadTooLargeError'
 }
-/** 415: the body is of a type that the address does not take. */
+/** 415: the path does not accept this Content-Type. */
 export class UnsupportedMediaTypeError extends ApiError {
   override name = 'UnsupportedMediaTypeError'
 }
-/** 422: the idempotency key was used with another request. */
+/** 422: the idempotency key was used with a different request. */
 export class IdempotencyMismatchError extends ApiError {
   override name = 'IdempotencyMismatchError'
 }
-/** 429: too many requests; `retryAfterS` says when to try again. */
+/** 429: too many requests. `retryAfterS` says when to retry. */
 export class RateLimitedError extends ApiError {
   override name = 'RateLimitedError'
 }
-/** 500: the server's own fault. */
+/** 500: internal error of the server. */
 export class InternalError extends ApiError {
   override name = 'InternalError'
 }
@@ -141,11 +141,11 @@ export class InternalError extends ApiError {
 export class ModelError extends ApiError {
   override name = 'ModelError'
 }
-/** 503: no sandbox could be had. */
+/** 503: no sandbox was available. */
 export class SandboxUnavailableError extends ApiError {
   override name = 'SandboxUnavailableError'
 }
-/** 503: the server can't take the request now. */
+/** 503: the server cannot accept the request now. */
 export class UnavailableError extends ApiError {
   override name = 'UnavailableError'
 }

@@ -1,4 +1,4 @@
-/** Files into a run, and out of it. */
+/** Input files for a run, and downloads of its output files. */
 import { fileCall } from './calls.ts'
 import { ConnectionError, ErrandError } from './errors.ts'
 import type { InputFile, OutputFile } from './generated/types.ts'
@@ -6,12 +6,12 @@ import type { RequestOptions, Transport } from './transport.ts'
 
 export type FileContent = string | Uint8Array<ArrayBuffer> | ArrayBuffer | Blob
 
-/** Characters of a call's argument list are bounded. */
+/** Bytes per call of String.fromCharCode, whose number of arguments is limited. */
 const PIECE = 0x8000
 
 /**
- * A file as a request's `files` take it: `name` is its path in the working directory. At most 10 MiB in all by default;
- * larger ones go by `url`.
+ * Builds an entry of a request's `files`. `name` is the path in the working directory. By default the files of a request can
+ * have 10 MiB in total; pass larger files by `url`.
  */
 export async function inputFile(name: string, content: FileContent): Promise<InputFile> {
   if (typeof content === 'string') return { name, content, encoding: 'utf-8' }
@@ -21,7 +21,7 @@ export async function inputFile(name: string, content: FileContent): Promise<Inp
   return { name, content: base64(bytes), encoding: 'base64', ...type }
 }
 
-/** What agents made, by the signed addresses in `interaction.files`. They hold for an hour; `retrieve` mints new ones. */
+/** Downloads output files by the signed URLs in `interaction.files`. URLs expire after an hour; `retrieve` returns new ones. */
 export class Files {
   readonly #transport: Transport
 
@@ -30,7 +30,7 @@ export class Files {
     this.#transport = transport
   }
 
-  /** The whole file, checked against its `sha256`. */
+  /** Downloads the file and checks it against its `sha256`. */
   async download(file: OutputFile, options?: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
     return this.#read('download', file, options)
   }
@@ -39,7 +39,7 @@ export class Files {
     return new TextDecoder().decode(await this.#read('text', file, options))
   }
 
-  /** The response itself, for reading the body as it arrives; its `sha256` is not checked. */
+  /** Returns the response, for streaming the body. Does not check the `sha256`. */
   async open(file: OutputFile, options?: RequestOptions): Promise<Response> {
     return this.#transport.send(fileCall('open', file), options)
   }
@@ -50,8 +50,8 @@ export class Files {
       const response = await this.#transport.send(call, options)
       const bytes = await response.arrayBuffer().catch(() => undefined)
       if (bytes && (await sha256(bytes)) === file.sha256) return new Uint8Array(bytes)
-      if (bytes) throw new ErrandError(`What came for ${file.name} is not what the agent made: its sha256 is another.`)
-      if (tries > this.#transport.maxRetries) throw new ConnectionError(`The download of ${file.name} broke off.`)
+      if (bytes) throw new ErrandError(`The download of ${file.name} does not match its sha256.`)
+      if (tries > this.#transport.maxRetries) throw new ConnectionError(`The download of ${file.name} was interrupted.`)
       await this.#transport.pause(tries, 0, options?.signal)
     }
   }

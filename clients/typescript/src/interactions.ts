@@ -1,4 +1,4 @@
-/** Running agents. */
+/** Interactions: run agents, follow, cancel and list their runs. */
 import { apiError } from './api-error.ts'
 import { listCall, objectCall } from './calls.ts'
 import type {
@@ -14,24 +14,24 @@ import { byLabel, List } from './paging.ts'
 import { InteractionStream, type StreamOptions, type StreamSource } from './stream.ts'
 import type { Call, RequestOptions, Transport } from './transport.ts'
 
-/** What is asked of an agent; how it is answered is the method's choice. */
+/** Fields of a new interaction. The methods set `stream` and `background`. */
 export type InteractionRequest = Omit<NewInteraction, 'stream' | 'background'>
 
 export interface RunOptions extends StreamOptions {
   /**
-   * Calls with the same key and request share one run, for 24 hours. If that run failed with a retryable error, the next call
-   * starts one new run. Default: a new key for each call, which its own retries share.
+   * Calls with the same key and request share one run for 24 hours. If that run failed with a retryable error, the next call
+   * starts a new run. Default: a new key for each call, which the retries of the call share.
    */
   readonly idempotencyKey?: string
-  /** Where `signal` aborts, the run is cancelled on the server too; else it goes on. */
+  /** Whether aborting `signal` also cancels the run on the server. By default the run continues. */
   readonly cancelOnAbort?: boolean
-  /** A skill or an MCP server that can't be used is an error instead of a warning. */
+  /** Whether an unusable skill or MCP server is an error instead of a warning. */
   readonly strict?: boolean
 }
 
 export interface InteractionQuery {
   readonly agentId?: string
-  /** As it was asked for. */
+  /** Model that the request named. */
   readonly model?: string
   readonly status?: Interaction['status']
   readonly labels?: Readonly<Record<string, string>>
@@ -61,7 +61,7 @@ export class Interactions {
   }
 
   /**
-   * Runs an agent and waits for its end; resumes if the connection breaks. Throws ApiError (a class for each code; with
+   * Runs an agent and waits until it ends; resumes if the connection breaks. Throws ApiError (a class for each code; with
    * `interactionId` if the run failed), ConnectionError, AbortedError. Never starts a failed run again: see `retryable`.
    * Resolves with `status: "cancelled"` if the run is cancelled.
    */
@@ -69,13 +69,13 @@ export class Interactions {
     return this.stream(request, options).final()
   }
 
-  /** Starts a run and resolves as soon as it is accepted: `retrieve`, `events`, `wait` and `cancel` take its id. */
+  /** Starts a run and resolves when the server has accepted it. Pass its id to `retrieve`, `events`, `wait` or `cancel`. */
   async start(request: InteractionRequest, options: RunOptions = {}): Promise<Interaction> {
     const body = { ...request, background: true }
     return this.#transport.json<Interaction>(creation(LIST.path, body, options), options)
   }
 
-  /** Runs an agent; its events as they come. Nothing is sent before the first one is asked for. */
+  /** Runs an agent and streams its events. Sends the request when the first event is read. */
   stream(request: InteractionRequest, options: RunOptions = {}): InteractionStream {
     const call = creation(`${LIST.path}:stream`, request, options)
     const start = async (each: RequestOptions) => {
@@ -89,13 +89,13 @@ export class Interactions {
     return new InteractionStream(this.#transport, { ...this.#source, start }, {}, options)
   }
 
-  /** The events of an interaction behind number `after` (default: all), live until its end. */
+  /** Streams the events of an interaction after number `after` (default: all), until it ends. */
   events(id: string, options: StreamOptions & { readonly after?: number } = {}): InteractionStream {
     objectCall('interactions.events', id)
     return new InteractionStream(this.#transport, this.#source, { id, after: options.after }, options)
   }
 
-  /** Waits for the end of a run that was started. Throws as `create` does. */
+  /** Waits until a started run ends. Throws as `create` does. */
   async wait(id: string, options: RequestOptions = {}): Promise<Interaction> {
     objectCall('interactions.wait', id)
     return this.events(id, options).final()
@@ -105,7 +105,7 @@ export class Interactions {
     return this.#transport.json(objectCall('interactions.retrieve', id), options)
   }
 
-  /** Newest first unless asked otherwise. */
+  /** Lists interactions, by default newest first. */
   list(
     { labels = {}, pageToken, ...query }: InteractionQuery = {},
     options?: RequestOptions,
@@ -117,12 +117,12 @@ export class Interactions {
     })
   }
 
-  /** Ends a run; resolves when no process of it is left. Throws ConflictError where it has ended otherwise. */
+  /** Cancels a run; resolves when its sandbox is gone. Throws ConflictError if the run has already completed or failed. */
   async cancel(id: string, options?: RequestOptions): Promise<Interaction> {
     return this.#transport.json({ ...objectCall('interactions.cancel', id, ':cancel'), method: 'POST' }, options)
   }
 
-  /** Decides on tool calls that wait for a person: on those of `decisions`, or the same on all that wait. */
+  /** Approves or denies waiting tool calls: those in `decisions`, or all with the same verdict. */
   async approve(id: string, verdict: Approval, options?: RequestOptions): Promise<Interaction> {
     return this.#transport.json(
       { ...objectCall('interactions.approve', id, ':approve'), method: 'POST', body: verdict },
@@ -130,12 +130,12 @@ export class Interactions {
     )
   }
 
-  /** Removes an ended interaction with its events and files. */
+  /** Deletes an ended interaction with its events and files. */
   async delete(id: string, options?: RequestOptions): Promise<void> {
     await this.#transport.send({ ...objectCall('interactions.delete', id), method: 'DELETE' }, options)
   }
 
-  /** The hosts outside that were turned to on its behalf. */
+  /** Lists the external hosts that the run connected to. */
   audit(id: string, { pageSize, pageToken }: { pageSize?: number; pageToken?: string } = {}): List<AuditEntry> {
     const call = objectCall('interactions.audit', id, '/audit')
     return new List(pageToken, async (token) => {
@@ -147,7 +147,7 @@ export class Interactions {
     })
   }
 
-  /** What became of its webhook. */
+  /** Returns the delivery attempts of the webhook. */
   async deliveries(id: string, options?: RequestOptions): Promise<DeliveryList> {
     return this.#transport.json(objectCall('interactions.deliveries', id, '/deliveries'), options)
   }

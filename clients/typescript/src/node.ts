@@ -1,4 +1,4 @@
-/** Files on disk, for Node, Deno and Bun. */
+/** Input and output files on disk, for Node, Deno and Bun. */
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Errand } from './errand.ts'
@@ -12,7 +12,7 @@ export interface SaveOptions extends RequestOptions {
   readonly overwrite?: boolean
 }
 
-/** Reads a file of this machine for a request's `files`. `name` is its path in the working directory; default: its own name. */
+/** Reads a local file for a request's `files`. `name` is the path in the working directory; default: the file's own name. */
 export async function inputFileFrom(path: string, name = basename(path)): Promise<InputFile> {
   return inputFile(name, new Uint8Array(await readFile(path)))
 }
@@ -39,7 +39,7 @@ export async function saveFiles(
     const bytes = await errand.files.download(file, options)
     await mkdir(dirname(path), { recursive: true })
     if (overwrite) await rm(path, { force: true })
-    // `wx` neither replaces a file nor follows a link that was put there meanwhile.
+    // `wx` neither replaces a file nor follows a link that was created after the check.
     await writeFile(path, bytes, { flag: 'wx' })
     paths.push(path)
   }

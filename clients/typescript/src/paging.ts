@@ -1,12 +1,12 @@
 /**
- * A list of the API. Awaited, it is its first page; iterated, it is every item, the pages read as they are needed:
+ * A paginated list. Await it for the first page, or iterate it for all items; further pages are fetched on demand:
  *
  *     const { items } = await errand.agents.list({ pageSize: 10 })
  *     for await (const agent of errand.agents.list()) …
  */
 export interface Page<T> {
   readonly items: readonly T[]
-  /** For the next page; absent on the last one. */
+  /** Token of the next page; absent on the last page. */
   readonly nextPageToken?: string
 }
 
@@ -42,7 +42,7 @@ export class List<T> implements AsyncIterable<T>, PromiseLike<Page<T>> {
   }
 }
 
-/** As the query of a list has labels: `label.team=data`. */
+/** Converts labels to query parameters: `label.team=data`. */
 export function byLabel(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).map(([key, value]) => [`label.${key}`, value]))
 }

@@ -1,4 +1,4 @@
-/** Skills: folders of instructions, scripts and references that runs can be given by name. */
+/** Skills: folders of instructions, scripts and references that runs use by name. */
 import { listCall, objectCall } from './calls.ts'
 import type { Skill, SkillFile, SkillList, SkillSummary, SkillVersionList } from './generated/types.ts'
 import { List } from './paging.ts'
@@ -14,12 +14,12 @@ export class Skills {
     this.#transport = transport
   }
 
-  /** `zip`: with SKILL.md at its root or in its one top folder. Another content under the same name is the next version; the same one, the same. */
+  /** Uploads a zip with SKILL.md at its root or in its only top-level folder. New content under the same name becomes the next version. */
   upload(zip: Uint8Array<ArrayBuffer> | ArrayBuffer | Blob, options?: RequestOptions): Promise<Skill> {
     return this.#transport.json({ ...LIST, method: 'POST', body: zip, type: 'application/zip' }, options)
   }
 
-  /** `pdf`: its newest version; or `pdf@3`. */
+  /** `pdf` returns the newest version, `pdf@3` that version. */
   async retrieve(name: string, options?: RequestOptions): Promise<Skill> {
     return this.#transport.json(objectCall('skills.retrieve', name), options)
   }
@@ -48,12 +48,12 @@ export class Skills {
     })
   }
 
-  /** A file of the newest version, or of the one that is named; its `text`, where it is text of at most 256 KiB. */
+  /** Returns a file of the newest or the named version, with `text` if it is text of at most 256 KiB. */
   async file(name: string, path: string, options?: RequestOptions): Promise<SkillFile> {
     return this.#transport.json({ ...objectCall('skills.file', name, '/file'), query: { path } }, options)
   }
 
-  /** All its versions, or the one that is named. */
+  /** Deletes all versions, or the named one. */
   async delete(name: string, options?: RequestOptions): Promise<void> {
     await this.#transport.send({ ...objectCall('skills.delete', name), method: 'DELETE', repeatable: false }, options)
   }

@@ -1,4 +1,4 @@
-/** Reading a stream of server-sent events (WHATWG HTML, section 9.2.6). */
+/** Parser for server-sent events (WHATWG HTML, section 9.2.6). */
 
 export interface SseMessage {
   readonly id: string
@@ -7,8 +7,8 @@ export interface SseMessage {
 }
 
 /**
- * The messages of a stream, until it ends; what is unfinished then is dropped, as the standard says. Throws `idle()` where
- * nothing came for `idleMs`, not even a comment. The body is cancelled when the reader leaves.
+ * Yields the messages of a stream until it ends. Drops an unfinished message at the end, as the standard requires. Throws
+ * `idle()` if nothing arrives for `idleMs`, not even a comment. Cancels the body when the caller stops reading.
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,

@@ -1,29 +1,29 @@
 /**
- * An interaction's events, from any one on to its end. A connection that breaks, falls silent, or is closed by a server
- * that goes down, is taken up again behind the last event that came: none is missed, none comes twice.
+ * Streams the events of an interaction until its end. If the connection breaks, is idle for too long, or is closed by a server
+ * that shuts down, the client reconnects and resumes after the last received event: none is lost or repeated.
  */
 import { ApiError, ConnectionError } from './errors.ts'
 import type { Interaction, StreamEvent } from './generated/types.ts'
 import { readSse } from './sse.ts'
 import { aborted, notOurs, type RequestOptions, type Transport } from './transport.ts'
 
-/** The server sends something every 15 s. */
+/** Idle timeout. The server sends something every 15 s. */
 const IDLE_MS = 45_000
-/** How long a way may be broken, from the first failure on, without an event or a connection that held. The run goes on meanwhile. */
-const PATIENCE_MS = 300_000
-/** The same for the answer at the end, in tries with pauses between them. */
-const PATIENT_TRIES = 75
-/** A connection that lived for so long was a good one: proxies end them by the clock, whatever the run does. */
-const HELD_MS = 10_000
+/** Time to reconnect, from the first failure on, before the client throws. The run continues meanwhile. */
+const RECONNECT_TIMEOUT_MS = 300_000
+/** Retries of the request for the final interaction: about the same time, with the pauses between them. */
+const FINAL_RETRIES = 75
+/** A connection that lasted this long resets the count of failures: some proxies close connections after a fixed time. */
+const STABLE_MS = 10_000
 
 export interface StreamSource {
-  /** Opens the stream of an interaction that is there, behind event number `after`. */
+  /** Opens the stream of an existing interaction after event number `after`. */
   resume(id: string, after: number, options: RequestOptions): Promise<Response>
-  /** Starts the interaction; undefined where it is there already. Repeatable: the same run is joined. */
+  /** Starts the interaction; undefined if it exists already. Idempotent: a repeated call joins the same run. */
   start?: (options: RequestOptions) => Promise<Response>
   retrieve(id: string, options: RequestOptions): Promise<Interaction>
   cancel(id: string): Promise<Interaction>
-  /** Throws where the run failed. */
+  /** Throws if the run failed. */
   settle(interaction: Interaction): Interaction
 }
 
@@ -60,38 +60,41 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
     return this.#id
   }
 
-  /** The number of the last event that was handed out: what `interactions.events(id, {after})` goes on behind. */
+  /** Number of the last yielded event. Pass it to `interactions.events(id, { after })` to continue after it. */
   get lastEventId(): number {
     return this.#last
   }
 
   /**
-   * The events in order, each once, to `completed`. A run that fails ends its stream like any other: by `error`, then
-   * `completed`. A newer server may send events that `StreamEvent` does not name: pass them over.
+   * Yields each event once, in order, up to `completed`. A failed run ends with `error`, then `completed`. A newer server may
+   * send events that `StreamEvent` does not have: ignore them.
    */
   [Symbol.asyncIterator](): AsyncGenerator<StreamEvent> {
     this.#events ??= this.#read()
     return this.#events
   }
 
-  /** The fragments of the answer alone. */
+  /** Yields only the text fragments of the answer. */
   async *text(): AsyncGenerator<string> {
     for await (const event of this) if (event.event === 'partial_output') yield event.data.text
   }
 
-  /** Reads to the end; the whole interaction. Throws the error of a run that failed. */
+  /** Reads to the end and returns the interaction. Throws if the run failed. */
   async final(): Promise<Interaction> {
     for await (const _ of this);
-    return this.#source.settle(await this.#source.retrieve(this.#id!, { maxRetries: PATIENT_TRIES, ...this.#options }))
+    return this.#source.settle(await this.#source.retrieve(this.#id!, { maxRetries: FINAL_RETRIES, ...this.#options }))
   }
 
-  /** Ends the run on the server; resolves when its sandbox is gone. The stream then ends with `completed`. */
+  /** Cancels the run on the server; resolves when its sandbox is gone. The stream then ends with `completed`. */
   cancel(): Promise<Interaction> {
-    if (this.#id === undefined) throw new ConnectionError('The interaction was not accepted yet: read its first event.')
+    if (this.#id === undefined)
+      throw new ConnectionError(
+        'The server has not accepted the interaction yet. Read its first event before cancelling.',
+      )
     return this.#source.cancel(this.#id)
   }
 
-  /** Stops reading. The run goes on. */
+  /** Stops reading. The run continues. */
   close(): void {
     this.#leave.abort()
   }
@@ -107,20 +110,20 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
       try {
         const response = await this.#open({ ...this.#options, signal: leave })
         openedAt = performance.now()
-        for await (const { id, event, data } of readSse(response.body!, IDLE_MS, silent)) {
+        for await (const { id, event, data } of readSse(response.body!, IDLE_MS, idleError)) {
           if (Number(id) <= this.#last) continue
           failures = 0
           this.#last = Number(id)
           yield { id: this.#last, event, data: JSON.parse(data) } as StreamEvent
           if (event === 'completed') return
         }
-        throw new ConnectionError('The stream was closed before its end.')
+        throw new ConnectionError('The stream ended before `completed`.')
       } catch (error) {
         if (leave.aborted) break
-        if (performance.now() - openedAt >= HELD_MS) failures = 0
+        if (performance.now() - openedAt >= STABLE_MS) failures = 0
         if (failures === 0) brokenSince = performance.now()
-        const lost = performance.now() - brokenSince >= PATIENCE_MS
-        if (this.#id === undefined || !mayPass(error) || lost) throw error
+        const lost = performance.now() - brokenSince >= RECONNECT_TIMEOUT_MS
+        if (this.#id === undefined || !isTransient(error) || lost) throw error
         waitMs = error instanceof ApiError ? (error.retryAfterS ?? 0) * 1000 : 0
         this.#options.onReconnect?.(error as Error)
       }
@@ -141,10 +144,10 @@ export class InteractionStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-const silent = () => new ConnectionError('The stream sent nothing for 45 s.')
+const idleError = () => new ConnectionError('The stream sent nothing for 45 s.')
 
-/** What `fetch` throws where a body breaks off has no class of its own. */
-function mayPass(error: unknown): boolean {
+/** Whether a retry may succeed. `fetch` has no error class of its own for an interrupted body. */
+function isTransient(error: unknown): boolean {
   if (error instanceof ApiError) return error.retryable
   return error instanceof ConnectionError || error instanceof TypeError || (error as Error)?.name === 'AbortError'
 }

@@ -1,4 +1,4 @@
-/** One way to the server for all calls: identity, time-outs, retries, errors. */
+/** Sends all calls to the server: authentication, timeouts, retries and errors. */
 import { apiError } from './api-error.ts'
 import { AbortedError, ConnectionError, ErrandError, TimeoutError } from './errors.ts'
 
@@ -9,25 +9,25 @@ const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 8_000
 
 export interface ClientOptions {
-  /** Of a project. Default: the environment's `ERRAND_API_KEY`. */
+  /** API key of a project. Default: `ERRAND_API_KEY` of the environment. */
   readonly apiKey?: string
-  /** Default: the environment's `ERRAND_BASE_URL`, else `http://127.0.0.1:8080`. */
+  /** Address of the server. Default: `ERRAND_BASE_URL` of the environment, else `http://127.0.0.1:8080`. */
   readonly baseUrl?: string
   /**
-   * For the answer to one request, milliseconds; default 60,000. Of streams and files, for it to begin. A run may take
-   * longer: it is waited for in several requests.
+   * Timeout of one request in milliseconds; default 60,000. For streams and downloads it applies to the response headers. A run
+   * can take longer: the client waits for it in several requests.
    */
   readonly timeoutMs?: number
-  /** Further tries of a request after trouble that may pass; default 4. */
+  /** Maximum number of retries of a request; default 4. */
   readonly maxRetries?: number
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch
 }
 
 export interface RequestOptions {
-  /** Gives up waiting; what runs on the server goes on, unless the call says otherwise. */
+  /** Aborts waiting. The run on the server continues, unless `cancelOnAbort` is set. */
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
   readonly maxRetries?: number
@@ -36,40 +36,44 @@ export interface RequestOptions {
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below the base address; or a whole address, which is then sent no key. */
+  /** Path below the base address, or an absolute URL, which is requested without the key. */
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | undefined>>
-  /** Sent as JSON; bytes as they are, with `type`. */
+  /** Sent as JSON, or unchanged if `type` is set. */
   readonly body?: unknown
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Whether the same request twice does no more than once. Where not, it is tried again only after an answer that says
-   * that nothing was done (429, 503).
+   * Whether the request is idempotent. A request that is not is retried only after a response that means that nothing was
+   * done (429, 503).
    */
   readonly repeatable: boolean
-  /** The answer may stay away for longer than the time-out: what was asked to be waited for, milliseconds. */
+  /** Time that the server was asked to wait, in milliseconds; added to the timeout. */
   readonly waitMs?: number
 }
 
 export interface Transport {
-  /** The answer, once it is a good one. Throws ApiError, ConnectionError, TimeoutError, AbortedError. */
+  /** Sends the call, with retries. Throws ApiError, ConnectionError, TimeoutError, AbortedError. */
   send(call: Call, options?: RequestOptions): Promise<Response>
-  /** The same, as JSON. */
+  /** Sends the call and parses the response as JSON. */
   json<T>(call: Call, options?: RequestOptions): Promise<T>
-  /** Waits before try number `tries` (from 1) of anything: growing, by chance, never less than `atLeastMs`. */
+  /** Waits before retry number `tries` (from 1): exponential backoff with jitter, at least `atLeastMs`. */
   pause(tries: number, atLeastMs: number, signal: AbortSignal | undefined): Promise<void>
   readonly maxRetries: number
 }
 
 export function createTransport(options: ClientOptions): Transport {
   const apiKey = options.apiKey ?? fromEnvironment('ERRAND_API_KEY')
-  if (!apiKey) throw new ErrandError('There is no API key: pass `apiKey`, or set ERRAND_API_KEY in the environment.')
+  if (!apiKey) throw new ErrandError('There is no API key. Pass `apiKey`, or set ERRAND_API_KEY in the environment.')
   const base = (options.baseUrl ?? fromEnvironment('ERRAND_BASE_URL') ?? 'http://127.0.0.1:8080').replace(/\/+$/, '')
   const { fetch: doFetch = fetch, maxRetries = DEFAULT_MAX_RETRIES, timeoutMs = DEFAULT_TIMEOUT_MS } = options
   const identity = { 'x-svc-api-key': apiKey, 'Api-Revision': REVISION, ...options.headers }
 
-  async function sendOnce<T>(call: Call, { signal, headers, ...own }: RequestOptions, read: Reading<T>): Promise<T> {
+  async function sendOnce<T>(
+    call: Call,
+    { signal, headers, ...own }: RequestOptions,
+    read: ReadResponse<T>,
+  ): Promise<T> {
     const allowedMs = (own.timeoutMs ?? timeoutMs) + (call.waitMs ?? 0)
     const timeout = new AbortController()
     const timer = setTimeout(() => timeout.abort(), allowedMs)
@@ -98,7 +102,7 @@ export function createTransport(options: ClientOptions): Transport {
     }
   }
 
-  async function send<T>(call: Call, request: RequestOptions, read: Reading<T>): Promise<T> {
+  async function send<T>(call: Call, request: RequestOptions, read: ReadResponse<T>): Promise<T> {
     const most = request.maxRetries ?? maxRetries
     for (let tries = 1; ; tries++) {
       if (request.signal?.aborted) throw aborted(request.signal)
@@ -110,7 +114,7 @@ export function createTransport(options: ClientOptions): Transport {
     }
   }
 
-  async function attempt<T>(call: Call, request: RequestOptions, read: Reading<T>): Promise<T | Trouble> {
+  async function attempt<T>(call: Call, request: RequestOptions, read: ReadResponse<T>): Promise<T | Trouble> {
     try {
       return await sendOnce<T | Trouble>(call, request, async (response) =>
         response.ok ? read(response) : refusal(call, response),
@@ -133,10 +137,10 @@ export function createTransport(options: ClientOptions): Transport {
   }
 }
 
-/** What is made of a good answer, within the time that one has. */
-type Reading<T> = (response: Response) => Promise<T>
+/** Reads a successful response, within the timeout. */
+type ReadResponse<T> = (response: Response) => Promise<T>
 
-/** Something else answers there: another program, a proxy's page for signing in. */
+/** Error for a response of another program, such as the sign-in page of a proxy. */
 export function notOurs(): ConnectionError {
   return new ConnectionError('The response is not from an Errand server. Check the base address.')
 }
@@ -144,7 +148,7 @@ export function notOurs(): ConnectionError {
 class Trouble {
   readonly error: Error
   readonly again: boolean
-  /** What the server asked for. */
+  /** Delay that the server asked for. */
   readonly waitMs: number
 
   constructor(error: Error, again: boolean, waitMs: number) {
@@ -160,7 +164,7 @@ async function refusal({ repeatable }: Call, response: Response): Promise<Troubl
   const retryAfterS = secondsOf(response.headers.get('retry-after'))
   const requestId = body?.requestId ?? response.headers.get('x-request-id') ?? undefined
   const { status } = response
-  // A proxy's own error page has no error of ours in it.
+  // The error page of a proxy has no error object of the API.
   const error = apiError({
     code: `http_${status}`,
     message: `The server answered ${status} ${response.statusText}`.trimEnd(),
@@ -171,7 +175,7 @@ async function refusal({ repeatable }: Call, response: Response): Promise<Troubl
     retryAfterS,
   })
   const undone = status === 429 || status === 503
-  // A failed run has cost something, and its tools may have had effects: only the caller starts another one.
+  // A failed run has cost money and its tools may have had effects, so only the caller may start another one.
   const again = error.interactionId === undefined && error.retryable && (undone || (repeatable && status >= 500))
   return new Trouble(error, again, (retryAfterS ?? 0) * 1000)
 }
@@ -209,7 +213,7 @@ function addressOf(url: string, query: Call['query'] = {}): string {
   return given.length === 0 ? url : `${url}?${new URLSearchParams(given)}`
 }
 
-/** Without the path: the query of a signed address is a secret. */
+/** Origin of an address, for messages. The rest may be secret: a signed URL has its signature in the query. */
 function originOf(address: string): string {
   return URL.canParse(address) ? new URL(address).origin : address
 }
@@ -229,14 +233,14 @@ function parse(text: string): unknown {
   }
 }
 
-/** fetch says "fetch failed" and keeps what happened in a chain of causes. */
+/** `fetch` throws "fetch failed" and has the reason in a chain of causes. */
 function reasonOf(error: unknown): string {
   let deepest = error as { message?: string; code?: string; cause?: unknown }
   while (deepest.cause) deepest = deepest.cause as typeof deepest
   return deepest.message || deepest.code || String(error)
 }
 
-/** Undefined where there is no environment, as in a browser. */
+/** Returns undefined without an environment, as in a browser. */
 function fromEnvironment(name: string): string | undefined {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } }
   return process?.env?.[name] || undefined

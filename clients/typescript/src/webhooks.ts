@@ -1,19 +1,19 @@
-/** Webhooks, signed as Standard Webhooks has it (https://www.standardwebhooks.com). */
+/** Verification of webhooks, which are signed as in Standard Webhooks (https://www.standardwebhooks.com). */
 import { WebhookSignatureError } from './errors.ts'
 import type { WebhookEvent } from './generated/types.ts'
 
 export interface ReceivedWebhook {
-  /** The body as it came, before any JSON parser. */
+  /** The body as received, before JSON parsing. */
   readonly payload: string | Uint8Array
-  /** Of the request: a `Headers`, or an object with names in lower case, as Node has them. */
+  /** Headers of the request: a `Headers`, or an object with lower-case names as in Node. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Of the project: `errand webhooks secret --project NAME` shows it. */
+  /** Webhook secret of the project; `errand webhooks secret --project NAME` prints it. */
   readonly secret: string
-  /** How old a webhook may be, seconds; default 300. */
+  /** Maximum age of a webhook in seconds; default 300. */
   readonly toleranceS?: number
 }
 
-/** The event, once its signature is proved. Throws WebhookSignatureError. The same event may come more than once. */
+/** Verifies the signature and returns the event. Throws WebhookSignatureError. Events are delivered at least once. */
 export async function verifyWebhook({
   payload,
   headers,
@@ -22,9 +22,9 @@ export async function verifyWebhook({
 }: ReceivedWebhook): Promise<WebhookEvent> {
   const header = (name: string) => String((headers instanceof Headers ? headers.get(name) : headers[name]) ?? '')
   const [id, timestamp, signatures] = [header('webhook-id'), header('webhook-timestamp'), header('webhook-signature')]
-  if (!id || !timestamp || !signatures) throw new WebhookSignatureError('The webhook is not signed.')
+  if (!id || !timestamp || !signatures) throw new WebhookSignatureError('The webhook has no signature headers.')
   if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= toleranceS)) {
-    throw new WebhookSignatureError('The webhook is too old, or from the future: an old one, played again?')
+    throw new WebhookSignatureError('The timestamp of the webhook is too old or in the future. It may be a replay.')
   }
   const body = typeof payload === 'string' ? payload : new TextDecoder().decode(payload)
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`)
@@ -35,12 +35,14 @@ export async function verifyWebhook({
     if (signature && (await crypto.subtle.verify('HMAC', key, signature, signed)))
       return JSON.parse(body) as WebhookEvent
   }
-  throw new WebhookSignatureError('The webhook’s signature is wrong: is it the secret of this project?')
+  throw new WebhookSignatureError(
+    'The signature of the webhook is wrong. Check that the secret is that of this project.',
+  )
 }
 
 function importKey(secret: string) {
   const bytes = fromBase64(secret.replace(/^whsec_/, ''))
-  if (!bytes) throw new WebhookSignatureError('The secret is not one of a project: they begin with whsec_.')
+  if (!bytes) throw new WebhookSignatureError('The secret is not a webhook secret. Webhook secrets begin with whsec_.')
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 

@@ -1,4 +1,4 @@
-"""The client of Errand, a self-hosted managed agent service: ``Errand``, and ``AsyncErrand`` for asyncio."""
+"""Client of Errand, a self-hosted managed agent service: ``Errand``, and ``AsyncErrand`` for asyncio."""
 
 from . import errors, shapes
 from ._async import AsyncErrand, AsyncInteractionStream

@@ -1,4 +1,4 @@
-"""The calls of the API as data: what both clients send."""
+"""Build the calls of the API as data, for both clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who carries the effects of the flows out: over httpx, sync and async. Both are to read alike."""
+"""Execute the effects of the flows over httpx, sync and async. Keep the two drivers alike."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DEFAULT_TIMEOUT_S = 60.0
 
 
 class Identity:
-    """Who calls whom. Raises ErrandError where there is no API key."""
+    """Address and API key. Raises ErrandError if there is no API key."""
 
     def __init__(
         self, api_key: str | None, base_url: str | None, timeout: float | None, headers: Mapping[str, str] | None
     ) -> None:
         key = api_key or os.environ.get("ERRAND_API_KEY")
         if not key:
-            raise ErrandError("There is no API key: pass `api_key`, or set ERRAND_API_KEY in the environment.")
+            raise ErrandError("There is no API key. Pass `api_key`, or set ERRAND_API_KEY in the environment.")
         self._base = (base_url or os.environ.get("ERRAND_BASE_URL") or "http://127.0.0.1:8080").rstrip("/")
         self._timeout = DEFAULT_TIMEOUT_S if timeout is None else timeout
         self._headers = {"x-svc-api-key": key, "Api-Revision": REVISION, **(headers or {})}
@@ -49,7 +49,7 @@ class Identity:
 
 def _trouble(error: httpx.HTTPError | httpx.StreamError) -> ConnectionError:
     if isinstance(error, httpx.TimeoutException):
-        return TimeoutError("The server took longer than the time-out.")
+        return TimeoutError("The server did not answer within the timeout.")
     return ConnectionError(f"The server can't be reached, or the connection broke: {error or type(error).__name__}.")
 
 
@@ -64,7 +64,7 @@ class SyncDriver:
         self._http = http or httpx.Client()
 
     def run(self, flow: Flow) -> Any:
-        """The flow's result; raises what it raises."""
+        """Runs the flow and returns its result. Raises what the flow raises."""
         events = self.events(flow)
         while True:
             try:
@@ -73,7 +73,7 @@ class SyncDriver:
                 return end.value
 
     def events(self, flow: Flow) -> Generator[Event, None, Any]:
-        """What the flow emits."""
+        """Yields the events that the flow emits."""
         opened: httpx.Response | None = None
         pieces: Any = None
         value: Any = None
@@ -119,14 +119,14 @@ class AsyncDriver:
         self._http = http or httpx.AsyncClient()
 
     async def run(self, flow: Flow) -> Any:
-        """The flow's result; raises what it raises."""
+        """Runs the flow and returns its result. Raises what the flow raises."""
         result: list[Any] = []
         async for _ in self.events(flow, result):
             pass
         return result[0]
 
     async def events(self, flow: Flow, result: list[Any] | None = None) -> AsyncGenerator[Event, None]:
-        """What the flow emits; its result goes into ``result``."""
+        """Yields the events that the flow emits and appends its result to ``result``."""
         opened: httpx.Response | None = None
         pieces: Any = None
         value: Any = None

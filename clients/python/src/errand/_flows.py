@@ -1,6 +1,6 @@
 """
-What the client does, without doing it: each call is a generator that says what has to be done next (an effect) and is
-given what came of it. The two clients, sync and async, only differ in how they carry the effects out.
+The logic of the client, without I/O. Each call is a generator that yields effects (send a request, read, pause) and receives
+their results. The sync and the async client share it and differ only in the driver that executes the effects.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from .shapes import Event, Interaction
 REVISION = "2026-05-20"
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 8.0
-#: The server sends something every 15 s.
+#: Idle timeout. The server sends something every 15 s.
 IDLE_S = 45.0
-#: How long a way may be broken, from the first failure on, without an event or a connection that held. The run goes on meanwhile.
-PATIENCE_S = 300.0
-#: The same for the answer at the end, in tries with pauses between them.
-PATIENT_TRIES = 75
-#: A connection that lived for so long was a good one: proxies end them by the clock, whatever the run does.
-HELD_S = 10.0
+#: Time to reconnect, from the first failure on, before the client raises. The run continues meanwhile.
+RECONNECT_TIMEOUT_S = 300.0
+#: Retries of the request for the final interaction: about the same time, with the pauses between them.
+FINAL_RETRIES = 75
+#: A connection that lasted this long resets the count of failures: some proxies close connections after a fixed time.
+STABLE_S = 10.0
 
 
 @dataclass(frozen=True)
 class Call:
     method: str
-    #: Below the base address; or a whole address, which is then sent no key.
+    #: Path below the base address, or an absolute URL, which is requested without the key.
     path: str
     query: dict[str, Any] = field(default_factory=dict)
     #: Sent as JSON.
     body: Any = None
     content: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
-    #: Whether the same request twice does no more than once. Where not, it is tried again only after an answer that says
-    #: that nothing was done (429, 503).
+    #: Whether the request is idempotent. A request that is not is retried only after a response that means that nothing was
+    #: done (429, 503).
     repeatable: bool = True
-    #: The answer's body is read piece by piece.
+    #: Whether the body is streamed.
     stream: bool = False
     timeout: float | None = None
     max_retries: int | None = None
@@ -55,22 +55,22 @@ class Call:
 @dataclass(frozen=True)
 class Answer:
     status: int
-    #: By names in lower case.
+    #: Lower-case names.
     headers: dict[str, str]
-    #: Whole; empty where it is read piece by piece.
+    #: The whole body; empty if it is streamed.
     body: bytes
 
 
 @dataclass(frozen=True)
 class Send:
-    """→ Answer. Raises ConnectionError, TimeoutError."""
+    """Sends a request. Its result is an Answer. Raises ConnectionError, TimeoutError."""
 
     call: Call
 
 
 @dataclass(frozen=True)
 class Read:
-    """The next piece of the answer that was last opened so → bytes; empty at its end. Raises ConnectionError."""
+    """Reads the next bytes of the streamed body; empty at its end. Raises ConnectionError."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Emit:
-    """An event for the caller."""
+    """Passes an event to the caller."""
 
     event: Event
 
@@ -90,7 +90,7 @@ Flow = Generator[Effect, Any, Any]
 
 
 def send(call: Call, max_retries: int) -> Flow:
-    """→ Answer, once it is a good one."""
+    """Sends a call, with retries. Returns the successful Answer."""
     most = max_retries if call.max_retries is None else call.max_retries
     tries = 0
     while True:
@@ -125,7 +125,7 @@ def _rest() -> Flow:
 
 def _may_repeat(call: Call, status: int, error: ErrandError) -> bool:
     assert isinstance(error, ApiError)
-    # A failed run has cost something, and its tools may have had effects: only the caller starts another one.
+    # A failed run has cost money and its tools may have had effects, so only the caller may start another one.
     if error.interaction_id is not None or not error.retryable:
         return False
     return status in (429, 503) or (call.repeatable and status >= 500)
@@ -135,7 +135,7 @@ def refusal(answer: Answer) -> ApiError:
     try:
         body = json.loads(answer.body)
     except ValueError:
-        # A proxy's own error page.
+        # The error page of a proxy has no error object of the API.
         body = {}
     error = body.get("error") if isinstance(body, dict) else None
     return api_error(
@@ -160,12 +160,12 @@ def _seconds(header: str | None) -> float | None:
 
 
 def _pause(tries: int, at_least: float) -> float:
-    """Growing, by chance, never less than the server asked for."""
+    """Exponential backoff with jitter, at least the delay that the server asked for."""
     return at_least + random.random() * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (tries - 1))
 
 
 def fetch(call: Call, max_retries: int, kind: type[Record] = Record) -> Flow:
-    """→ the answer's JSON as a record."""
+    """Sends a call and returns the JSON of the response as a record."""
     answer = yield from send(call, max_retries)
     try:
         return kind(json.loads(answer.body))
@@ -174,7 +174,7 @@ def fetch(call: Call, max_retries: int, kind: type[Record] = Record) -> Flow:
 
 
 def not_ours() -> ConnectionError:
-    """Something else answers there: another program, a proxy's page for signing in."""
+    """Error for a response of another program, such as the sign-in page of a proxy."""
     return ConnectionError("The response is not from an Errand server. Check the base address.")
 
 
@@ -193,7 +193,7 @@ class _Unset:
         return False
 
 
-#: A field that is not sent. ``None`` is sent, and clears what an agent has.
+#: Marks a field that is not sent. ``None`` is sent and clears the field of an agent.
 UNSET: Any = _Unset()
 
 
@@ -203,7 +203,7 @@ def given(fields: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Followed:
-    """Where a stream is: shared by its flow and the object that the caller holds."""
+    """Position in a stream, shared by its flow and the stream object of the caller."""
 
     id: str | None
     last: int
@@ -211,8 +211,8 @@ class Followed:
 
 def follow(at: Followed, start: Call | None, max_retries: int) -> Flow:
     """
-    An interaction's events, from ``at.last`` on to its end, each emitted once. A connection that breaks, falls silent, or is
-    closed by a server that goes down, is taken up again behind the last event that came.
+    Emits each event of an interaction once, from ``at.last`` to its end. If the connection breaks, is idle for too long, or is
+    closed by a server that shuts down, the client reconnects and resumes after the last received event.
     """
     failures, broken_since = 0, 0.0
     while True:
@@ -237,13 +237,13 @@ def follow(at: Followed, start: Call | None, max_retries: int) -> Flow:
                     yield Emit(Event({"id": identity, "event": name, "data": json.loads(data)}))
                     if name == "completed":
                         return None
-            raise ConnectionError("The stream was closed before its end.")
+            raise ConnectionError("The stream ended before `completed`.")
         except (ConnectionError, ApiError) as error:
-            if time.monotonic() - opened >= HELD_S:
+            if time.monotonic() - opened >= STABLE_S:
                 failures = 0
             if failures == 0:
                 broken_since = time.monotonic()
-            lost = time.monotonic() - broken_since >= PATIENCE_S
+            lost = time.monotonic() - broken_since >= RECONNECT_TIMEOUT_S
             if at.id is None or lost or (isinstance(error, ApiError) and not error.retryable):
                 raise
             wait = getattr(error, "retry_after", None) or 0.0
@@ -259,7 +259,7 @@ def _resumption(at: Followed) -> Call:
 
 
 class _Messages:
-    """Server-sent events out of pieces of their stream (WHATWG HTML, section 9.2.6)."""
+    """Parser for server-sent events (WHATWG HTML, section 9.2.6)."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -289,7 +289,7 @@ class _Messages:
 
 
 def settled(interaction: Interaction) -> Interaction:
-    """Raises the error of a run that failed."""
+    """Raises if the run failed."""
     error = interaction.raw.get("error")
     if interaction.raw.get("status") == "failed" and error:
         raise api_error(error, status=error["status"], interaction_id=interaction.raw["interactionId"])

@@ -12,7 +12,7 @@ import httpx
 from . import _calls as calls
 from . import _paths as paths
 from ._drivers import SyncDriver, Identity
-from ._flows import PATIENT_TRIES, UNSET, Call, Followed, fetch, follow, send, settled
+from ._flows import FINAL_RETRIES, UNSET, Call, Followed, fetch, follow, send, settled
 from .errors import ConnectionError, ErrandError
 from .files import check_target, write_output
 from .records import Record
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Record)
 
 
 class _Way:
-    """What all resources share."""
+    """Transport that all resources share."""
 
     def __init__(self, driver: SyncDriver, max_retries: int) -> None:
         self.driver = driver
@@ -37,14 +37,14 @@ class _Way:
 
 class List(Generic[T]):
     """
-    A list of the API: iterated, it is every item, the pages read as they are needed; ``page()`` is the first page alone.
+    A paginated list. Iterate it for all items; further pages are fetched on demand. ``page()`` returns only the first page.
     """
 
     def __init__(self, way: _Way, path: str, field: str, kind: type[T], query: dict[str, Any]) -> None:
         self._way, self._path, self._field, self._kind, self._query = way, path, field, kind, query
 
     def page(self) -> tuple[list[T], str | None]:
-        """The items, and the token for the next page: ``None`` on the last one."""
+        """Returns the items, and the token of the next page, which is ``None`` on the last page."""
         return self._read(self._query.get("pageToken"))
 
     def _read(self, token: str | None) -> tuple[list[T], str | None]:
@@ -64,9 +64,9 @@ class List(Generic[T]):
 
 class InteractionStream:
     """
-    An interaction's events in order, each once, to ``completed``; taken up again behind the last one where the connection
-    breaks. A run that fails ends its stream like any other: by ``error``, then ``completed``. Left by an exception inside
-    ``with``, the run goes on, unless it was made with ``cancel_on_exit``.
+    Streams each event of an interaction once, in order, up to ``completed``. Resumes after the last event if the connection
+    breaks. A failed run ends with ``error``, then ``completed``. If an exception leaves the ``with`` block, the run continues,
+    unless it was started with ``cancel_on_exit``.
     """
 
     def __init__(self, way: _Way, at: Followed, start: Call | None, cancel_on_exit: bool = False) -> None:
@@ -81,7 +81,7 @@ class InteractionStream:
 
     @property
     def last_event_id(self) -> int:
-        """The number of the last event that was handed out."""
+        """Number of the last yielded event."""
         return self._at.last
 
     def __iter__(self) -> InteractionStream:
@@ -99,31 +99,31 @@ class InteractionStream:
         return event
 
     def text(self) -> Iterator[str]:
-        """The fragments of the answer alone."""
+        """Yields only the text fragments of the answer."""
         for event in self:
             if event.event == "partial_output":
                 yield event.data.text
 
     def final(self) -> Interaction:
-        """Reads to the end; the whole interaction. Raises the error of a run that failed."""
+        """Reads to the end and returns the interaction. Raises if the run failed."""
         for _ in self:
             pass
         assert self._at.id is not None
-        call = Call("GET", paths.of("interactions.retrieve", self._at.id), max_retries=PATIENT_TRIES)
+        call = Call("GET", paths.of("interactions.retrieve", self._at.id), max_retries=FINAL_RETRIES)
         return settled(self._way.fetch(call, Interaction))
 
     def cancel(self) -> Interaction:
-        """Ends the run on the server; returns when its sandbox is gone."""
+        """Cancels the run on the server; returns when its sandbox is gone."""
         if self._at.id is None:
-            raise ConnectionError("The interaction was not accepted yet: read its first event.")
+            raise ConnectionError("The server has not accepted the interaction yet. Read its first event before cancelling.")
         return self._way.fetch(calls.post(paths.of("interactions.cancel", self._at.id, ":cancel")), Interaction)
 
     def close(self) -> None:
-        """Stops reading. The run goes on."""
+        """Stops reading. The run continues."""
         self._events.close()
 
     def _left(self) -> None:
-        """Something ended the reading before the end: an interrupt, a time-out, an exception of the caller's."""
+        """Called when reading was interrupted: by Ctrl-C, a timeout, or an exception of the caller."""
         if not self._cancel_on_exit or self._over or self._at.id is None:
             return
         self._over = True
@@ -144,7 +144,7 @@ class InteractionStream:
 
 
 class Interactions:
-    """Running agents."""
+    """Interactions: run agents, follow, cancel and list their runs."""
 
     def __init__(self, way: _Way) -> None:
         self._way = way
@@ -174,15 +174,14 @@ class Interactions:
         timeout: float | None = None,
     ) -> Interaction:
         """
-        Runs an agent and waits for its end; resumes if the connection breaks. Raises ApiError (a class for each code; with
+        Runs an agent and waits until it ends; resumes if the connection breaks. Raises ApiError (a class for each code; with
         ``interaction_id`` if the run failed), ConnectionError. Never starts a failed run again: see ``retryable``. Returns
         with ``status == "cancelled"`` if the run is cancelled.
 
-        ``idempotency_key``: calls with the same key and request share one run, for 24 hours. If that run failed with a
-        retryable error, the next call starts one new run. Default: a new key for each call, which its own retries share.
-        ``strict``: a skill or an MCP server that can't be used is an error instead of a warning.
-        ``cancel_on_exit``: where waiting is interrupted, the run is cancelled; else it goes on. ``timeout``: for the answer
-        to one request to begin, seconds; not for the run.
+        ``idempotency_key``: calls with the same key and request share one run for 24 hours. If that run failed with a
+        retryable error, the next call starts a new run. Default: a new key for each call, which the retries of the call share.
+        ``strict``: an unusable skill or MCP server is an error instead of a warning. ``cancel_on_exit``: an interrupt cancels
+        the run; by default the run continues. ``timeout``: seconds for the response to one request to begin, not for the run.
         """
         request = _request(locals())
         call = calls.stream(request, idempotency_key, strict, timeout)
@@ -211,7 +210,7 @@ class Interactions:
         strict: bool = False,
         timeout: float | None = None,
     ) -> Interaction:
-        """Starts a run and returns as soon as it is accepted: ``retrieve``, ``events``, ``wait`` and ``cancel`` take its id."""
+        """Starts a run and returns when the server has accepted it. Pass its id to ``retrieve``, ``events``, ``wait`` or ``cancel``."""
         request = _request(locals())
         return self._way.fetch(calls.start(request, idempotency_key, strict, timeout), Interaction)
 
@@ -239,18 +238,18 @@ class Interactions:
         cancel_on_exit: bool = False,
         timeout: float | None = None,
     ) -> InteractionStream:
-        """Runs an agent; its events as they come. Nothing is sent before the first one is asked for."""
+        """Runs an agent and streams its events. Sends the request when the first event is read."""
         request = _request(locals())
         call = calls.stream(request, idempotency_key, strict, timeout)
         return InteractionStream(self._way, Followed(None, 0), call, cancel_on_exit)
 
     def events(self, interaction_id: str, *, after: int = 0) -> InteractionStream:
-        """The events of an interaction behind number ``after``, live until its end."""
+        """Streams the events of an interaction after number ``after``, until it ends."""
         paths.of("interactions.events", interaction_id)
         return InteractionStream(self._way, Followed(interaction_id, after), None)
 
     def wait(self, interaction_id: str) -> Interaction:
-        """Waits for the end of a run that was started. Raises as ``create`` does."""
+        """Waits until a started run ends. Raises as ``create`` does."""
         paths.of("interactions.wait", interaction_id)
         return self.events(interaction_id).final()
 
@@ -268,12 +267,12 @@ class Interactions:
         page_size: int | None = None,
         page_token: str | None = None,
     ) -> List[InteractionSummary]:
-        """Newest first unless asked otherwise."""
+        """Lists interactions, by default newest first."""
         query = calls.labelled(labels, agentId=agent_id, model=model, status=status, order=order, pageSize=page_size, pageToken=page_token)
         return List(self._way, paths.INTERACTIONS, "interactions", InteractionSummary, query)
 
     def cancel(self, interaction_id: str) -> Interaction:
-        """Ends a run; returns when no process of it is left. Raises ConflictError where it has ended otherwise."""
+        """Cancels a run; returns when its sandbox is gone. Raises ConflictError if the run has already completed or failed."""
         return self._way.fetch(calls.post(paths.of("interactions.cancel", interaction_id, ":cancel")), Interaction)
 
     def approve(
@@ -284,20 +283,20 @@ class Interactions:
         reason: str = UNSET,
         decisions: Sequence[Mapping[str, Any]] = UNSET,
     ) -> Interaction:
-        """Decides on tool calls that wait for a person: on those of ``decisions``, or the same on all that wait."""
+        """Approves or denies waiting tool calls: those in ``decisions``, or all with the same verdict."""
         body = {"approve": approve, "reason": reason, "decisions": decisions}
         return self._way.fetch(calls.post(paths.of("interactions.approve", interaction_id, ":approve"), body), Interaction)
 
     def delete(self, interaction_id: str) -> None:
-        """Removes an ended interaction with its events and files."""
+        """Deletes an ended interaction with its events and files."""
         self._way.send(calls.delete(paths.of("interactions.delete", interaction_id), repeatable=True))
 
     def audit(self, interaction_id: str) -> List[AuditEntry]:
-        """The hosts outside that were turned to on its behalf."""
+        """Lists the external hosts that the run connected to."""
         return List(self._way, paths.of("interactions.audit", interaction_id, "/audit"), "entries", AuditEntry, {})
 
     def deliveries(self, interaction_id: str) -> Record:
-        """What became of its webhook."""
+        """Returns the delivery attempts of the webhook."""
         return self._way.fetch(calls.get(paths.of("interactions.deliveries", interaction_id, "/deliveries")), Record)
 
 
@@ -315,7 +314,7 @@ class Agents:
         self._way = way
 
     def create(self, *, id: str = UNSET, **fields: Any) -> Agent:
-        """Raises ConflictError where ``id`` is taken."""
+        """Raises ConflictError if the ``id`` is in use."""
         return self._way.fetch(calls.post(paths.AGENTS, {"id": id, **fields}, repeatable=False), Agent)
 
     def retrieve(self, agent_id: str) -> Agent:
@@ -335,8 +334,8 @@ class Agents:
 
     def update(self, agent_id: str, *, etag: str | None = None, **fields: Any) -> Agent:
         """
-        Changes the fields that are given: ``None`` clears one, lists are replaced, ``policy`` and ``labels`` merge key by
-        key. With ``etag``, only the agent as it was read: else PreconditionFailedError.
+        Changes the given fields: ``None`` clears a field, lists are replaced, ``policy`` and ``labels`` are merged key by key.
+        With ``etag``, raises PreconditionFailedError if the agent has changed since it was read.
         """
         return self._way.fetch(calls.patch(paths.of("agents.update", agent_id), fields, etag), Agent)
 
@@ -344,7 +343,7 @@ class Agents:
         self._way.send(calls.delete(paths.of("agents.delete", agent_id)))
 
     def versions(self, agent_id: str) -> List[Agent]:
-        """Newest first."""
+        """Lists the versions of an agent, newest first."""
         return List(self._way, paths.of("agents.versions", agent_id, "/versions"), "versions", Agent, {})
 
     def version(self, agent_id: str, version: int) -> Agent:
@@ -352,17 +351,17 @@ class Agents:
 
 
 class Skills:
-    """Skills: folders of instructions, scripts and references that runs can be given by name."""
+    """Skills: folders of instructions, scripts and references that runs use by name."""
 
     def __init__(self, way: _Way) -> None:
         self._way = way
 
     def upload(self, zip: bytes) -> Skill:
-        """``zip``: with SKILL.md at its root or in its one top folder. Another content under the same name is the next version; the same one, the same."""
+        """Uploads a zip with SKILL.md at its root or in its only top-level folder. New content under the same name becomes the next version."""
         return self._way.fetch(calls.upload(paths.SKILLS, zip), Skill)
 
     def retrieve(self, name: str) -> Skill:
-        """``pdf``: its newest version; or ``pdf@3``."""
+        """``pdf`` returns the newest version, ``pdf@3`` that version."""
         return self._way.fetch(calls.get(paths.of("skills.retrieve", name)), Skill)
 
     def list(self, *, order: str | None = None, page_size: int | None = None, page_token: str | None = None) -> List[SkillSummary]:
@@ -373,22 +372,22 @@ class Skills:
         return List(self._way, paths.of("skills.versions", name, "/versions"), "versions", SkillSummary, {})
 
     def file(self, name: str, path: str) -> SkillFile:
-        """A file of the newest version, or of the one that is named; its ``text``, where it is text of at most 256 KiB."""
+        """Returns a file of the newest or the named version, with ``text`` if it is text of at most 256 KiB."""
         return self._way.fetch(calls.get(paths.of("skills.file", name, "/file"), path=path), SkillFile)
 
     def delete(self, name: str) -> None:
-        """All its versions, or the one that is named."""
+        """Deletes all versions, or the named one."""
         self._way.send(calls.delete(paths.of("skills.delete", name)))
 
 
 class Credentials:
-    """Secrets that runs sign in with: written, never read back."""
+    """Credentials: secrets that runs can use. The API never returns the secret."""
 
     def __init__(self, way: _Way) -> None:
         self._way = way
 
     def create(self, *, type: str, **fields: Any) -> Credential:
-        """``id``, ``name``, ``allowed_hosts``, and what the type takes: ``token``, ``headers``, ``username`` and ``password`` …"""
+        """Stores a credential: ``id``, ``name``, ``allowed_hosts``, and the fields of its type: ``token``, ``headers``, ``username`` and ``password`` …"""
         return self._way.fetch(calls.post(paths.CREDENTIALS, {"type": type, **fields}, repeatable=False), Credential)
 
     def retrieve(self, credential_id: str) -> Credential:
@@ -399,7 +398,7 @@ class Credentials:
         return List(self._way, paths.CREDENTIALS, "credentials", Credential, query)
 
     def update(self, credential_id: str, **fields: Any) -> Credential:
-        """Another secret takes the place of the one before, as does another kind of sign-in."""
+        """Changes fields of a credential. A new secret or a new type replaces the previous one."""
         return self._way.fetch(calls.patch(paths.of("credentials.update", credential_id), fields), Credential)
 
     def delete(self, credential_id: str) -> None:
@@ -407,13 +406,13 @@ class Credentials:
 
 
 class Files:
-    """What agents made, by the signed addresses in ``interaction.files``. They hold for an hour; ``retrieve`` mints new ones."""
+    """Downloads output files by the signed URLs in ``interaction.files``. URLs expire after an hour; ``retrieve`` returns new ones."""
 
     def __init__(self, way: _Way) -> None:
         self._way = way
 
     def download(self, file: OutputFile) -> bytes:
-        """The whole file, checked against its ``sha256``."""
+        """Downloads the file and checks it against its ``sha256``."""
         return self._read("files.download", file)
 
     def text(self, file: OutputFile) -> str:
@@ -438,17 +437,17 @@ class Files:
     def _read(self, method: str, file: OutputFile) -> bytes:
         content = self._way.send(calls.get(paths.of_file(method, file)))
         if hashlib.sha256(content).hexdigest() != file.sha256:
-            raise ErrandError(f"What came for {file.name} is not what the agent made: its sha256 is another.")
+            raise ErrandError(f"The download of {file.name} does not match its sha256.")
         return content
 
 
 class Errand:
     """
-    The client of an Errand server.
+    Client of an Errand server.
 
-    ``api_key``: of a project; default the environment's ``ERRAND_API_KEY``. ``base_url``: default ``ERRAND_BASE_URL``, else
-    ``http://127.0.0.1:8080``. ``timeout``: for the answer to one request to begin, seconds. ``max_retries``: further tries of a
-    request after trouble that may pass. ``http``: an httpx client of your own, which stays yours to close.
+    ``api_key``: API key of a project; default: ``ERRAND_API_KEY`` of the environment. ``base_url``: address of the server;
+    default: ``ERRAND_BASE_URL``, else ``http://127.0.0.1:8080``. ``timeout``: seconds for the response to one request to begin.
+    ``max_retries``: maximum number of retries of a request. ``http``: your own httpx client, which you must close.
     """
 
     def __init__(
@@ -470,7 +469,7 @@ class Errand:
         self.files = Files(self._way)
 
     def server(self) -> Server:
-        """What the server is: its isolation, models, tools and limits."""
+        """Describes the server: version, isolation, models, tools and limits."""
         return self._way.fetch(calls.get("/v1beta/server"), Server)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What can go wrong, one class a code, so that a program can tell by ``except``."""
+"""Error classes, one for each error code of the API, for use with ``except``."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Any
 
 
 class ErrandError(Exception):
-    """The base of everything that this library raises."""
+    """Base class of all errors that this library raises."""
 
 
 class ConnectionError(ErrandError):  # noqa: A001 - named as the other clients have it
-    """The server could not be reached, or the connection broke and stayed broken."""
+    """The server could not be reached, or a broken connection could not be resumed."""
 
 
 class TimeoutError(ConnectionError):  # noqa: A001
-    """The server took longer than the time-out."""
+    """The server did not answer within the timeout."""
 
 
 class WebhookSignatureError(ErrandError):
-    """A webhook's signature is missing, wrong, or too old."""
+    """The signature of a webhook is missing, wrong, or too old."""
 
 
 class ApiError(ErrandError):
-    """The server refused the request, or the run failed: then ``interaction_id`` is there."""
+    """The server refused the request, or the run failed. A failed run sets ``interaction_id``."""
 
     def __init__(
         self,
@@ -41,26 +41,26 @@ class ApiError(ErrandError):
         super().__init__(message if param is None else f"{message} ({param})")
         self.code = code
         self.message = message
-        #: The HTTP status.
+        #: HTTP status.
         self.status = status
-        #: The request field that is wrong.
+        #: Name of the invalid field of the request.
         self.param = param
-        #: All that was found wrong.
+        #: All problems that the server found.
         self.details = details
-        #: Whether the same request may succeed later; of a failed run, with its idempotency key, as a new run.
+        #: Whether a retry may succeed. After a failed run, a request with the same idempotency key starts a new run.
         self.retryable = retryable
-        #: Of the run that failed.
+        #: Id of the failed run.
         self.interaction_id = interaction_id
-        #: The API revisions that the server serves.
+        #: API revisions that the server supports.
         self.supported = supported
-        #: Names the request in the server's log.
+        #: Id of the request in the server's log.
         self.request_id = request_id
-        #: Seconds that the server asks to wait.
+        #: Delay that the server asks for, in seconds.
         self.retry_after = retry_after
 
 
 class InvalidRequestError(ApiError):
-    """400: the request is malformed or a field is wrong; ``param`` names it."""
+    """400: the request is malformed or has an invalid field, which ``param`` names."""
 
 
 class UnsupportedApiRevisionError(ApiError):
@@ -68,7 +68,7 @@ class UnsupportedApiRevisionError(ApiError):
 
 
 class FileUnavailableError(ApiError):
-    """400: a file by URL could not be had when the run started."""
+    """400: a file by URL could not be fetched when the run started."""
 
 
 class UnauthenticatedError(ApiError):
@@ -76,11 +76,11 @@ class UnauthenticatedError(ApiError):
 
 
 class FeatureDisabledError(ApiError):
-    """403: the service is switched off for the key's account."""
+    """403: the service is switched off for the account of the key."""
 
 
 class PermissionDeniedError(ApiError):
-    """403: the key may not do this."""
+    """403: the scope of the key does not allow this call."""
 
 
 class BudgetExceededError(ApiError):
@@ -88,15 +88,15 @@ class BudgetExceededError(ApiError):
 
 
 class NotFoundError(ApiError):
-    """404: there is no such thing."""
+    """404: the object does not exist."""
 
 
 class MethodNotAllowedError(ApiError):
-    """405: the address does not take this method."""
+    """405: the path does not allow this method."""
 
 
 class ConflictError(ApiError):
-    """409: what is asked does not fit the state: an id that is taken, a run that is over."""
+    """409: the call conflicts with the state, for example an id in use or a run that has ended."""
 
 
 class PreconditionFailedError(ApiError):
@@ -108,19 +108,19 @@ class PayloadTooLargeError(ApiError):
 
 
 class UnsupportedMediaTypeError(ApiError):
-    """415: the body is of a type that the address does not take."""
+    """415: the path does not accept this Content-Type."""
 
 
 class IdempotencyMismatchError(ApiError):
-    """422: the idempotency key was used with another request."""
+    """422: the idempotency key was used with a different request."""
 
 
 class RateLimitedError(ApiError):
-    """429: too many requests; ``retry_after`` says when to try again."""
+    """429: too many requests. ``retry_after`` says when to retry."""
 
 
 class InternalError(ApiError):
-    """500: the server's own fault."""
+    """500: internal error of the server."""
 
 
 class ModelError(ApiError):
@@ -128,11 +128,11 @@ class ModelError(ApiError):
 
 
 class SandboxUnavailableError(ApiError):
-    """503: no sandbox could be had."""
+    """503: no sandbox was available."""
 
 
 class UnavailableError(ApiError):
-    """503: the server can't take the request now."""
+    """503: the server cannot accept the request now."""
 
 
 class DeadlineExceededError(ApiError):
@@ -171,7 +171,7 @@ def api_error(
     retry_after: float | None = None,
     interaction_id: str | None = None,
 ) -> ApiError:
-    """The error of its code's own class; a code that this version does not know is a plain ApiError."""
+    """Creates an error of the class for its code. A code that this version does not know becomes a plain ApiError."""
     known = _CLASSES.get(error.get("code", ""), ApiError)
     return known(
         code=error.get("code", f"http_{status}"),

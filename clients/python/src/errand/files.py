@@ -1,4 +1,4 @@
-"""Files for a run, and files on disk."""
+"""Input files for a run, and output files on disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .errors import ErrandError
 
 def input_file(name: str, content: str | bytes, mime_type: str | None = None) -> dict[str, Any]:
     """
-    A file as a request's ``files`` take it: ``name`` is its path in the working directory. At most 10 MiB in all by default;
-    larger ones go by ``url``.
+    Builds an entry of a request's ``files``. ``name`` is the path in the working directory. By default the files of a request
+    can have 10 MiB in total; pass larger files by ``url``.
     """
     if isinstance(content, str):
         return {"name": name, "content": content, "encoding": "utf-8"}
@@ -24,7 +24,7 @@ def input_file(name: str, content: str | bytes, mime_type: str | None = None) ->
 
 
 def input_file_from(path: str | Path, name: str | None = None) -> dict[str, Any]:
-    """A file of this machine; its name in the working directory is its own unless given."""
+    """Reads a local file for a request's ``files``. ``name`` is the path in the working directory; default: the file's own name."""
     return input_file(name or Path(path).name, Path(path).read_bytes())
 
 
@@ -51,12 +51,12 @@ def check_target(root: Path, name: str, overwrite: bool) -> None:
 
 
 def write_output(root: Path, name: str, content: bytes, overwrite: bool) -> Path:
-    """Writes an output file that ``check_target`` let pass, and creates its folders."""
+    """Writes an output file that ``check_target`` has accepted, and creates its folders."""
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if overwrite:
         path.unlink(missing_ok=True)
-    # "x" neither replaces a file nor follows a link that was put there meanwhile.
+    # "x" neither replaces a file nor follows a link that was created after the check.
     with path.open("xb") as file:
         file.write(content)
     return path

@@ -1,4 +1,4 @@
-"""JSON of the API in Python's habit: ``interaction.execution_trace`` for ``executionTrace``, and the other way for requests."""
+"""Converts field names between the API and Python: ``executionTrace`` and ``execution_trace``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._shapes import FREE_FORM
 
 
 class Record:
-    """An object of the API. A field that is not there is ``None``; ``raw`` is the JSON as it came."""
+    """An object of the API. An absent field is ``None``. ``raw`` is the JSON as received."""
 
     raw: dict[str, Any]
 
@@ -56,7 +56,7 @@ def _annotations(kind: type) -> set[str]:
 
 
 def to_wire(value: Any, key: str = "") -> Any:
-    """Names of fields as the API has them, all the way down; what is the caller's own (labels, a JSON Schema) stays as it is."""
+    """Converts field names to those of the API, recursively. Leaves keys that the caller defines (labels, a JSON Schema) unchanged."""
     if isinstance(value, Record):
         return value.raw
     if key in FREE_FORM:

@@ -1,4 +1,4 @@
-"""Webhooks, signed as Standard Webhooks has it (https://www.standardwebhooks.com)."""
+"""Verification of webhooks, which are signed as in Standard Webhooks (https://www.standardwebhooks.com)."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ def verify_webhook(
     payload: str | bytes, headers: Mapping[str, str], secret: str, *, tolerance: float = 300.0
 ) -> WebhookEvent:
     """
-    The event, once its signature is proved. ``payload``: the body as it came, before any JSON parser. ``secret``: of the
-    project, ``errand webhooks secret --project NAME`` shows it. ``tolerance``: how old it may be, seconds. Raises
-    WebhookSignatureError. The same event may come more than once.
+    Verifies the signature and returns the event. Raises WebhookSignatureError. Events are delivered at least once.
+
+    ``payload``: the body as received, before JSON parsing. ``secret``: the webhook secret of the project, which
+    ``errand webhooks secret --project NAME`` prints. ``tolerance``: the maximum age in seconds.
     """
     given = {name.lower(): value for name, value in headers.items()}
     identity, timestamp, signatures = (
         given.get(name, "") for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
     )
     if not (identity and timestamp and signatures):
-        raise WebhookSignatureError("The webhook is not signed.")
+        raise WebhookSignatureError("The webhook has no signature headers.")
     if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > tolerance:
-        raise WebhookSignatureError("The webhook is too old, or from the future: an old one, played again?")
+        raise WebhookSignatureError("The timestamp of the webhook is too old or in the future. It may be a replay.")
     body = payload.encode() if isinstance(payload, str) else payload
     try:
         key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error as error:
-        raise WebhookSignatureError("The secret is not one of a project: they begin with whsec_.") from error
+        raise WebhookSignatureError("The secret is not a webhook secret. Webhook secrets begin with whsec_.") from error
     digest = hmac.new(key, f"{identity}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     expected = "v1," + base64.b64encode(digest).decode()
     if not any(hmac.compare_digest(expected, each) for each in signatures.split(" ")):
-        raise WebhookSignatureError("The webhook's signature is wrong: is it the secret of this project?")
+        raise WebhookSignatureError("The signature of the webhook is wrong. Check that the secret is that of this project.")
     return WebhookEvent(json.loads(body))
