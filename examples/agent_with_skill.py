@@ -1,4 +1,4 @@
-"""A skill is uploaded, an agent with it is stored, and a run names the agent alone."""
+"""Uploads a skill, stores an agent that uses it, and runs that agent."""
 
 import io
 import zipfile

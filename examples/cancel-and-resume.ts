@@ -1,5 +1,5 @@
-// A stream is left and taken up again behind the last event that came, here by another client; then a run is cancelled:
-// when `cancel` resolves, no process of it is left.
+// Stops reading a stream and resumes it after the last received event, here with another client. Then cancels a run: when `cancel`
+// resolves, none of its processes is left.
 import { Errand } from 'errand-client'
 
 const request = { instruction: 'Compute the first 10 Fibonacci numbers', tools: ['code_execution' as const] }
@@ -8,7 +8,7 @@ const first = new Errand()
 const stream = first.interactions.stream(request)
 for await (const { event } of stream) {
   console.log(`1  ${stream.lastEventId}  ${event}`)
-  if (event === 'tool_call') break // the run goes on without us
+  if (event === 'tool_call') break // the run continues
 }
 
 const second = new Errand()
@@ -19,4 +19,4 @@ const { interactionId } = await second.interactions.start(request)
 const { status } = await second.interactions
   .cancel(interactionId)
   .catch(() => second.interactions.retrieve(interactionId))
-console.log(`the other run: ${status}`) // completed, where it was quicker than we
+console.log(`the other run: ${status}`) // completed, if it ended before the call

@@ -1,4 +1,4 @@
-// Files in and out: sends a CSV file into the sandbox, and saves the chart that the run makes below ./results.
+// Input and output files: sends a CSV file to the sandbox and saves the chart of the run below ./results.
 import { Errand } from 'errand-client'
 import { inputFileFrom, saveFiles } from 'errand-client/node'
 
@@ -11,5 +11,5 @@ const { interactionId, output, files } = await errand.interactions.create({
   files: [weather],
 })
 console.log(output)
-// A directory for each run: files that exist are not replaced.
+// One directory for each run: saveFiles does not replace existing files.
 for (const path of await saveFiles(errand, files, `results/${interactionId}`)) console.log(`saved ${path}`)

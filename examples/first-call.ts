@@ -1,4 +1,4 @@
-// A first call: an instruction in, the answer out. `create` waits for the end, through broken connections and restarts.
+// A first call: sends an instruction and prints the answer. `create` waits for the end and survives broken connections and restarts.
 import { Errand } from 'errand-client'
 
 const errand = new Errand() // ERRAND_API_KEY and ERRAND_BASE_URL (default http://127.0.0.1:8080)

@@ -1,4 +1,4 @@
-"""A notebook as a script: the cells are marked as Jupyter, VS Code and Spyder have them, and it runs from top to bottom as well."""
+"""A notebook as a script, with cell marks for Jupyter, VS Code and Spyder. It also runs from top to bottom."""
 
 # %%
 from pathlib import Path
@@ -16,11 +16,11 @@ monthly = errand.interactions.create(
 )
 print(monthly.output)
 
-# %% The chart that it made
+# %% The chart of that run
 for path in errand.files.save(monthly.files, "results", overwrite=True):
     print("saved", path)
 
-# %% Another, watched as it goes
+# %% Another question, streamed
 with errand.interactions.stream("How many days of each weather are in seattle-weather.csv?", tools=["code_execution"], files=[weather]) as stream:
     for event in stream:
         if event.event == "tool_call":
@@ -29,7 +29,7 @@ with errand.interactions.stream("How many days of each weather are in seattle-we
             print(event.data.text, end="")
 print()
 
-# %% What they cost
+# %% The cost of both
 for run in errand.interactions.list(page_size=2):
     print(run.interaction_id, run.status)
     break

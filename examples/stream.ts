@@ -1,4 +1,4 @@
-// Streaming to a terminal: every step as it happens, the answer as it is written.
+// Streams a run to a terminal: every step as it happens, and the answer while it is written.
 import { Errand } from 'errand-client'
 
 const errand = new Errand()
@@ -21,6 +21,6 @@ for await (const { event, data } of stream) {
     case 'completed':
       console.log(`\n\n${data.status}`)
       break
-    default: // a newer server may send events that this client has no name for
+    default: // a newer server may send other events
   }
 }

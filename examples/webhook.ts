@@ -1,6 +1,6 @@
-// A background run whose end is told by a webhook, and the server that hears it. Webhooks go to public addresses alone
-// unless the operator opens a private one; start Errand for this with ERRAND_EGRESS_ALLOW_PRIVATE=127.0.0.1:8090.
-// ERRAND_WEBHOOK_SECRET: what `script/errand webhooks secret` prints.
+// A background run that sends a webhook when it ends, and a receiver for it. Webhooks are sent only to public addresses, unless
+// the operator allows a private one: start Errand with ERRAND_EGRESS_ALLOW_PRIVATE=127.0.0.1:8090.
+// Set ERRAND_WEBHOOK_SECRET to the output of `script/errand webhooks secret`.
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Errand, verifyWebhook } from 'errand-client'
@@ -10,10 +10,10 @@ if (!secret) throw new Error('Set ERRAND_WEBHOOK_SECRET to what `script/errand w
 const errand = new Errand()
 
 const receiver = createServer(async (request, response) => {
-  const payload = await text(request) // as it came: the signature is over these bytes
+  const payload = await text(request) // the raw body: the signature covers these bytes
   try {
     const event = await verifyWebhook({ payload, headers: request.headers, secret })
-    response.writeHead(204).end() // answer first, work afterwards: an answer that is late is tried again
+    response.writeHead(204).end() // respond first, then do the work: a late response causes a retry
     const { output } = await errand.interactions.retrieve(event.data.interactionId)
     console.log(`${event.type}: ${output}`)
     receiver.close()

@@ -1,6 +1,6 @@
 /**
- * Reads vitest's JSON report (its path is the argument), names on stderr the tests that failed or were left out, and
- * prints `PASSED FAILED SKIPPED`. A file that could not be loaded counts as one failure. Exit code 1: no report.
+ * Reads vitest's JSON report, whose path is the argument. Prints `PASSED FAILED SKIPPED`, and the names of failed and skipped tests
+ * on stderr. A file that could not be loaded counts as one failure. Exit code 1: there is no report.
  */
 import { readFileSync } from 'node:fs'
 

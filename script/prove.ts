@@ -1,7 +1,6 @@
 /**
- * Runs the rows of the proof (test/prove/rows.ts) at their full counts, each in a vitest of its own, tells of each as it
- * ends, and writes docs/proof.md from what every row showed when it was last run. Arguments: the rows to run; none: all.
- * Exit code 1: one that was run did not hold.
+ * Runs the rows of the proof (test/prove/rows.ts) at their full counts, each in its own vitest process, and reports each as it ends.
+ * Writes docs/proof.md from the last result of every row. Arguments: the rows to run; default: all. Exit code 1: a row failed.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +9,7 @@ import { join } from 'node:path'
 import { ROWS, type Row, testsOf } from '../test/prove/rows.ts'
 import { findPostgres } from '../test/support/cluster.ts'
 
-/** What a row showed; kept as JSON beside its log. */
+/** Result of a row, stored as JSON beside its log. */
 interface Outcome {
   readonly date: string
   readonly commit: string
@@ -66,7 +65,7 @@ function prove(row: Row, seed: string): Outcome {
     commit: commit(),
     seed,
     passed: counts.passed + (row.script !== undefined && scripted ? 1 : 0),
-    // What broke before it could report is a failure, too.
+    // A run without a report counts as a failure.
     failed: (tested ? counts.failed : Math.max(1, counts.failed)) + (scripted ? 0 : 1),
     skipped: counts.skipped,
     seconds: Math.round((performance.now() - started) / 1_000),
@@ -127,7 +126,7 @@ ${ROWS.map(details).filter(Boolean).join('\n')}
 `
 }
 
-/** A row's figures, and how they came about. */
+/** Figures of a row, and how they were measured. */
 function details(row: Row): string {
   const outcome = outcomeOf(row)
   if (!outcome) return ''
@@ -164,7 +163,7 @@ function machine(): string {
   return parts.filter(Boolean).join(', ')
 }
 
-/** The first line that a program prints; empty where it is not here. */
+/** First line of a program's output; empty if the program is not installed. */
 function said(command: string, args: readonly string[]): string {
   return (spawnSync(command, args, { cwd: ROOT, encoding: 'utf8' }).stdout ?? '').split('\n')[0]!.trim()
 }

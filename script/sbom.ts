@@ -1,14 +1,14 @@
 /**
- * Prints what the server and the console are made of (SBOM, CycloneDX), from the lock file: `node script/sbom.ts [DIRECTORY]`, of this
- * checkout unless another is named. The same lock file and SOURCE_DATE_EPOCH give the same bytes. Exits with 1, and names every
- * package, if one has a license that is not listed here or an install script.
+ * Prints the SBOM (CycloneDX) of the server and the console, from the lock file: `node script/sbom.ts [DIRECTORY]`. The directory
+ * defaults to this checkout. The same lock file and SOURCE_DATE_EPOCH give the same bytes. Exits with 1, and lists the packages, if
+ * a package has an install script or a license that is not listed here.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** Licenses that allow use, change and distribution under Apache-2.0 with nothing but a notice. Another one is a decision: add it here. */
+/** Licenses that allow use, change and distribution under Apache-2.0 with only a notice. Review another license before you add it. */
 const ALLOWED = new Set([
   ...['MIT', 'Apache-2.0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause'],
   ...['BlueOak-1.0.0', 'CC0-1.0', 'Unlicense', 'Python-2.0'],
@@ -32,14 +32,14 @@ interface Locked {
   readonly hasInstallScript?: boolean
 }
 
-/** The license as SPDX has it; undefined if the package names none. */
+/** License as an SPDX expression; undefined if the package names none. */
 function licenseOf({ licenses = [] }: Component): string | undefined {
   return (
     licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name).join(' AND ') || undefined
   )
 }
 
-/** Of a choice, one is enough. What is no plain choice (`AND`, `WITH`) is refused unless it is listed as it is. */
+/** Whether one alternative of an `OR` is allowed. Expressions with `AND` or `WITH` must be listed as a whole. */
 function isAllowed(license: string): boolean {
   const choices = license.replace(/^\((.*)\)$/, '$1').split(' OR ')
   return choices.some((choice) => ALLOWED.has(choice))
@@ -59,13 +59,13 @@ function problemsOf({ components }: Sbom, packages: Readonly<Record<string, Lock
   return [...licenses, ...scripts]
 }
 
-/** What npm makes up at each call (a random number, the time, the folder's name) comes from the lock file instead. */
+/** Replaces values that npm changes with each call (a random number, the time, the folder's name) by values from the lock file. */
 function settle(sbom: Sbom, name: string): void {
   sbom.metadata.component.name = name
   sbom.metadata.timestamp = new Date(Number(process.env.SOURCE_DATE_EPOCH ?? 0) * 1_000).toISOString()
   sbom.serialNumber = ''
   const hash = createHash('sha256').update(JSON.stringify(sbom)).digest('hex')
-  // A UUID of version 8, which is for hashes (RFC 9562).
+  // UUID version 8, for custom hashes (RFC 9562).
   const parts = [
     hash.slice(0, 8),
     hash.slice(8, 12),

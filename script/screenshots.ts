@@ -1,6 +1,6 @@
 /**
- * The README's pictures of the console, made anew: `node script/screenshots.ts` starts a server of its own, lets its demo
- * model work, and writes docs/images/.
+ * Takes the README's screenshots of the console: `node script/screenshots.ts` starts a server, runs its demo model, and writes
+ * docs/images/.
  */
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -96,7 +96,7 @@ try {
   await server.stop()
 }
 
-/** All is loaded and drawn. */
+/** Waits until everything is loaded and drawn. */
 async function settle(page: Page): Promise<void> {
   await page.waitForLoadState('networkidle')
   await page.evaluate('document.fonts.ready')

@@ -1,6 +1,6 @@
 /**
- * Prints deploy/image/seccomp.json: what a container of the image may ask of the kernel. It is what code in a sandbox may
- * (src/sandbox/syscalls.ts, an allow-list), and what a sandbox is made with. test/deploy/image.test.ts keeps the file.
+ * Prints deploy/image/seccomp.json, the system calls that a container of the image can use: those of code in a sandbox (the allowlist
+ * in src/sandbox/syscalls.ts) and those that create a sandbox. test/deploy/image.test.ts keeps the file.
  *
  *     node script/seccomp.ts >deploy/image/seccomp.json
  */
@@ -12,16 +12,16 @@ interface Rule {
   readonly action: string
 }
 
-/** By bubblewrap: namespaces, and the new root in them. By Chromium within such a one: its empty root. */
+/** Used by bubblewrap for namespaces and their root, and by Chromium in a sandbox for its empty root. */
 export const MAKES_SANDBOXES = ['clone', 'unshare', 'mount', 'umount2', 'pivot_root', 'sethostname', 'chroot']
 
-/** Their arguments are examined by each sandbox's own filter; what runs beside the sandboxes is Errand itself. */
+/** Allowed with all arguments: each sandbox's own filter checks them, and outside the sandboxes only Errand runs. */
 const LEFT_TO_SANDBOXES = ['fadvise64', 'preadv2', 'setsockopt']
 
-/** What mount(8) tries first; where it is told to be absent, mount(2) does. */
+/** The mount API that mount(8) tries first. With ENOSYS it falls back to mount(2). */
 const NEWER_MOUNTS = ['fsopen', 'fsconfig', 'fsmount', 'fspick', 'move_mount', 'open_tree', 'mount_setattr']
 const ENOSYS = 38
-/** Protocol 0 alone, the routing table: bubblewrap sets up the loopback of a network namespace by it. */
+/** Only protocol 0 (routing): bubblewrap uses it to set up the loopback interface of a network namespace. */
 const ROUTES = {
   names: ['socket'],
   action: 'SCMP_ACT_ALLOW',

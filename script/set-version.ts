@@ -1,6 +1,5 @@
 /**
- * Sets the version of all packages, and the day of its section of the changelog: `node set-version.ts 0.2.0 2026-12-01`.
- * Prints the files that it changed.
+ * Sets the version of all packages and the date in the changelog: `node set-version.ts 0.2.0 2026-12-01`. Prints the changed files.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +11,7 @@ const MANIFESTS = [
   'script/node/package.json',
   'clients/typescript/package.json',
 ]
-/** Of the packages in the lock file: the root's own and the workspaces'. */
+/** Keys of the root package and the workspaces in the lock file. */
 const LOCKED = ['', 'console', 'script/node', 'site']
 
 const [version, day] = process.argv.slice(2) as [string, string]

@@ -1,9 +1,9 @@
-// An Express server that passes a run's stream on to its own callers, and ends the run where they go away:
+// An Express server that forwards the stream of a run to its callers and cancels the run when a caller disconnects:
 //   curl -N http://127.0.0.1:3000/ask -d 'What is 17 * 23?'
 import { Errand } from 'errand-client'
 import express from 'express'
 
-const errand = new Errand() // the key stays here, whoever asks
+const errand = new Errand() // the key stays on this server
 const app = express()
 
 app.post('/ask', express.text({ type: () => true, limit: '64kb' }), async (request, response) => {

@@ -1,5 +1,5 @@
-// A run with the tools of an MCP server that the operator registered as a command (examples/README.md says how). A public
-// server needs no operator: { name: 'tracker', url: 'https://mcp.example.com/mcp', authentication: … }.
+// A run with the tools of an MCP server that the operator registered as a command (see examples/README.md). A public server needs
+// no registration: { name: 'tracker', url: 'https://mcp.example.com/mcp', authentication: … }.
 import { Errand } from 'errand-client'
 
 const errand = new Errand()

@@ -1,5 +1,5 @@
-// A small MCP server over stdio, without dependencies: one tool that looks a word up. A real one would use
-// @modelcontextprotocol/server; what Errand registers as a command is any program that speaks MCP on stdin and stdout.
+// A small MCP server over stdio, without dependencies, with one tool that looks up a word. A real server would use
+// @modelcontextprotocol/server. Errand accepts any program that speaks MCP on stdin and stdout.
 import { createInterface } from 'node:readline'
 
 const MEANINGS = {

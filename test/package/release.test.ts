@@ -69,7 +69,7 @@ test('a dry run builds all that is published, in that version, and leaves the ch
   await writeFile(join(copy, 'CHANGELOG.md'), changelog.replace(/^## .*$/m, `## ${VERSION} (unreleased)`))
   await commit()
   const { code, said } = await release(VERSION, '--dry-run')
-  expect(said).toContain('A dry run: nothing was committed.')
+  expect(said).toContain('Dry run: nothing was committed.')
   expect(code).toBe(0)
   expect((await git('status', '--porcelain')).stdout).toBe('')
   expect((await git('tag')).stdout).toBe('')
