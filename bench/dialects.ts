@@ -1,13 +1,13 @@
 /**
- * How each side is asked for a run, and what shows that its answer is whole: the tool's call, its result, all 40
- * fragments, the end.
+ * Requests of each side for a run, and checks that its answer is complete: the tool's call, its result, all 40
+ * fragments, and the end.
  */
 import type { Dispatcher } from 'undici'
 import { request } from 'undici'
 import { runOpencode } from './opencode-run.ts'
 
 export const FRAGMENTS = 40
-/** Of an answer that is held, so many are said: enough that Errand, which holds a turn's first 240 characters back, tells them. */
+/** Number of fragments of a held answer before it pauses: more than the 240 characters of a turn that Errand holds back. */
 export const HELD_AT = 30
 
 export interface Target {

@@ -1,7 +1,7 @@
 /**
- * What it costs an end to be counted: ends of one project, so many at once, with no count, with a row of its own
- * (as src/store/usage.ts does it), and, as it was not done, with one row a group that each end rewrites. On both stores; the
- * ways take turns. Then: how long it takes to add the rows together, and to read a month.
+ * Cost of counting the end of a run: ends of one project at once, with no count, with a row of its own
+ * (as in src/store/usage.ts), and with the rejected design: one row for each group, which each end rewrites. Runs on both stores,
+ * alternating between the designs. Then measures how long it takes to add the rows together and to read a month.
  *
  *     node bench/ends.ts [--ends 1000] [--at-once 64] [--rounds 5]
  */
@@ -44,7 +44,7 @@ function counted(db: Database, way: Way, fence: Fence, statements: Statement[]):
 
 interface Cost {
   readonly perSecond: number
-  /** Of this process, on SQLite with its writer, for one end. */
+  /** Processor time of this process for one end, on SQLite with its writer thread. */
   readonly cpuMicros: number
 }
 

@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
-/** As V8 writes it: https://chromedevtools.github.io/devtools-protocol/tot/Profiler/#type-Profile */
+/** Profile format of V8: https://chromedevtools.github.io/devtools-protocol/tot/Profiler/#type-Profile */
 interface Profile {
   readonly nodes: readonly ProfileNode[]
   /** Ids of nodes. */

@@ -1,4 +1,4 @@
-/** What a side takes that does nothing, how long it takes to start, and what is left in its memory of many runs. */
+/** Memory of an idle side, its start time, and the memory that remains after many runs. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { median, short } from './figures.ts'
 import type { Measurement, Plan, Result, Verdict } from './measurement.ts'

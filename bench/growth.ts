@@ -125,7 +125,7 @@ async function stored(kind: Kind, provider: Provider, cluster: Cluster | undefin
   }
 }
 
-/** So many at least or, where that is MANY, as many as make EVENTS events. */
+/** Number of interactions: at least this many, or with MANY as many as make EVENTS events. */
 async function copy(db: Database, least: number): Promise<{ events: number; ids: readonly string[] }> {
   const [template] = await db.query.selectFrom('interactions').selectAll().execute()
   const count = least === MANY ? Math.max(MANY, Math.ceil(EVENTS / Number(template!.last_seq))) : least

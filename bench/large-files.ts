@@ -14,7 +14,7 @@ import { type Server, startServer } from '../test/support/server.ts'
 import { bash, scripted } from '../test/support/tool-run.ts'
 
 export interface Growth {
-  /** Which process, and where files were kept. */
+  /** Process, and location of the files. */
   readonly name: string
   /** At its peak, above what it was before. */
   readonly bytes: number

@@ -1,6 +1,6 @@
 /**
- * How long a page of the list of interactions takes, under every filter, with many interactions of one project stored among
- * those of others. On both stores, by the operation that the API asks. A page has 100 rows, as the console asks for them.
+ * Duration of one page of the list of interactions, with every filter, with many interactions of one project stored among
+ * those of others. Runs the operation of the API on both stores, with pages of 100 rows, as the console requests them.
  *
  *     node bench/lists.ts [--rows 100000] [--times 30]
  */

@@ -1,11 +1,11 @@
 /**
- * The load generator, in a process of its own: runs, so many at once, begun for so many seconds (or so many in all); each
- * is checked to be whole.
+ * The load generator, a separate process: keeps a number of runs active for a number of seconds or runs in total, and checks that
+ * each run is complete.
  *
  *     node bench/load.ts '{"dialect": "errand", "url": "http://…", "atOnce": 16, "seconds": 3}'
  *
- * Prints one line of JSON, a `Loaded`. With `hold` it waits until all of them are held: it prints `held`, and
- * whoever started it lets the provider go on. One that fails before ends it.
+ * Prints one line of JSON, a `Loaded`. With `hold` it waits until all runs are held and prints `held`; then the parent process
+ * lets the provider continue. A run that fails before that ends it.
  */
 import { Agent } from 'undici'
 import { DIALECTS, type DialectName, type Target } from './dialects.ts'
@@ -14,9 +14,9 @@ import { median, quantile } from './figures.ts'
 export interface Load extends Target {
   readonly dialect: DialectName
   readonly atOnce: number
-  /** Runs are begun for so long … */
+  /** Seconds during which runs are started. */
   readonly seconds?: number
-  /** … and so many at most. */
+  /** Maximum number of runs. */
   readonly runs?: number
   readonly hold?: boolean
 }
@@ -24,11 +24,11 @@ export interface Load extends Target {
 export interface Loaded {
   readonly runs: number
   readonly perSecond: number
-  /** Milliseconds to the first event that tells of the model, and to the end. */
+  /** Milliseconds to the first event from the model, and to the end. */
   readonly first: Spread
   readonly total: Spread
   readonly failed: number
-  /** Of the first that failed. */
+  /** Error of the first failed run. */
   readonly why: string
 }
 

@@ -1,4 +1,4 @@
-/** What a measurement is told, and what it tells. */
+/** Input and result of a measurement. */
 
 export interface Plan {
   /** The rows that are wanted; a measurement may leave out what none of them needs. */
@@ -43,16 +43,16 @@ export interface Result {
   readonly verdicts: readonly Verdict[]
   readonly tables: readonly Table[]
   readonly bars?: readonly Bars[]
-  /** What could not be measured, and why. */
+  /** Name of a measurement that was not possible, and the reason. */
   readonly missing?: readonly string[]
 }
 
 export interface Measurement {
   readonly name: string
   readonly title: string
-  /** The rows of it. */
+  /** Names of its rows. */
   readonly rows: readonly string[]
-  /** How it was measured, for the page. */
+  /** Method of the measurement, for the page. */
   readonly how: string
   measure(plan: Plan): Promise<Result>
 }

@@ -1,4 +1,4 @@
-/** What Errand's memory and disk take that grows with use: sandboxes that stand, files that go through, runs that ended. */
+/** Growth of Errand's memory and disk usage with idle sandboxes, transferred files and ended runs. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,11 +1,11 @@
 /**
- * A run of opencode: a session, and a message to it that is answered when all is over. What happens meanwhile is told on
- * one stream of events for all sessions, which is opened once.
+ * A run of opencode: creates a session and sends a message; the response arrives when the run has ended. Events arrive on one
+ * stream for all sessions, which is opened once.
  */
 import { type Dispatcher, request } from 'undici'
 import type { Asked } from './dialects.ts'
 
-/** What is called when a session's tool is first told of. */
+/** Callback for the first event of a session's tool. */
 const waiting = new Map<string, () => void>()
 const called = new Set<string>()
 let following: Promise<void> | undefined

@@ -15,7 +15,7 @@ const PICTURE = 'images/benchmarks.svg'
 const place = (name: string) => join(KEPT, `${name}.json`)
 const GIB = 1024 ** 3
 
-/** What it showed when it was last run, kept as JSON beside the checkout's packages. */
+/** Last result, stored as JSON beside the checkout's packages. */
 interface Kept extends Result {
   /** When it began, UTC. */
   readonly date: string

@@ -20,7 +20,7 @@ interface Peer {
   readonly ready: string
   /** Errand's runs a second are to be so many times its own (V3). */
   readonly times?: number
-  /** What it does not do that Errand does in the same run, and what to know of its set-up. */
+  /** Features of Errand's run that the peer lacks, and notes on its setup. */
   readonly lacks: string
 }
 
@@ -97,7 +97,7 @@ export async function openPeer(name: PeerName, provider: Provider, atOnce: numbe
   return { name, dialect: directory, target: { url }, pid: child.pid!, startMs, stop }
 }
 
-/** By its lock file, and anew when that changed. */
+/** Installs the peer from its lock file, again if that has changed. */
 function install(directory: Peer['directory']): string {
   const from = join(import.meta.dirname, 'peers', directory)
   const place = join(CACHE, directory)
@@ -118,7 +118,7 @@ function install(directory: Peer['directory']): string {
   return place
 }
 
-/** One that was free a moment ago: not every peer can be told to choose. */
+/** A port that was free a moment ago: not every peer can choose one itself. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -7,8 +7,8 @@ const NAMES = 150
 const BAR = 14
 const GAP = 16
 const TOP = 56
-const COLOURS = ['#7aa2c9', '#2f6ea8', '#12395e']
-/** Of a logarithmic scale: sides differ by two orders of magnitude. */
+const COLORS = ['#7aa2c9', '#2f6ea8', '#12395e']
+/** Ticks of a logarithmic scale: sides differ by two orders of magnitude. */
 const LEAST = 1
 
 export function plot({ title, unit, labels, groups }: Bars): string {
@@ -19,7 +19,7 @@ export function plot({ title, unit, labels, groups }: Bars): string {
   const height = TOP + groups.length * step
   const legend = labels.map((label, i) => {
     const x = NAMES + i * 130
-    return `<rect x="${x}" y="28" width="12" height="12" fill="${COLOURS[i]}"/>${text(x + 18, 38, label)}`
+    return `<rect x="${x}" y="28" width="12" height="12" fill="${COLORS[i]}"/>${text(x + 18, 38, label)}`
   })
   const bars = groups.flatMap(({ name, values }, group) => {
     const y = TOP + group * step
@@ -28,7 +28,7 @@ export function plot({ title, unit, labels, groups }: Bars): string {
       text(NAMES - 10, middle, name, 'end'),
       ...values.map((value, i) => {
         const at = y + i * BAR
-        const bar = `<rect x="${NAMES}" y="${at}" width="${long(value).toFixed(1)}" height="${BAR - 2}" fill="${COLOURS[i]}"/>`
+        const bar = `<rect x="${NAMES}" y="${at}" width="${long(value).toFixed(1)}" height="${BAR - 2}" fill="${COLORS[i]}"/>`
         return bar + text(NAMES + long(value) + 6, at + BAR - 4, short(value))
       }),
     ]

@@ -7,7 +7,7 @@ import { openSync, readdirSync, readFileSync } from 'node:fs'
 const MS_A_TICK = 10
 
 const launched = new Set<ChildProcess>()
-// Whoever breaks a bench off leaves nothing behind.
+/** Ends all child processes when the benchmark is interrupted. */
 process.once('exit', () => {
   for (const child of launched) child.kill('SIGTERM')
 })
@@ -35,7 +35,7 @@ export function launch(
   return child
 }
 
-/** What the pattern's group finds in what it prints; what it prints behind that is read and dropped. */
+/** Text that the pattern's group matches in the output. Later output is read and dropped. */
 export async function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   let text = ''
   const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>()

@@ -1,11 +1,11 @@
 /**
- * The fake provider of the bench, in a process of its own: an OpenAI-compatible server without delay. A conversation
- * without a tool result gets one tool call, of the first of TOOLS that it offers; one with a result gets 40 text
- * fragments, each a write of its own. All are bytes made beforehand.
+ * The fake provider of the benchmarks, a separate process: an OpenAI-compatible server without delay. A conversation without a tool
+ * result gets one call of the first offered tool of TOOLS; one with a result gets 40 text fragments, each in a write of its own.
+ * All responses are prepared in advance.
  *
- *     node bench/provider.ts [MILLISECONDS]      prints its port; with a number, each answer waits so long
+ *     node bench/provider.ts [MILLISECONDS]      prints its port; MILLISECONDS delays each response
  *
- * Where the conversation says `[hold]`, the answer stops behind HELD_AT fragments until somebody asks for `/release`.
+ * If the conversation contains `[hold]`, the response pauses after HELD_AT fragments until a request for `/release`.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** What stands between a row that is missed and its target: what was tried, and why it stops there. Shown where it is missed. */
+/** Remarks on rows that miss their target: what was tried, and what limits them. Shown while the target is missed. */
 
 export const REMARKS: Readonly<Record<string, string>> = {
   V1: 'The main thread takes twice the processor time of the bare limit, and three commits lie one behind the other in each run: accepted, the tool’s intent, the end. All processes here share two cores, and the load and the model take 0.8 ms a run of them on either side.',

@@ -1,8 +1,8 @@
 /**
- * What a fresh sandbox costs: from asking for it to the result of its first Python, forked from a template and started
- * whole, and from a pool where it stood ready, against a cold bubblewrap that runs one Python with none of the hardening,
- * interleaved in one run. Then how many come to that result a second, 1, 4 and 16 at once, made as they are asked for, and
- * what memory of its own one of them holds. Needs root.
+ * Start time of a fresh sandbox: from the request to the result of its first Python, forked from a template and started
+ * directly, and taken warm from a pool, against a plain bubblewrap that runs one Python without hardening, all interleaved. Then
+ * measures how many reach that result in a second with 1, 4 and 16 at once, without a pool, and the private memory of one sandbox.
+ * Needs root.
  *
  *     node bench/sandbox-start.ts [--rounds 5] [--count 40] [--rootfs DIRECTORY]
  */
@@ -88,7 +88,7 @@ async function fromPool(): Promise<Side> {
   }
 }
 
-/** What one would type, without limits, users and filters. */
+/** Minimal bubblewrap command, without limits, users and filters. */
 const COLD = [
   ...['--unshare-all', '--die-with-parent', '--ro-bind', join(rootfs ?? '/', 'usr'), '/usr'],
   ...['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),

@@ -84,9 +84,9 @@ export interface ErrandOptions {
   /** Over what stands here. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly env?: Readonly<Record<string, string>>
-  /** One that stays; else one of its own that goes with it. */
+  /** Existing data directory. Default: a temporary one, which is removed with the side. */
   readonly dataDir?: string
-  /** Of an earlier one on the same database. */
+  /** Key of an earlier server on the same database. */
   readonly key?: string
 }
 

@@ -15,11 +15,11 @@ import { openProvider, openSide, type Provider, type Side, type SideName } from 
 const peers = Object.keys(PEERS) as PeerName[]
 
 const SHORT = { atOnce: 4, runs: 8 }
-/** A side that hangs is told so. */
+/** Time after which a side counts as hanging. */
 const LOAD_TIMEOUT_MS = 600_000
 const WARM_TIMEOUT_MS = 90_000
 
-/** What each row compares, and under what load. */
+/** Sides and load of each row. */
 const NEEDS: Readonly<Record<string, { readonly sides: readonly SideName[]; readonly atOnce: readonly number[] }>> = {
   V1: { sides: ['bare', 'Errand'], atOnce: [16, 64] },
   V2: { sides: ['bare', 'Errand'], atOnce: [16] },

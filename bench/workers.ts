@@ -10,9 +10,9 @@ import { type Errand, openErrand, openProvider } from './sides.ts'
 import { load } from './throughput.ts'
 
 const WORKERS = [1, 2, 4]
-/** Of each worker: few, so that it is the model's time that bounds it, as it is in life, and not this machine's cores. */
+/** Slots of each worker. Few, so that the model's response time limits the throughput, as in production, and not the cores. */
 const SLOTS = 4
-/** Of each of a run's two calls. */
+/** Duration of each of a run's two model calls. */
 const MODEL_MS = 100
 const SECRET = 'the secret of all nodes of the bench'
 

@@ -185,7 +185,7 @@ export const ROWS: readonly Row[] = [
       'test/contract/tools-limits.test.ts',
     ],
     script: 'script/prove-cgroup-v2',
-    gap: 'a neighbour’s p99 is measured by bench/neighbour.ts and not judged: it depends on the machine',
+    gap: 'a neighbour’s p99 is measured by bench/neighbor.ts and not judged: it depends on the machine',
   },
   {
     id: 'S5',

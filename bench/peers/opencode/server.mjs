@@ -1,5 +1,5 @@
-// opencode's own server, a compiled program, with one tool in its process beside those that it has. What it is told is in
-// a directory of its own, as is its home: what it installs at its first start stays there.
+// opencode's own server, a compiled program, with one additional tool in its process. Its configuration and its home are in a
+// separate directory, which keeps what it installs on its first start.
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
 /**
- * How a sandbox fares while its neighbour is bombed (proof.md, S4): the time of a small step, p50 and p99, with nothing
- * beside it and beside a bomb of each kind. Each has half a core, so that a machine with two can give both their share.
+ * Effect of a hostile neighbor on a sandbox (row S4 of test/prove/rows.ts): the time of a small step, p50 and p99, with nothing
+ * beside it and beside each kind of bomb. Each sandbox has half a core, so that a machine with two cores can serve both.
  *
- *     node bench/neighbour.ts [steps]
+ *     node bench/neighbor.ts [steps]
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,18 +40,18 @@ async function step(sandbox: Sandbox): Promise<number> {
   const before = performance.now()
   const request = { key: `s${++key}`, language: 'bash', code: 'echo here', timeoutMs: 60_000 } as const
   const { output } = await sandbox.exec(request, silent, signal)
-  if (output !== 'here\n') throw new Error(`The neighbour answered ${output}`)
+  if (output !== 'here\n') throw new Error(`The neighbor printed ${output}`)
   return performance.now() - before
 }
 
-const neighbour = await open('neighbour')
-await step(neighbour)
+const neighbor = await open('neighbor')
+await step(neighbor)
 for (const [name, [language, code]] of Object.entries(BOMBS)) {
   const bombed = await open(name)
   const over = new AbortController()
   const falling = bombed.exec({ key: name, language, code, timeoutMs: 3_600_000 }, silent, over.signal)
   const times: number[] = []
-  for (let i = 0; i < STEPS; i++) times.push(await step(neighbour))
+  for (let i = 0; i < STEPS; i++) times.push(await step(neighbor))
   over.abort()
   await falling
   await bombed.destroy()
@@ -59,6 +59,6 @@ for (const [name, [language, code]] of Object.entries(BOMBS)) {
   const at = (share: number) => times[Math.floor(share * (times.length - 1))]!.toFixed(2)
   console.log(`beside ${name.padEnd(9)} p50 ${at(0.5).padStart(7)} ms   p99 ${at(0.99).padStart(7)} ms`)
 }
-await neighbour.destroy()
+await neighbor.destroy()
 await sandboxes.close()
 rmSync(dataDir, { recursive: true })
