@@ -71,7 +71,7 @@ test('adding a skill reports deviations from the convention', async () => {
   expect(stderr).toContain(`${odd}/SKILL.md: \`name\` is "even", but the folder is "odd"`)
 })
 
-test('check tells every problem with its path, and changes nothing', async () => {
+test('check reports every problem with its path, and changes nothing', async () => {
   const bad = folder('bad', { 'SKILL.md': '---\nname: Bad\ndescription: ""\nmood: good\n---\n', 'a.txt': '' })
   symlinkSync('/etc/passwd', join(bad, 'link'))
   const { code, stdout, stderr } = await server.errand(['skills', 'check', bad])
@@ -80,15 +80,15 @@ test('check tells every problem with its path, and changes nothing', async () =>
   expect(stdout).toContain(`error: ${bad}/SKILL.md: \`name\` is "Bad"; it must be`)
   expect(stdout).toContain(`error: ${bad}/SKILL.md: \`description\` is missing`)
   expect(stdout).toContain(`warning: ${bad}/SKILL.md: \`mood\` is not a field of the convention`)
-  expect(stderr).toContain("can't be used as it is")
+  expect(stderr).toContain('cannot be used as a skill')
   const good = folder('fine', { 'SKILL.md': skillText('fine') })
   expect((await server.errand(['skills', 'check', good])).stdout).toMatch(/^fine is valid: 1 files?/)
 })
 
 test.each([
-  ['is not there', ['nowhere'], 2, /nowhere is not there/],
+  ['does not exist', ['nowhere'], 2, /nowhere does not exist/],
   ['has no SKILL.md', ['.'], 1, /there is no SKILL\.md/],
-])('a place that %s is refused before anything is sent', async (_what, paths, code, message) => {
+])('a path that %s is refused before anything is uploaded', async (_what, paths, code, message) => {
   const empty = folder('empty', { 'readme.txt': '' })
   const told = await server.errand(['skills', 'add', ...paths.map((path) => join(empty, path)), ...there()])
   expect(told.stderr).toMatch(message)
