@@ -1,4 +1,4 @@
-/** Every client plays every scenario of the table, in its own language, and comes to the same. */
+/** Every client runs every scenario of the table, in its own language, with the same result. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -85,7 +85,7 @@ function scriptModel(provider: FakeProvider): void {
   provider.when('[saves]', code(`${save}\nopen("outputs/b/c/d.txt", "w").write("deep")`), { text: 'Done.' })
 }
 
-/** What the client's program printed, parsed. */
+/** Runs a scenario in the client's program and returns the JSON that it printed. */
 async function play({ proxy, server }: World, [program, ...args]: readonly string[], name: string): Promise<unknown> {
   const payload = JSON.stringify({ type: 'interaction.completed', timestamp: '2026-05-20T09:30:00.000Z', data: {} })
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -115,7 +115,7 @@ async function play({ proxy, server }: World, [program, ...args]: readonly strin
   return JSON.parse(stdout)
 }
 
-/** `expected` with what stands for many values put in their place, where `value` is one of them. */
+/** Replaces each matcher in `expected` by the actual value, if that matches. */
 function fitted(expected: unknown, value: unknown): unknown {
   if (typeof expected !== 'object' || expected === null || Array.isArray(expected)) return expected
   // biome-ignore lint/suspicious/noExplicitAny: the table is written by hand.
@@ -131,7 +131,7 @@ function fitted(expected: unknown, value: unknown): unknown {
   return Object.fromEntries(Object.entries(rule).map(([key, part]) => [key, fitted(part, parts?.[key])]))
 }
 
-/** What runtimes do each in their own way: streams, bodies, aborts, time-outs, cryptography. */
+/** Scenarios that depend on the runtime: streams, bodies, aborts, timeouts, cryptography. */
 const TOUCHES_RUNTIME =
   /^(stream|stream-cut|create-cut|answer-cut|retry-429|time-out|abort-goes-on|abort-cancels|leave-loop|files|save|file-corrupt|skills|webhook)$/
 const RUNTIMES = Object.fromEntries(

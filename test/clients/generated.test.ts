@@ -44,7 +44,7 @@ async function save(path: string): Promise<string> {
   return file
 }
 
-/** What the command prints, whatever its exit code. */
+/** Returns the output of the command, whatever its exit code. */
 function printed(file: string, args: readonly string[], extra: NodeJS.ProcessEnv = {}): Promise<string> {
   return run(file, args, { cwd: scratch, env: { ...process.env, ...extra }, maxBuffer: 64 * 1024 * 1024 }).then(
     ({ stdout, stderr }) => stdout || stderr,

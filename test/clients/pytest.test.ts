@@ -1,4 +1,4 @@
-/** What is Python's own in the client in Python: its pytest suite, on a real server. */
+/** Runs the pytest suite of the Python client, for what only Python has, on a real server. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

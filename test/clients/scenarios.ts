@@ -1,19 +1,19 @@
 /**
- * What every client does, whatever its language: each scenario is played by each client's own program against a real server,
- * over a way that does what is planned for it, and has to come to the same.
+ * Scenarios that every client must pass, whatever its language. Each client's own program runs each scenario against a real
+ * server, through a proxy that injects the planned faults, and must print the same result.
  */
 import { expect } from 'vitest'
 import { ERRORS } from '../../src/domain/errors.ts'
 import type { Plan } from './unreliable-proxy.ts'
 
 export interface Scenario {
-  /** What becomes of the client's requests, in order. */
+  /** Faults for the client's requests, in order. */
   readonly plans?: readonly Plan[]
-  /** What the client's program prints. */
+  /** Expected output of the client's program. */
   readonly result: unknown
-  /** The requests that it made, by `METHOD path`, where that is what counts. */
+  /** Expected requests as `METHOD path`; not checked if absent. */
   readonly requests?: readonly unknown[]
-  /** How many interactions there are afterwards, of those with that text in their instruction. */
+  /** Expected number of interactions whose instruction contains the text. */
   readonly interactions?: readonly [instruction: string, count: number]
 }
 
@@ -27,12 +27,12 @@ export const HOSTILE_NAMES = [
 const STREAM = 'POST /v1beta/interactions:stream'
 const GET_INTERACTION = /^GET \/v1beta\/interactions\/int_\w+$/
 const ANALYST = 'GET /v1beta/agents/analyst'
-/** The answer of the run with a tool. */
+/** Answer of the run with a tool. */
 const TOOL_RUN = 'It is 42.'
 const TOOL_EVENTS = expectAll('reasoning_started', 'tool_call', 'tool_result', 'partial_output', 'completed')
 const GAPLESS = { gapless: true }
 
-/** Stands for a list in which each of these is. */
+/** Matches a list that contains all of these. */
 function expectAll(...names: string[]) {
   return { holds: names }
 }
@@ -59,7 +59,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   final: { result: { output: 'Hello, world.', same: true, last: true } },
   events: { result: { all: { above: 3 }, rest: { from: 3 }, text: 'Hello, world.' } },
 
-  // The way breaks.
+  // The connection breaks.
   'stream-cut': {
     plans: [{ cutAfterEvents: 2 }, { cutAfterEvents: 1 }, 'refuse', { cutAfterEvents: 1 }, busy(503, 'unavailable', 1)],
     result: toolRun,
@@ -77,11 +77,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     interactions: ['[speaks]', 1],
   },
 
-  // The server has no time.
+  // The server is busy.
   'retry-429': { plans: [busy(429, 'rate_limited', 1)], result: 'analyst', requests: [ANALYST, ANALYST] },
   'retry-503': { plans: [busy(503, 'unavailable', 1)], result: 'after-503' },
   'proxy-502': { plans: [{ status: 502 }, { status: 504 }], result: 'analyst', requests: [ANALYST, ANALYST, ANALYST] },
-  // The stream passes, and what it is asked for at its end comes in pieces.
+  // The stream succeeds; the request for the final interaction is cut.
   'answer-cut': {
     plans: ['pass', 'cut-answer', 'refuse', 'refuse', 'refuse', 'refuse', 'refuse'],
     result: 'Hello, world.',

@@ -1,43 +1,43 @@
 /**
- * A way to a server that does what networks do: a proxy whose next requests meet what is planned for them, in order of
- * their arrival; those after it pass.
+ * A proxy that injects network faults: each request meets the next planned fault, in order of arrival. Requests without a plan
+ * pass.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export type Plan =
-  /** Goes through. */
+  /** The request passes. */
   | 'pass'
-  /** The connection is cut before anything is answered; the server does not hear of the request. */
+  /** The connection is reset before the request reaches the server. */
   | 'refuse'
-  /** The server does what was asked, and its answer is lost. */
+  /** The server handles the request, and its response is lost. */
   | 'lose-answer'
-  /** Nothing is ever answered. */
+  /** The request gets no response. */
   | 'silence'
-  /** That is answered, by the proxy. */
+  /** The proxy sends this response itself. */
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
-  /** The answer is cut behind so many events of its stream. */
+  /** The response is cut after this number of events. */
   | { readonly cutAfterEvents: number }
-  /** The answer breaks off in its middle, after its head. */
+  /** The response is cut in the middle of its body. */
   | 'cut-answer'
-  /** This text goes in behind the first event of the stream. */
+  /** Inserts this text after the first event of the stream. */
   | { readonly insert: string }
-  /** The answer's body has its first byte changed. */
+  /** Changes the first byte of the body. */
   | 'corrupt'
 
 export interface UnreliableProxy {
   readonly url: string
   /** `METHOD path`, in order of arrival. */
   readonly requests: readonly string[]
-  /** Where it leads; it may lead elsewhere later. */
+  /** Address of the server; can be changed. */
   target: string
   plan(...plans: Plan[]): void
   reset(): void
   close(): Promise<void>
 }
 
-/** `keepHost`: the server is told the proxy's own name, as browsers need it that ask from one origin. */
+/** `keepHost` forwards the proxy's own Host header, as browsers with one origin need it. */
 export async function openUnreliableProxy(
   target: string,
   { keepHost = false }: { readonly keepHost?: boolean } = {},

@@ -106,7 +106,7 @@ ${SETTINGS.filter((setting) => /^limits\.\w+$/.test(setting.path))
   maxToolDuration: {default: 5, min: 4, max: 6}
 `
 
-  test('every setting can stand in the file', () => {
+  test('every setting can be set in the file', () => {
     const config = read({}, everywhere)
     expect(config).toMatchObject({
       port: 1,
@@ -311,7 +311,7 @@ describe('problems', () => {
     })
   })
 
-  test('all are told at once', () => {
+  test('all are reported at once', () => {
     const found = problems(
       { ERRAND_PORT: '-1', ERRAND_NOPE_NOPE: '1', ERRAND_LEASE_S: 'x' },
       'dataDri: x\nlimits: {files: -1, maxTurnDuration: {min: 9, max: 3}}',
@@ -338,7 +338,7 @@ describe('problems', () => {
     ])
   })
 
-  test('whatever stands in the environment or the file, the answer is a Config or a ConfigError', () => {
+  test('any environment and file give a Config or a ConfigError', () => {
     const name = fc.constantFrom(...SETTINGS.map((setting) => setting.env))
     fc.assert(
       fc.property(
@@ -403,7 +403,7 @@ describe('several nodes', () => {
   const DATABASE = { ERRAND_DATABASE_URL: 'postgres://h/d' }
   const SECRET = { ERRAND_SECRET: 's'.repeat(32) }
 
-  test('need one secret on Postgres, and Postgres for any role but all; both are told at once', () => {
+  test('need one secret on Postgres, and Postgres for any role but all; both are reported at once', () => {
     expect(problems(DATABASE)).toEqual([expect.stringContaining('secret is missing')])
     expect(problems({ ERRAND_ROLE: 'api' })).toEqual([expect.stringContaining('databaseUrl is missing')])
     expect(problems({ ERRAND_DATABASE_LISTEN_URL: 'postgres://h/d' })).toHaveLength(1)

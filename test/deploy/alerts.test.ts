@@ -156,7 +156,7 @@ function promtool(...args: string[]): string {
   return execFileSync('promtool', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-/** What an annotation says of an alert with these labels. */
+/** Renders an annotation of an alert with these labels. */
 function expand(text: string, labels: Series): string {
   return text.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, (_, name) => labels[name] ?? '')
 }

@@ -58,7 +58,7 @@ test('systemd reads the unit, and has nothing to say about it but what is newer 
   const said = `${stdout}${stderr}`
     .split('\n')
     .filter((line) => line.includes('errand.service'))
-    // Of systemd 254; and the program stands where it is installed, which is not here.
+    // Needs systemd 254; and the program of the unit is not installed here.
     .filter((line) => !/DelegateSubgroup|\/opt\/errand\/script\/errand is not executable/.test(line))
   expect(said).toEqual([])
 })

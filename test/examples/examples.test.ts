@@ -40,7 +40,7 @@ function env(server: Server, extra: Record<string, string> = {}): NodeJS.Process
   return { HOME, PATH, PYTHONPATH, ERRAND_BASE_URL: server.url, ERRAND_API_KEY: server.key, ...extra }
 }
 
-/** What it printed; a run that fails throws with what it said. */
+/** Returns the output. Throws with the output if the program fails. */
 async function printed(server: Server, example: string, extra: Record<string, string> = {}): Promise<string> {
   const program = example.endsWith('.py') ? '/usr/bin/python3' : process.execPath
   return (await run(program, [join(EXAMPLES, example)], { cwd: scratch, env: env(server, extra) })).stdout

@@ -105,7 +105,7 @@ test('`npx errand serve` runs code in a sandbox, serves the console and ends by 
   await second.stop()
 })
 
-/** As a person at a terminal: the whole process group gets what Ctrl-C sends. */
+/** Runs it as at a terminal: the whole process group receives Ctrl-C. */
 async function serve(...args: string[]) {
   const env = userEnv({ ERRAND_PORT: '0' })
   const options: SpawnOptions = { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true }

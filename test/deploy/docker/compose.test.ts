@@ -44,7 +44,7 @@ async function sh(script: string): Promise<string> {
   return stdout
 }
 
-/** What the page says to type, of the block that has this in it. */
+/** Commands of the page's block that contains this text. */
 function typed(mark: string): string {
   const blocks = [...PAGE.matchAll(/^```sh[^\n]*\n(.*?)^```/gms)].map((match) => match[1]!)
   return blocks.find((text) => text.includes(mark))!

@@ -16,7 +16,7 @@ const SECCOMP = join(ROOT, 'deploy/image/seccomp.json')
 const run = promisify(execFile)
 const docker = dockerAt(inject('docker')!.dockerHost)
 
-/** What the page says to start it with, beside its ports and its volume. */
+/** Options of the page's `docker run` command, without ports and volume. */
 const CLOSED = ['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--read-only', '--tmpfs', '/tmp']
 const OPTIONS = {
   seccomp: ['--security-opt', `seccomp=${SECCOMP}`],
@@ -80,7 +80,7 @@ describe('the rights', () => {
   })
 
   test('the page names all of them', () => {
-    // AppArmor is told of, and has no message to be measured where the kernel has none; chroot is for the browser.
+    // Without AppArmor in the kernel the message about it is missing; chroot is for the browser.
     expect(rows.map(([right]) => right!.split('=')[0])).toEqual(['seccomp', 'systempaths'])
     expect([...calls.map(([call]) => call), 'chroot'].sort()).toEqual([...MAKES_SANDBOXES].sort())
   })

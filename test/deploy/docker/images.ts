@@ -59,7 +59,7 @@ export function errandImage(docker: Docker): Promise<string> {
   })
 }
 
-/** Stands in for the public image of Postgres. */
+/** Replaces the public image of Postgres. */
 export function postgresImage(docker: Docker): Promise<string> {
   const text = `FROM errand-base
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postgresql && ln -s /usr/lib/postgresql/*/bin/* /usr/local/bin/
@@ -70,7 +70,7 @@ ENTRYPOINT ["sh", "/usr/local/bin/start-postgres"]
   return built(docker, 'errand-postgres', (name) => build(docker, name, text, files))
 }
 
-/** Stands in for versitygw: s3rver, which the tests of the file store use, too. */
+/** Replaces versitygw by s3rver, which the tests of the file store use too. */
 export function s3Image(docker: Docker): Promise<string> {
   const text = `FROM errand-base
 RUN apt-get update && apt-get install -y --no-install-recommends libstdc++6
@@ -128,7 +128,7 @@ async function alone(name: string, act: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What Debian's archive is reached through, where the machine has a proxy. */
+/** Proxy for Debian's archive, if the machine has one. */
 const PROXIES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'].flatMap((name) =>
   process.env[name] ? ['--build-arg', `${name}=${process.env[name]}`] : [],
 )
