@@ -18,6 +18,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'blobs',
     'buckets',
     'config',
+    'demo',
     'egress',
     'models',
     'sandbox',
@@ -82,7 +83,7 @@ function leavesEngineRoom(from: string, to: string): boolean {
   return fromAt! >= 0 && toAt! > fromAt!
 }
 
-/** `models/demo/plan.ts` → `models`, `config.ts` → `config`. */
+/** `demo/plan.ts` → `demo`, `config.ts` → `config`. */
 function room(path: string): string {
   return path.split('/')[0]!.replace(/\.ts$/, '')
 }

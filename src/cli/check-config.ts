@@ -31,7 +31,7 @@ async function unavailableModels(config: Config, env: CliContext['env']): Promis
   if (Object.keys(config.models).length === 0) return []
   const [{ openCatalogue }, { demoEntry }] = await Promise.all([
     import('../models/catalogue.ts'),
-    import('../models/demo/entry.ts'),
+    import('../demo/catalogue-entry.ts'),
   ])
   const catalogue = await openCatalogue({ ...config, env, demoEntry, log: { warn() {} } })
   await catalogue.close()

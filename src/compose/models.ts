@@ -1,6 +1,7 @@
 /** The catalogue of models. */
+
+import { demoEntry } from '../demo/catalogue-entry.ts'
 import { openCatalogue } from '../models/catalogue.ts'
-import { demoEntry } from '../models/demo/entry.ts'
 import type { Catalogue } from '../models/port.ts'
 import type { ComposeContext } from './context.ts'
 

@@ -1,9 +1,9 @@
 /** Drives the demo model as the engine does, turn by turn, with the real tools in a real sandbox, until it answers. */
 import { afterAll } from 'vitest'
+import { createDemoModel } from '../../src/demo/demo.ts'
 import type { ToolName } from '../../src/domain/agent.ts'
 import type { JsonSchema } from '../../src/domain/interaction.ts'
 import { type Message, toolCalls, userText } from '../../src/domain/message.ts'
-import { createDemoModel } from '../../src/models/demo/demo.ts'
 import type { ModelOutcome } from '../../src/models/port.ts'
 import { type Sandbox, SandboxError } from '../../src/sandbox/port.ts'
 import { createTools } from '../../src/tools/tools.ts'

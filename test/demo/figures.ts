@@ -51,12 +51,6 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2
 }
 
-/** Of a sample. */
-export function deviation(values: readonly number[]): number {
-  const center = mean(values)
-  return Math.sqrt(sum(values.map((value) => (value - center) ** 2)) / (values.length - 1))
-}
-
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
   for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item])

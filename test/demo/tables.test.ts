@@ -1,34 +1,25 @@
 /** Questions about tables and logs: the demo model's own code runs, and every figure is held against another way to it. */
 import { describe, expect, test } from 'vitest'
 import { drive } from './drive.ts'
-import { ACCESS, commonest, DAYS, deviation, fixed, groupBy, HITS, mean, median, sum, two, WEATHER } from './figures.ts'
+import { ACCESS, commonest, DAYS, fixed, groupBy, HITS, mean, median, sum, two, WEATHER } from './figures.ts'
 
 const SALES =
   'city;sales amount;date\nNew York;"1,200.50";01/15/2024\nOslo;300;02/20/2024\nNew York;99.5;02/21/2024\nBergen;;03/01/2024\n'
-const USERS = JSON.stringify({
-  version: 2,
-  users: [
-    { name: 'Ann', age: 31, address: { city: 'Oslo' } },
-    { name: 'Bo', age: 45, address: { city: 'Bergen' } },
-    { name: 'Cy', age: 30, address: { city: 'Oslo' } },
-  ],
-})
 
 const FILES: Readonly<Record<string, string>> = {
   'seattle-weather.csv': WEATHER,
   'access.log': ACCESS,
   'sales.csv': SALES,
-  'users.json': USERS,
   'cities.tsv': 'City\tPopulation\tIs capital\nOslo\t700000\tyes\nBergen\t290000\tno\nRome\t2800000\tyes\n',
 }
 
+const weather = { files: { 'seattle-weather.csv': WEATHER } }
 const rain = DAYS.filter((day) => day.weather === 'rain')
 const byMonth = groupBy(DAYS, (day) => day.date.slice(5, 7))
 const byWeather = groupBy(DAYS, (day) => day.weather)
 const wettest = [...DAYS].sort((a, b) => b.precipitation - a.precipitation)
 const windiest = [...DAYS].sort((a, b) => b.wind - a.wind)[0]!
 const [topIp] = commonest(HITS, (hit) => hit.ip)
-const days = (test: (day: (typeof DAYS)[number]) => boolean) => DAYS.filter(test).length
 
 /** File, instruction, what the answer says, what it does not say. */
 const CASES: readonly [string, string, readonly string[], (readonly string[])?][] = [
@@ -40,7 +31,7 @@ const CASES: readonly [string, string, readonly string[], (readonly string[])?][
       fixed(mean(byMonth.get('08')!.map((day) => day.temp_max))),
       fixed(mean(byMonth.get('01')!.map((day) => day.temp_max))),
     ],
-    ['svg'],
+    ['svg', 'did not understand'],
   ],
   [
     'seattle-weather.csv',
@@ -55,26 +46,10 @@ const CASES: readonly [string, string, readonly string[], (readonly string[])?][
     'seattle-weather.csv',
     'how many rainy days were there',
     [`${rain.length} of the ${DAYS.length} rows`, 'weather is rain'],
+    ['did not understand'],
   ],
-  [
-    'seattle-weather.csv',
-    'What is the average wind where weather is not rain?',
-    [two(mean(DAYS.filter((day) => day.weather !== 'rain').map((day) => day.wind)))],
-  ],
-  [
-    'seattle-weather.csv',
-    'mean temp_max for snow and fog',
-    [
-      fixed(mean(byWeather.get('snow')!.map((day) => day.temp_max))),
-      fixed(mean(byWeather.get('fog')!.map((day) => day.temp_max))),
-    ],
-    ['drizzle'],
-  ],
-  [
-    'seattle-weather.csv',
-    'What is the median and the standard deviation of wind?',
-    [two(median(DAYS.map((day) => day.wind))), two(deviation(DAYS.map((day) => day.wind)))],
-  ],
+  ['seattle-weather.csv', 'average wind where weather is rain', [two(mean(rain.map((day) => day.wind)))]],
+  ['seattle-weather.csv', 'What is the median of wind?', [two(median(DAYS.map((day) => day.wind)))]],
   [
     'seattle-weather.csv',
     'What is the maximum temperature?',
@@ -87,15 +62,6 @@ const CASES: readonly [string, string, readonly string[], (readonly string[])?][
   ],
   [
     'seattle-weather.csv',
-    'average temperature',
-    [
-      'could mean temp_max or temp_min',
-      two(mean(DAYS.map((day) => day.temp_max))),
-      two(mean(DAYS.map((day) => day.temp_min))),
-    ],
-  ],
-  [
-    'seattle-weather.csv',
     'Total precipitation in 2013',
     [two(sum(DAYS.filter((day) => day.date.startsWith('2013')).map((day) => day.precipitation)))],
   ],
@@ -105,16 +71,6 @@ const CASES: readonly [string, string, readonly string[], (readonly string[])?][
     [...groupBy(DAYS, (day) => day.date.slice(0, 4))].map(([, year]) =>
       sum(year.map((day) => day.precipitation)).toFixed(1),
     ),
-  ],
-  [
-    'seattle-weather.csv',
-    'how many days had more than 20 mm of precipitation in 2014?',
-    [`${days((day) => day.precipitation > 20 && day.date.startsWith('2014'))} of the`],
-  ],
-  [
-    'seattle-weather.csv',
-    'How many days had temp_max between 10 and 15?',
-    [`${days((day) => day.temp_max >= 10 && day.temp_max <= 15)} of the`],
   ],
   [
     'seattle-weather.csv',
@@ -134,67 +90,26 @@ const CASES: readonly [string, string, readonly string[], (readonly string[])?][
     [wettest[3]!.date],
   ],
   ['seattle-weather.csv', 'What is the most common weather?', [`rain has the highest number of rows: ${rain.length}`]],
-  [
-    'seattle-weather.csv',
-    'How many different weather values are there?',
-    ['5 different values: drizzle, fog, rain, snow, sun'],
-  ],
-  [
-    'seattle-weather.csv',
-    'Which columns does seattle-weather.csv have? Describe them.',
-    ['1461 rows and 6 columns', '| weather | 5 |', two(mean(DAYS.map((day) => day.wind)))],
-  ],
-  [
-    'seattle-weather.csv',
-    'What percentage of days were sunny?',
-    [`(${two((100 * byWeather.get('sun')!.length) / DAYS.length)}%)`],
-  ],
-  [
-    'seattle-weather.csv',
-    'what was the hottest month?',
-    [`August has the highest mean of temp_max: ${two(mean(byMonth.get('08')!.map((day) => day.temp_max)))}`],
-  ],
   ['access.log', 'What are the top 3 IPs in access.log?', [topIp![0], String(topIp![1])]],
-  [
-    'access.log',
-    'how many 404 errors are in access.log?',
-    [`${HITS.filter((hit) => hit.status === 404).length} of the ${HITS.length} rows`],
-  ],
-  ['access.log', 'How many errors?', [`${HITS.filter((hit) => hit.status >= 400).length} of the`]],
-  [
-    'access.log',
-    'which path has the most 5xx errors',
-    [
-      commonest(
-        HITS.filter((hit) => hit.status >= 500),
-        (hit) => hit.path,
-      )[0]![0],
-    ],
-  ],
   [
     'access.log',
     'requests by status',
     commonest(HITS, (hit) => String(hit.status)).flatMap(([status, count]) => [status, String(count)]),
-  ],
-  [
-    'access.log',
-    'how many requests came from 192.0.2.11?',
-    [`${HITS.filter((hit) => hit.ip === '192.0.2.11').length} of the`],
+    ['did not understand'],
   ],
   [
     'access.log',
     'total bytes by path',
     [String(sum(HITS.filter((hit) => hit.path === '/login').map((hit) => hit.bytes)))],
   ],
-  ['sales.csv', 'total sales by city', ['New York', '1300', 'Oslo', '300'], ['Bergen']],
+  ['sales.csv', 'total sales amount by city', ['New York', '1300', 'Oslo', '300']],
   ['sales.csv', 'average sales amount in New York', ['the mean of sales amount is 650', '2 of 4 rows']],
   ['sales.csv', 'average of sales amount by month', ['January', '1200.50', 'February', '199.75']],
-  ['sales.csv', 'how many sales after 2024-02-20?', ['2 of the 4 rows', 'date is after 2024-02-20']],
-  ['sales.csv', 'total sales amount by month before 2024-02-21', ['1200.5', '300'], ['March', '399.5']],
-  ['sales.csv', 'sort by sales amount, descending', ['| New York | 1,200.50 | 01/15/2024 |\n| Oslo | 300 |']],
-  ['users.json', 'average age by city in users.json', ['Bergen (45)', 'Oslo (30.5)']],
-  ['users.json', 'How many users are in users.json?', ['3 rows']],
-  ['users.json', 'who is the oldest user?', ['| Bo | 45 |'], ['Ann']],
+  [
+    'sales.csv',
+    'Which month has the highest total in sales.csv?',
+    ['January has the highest sum', 'only one with numbers'],
+  ],
   ['cities.tsv', 'which city has the largest population?', ['Rome has the highest Population: 2800000']],
   ['cities.tsv', 'sum of populations where capital is yes', ['3500000']],
 ]
@@ -212,9 +127,7 @@ describe('a question about a table is answered with the right figures, from code
 
 describe('files that come out', () => {
   test('a chart is a well-formed SVG with a mark for each value', async () => {
-    const { output, outputs, calls } = await drive('Plot the average temp_max by month', {
-      files: { 'seattle-weather.csv': WEATHER },
-    })
+    const { output, outputs, calls } = await drive('Plot the average temp_max by month', weather)
     expect(calls).toHaveLength(3)
     expect(output).toContain('outputs/mean-of-temp_max-by-calendar-month.svg')
     const svg = outputs.get('mean-of-temp_max-by-calendar-month.svg')!
@@ -225,17 +138,11 @@ describe('files that come out', () => {
     )
   })
 
-  test('a histogram has every row in one of its bars', async () => {
-    const { output } = await drive('histogram of wind', { files: { 'seattle-weather.csv': WEATHER } })
-    const counts = [...output.matchAll(/^ {4}[\d.]+ to [\d.]+ .* (\d+)$/gm)].map((match) => Number(match[1]))
-    expect(counts).toHaveLength(10)
-    expect(sum(counts)).toBe(DAYS.length)
-  })
-
   test('a result is saved where the instruction says, in full precision', async () => {
-    const { outputs, output } = await drive('Compute the mean wind by weather and save the result to means.csv', {
-      files: { 'seattle-weather.csv': WEATHER },
-    })
+    const { outputs, output } = await drive(
+      'Compute the mean wind by weather and save the result to means.csv',
+      weather,
+    )
     expect(output).toContain('outputs/means.csv')
     const rows = outputs
       .get('means.csv')!
@@ -250,48 +157,52 @@ describe('files that come out', () => {
   })
 })
 
-describe('what can not be made out is said, with what there is', () => {
-  test('an unknown column', async () => {
-    const { output } = await drive('What is the average humidity in seattle-weather.csv?', {
-      files: { 'seattle-weather.csv': WEATHER },
-    })
-    expect(output).toMatch(/could not tell which column.*precipitation, temp_max, temp_min and wind/s)
-  })
-
+describe('a question beyond the demo model gets an honest answer', () => {
   test.each([
-    ['total sales amount in the Rome city', 'No city is "Rome". Its values are Bergen, New York and Oslo.'],
-    ['total sales amount by supplier', 'no column "supplier" to group by'],
-    ['how many sales were there in Paris?', 'could make nothing of "Paris"'],
-  ])('a word that the table does not know is never passed over: %s', async (instruction, said) => {
-    expect((await drive(instruction, { files: { 'sales.csv': SALES } })).output).toContain(said)
+    ['What is the average humidity in seattle-weather.csv?', /could not tell which column.*precipitation, temp_max/s],
+    ['average temperature', /"temperature" could mean temp_max or temp_min/],
+    ['average wind by supplier', /no column "supplier" to group by/],
+    ['average wind where weather is not rain', /don't understand "not"/],
+    ['how many days had more than 20 mm of precipitation?', /don't understand "than"/],
+    ['average wind above 20', /don't know what 20 means/],
+    ['mean of weather', /can't compute with weather/],
+    ['What percentage of days were sunny?', /don't understand "percentage"/],
+  ])('%s', async (instruction, said) => {
+    const { output } = await drive(instruction, weather)
+    expect(output).toMatch(said)
+    expect(output).toMatch(/demo model.*Ask me, for example: "What is the average/s)
   })
 
-  test('numbers asked of a column of words', async () => {
-    const { output } = await drive('mean of weather', { files: { 'seattle-weather.csv': WEATHER } })
-    expect(output).toContain("can't compute the mean of weather")
+  test('words that were not understood are listed', async () => {
+    const { output } = await drive('how many sales were there in Paris?', { files: { 'sales.csv': SALES } })
+    expect(output).toContain('did not understand "Paris"')
   })
 
   test('a file that is not attached, and one of several that is not named', async () => {
     expect((await drive('average price in prices.csv', { files: { 'sales.csv': SALES } })).output).toContain(
       'no file prices.csv here. Attached: sales.csv',
     )
-    expect(
-      (await drive('what is the average?', { files: { 'sales.csv': SALES, 'users.json': USERS } })).output,
-    ).toContain('Name the one you mean')
+    expect((await drive('what is the average?', { files: { 'sales.csv': SALES, 'a.csv': SALES } })).output).toContain(
+      'Name the one you mean',
+    )
+  })
+
+  test('a file without a table', async () => {
+    const book = { files: { 'book.txt': 'The whale and the sea.\nCall me Ishmael.\n' } }
+    expect((await drive('How many words does book.txt have?', book)).output).toMatch(
+      /book\.txt has 2 lines of text\. I can only compute with tables/,
+    )
   })
 
   test('a tool that is not enabled is named, and nothing is called', async () => {
-    const { output, calls } = await drive('average age in users.json', {
-      files: { 'users.json': USERS },
-      tools: ['file_read'],
-    })
+    const { output, calls } = await drive('average wind by month', { ...weather, tools: ['file_read'] })
     expect(output).toContain('"tools": ["code_execution"]')
     expect(calls).toEqual([])
   })
 
-  test('a file that is not what its name says is reported as the failure that it is', async () => {
-    const { output } = await drive('how many users are in users.json?', { files: { 'users.json': '{"users": [' } })
-    expect(output).toMatch(/could not read users\.json: the code that I ran failed/)
-    expect(output).toContain('JSONDecodeError')
+  test('a file that cannot be read is reported with the end of the output', async () => {
+    const { output } = await drive('average of a by b', { files: { 'a.csv': `a,b\n"${'x'.repeat(200_000)}",1\n` } })
+    expect(output).toMatch(/could not read a\.csv: the code that I ran failed/)
+    expect(output).toContain('field larger than field limit')
   })
 })

@@ -10,12 +10,12 @@ export interface Exception {
 
 export const EXCEPTIONS: readonly Exception[] = [
   {
-    place: 'models/demo/',
+    place: 'demo/',
     bound:
       'The first 1,000 characters of an instruction (MAX_READ in understand.ts), and figures of at most 20 characters.',
   },
   {
-    place: 'models/demo/transcript.ts',
+    place: 'demo/transcript.ts',
     pattern: String.raw`^Files in the working directory:[ \t]*\n((?:[ \t]*- .*(?:\n|$))+)`,
     bound: '200,000 characters (limits.instructionChars). Linear: it begins only at lines, and no line is read twice.',
   },

@@ -3,9 +3,9 @@
  * sleeps; the loop gets a turn now and then, so that a stream is alive and an abort is seen.
  */
 import { setImmediate as turn } from 'node:timers/promises'
-import type { AssistantPart } from '../../domain/message.ts'
-import { estimateTokens, type TokenCount } from '../../domain/usage.ts'
-import type { FinishReason, ModelDelta, ModelOutcome } from '../port.ts'
+import type { AssistantPart } from '../domain/message.ts'
+import { estimateTokens, type TokenCount } from '../domain/usage.ts'
+import type { FinishReason, ModelDelta, ModelOutcome } from '../models/port.ts'
 
 export interface Reply {
   readonly reasoning: string
@@ -23,7 +23,7 @@ export interface Reply {
 const FRAGMENTS_A_TURN = 4
 const CHARACTERS_A_TOKEN = 4
 
-export async function speak(
+export async function streamReply(
   reply: Reply,
   inputTokens: number,
   maxOutputTokens: number,

@@ -1,4 +1,4 @@
-import type { CatalogueEntry } from '../port.ts'
+import type { CatalogueEntry } from '../models/port.ts'
 
 /** The catalogue's entry for the demo model under any name; the model is loaded when somebody asks it. */
 export function demoEntry(name: string): CatalogueEntry {

@@ -1,31 +1,26 @@
 /**
- * Arithmetic from words to a number, by a parser of its own: nothing a caller writes is ever evaluated as code. An
- * expression comes out in a form that is also Python, so that the sandbox can work it out.
+ * Arithmetic in an instruction, with a parser of its own: nothing that a caller writes is evaluated as code in the server.
+ * The expression is also valid Python, so the sandbox can compute it.
  */
 
-/** A number as text: whole numbers exactly, others to 12 significant digits. */
-export type Sum = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly problem: string }
+/** The result as text: whole numbers exactly, others to 12 significant digits. */
+type Result = { readonly ok: true; readonly value: string } | { readonly ok: false; readonly problem: string }
 
 /** Results with more digits are refused. */
 const MAX_DIGITS = 4000
 
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/(\d),(?=\d{3}\b)/g, '$1'],
-  [/\bsquare root of\s+(\d+(?:\.\d+)?)/g, '($1 ** 0.5)'],
   [/(\d+(?:\.\d+)?)\s*(?:%|percent)\s+of\s+(\d+(?:\.\d+)?)/g, '($1 / 100 * $2)'],
-  [/(\d+(?:\.\d+)?)\s+squared\b/g, '($1 ** 2)'],
-  [/(\d+(?:\.\d+)?)\s+cubed\b/g, '($1 ** 3)'],
-  [/\bto the power of\b|\braised to\b/g, '**'],
   [/\bmultiplied by\b|\btimes\b|[×·]/g, '*'],
-  [/\bdivided by\b|\bover\b|[÷]/g, '/'],
+  [/\bdivided by\b|[÷]/g, '/'],
   [/\bplus\b/g, '+'],
   [/\bminus\b|[−–]/g, '-'],
-  [/\bmod(?:ulo)?\b/g, '%'],
   [/\^/g, '**'],
   [/(\d)\s*x\s*(?=[\d(])/g, '$1 * '],
 ]
 
-/** The expression that an instruction holds, or undefined where it holds none with an operator in it. */
+/** The longest expression with an operator. Undefined if there is none. */
 export function findExpression(instruction: string): string | undefined {
   const text = WORDS.reduce((rest, [pattern, sign]) => rest.replace(pattern, sign), instruction.toLowerCase())
   const runs = (text.match(/[-(\d.][\d\s.()+*/%-]*[\d)]/g) ?? []).map((run) => run.trim().replace(/\s+/g, ' '))
@@ -36,7 +31,7 @@ export function findExpression(instruction: string): string | undefined {
     ?.replace(/^\(([^()]*)\)$/, '$1')
 }
 
-export function evaluate(expression: string): Sum {
+export function evaluate(expression: string): Result {
   const tree = parse(expression)
   if (!tree) return { ok: false, problem: 'it is not an expression of numbers, + - * / % ** and brackets' }
   try {
@@ -55,7 +50,7 @@ type Tree =
   | { readonly kind: 'minus'; readonly of: Tree }
   | { readonly kind: 'sign'; readonly sign: string; readonly left: Tree; readonly right: Tree }
 
-/** Undefined where the text is not one whole expression. */
+/** Undefined if the text is not one whole expression. */
 function parse(text: string): Tree | undefined {
   const tokens = text.match(/\d+(?:\.\d+)?|\.\d+|\*\*|\/\/|[-+*/%()]/g) ?? []
   if (tokens.join('') !== text.replace(/\s+/g, '') || tokens.length > 500) return undefined
@@ -78,7 +73,7 @@ function parse(text: string): Tree | undefined {
     const of = signed()
     return of && { kind: 'minus', of }
   }
-  /** Binds from the right, and tighter than a minus before it: -2**2 is -4, as in Python. */
+  /** Right-associative, and binds tighter than unary minus: -2**2 is -4, as in Python. */
   function power(): Tree | undefined {
     const left = atom()
     if (!left || tokens[at] !== '**') return left
@@ -99,7 +94,7 @@ function parse(text: string): Tree | undefined {
   return at === tokens.length ? tree : undefined
 }
 
-/** Whole numbers stay whole as long as they can, as in Python. */
+/** Whole numbers stay exact as long as possible, as in Python. */
 function work(tree: Tree): bigint | number {
   switch (tree.kind) {
     case 'number':

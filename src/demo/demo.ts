@@ -1,24 +1,24 @@
 /**
- * The built-in demo model: a small, deterministic stand-in for a language model, plainly labelled. It understands a
- * little grammar of tasks, writes real Python for them, drives the tools it is offered and answers with the numbers
- * that came out, so that everything but the intelligence can be seen at work on a machine without a key.
+ * The built-in demo model: a small, deterministic replacement for a language model. It recognizes a few kinds of task by
+ * rules, writes real Python for them, calls the tools it is offered, and answers with the computed numbers. So everything
+ * but the intelligence can be tried without a key.
  *
- * The way of one call: transcript.ts reads the request → understand.ts finds the task → plan.ts finds the next move →
- * speak.ts says it. No state, no network, no clock: the same request gives the same reply.
+ * transcript.ts reads the request → understand.ts finds the task → plan.ts finds the next move → stream-reply.ts streams
+ * it. No state, no network, no clock: the same request gets the same reply.
  */
-import { estimateTokens } from '../../domain/usage.ts'
-import type { Model, ModelRequest } from '../port.ts'
+import { estimateTokens } from '../domain/usage.ts'
+import type { Model, ModelRequest } from '../models/port.ts'
 import { WHO } from './help.ts'
+import { jsonAnswer } from './json-answer.ts'
 import { nextMove } from './plan.ts'
-import { type Reply, speak } from './speak.ts'
-import { structuredAnswer } from './structured.ts'
+import { type Reply, streamReply } from './stream-reply.ts'
 import { readTranscript } from './transcript.ts'
 import { understand } from './understand.ts'
 
 export function createDemoModel(): Model {
   return {
     call: (request, onDelta, signal) =>
-      speak(replyTo(request), countInput(request), request.maxOutputTokens, onDelta, signal),
+      streamReply(replyTo(request), countInput(request), request.maxOutputTokens, onDelta, signal),
   }
 }
 
@@ -33,11 +33,11 @@ function replyTo(request: ModelRequest): Reply {
       move: { kind: 'call', callId: `demo_${transcript.calls + 1}`, name: tool, args },
     }
   }
-  const text = request.responseFormat ? structuredAnswer(request.responseFormat, move.answer) : move.answer.text
+  const text = request.responseFormat ? jsonAnswer(request.responseFormat, move.answer) : move.answer.text
   return { reasoning: label + move.answer.thought, move: { kind: 'text', text } }
 }
 
-/** What a provider would have counted as input, by estimate. Images and documents are not looked at and not counted. */
+/** Estimate of the input tokens. Images and documents are not read and not counted. */
 function countInput(request: ModelRequest): number {
   let characters = request.system?.length ?? 0
   for (const message of request.messages) {

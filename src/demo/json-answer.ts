@@ -2,7 +2,7 @@
  * An answer as JSON that conforms to a caller's schema: objects of strings, numbers, booleans and arrays, filled by
  * name from the facts that the answer rests on.
  */
-import type { JsonSchema } from '../../domain/interaction.ts'
+import type { JsonSchema } from '../domain/interaction.ts'
 import type { Answer, Fact } from './task.ts'
 import { canonical } from './words.ts'
 
@@ -17,7 +17,7 @@ const MAX_PADDED = 10_000
 /** What the answer is made of, and how many more values it may have. */
 type Source = Answer & { readonly left: { values: number } }
 
-export function structuredAnswer(schema: JsonSchema, answer: Answer): string {
+export function jsonAnswer(schema: JsonSchema, answer: Answer): string {
   return JSON.stringify(fill(schema, '', { ...answer, left: { values: MAX_VALUES } }, MAX_DEPTH))
 }
 
