@@ -1,4 +1,4 @@
-/** The scripted model provider of most tests, in OpenAI's chat completions: see support/model-provider/serve.ts. */
+/** Scripted model provider of most tests, with the chat completions API: see support/model-provider/serve.ts. */
 import { type ChatOptions, type ChatRequest, chatCompletions } from './support/model-provider/chat-completions.ts'
 import {
   type ModelProvider,

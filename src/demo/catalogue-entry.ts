@@ -1,6 +1,6 @@
 import type { CatalogueEntry } from '../models/port.ts'
 
-/** The catalogue's entry for the demo model under any name; the model is loaded when somebody asks it. */
+/** Creates the catalogue's entry for the demo model under a name. `open` loads the model. */
 export function demoEntry(name: string): CatalogueEntry {
   return {
     name,

@@ -1,4 +1,4 @@
-/** Python that draws a chart as an SVG file, with nothing but the standard library. The numbers are given: it only draws. */
+/** Python that draws a chart as an SVG file, with the standard library only. The values are part of the program. */
 import { py } from './python.ts'
 
 export interface Chart {
@@ -8,7 +8,7 @@ export interface Chart {
   readonly points: readonly { readonly label: string; readonly value: number }[]
 }
 
-/** More would not be told apart. */
+/** Maximum number of points: more could not be distinguished. */
 export const MAX_POINTS = 120
 
 export function chartCode(chart: Chart): string {

@@ -1,7 +1,4 @@
-/**
- * An answer as JSON that conforms to a caller's schema: objects of strings, numbers, booleans and arrays, filled by
- * name from the facts that the answer rests on.
- */
+/** An answer as JSON that conforms to a caller's schema. Values are taken from the answer's facts, by property name. */
 import type { JsonSchema } from '../domain/interaction.ts'
 import type { Answer, Fact } from './task.ts'
 import { canonical } from './words.ts'
@@ -9,12 +6,12 @@ import { canonical } from './words.ts'
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 const MAX_DEPTH = 8
-/** In the whole answer: `minItems` of `minItems` is a caller's to choose. */
+/** Maximum number of values in the whole answer: nested `minItems` could ask for any number. */
 const MAX_VALUES = 500
-/** Of one text that `minLength` asks for. */
+/** Maximum length of a text that `minLength` asks for. */
 const MAX_PADDED = 10_000
 
-/** What the answer is made of, and how many more values it may have. */
+/** The answer, and how many more values the JSON may have. */
 type Source = Answer & { readonly left: { values: number } }
 
 export function jsonAnswer(schema: JsonSchema, answer: Answer): string {
@@ -85,7 +82,7 @@ function booleanFor(name: string, answer: Answer): boolean {
   return typeof fact?.value === 'boolean' ? fact.value : answer.facts.length > 0
 }
 
-/** The answer itself, unless the property is named for a fact. */
+/** The answer's text, unless the property has the name of a fact. */
 function stringFor(name: string, answer: Answer): string {
   const words = wordsOf(name)
   const fact = answer.facts.find(
@@ -102,7 +99,7 @@ function chosen(options: readonly Json[], name: string, answer: Answer): Json {
   )
 }
 
-/** The fact whose names share most words with the property's; else the first of the right kind. */
+/** The fact whose names share most words with the property's name. Without any, the first of the right kind. */
 function bestFact(facts: readonly Fact[], name: string, fits: (fact: Fact) => boolean): Fact | undefined {
   const words = wordsOf(name)
   const score = (fact: Fact) => words.filter((word) => fact.names.map(canonical).includes(word)).length

@@ -1,8 +1,8 @@
-/** Numbers and counts in words. */
+/** Numbers, counts and lists as text. */
 
 /**
- * For people: whole numbers as they are, others to two decimals, small ones to three significant digits. No thousands
- * separators: they mean different things in different countries.
+ * Formats a number for people: whole numbers as they are, others with two decimals, small ones with three significant
+ * digits. No thousands separators: they mean different things in different countries.
  */
 export function formatNumber(value: number): string {
   if (Number.isInteger(value)) return String(value)
@@ -19,11 +19,11 @@ export function listed(items: readonly string[], joint = 'and'): string {
   return `${items.slice(0, -1).join(', ')} ${joint} ${items.at(-1)}`
 }
 
-/** One line a value, with a bar of blocks; indented, so that Markdown keeps it as it is. */
+/** One line per value, with a bar of blocks. Indented, so that Markdown shows it unchanged. */
 export function textChart(rows: readonly { readonly label: string; readonly value: number }[]): string {
   const width = Math.min(24, Math.max(...rows.map((row) => row.label.length)))
   const largest = Math.max(...rows.map((row) => Math.abs(row.value)))
-  // One number of decimals for all, so that they line up.
+  // The same number of decimals for all values aligns them.
   const decimals = Math.max(...rows.map((row) => formatNumber(row.value).split('.')[1]?.length ?? 0))
   const shown = (value: number) => (largest < 1 ? formatNumber(value) : value.toFixed(Math.min(decimals, 2)))
   return rows

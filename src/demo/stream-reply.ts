@@ -1,6 +1,6 @@
 /**
- * A move as a model's streamed reply: in fragments, within the token budget, ending soon after an abort. Nothing
- * sleeps; the loop gets a turn now and then, so that a stream is alive and an abort is seen.
+ * Streams a reply as a model would: in fragments, within the token budget, and ending soon after an abort. It does not
+ * sleep, but yields to the event loop every few fragments, so that they are sent and an abort is noticed.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AssistantPart } from '../domain/message.ts'
@@ -19,7 +19,7 @@ export interface Reply {
       }
 }
 
-/** Fragments between two turns of the event loop. */
+/** Fragments between two yields to the event loop. */
 const FRAGMENTS_A_TURN = 4
 const CHARACTERS_A_TOKEN = 4
 
@@ -35,7 +35,7 @@ export async function streamReply(
   let reasoned = 0
   let spent = 0
 
-  /** Says as much as the budget holds; false where the run was aborted meanwhile. */
+  /** Streams as much as the budget allows. Returns false if the call was aborted. */
   async function say(type: 'reasoning' | 'text', whole: string): Promise<boolean> {
     const text = cut(whole, left)
     let said = ''
@@ -74,7 +74,7 @@ export async function streamReply(
   }
   const { callId, name, args } = reply.move
   const argsText = JSON.stringify(args)
-  // Half a call is no call: where it does not fit, the budget is what ended the turn.
+  // A call that does not fit the budget is not made.
   if (name.length + argsText.length > left) {
     spent += left
     return done('length')
@@ -84,13 +84,13 @@ export async function streamReply(
   return done('tool_calls')
 }
 
-/** Never between the halves of a surrogate pair. */
+/** Truncates, but never inside a surrogate pair. */
 function cut(text: string, length: number): string {
   if (text.length <= length) return text
   return /[\uD800-\uDBFF]/.test(text[length - 1] ?? '') ? text.slice(0, length - 1) : text.slice(0, length)
 }
 
-/** A few words each, with the space behind them. */
+/** Splits into fragments of a few words, with the space after them. */
 function fragmentsOf(text: string): string[] {
   return text.match(/(?:\S+\s*){1,4}|\s+/g) ?? []
 }

@@ -1,4 +1,4 @@
-/** The stream parts of an AI SDK provider → the answer. */
+/** Stream parts of an AI SDK provider → the answer. */
 import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
@@ -14,13 +14,13 @@ import { showSearch, showSources } from './provider-search.ts'
 import type { AiSdkProvider } from './providers/ai-sdk-provider.ts'
 
 export interface PartReader {
-  /** `error` parts are not for this reader. */
+  /** Adds a part. Must not be called with `error` parts. */
   take(part: LanguageModelV4StreamPart): void
-  /** Whether anything of the answer has come. */
+  /** Whether any part of the answer has been received. */
   begun(): boolean
-  /** Whether the turn is not over: the provider wants to be asked to go on. */
+  /** Whether the provider interrupted the turn and wants to continue it. */
   paused(): boolean
-  /** What the parts amount to when no more come. */
+  /** Outcome after the last part. */
   outcome(): ModelOutcome
   tokens(): TokenCount | undefined
 }

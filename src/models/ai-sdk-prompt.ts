@@ -1,4 +1,4 @@
-/** ModelRequest → the call options of an AI SDK provider. What a part's provider wants back goes back as it came. */
+/** ModelRequest → call options of an AI SDK provider. The provider's metadata of a part is sent back unchanged. */
 import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
@@ -17,7 +17,7 @@ export interface CallSettings {
   readonly providerOptions: SharedV4ProviderOptions
   /** Options of the messages that end a cached prefix. Undefined: none are marked. */
   readonly breakpoint?: SharedV4ProviderOptions
-  /** Undefined: the provider's own limit. */
+  /** Undefined: the provider's default. */
   readonly maxOutputTokens: number | undefined
   readonly provider: AiSdkProvider
 }
@@ -49,7 +49,7 @@ function encodePrompt(request: ModelRequest, provider: AiSdkProvider): LanguageM
     if (message.role === 'tool') {
       const result = encodeResult(message, calls.get(message.callId))
       const last = prompt.at(-1)
-      // The results of parallel calls belong into one message: some providers refuse a second.
+      // Results of parallel calls are sent in one message: some providers refuse a second.
       if (last?.role === 'tool') last.content.push(result)
       else prompt.push({ role: 'tool', content: [result] })
     } else {
@@ -77,9 +77,9 @@ function encodeMessage(message: Exclude<Message, ToolMessage>, provider: AiSdkPr
 }
 
 /**
- * The parts that this provider takes back. Text must not be blank, and reasoning needs what came after it: where a
- * call without a result was taken out of the message, its reasoning goes, too. What another provider's tools brought,
- * and reasoning without this provider's own signature, mean nothing to this one.
+ * The parts that this provider accepts. Text must not be blank. Reasoning at the end of the message is dropped: a call
+ * without a result was removed from after it. Parts of another provider's tools and reasoning without this provider's
+ * signature are dropped as well.
  */
 function acceptedParts({ content }: AssistantMessage, provider: AiSdkProvider): readonly AssistantPart[] {
   const accepted = content.filter((part) => {
@@ -116,7 +116,7 @@ function encodeProviderTool(part: LanguageModelV4ToolCall | LanguageModelV4ToolR
   return { type: 'tool-result', toolCallId, toolName, output, providerOptions }
 }
 
-/** The result carries its call's metadata too: some providers put calls and results together by it. */
+/** Also has the call's metadata: some providers match calls and results by it. */
 function encodeResult(message: ToolMessage, call: ToolCallPart | undefined): LanguageModelV4ToolResultPart {
   const { callId, name, output, media = [] } = message
   return {
@@ -134,7 +134,7 @@ function encodeResult(message: ToolMessage, call: ToolCallPart | undefined): Lan
   }
 }
 
-/** Every provider of the SDK takes images and PDFs in a result as it does in a user's message. */
+/** Images and PDFs have the same form in results and in user messages, for every provider of the SDK. */
 function encodeMedia(part: MediaPart) {
   const file = { type: 'file', mediaType: part.mimeType, data: { type: 'data', data: part.base64 } } as const
   return part.type === 'document' ? { ...file, filename: part.name } : file

@@ -1,8 +1,8 @@
 /**
- * The model behind an AI SDK provider package (Anthropic, Google, OpenAI, Bedrock), by `doStream` and with the rules of
- * retry.ts; the SDK's own retries and its `streamText` are not used.
+ * Client for providers with an AI SDK package. It calls `doStream` and retries by retry.ts; the SDK's own retries and its
+ * `streamText` are not used.
  *
- * Each try has its own fetch, which watches the bytes: a provider that sends pings is alive though no part comes.
+ * Each attempt has its own fetch, which watches the bytes: pings reset the idle timeout even if no part arrives.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Dispatcher, fetch as undiciFetch } from 'undici'
@@ -40,7 +40,7 @@ export interface AiSdkOptions extends ClientOptions, Connection {
   readonly provider: AiSdkProvider
   /** `off`: no cache breakpoints and no cache key. Default `auto`. */
   readonly cache?: 'auto' | 'off'
-  /** Where the key was read from, for messages. */
+  /** Name of the key's environment variable, for messages. */
   readonly apiKeyEnv?: string
 }
 
@@ -59,7 +59,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   const settings = { options, wording, timing, idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS }
   const limit = createTokenLimit()
 
-  /** One call; whether the provider stopped half-way, to be asked to go on. */
+  /** Makes one call. `paused`: the provider interrupted the turn and wants to continue it. */
   async function callOnce(request: ModelRequest, onDelta: (delta: ModelDelta) => void, signal: AbortSignal) {
     let paused = false
     const outcome = await callWithRetries(
@@ -93,10 +93,10 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   }
 }
 
-/** How often a turn that the provider pauses is taken up again. */
+/** Maximum number of continuations of a paused turn. */
 const MAX_GOES = 8
 
-/** A turn that came in two parts, as one. */
+/** Joins the two parts of a continued turn. */
 function joined(first: ModelOutcome & { ok: true }, second: ModelOutcome): ModelOutcome {
   const tokens =
     second.tokens && first.tokens ? addTokens(first.tokens, second.tokens) : (second.tokens ?? first.tokens)
@@ -105,7 +105,7 @@ function joined(first: ModelOutcome & { ok: true }, second: ModelOutcome): Model
   return { ...second, message: { role: 'assistant', content }, tokens }
 }
 
-/** One try. Never rejects; its connection is closed when it is over, if the answer was not read to its end. */
+/** Makes one attempt. Never rejects. Closes the connection if the answer was not read to its end. */
 async function attempt(
   { options, wording, timing, idleTimeoutMs }: Settings,
   request: ModelRequest,
@@ -150,7 +150,7 @@ async function attempt(
 
 type PartStream = Awaited<ReturnType<LanguageModelV4['doStream']>>['stream']
 
-/** The first error part's error; undefined where the stream ended well. */
+/** Returns the error of the first error part. Undefined if the stream ended without one. */
 async function readParts(stream: PartStream, parts: PartReader): Promise<unknown> {
   const reader = stream.getReader()
   for (;;) {
@@ -163,7 +163,7 @@ async function readParts(stream: PartStream, parts: PartReader): Promise<unknown
 
 const MAX_ERROR_BYTES = 64 * 1024
 
-/** undici's fetch on our own connections, telling of each chunk. An error body is read up to 64 KiB. */
+/** undici's fetch with the given dispatcher. Calls `onBytes` for each chunk. Reads an error body up to 64 KiB. */
 function watchedFetch(dispatcher: Dispatcher, onBytes: () => void): typeof globalThis.fetch {
   const watched = async (url: string, init: object): Promise<Response> => {
     const { body, ok, status, statusText, headers } = await undiciFetch(url, {
@@ -187,11 +187,11 @@ function watchedFetch(dispatcher: Dispatcher, onBytes: () => void): typeof globa
   return watched as typeof globalThis.fetch
 }
 
-/** An error of the SDK, thrown or in the stream: recognised by what it carries, not by its class. */
+/** Converts an error of the SDK, thrown or in the stream. It is identified by its fields, not by its class. */
 function explain(error: unknown, wording: Wording, parts: PartReader, now: number): TryOutcome {
   const tokens = parts.tokens()
   const { statusCode, responseBody, responseHeaders } = isJsonObject(error) ? error : {}
-  // An answer that began well and then can't be read has a status, too.
+  // An answer that cannot be parsed has status 200.
   if (typeof statusCode !== 'number' || statusCode < 300) {
     const failure = explainPlain(error, wording)
     const cutOff = failure.kind === 'unreachable' && parts.begun()

@@ -1,8 +1,7 @@
 /**
- * A model's answer while it grows: fragments in, the assistant's message out, deltas to the caller on the way. Shared by
- * every client, so that the rules stand once: a fragment of another kind begins a new part; a reasoning block after the
- * first is announced when its first text comes, so that blocks that show nothing are no steps; a tool call's arguments
- * are read when it is whole.
+ * Builds the assistant's message from streamed fragments and reports deltas. All clients share it, and its rules: a fragment
+ * of another kind begins a new part. A reasoning block after the first is announced with its first text, so that empty
+ * blocks are no steps. A tool call's arguments are parsed when the call is complete.
  */
 import { randomUUID } from 'node:crypto'
 import type { AssistantPart } from '../domain/message.ts'
@@ -10,7 +9,7 @@ import { isShallow } from '../domain/shallow.ts'
 import { isJsonObject } from './json.ts'
 import type { ModelDelta } from './port.ts'
 
-/** Of a call's arguments; no tool takes as many. */
+/** Maximum nesting of a call's arguments. No tool needs as much. */
 const MAX_ARGS_DEPTH = 100
 
 type ProviderTool = Extract<AssistantPart, { type: 'provider_tool' }>
@@ -24,17 +23,17 @@ export interface GrowingCall {
 }
 
 export interface GrowingAnswer {
-  /** Begins a part though the one before is of the same kind: for providers that number their blocks. */
+  /** Begins a part even if the previous one is of the same kind: for providers with numbered blocks. */
   begin(kind: 'text' | 'reasoning', provider?: unknown): void
   text(fragment: string): void
   reasoning(fragment: string): void
-  /** Replaces what the provider wants back with the newest part of that kind. */
+  /** Replaces the provider's metadata of the newest part of that kind. */
   keep(kind: 'text' | 'reasoning', provider: unknown): void
-  /** A new call; its fields may be filled in until `content` is read. */
+  /** Adds a call. Its fields may be set until `content` is read. */
   call(): GrowingCall
-  /** A tool that the provider ran, or its result, to be given back. */
+  /** Adds a call of a tool that the provider ran, or its result, to be sent back later. */
   providerTool(part: ProviderTool): void
-  /** Characters so far, arguments included: for a bound. */
+  /** Number of characters so far, arguments included. */
   size(): number
   hasCalls(): boolean
   content(): readonly AssistantPart[]

@@ -1,12 +1,12 @@
 /**
- * Leaves a provider alone that failed again and again: runs then fall back, or fail, at once instead of waiting for it,
- * and it can come back without all of them upon it.
+ * Circuit breaker for a provider: after repeated failures no calls are made for a while. Runs then fall back or fail
+ * immediately, and the provider can recover without load.
  *
  *   closed ──FAILURES calls in a row failed──▶ resting ──rest over──▶ one trial ──answered──▶ closed
  *                                                 ▲                       └──failed──▶ resting, twice as long
  *
- * Counted are calls, after all their tries, that failed by the provider's trouble before anything was said. A provider that
- * refuses a request is well.
+ * A call counts as failed, after its retries, if the provider caused the failure before the first delta. A refused request
+ * is no failure of the provider.
  */
 import { failed } from './failures.ts'
 import type { Model, ModelFailure, ModelHealth, ModelOutcome } from './port.ts'
@@ -23,17 +23,17 @@ const TROUBLE: ReadonlySet<ModelFailure['kind']> = new Set([
 ])
 
 export interface Breaker {
-  /** Why this call must not be made. Undefined: it may, and its outcome is to be recorded. */
+  /** Returns a failure if the call must not be made. Undefined: make the call and `record` its outcome. */
   admit(): ModelFailure | undefined
-  /** `answered`: something of the answer came, however it ended. */
+  /** `answered`: a delta was received, however the call ended. */
   record(outcome: ModelOutcome, answered: boolean): void
   health(): ModelHealth
 }
 
 export interface BreakerOptions {
-  /** Wall clock, milliseconds since 1970. */
+  /** Milliseconds since the Unix epoch. */
   readonly now: () => number
-  /** Told when the provider is left alone, and when it is back. */
+  /** Called when the breaker opens and when it closes. */
   readonly onChange?: (health: ModelHealth) => void
 }
 
@@ -93,7 +93,7 @@ export function createBreaker({ now, onChange }: BreakerOptions): Breaker {
   }
 }
 
-/** The model behind a breaker, which several models of one provider may share. */
+/** Adds a breaker to a model. Several models of one provider may share it. */
 export function guardModel(model: Model, breaker: Breaker): Model {
   return {
     async call(request, onDelta, signal) {

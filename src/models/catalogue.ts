@@ -1,10 +1,10 @@
 /**
- * The names of models and what stands behind them. The first of these that gives anything decides:
+ * The catalogue: model names and the models they refer to. The first source that has models is used:
  *
  *     errand.yaml  →  a known key in the environment  →  a model server on loopback  →  the built-in demo model
  *
- * The last three give the specification's two names; errand.yaml gives exactly the names in it. Beside them stands
- * `demo`, where the demo model is allowed. With nothing at all the two names exist and say why they can't be called.
+ * errand.yaml defines its own names; the other sources define the specification's two names. `demo` is added if the demo
+ * model is allowed. Without any source the two names exist, with the reason why they cannot be called.
  */
 import { Agent } from 'undici'
 import type { Config, ModelConfig } from '../config.ts'
@@ -18,14 +18,14 @@ import { ALL_PROVIDERS, findProvider } from './providers/registry.ts'
 import type { OnRetry } from './retry.ts'
 
 export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel' | 'demo'> {
-  /** Whether models are to search the web by their provider's own means, where it has some. */
+  /** Whether models use their provider's own web search, if it has one. */
   readonly ownSearch?: boolean
   readonly env: Env
-  /** False: other nodes call the models of errand.yaml, and have their keys. Default true. */
+  /** False if other nodes call the models of errand.yaml and have their keys. Default true. */
   readonly calls?: boolean
-  /** The demo model's own entry, under any name. */
+  /** Creates the demo model's entry under a name. */
   readonly demoEntry: (name: string) => CatalogueEntry
-  /** pino's, or any with its shape. */
+  /** A pino logger, or one with the same method. */
   readonly log: { warn(details: object, message: string): void }
   readonly emit?: Emit
   /** For tests. */
@@ -33,9 +33,9 @@ export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel'
   readonly probeTimeoutMs?: number
 }
 
-/** Rejects never: what can't be found or called is said in the entries. */
+/** Never rejects. An entry that cannot be called has the reason. */
 export async function openCatalogue(options: CatalogueOptions): Promise<Catalogue> {
-  // Idle timeouts are the models' own. HTTP/2 would put many runs' streams on one connection, to be lost together.
+  // Each model has its own idle timeout. With HTTP/2 many runs would share one connection and lose it together.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, allowH2: false })
   const room: Room = { ...options, dispatcher, breakers: new Map() }
   const entries = configured(room) ?? byKnownKey(room) ?? (await byLocalServer(room)) ?? byDemoOrNothing(room)
@@ -54,7 +54,7 @@ export async function openCatalogue(options: CatalogueOptions): Promise<Catalogu
 
 interface Room extends CatalogueOptions {
   readonly dispatcher: Agent
-  /** One for all models of a provider that are called at the same address with the same key. */
+  /** Shared by all models with the same provider, address and key. */
   readonly breakers: Map<string, Breaker>
 }
 
@@ -76,7 +76,7 @@ function byKnownKey(room: Room): CatalogueEntry[] | undefined {
   return undefined
 }
 
-/** A local model may think long over a long prompt before its first byte. */
+/** A local model may take long for a long prompt before its first byte. */
 const LOCAL_IDLE_TIMEOUT_S = 300
 const PROBE_TIMEOUT_MS = 300
 

@@ -1,12 +1,6 @@
 /** Recognizes a refusal that says the prompt does not fit the model's context window, in the words of many providers. */
-import type { ProviderError } from './failures.ts'
+import type { Overflow } from './port.ts'
 import { ERROR_DIALECTS } from './providers/registry.ts'
-
-/** Tokens, where the provider reports them. */
-export interface Overflow {
-  readonly prompt?: number
-  readonly window?: number
-}
 
 /** Tried last: the window without the prompt. */
 const WINDOW_ALONE = /context (?:length|size|window)\D{1,20}(?<window>\d{1,9})/
@@ -15,11 +9,17 @@ const CODES = ERROR_DIALECTS.flatMap(({ overflowCodes }) => overflowCodes ?? [])
 const MESSAGES = ERROR_DIALECTS.flatMap(({ overflow }) => overflow ?? [])
 const TOKENS = [...ERROR_DIALECTS.flatMap(({ overflowTokens }) => overflowTokens ?? []), WINDOW_ALONE]
 
-/** Longer messages quote the request, which anybody may have written. */
+/** Longer messages quote the request, which is not the provider's own wording. */
 const MAX_CHARACTERS = 1_000
 
 /** Undefined if the refusal is about something else. */
-export function readOverflow({ message = '', code = '' }: ProviderError): Overflow | undefined {
+export function readOverflow({
+  message = '',
+  code = '',
+}: {
+  readonly message?: string
+  readonly code?: string
+}): Overflow | undefined {
   const text = message.slice(0, MAX_CHARACTERS)
   if (!CODES.some((codes) => codes.test(code)) && !MESSAGES.some((messages) => messages.test(text))) return undefined
   const plain = text.replace(/(\d),(?=\d{3})/g, '$1')

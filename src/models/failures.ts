@@ -1,15 +1,14 @@
 /**
- * What went wrong in a call, as the one table of failures that every client of a provider shares: a provider's status,
- * error body or error event → ModelFailure.
+ * A provider's status, error body or error event → ModelFailure. All clients share it.
  *
- * Messages go to callers: a provider's own words are quoted, cut, and cleared of the secrets they might repeat.
+ * Callers read the messages: a provider's own words are quoted, truncated, and stripped of secrets.
  */
 import { readOverflow } from './context-window.ts'
 import type { ModelFailure } from './port.ts'
 
 type FailureKind = ModelFailure['kind']
 
-/** Whether the same call may well succeed later. */
+/** Whether the same call may succeed later. */
 const RETRYABLE: Readonly<Record<FailureKind, boolean>> = {
   refused: false,
   overloaded: true,
@@ -37,12 +36,12 @@ export const TRUNCATED: ModelFailure = failed(
   "The model provider's answer broke off before its end was said.",
 )
 
-/** `code` is the system's (`ECONNREFUSED`), never a message: those hold the address. */
+/** `code` is a system error code (`ECONNREFUSED`). System messages are not used: they contain the address. */
 export function unreachable(code: string | undefined): ModelFailure {
   return failed('unreachable', `The model provider could not be reached${code ? ` (${code})` : ''}.`)
 }
 
-/** What a provider says about an error, in whichever of the common shapes. */
+/** A provider's error, from any of the common formats. */
 export interface ProviderError {
   readonly message?: string
   /** `code` or `type`: a word, not a status. */
@@ -50,11 +49,11 @@ export interface ProviderError {
   readonly status?: number
 }
 
-/** How failures of one model are worded. */
+/** Details that the failure messages of one model need. */
 export interface Wording {
-  /** The environment variable that holds the key. */
+  /** Name of the environment variable that holds the key. */
   readonly apiKeyEnv?: string
-  /** Never to be shown: the key, a password. */
+  /** Texts that must not be shown: the key, a password. */
   readonly secrets: readonly string[]
 }
 
@@ -106,7 +105,7 @@ export function answeredWith(status: number, error: ProviderError, wording: Word
   return refusedOr(kind, `The model provider answered with status ${status}${quoted}.`, error)
 }
 
-/** An error that came inside a stream that had begun well. Without a better word it is the provider's passing trouble. */
+/** An error event in a stream. Without a known code it counts as a temporary problem of the provider. */
 export function streamError(error: ProviderError, wording: Wording): ModelFailure {
   if (error.status !== undefined) return answeredWith(error.status, error, wording)
   const final = /invalid_request|authentication|permission|not_found|context_length|content_policy/i.test(
@@ -121,7 +120,7 @@ function refusedOr(kind: FailureKind, message: string, error: ProviderError): Mo
   return { ...failed(kind, message), ...(tooLong && { tooLong }) }
 }
 
-/** What came is not the protocol. `what` completes "The model provider's answer …". */
+/** A response that violates the protocol. `what` completes "The model provider's answer …". */
 export function malformed(what: string): ModelFailure {
   return failed('malformed', `The model provider's answer ${what}. Check the model's baseUrl.`)
 }
@@ -130,12 +129,12 @@ function worthRetrying(status: number): boolean {
   return status === 408 || status === 409 || status === 425 || status === 429 || status >= 500
 }
 
-/** Comes as 429, but waiting won't mend it. */
+/** Providers report missing credit with status 429, but waiting does not help. */
 function outOfCredit(error: ProviderError): boolean {
   return /insufficient_quota|billing/i.test(error.code ?? '')
 }
 
-/** `: "…"`, or nothing where there is nothing to quote. */
+/** `: "…"`, or an empty string if there is no message. */
 export function quote(message: string | undefined, wording: Wording): string {
   if (!message) return ''
   let text = message.replace(/[\s\u0000-\u001f]+/g, ' ').trim()

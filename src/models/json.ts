@@ -1,4 +1,4 @@
-/** Looking into JSON that somebody else wrote. */
+/** Access to members of JSON from outside, of unknown shape. */
 
 export type JsonObject = Record<string, unknown>
 
@@ -6,13 +6,13 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The member as an object, empty where it is none. */
+/** The member as an object. Empty if it is no object. */
 export function objectIn(object: JsonObject, key: string): JsonObject {
   const value = object[key]
   return isJsonObject(value) ? value : {}
 }
 
-/** The member as a count: 0 where it is none. */
+/** The member as a whole number above 0. 0 if it is no such number. */
 export function countIn(object: JsonObject, key: string): number {
   const value = object[key]
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0

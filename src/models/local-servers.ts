@@ -1,13 +1,13 @@
 /**
- * Looks for a model server on this machine's loopback. All are asked at once and shortly; one counts as found where
- * `GET /v1/models` answers as its kind does, for on ports like 8080 and 8000 anything may live (Errand itself, for one).
+ * Looks for a model server on loopback. All servers are asked at once, with a short timeout. A server is found if
+ * `GET /v1/models` answers as expected: ports such as 8080 and 8000 may belong to anything, such as Errand itself.
  */
 import type { Dispatcher } from 'undici'
 import { isJsonObject, stringIn } from './json.ts'
 import type { LocalServer } from './providers/provider.ts'
 
 export interface FoundServer extends LocalServer {
-  /** Its first model that answers in words. */
+  /** Its first model for text. */
   readonly model: string
 }
 
@@ -34,12 +34,12 @@ async function firstModel(server: LocalServer, timeoutMs: number, dispatcher: Di
     let text = ''
     for await (const chunk of answer.body.setEncoding('utf8')) {
       text += chunk
-      // Leaving the loop closes the connection.
+      // Returning closes the connection.
       if (text.length > MAX_LIST_BYTES) return undefined
     }
     return answer.statusCode === 200 ? modelIn(JSON.parse(text), server.ownedBy) : undefined
   } catch {
-    // Nobody there, too slow, or something else lives there: not found.
+    // No server, too slow, or another kind of server.
     return undefined
   }
 }

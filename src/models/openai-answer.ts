@@ -1,6 +1,6 @@
 /**
- * `chat.completion.chunk` objects → the answer. Takes the dialects there are: reasoning under three names, content as a
- * list of parts, tool calls whole or in pieces, without index or id, usage in a chunk of its own or in any other.
+ * `chat.completion.chunk` objects → the answer. Accepts the dialects of many servers: reasoning under three names, content
+ * as a list of parts, tool calls whole or in pieces, without index or id, usage in its own chunk or in any other.
  */
 import { cacheWrite, type TokenCount } from '../domain/usage.ts'
 import { type GrowingCall, growAnswer } from './answer.ts'
@@ -9,14 +9,14 @@ import { countIn, isJsonObject, type JsonObject, objectIn, stringIn } from './js
 import type { FinishReason, ModelDelta, ModelFailure, ModelOutcome } from './port.ts'
 
 export interface ChunkReader {
-  /** A failure ends the call; the reader is of no use then. */
+  /** A failure ends the call. The reader must not be used after it. */
   take(chunk: unknown): ModelFailure | undefined
-  /** What the answer amounts to. `done`: the provider said that it is whole (`[DONE]`, or it was not a stream). */
+  /** The outcome so far. `done`: the provider marked the answer as complete (`[DONE]`, or it was not a stream). */
   outcome(done: boolean): ModelOutcome
   tokens(): TokenCount | undefined
 }
 
-/** More than any model writes in one answer; a bound on a provider gone wild. */
+/** Limit against providers that never stop. No model writes as much in one answer. */
 const MAX_ANSWER_CHARS = 16 * 1024 * 1024
 
 export function createChunkReader(onDelta: (delta: ModelDelta) => void, wording: Wording): ChunkReader {
@@ -32,7 +32,7 @@ export function createChunkReader(onDelta: (delta: ModelDelta) => void, wording:
     const name = stringIn(called, 'name')
     const index = typeof fragment.index === 'number' ? fragment.index : undefined
     let call = index === undefined ? newestCall : calls.get(index)
-    // Another id with a name is another call, whatever the index says: some servers number every call 0, or none.
+    // Another id with a name is another call, even with the same index: some servers give every call index 0, or none.
     if (!call || (id !== '' && name !== '' && call.id !== '' && call.id !== id)) call = answer.call()
     else if (index === undefined && id === '' && name !== '' && call.name !== '') call = answer.call()
     if (index !== undefined) calls.set(index, call)
@@ -67,7 +67,7 @@ export function createChunkReader(onDelta: (delta: ModelDelta) => void, wording:
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
     if (!isJsonObject(choice)) return undefined
     takeDelta(isJsonObject(choice.delta) ? choice.delta : objectIn(choice, 'message'))
-    // Some put the usage beside the delta.
+    // Some servers put the usage next to the delta.
     if (isJsonObject(choice.usage)) tokens = readUsage(choice.usage) ?? tokens
     if (typeof choice.finish_reason === 'string' && choice.finish_reason !== '') finish = choice.finish_reason
     if (answer.size() > MAX_ANSWER_CHARS) return malformed('has no end')
@@ -106,8 +106,8 @@ function joinTexts(list: unknown): string {
 }
 
 /**
- * Some providers leave reasoning out of `completion_tokens` and show it only in the total. Cache writes are reported by
- * gateways (OpenRouter, LiteLLM) to providers that bill them.
+ * Some providers omit reasoning from `completion_tokens` and report it only in the total. Gateways (OpenRouter, LiteLLM)
+ * report cache writes of providers that bill them.
  */
 function readUsage(usage: JsonObject): TokenCount | undefined {
   if (typeof usage.prompt_tokens !== 'number' && typeof usage.completion_tokens !== 'number') return undefined
@@ -122,7 +122,7 @@ function readUsage(usage: JsonObject): TokenCount | undefined {
   }
 }
 
-/** Many servers say `stop` where tools are called; a word nobody knows is an ordinary end. */
+/** Many servers send `stop` with tool calls. An unknown reason counts as a normal end. */
 function toFinish(finish: string | undefined, hasCalls: boolean): FinishReason {
   if (finish === 'length' || finish === 'max_tokens') return 'length'
   if (finish === 'content_filter') return 'content_filter'

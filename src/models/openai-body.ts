@@ -1,6 +1,6 @@
 /**
- * The three bodies that can answer `POST /chat/completions`, each read as it comes: an event stream, one JSON object from
- * a server that does not stream, and an error. Each is bounded.
+ * Readers for the three kinds of response to `POST /chat/completions`: an event stream, one JSON object from a server that
+ * does not stream, and an error. Each has a size limit.
  */
 import type { IncomingHttpHeaders } from 'undici/types/header.js'
 import { answeredWith, malformed, parseErrorBody, TRUNCATED, type Wording } from './failures.ts'
@@ -11,17 +11,17 @@ import { createSseParser } from './sse.ts'
 import type { LimitedOutcome } from './token-limit.ts'
 
 export interface BodyReader {
-  /** An outcome ends the call, though more may come. */
+  /** Returns an outcome if the call is over, even if more bytes follow. */
   push(chunk: Buffer): LimitedOutcome | undefined
   end(): LimitedOutcome
-  /** The connection broke. `failure` is what to say where the answer was not whole yet. */
+  /** Called if the connection breaks. `failure` is the outcome if the answer is not complete. */
   broken(failure: ModelFailure): LimitedOutcome
 }
 
 const MAX_EVENT_BYTES = 8 * 1024 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
 
-/** How to read an answer with this status and these headers; a failure where there is no way. */
+/** Chooses a reader by status and headers. Returns a failure if no reader fits. */
 export function chooseReader(
   status: number,
   headers: IncomingHttpHeaders,
@@ -61,7 +61,7 @@ function readEvents(chunks: ChunkReader): BodyReader {
       parser.end()
       return outcome ?? chunks.outcome(false)
     },
-    // Where the finish was said, only formalities are missing.
+    // After the finish reason, nothing of the answer is missing.
     broken: (failure) => {
       const sofar = chunks.outcome(false)
       return sofar.ok ? sofar : fail(failure)
@@ -69,7 +69,7 @@ function readEvents(chunks: ChunkReader): BodyReader {
   }
 }
 
-/** `last`: an event that was cut off by the end of the stream is no wonder. */
+/** `last`: the event may be truncated by the end of the stream. */
 function takeEvent(data: string, chunks: ChunkReader, last: boolean): ModelFailure | undefined {
   let chunk: unknown
   try {
@@ -109,7 +109,7 @@ function readError(status: number, retryAfterMs: number | undefined, wording: Wo
   }
 }
 
-/** Bytes up to a limit; `push` is false beyond it. */
+/** Collects bytes up to a limit. `push` returns false beyond it. */
 function collect(maxBytes: number): { push(chunk: Buffer): boolean; text(): string } {
   const chunks: Buffer[] = []
   let bytes = 0

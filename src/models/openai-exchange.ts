@@ -1,10 +1,10 @@
 /**
- * One request and its answer on the wire, by undici's `dispatch`: no web streams, no promise a chunk.
+ * One request and its response with undici's `dispatch`: without web streams and without a promise per chunk.
  *
  *     sent → reading → settled → closed
  *
- * Settled is when the outcome is known, which `[DONE]` says before the body's last bytes come: those are awaited for a
- * second, so that the connection can be used again. On every other way out the connection is closed at once.
+ * The exchange is settled when the outcome is known. After `[DONE]` the last bytes of the body are awaited for a second, so
+ * that the connection can be reused. In every other case the connection is closed immediately.
  */
 import type { Dispatcher } from 'undici'
 import { ABORTED, malformed, stalled, unreachable, type Wording } from './failures.ts'
@@ -15,10 +15,10 @@ import type { LimitedOutcome } from './token-limit.ts'
 export interface Target {
   readonly dispatcher: Dispatcher
   readonly origin: string
-  /** With its query. */
+  /** Path and query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Milliseconds without a byte, from the first moment on. */
+  /** Milliseconds without a byte after which the call fails. The time before the first byte counts. */
   readonly idleTimeoutMs: number
   readonly wording: Wording
   readonly now: () => number
@@ -26,7 +26,7 @@ export interface Target {
 
 const DRAIN_MS = 1_000
 
-/** Never rejects. The body is held until the answer is whole, by undici too: as bytes, which both share. */
+/** Never rejects. The body stays in memory until the response is complete, shared with undici as bytes. */
 export function exchange(
   target: Target,
   body: Uint8Array,
@@ -67,9 +67,9 @@ export function exchange(
         if (settled) close()
       },
       onResponseStart: (started, status, headers) => {
-        // They hold on to the bytes that they came with, as long as the answer lasts.
+        // The raw headers keep their network buffer alive for as long as the response lasts.
         started.rawHeaders = null
-        // 1xx: the real answer is still to come.
+        // 1xx: the real response follows.
         if (settled || status < 200) return
         timer.refresh()
         const chosen = chooseReader(status, headers, chunks, target.wording, target.now())

@@ -1,8 +1,8 @@
 /**
- * ModelRequest → the JSON body of `POST /chat/completions`, as most servers of that wire understand it.
+ * ModelRequest → the JSON body of `POST /chat/completions`, in the form that most servers accept.
  *
- * `max_tokens` is sent rather than `max_completion_tokens`, which many compatible servers pass over. What a tool
- * result shows follows in a user message of its own: a tool message holds text only, and must stand right behind its call.
+ * `max_tokens` is sent instead of `max_completion_tokens`, which many compatible servers ignore. Images and documents of tool
+ * results are sent in a user message after them: a tool message has text only and must directly follow its call.
  */
 import type { AssistantMessage, MediaPart, Message, ToolMessage, UserMessage } from '../domain/message.ts'
 import type { ModelRequest } from './port.ts'
@@ -10,9 +10,9 @@ import type { SentLimit } from './token-limit.ts'
 
 export interface RequestSettings {
   readonly model: string
-  /** The limit on output tokens; undefined: none is sent. */
+  /** Limit on output tokens. Undefined: none is sent. */
   readonly limit: SentLimit | undefined
-  /** Whether each assistant message brings its reasoning back as `reasoning_content`, empty if it has none. */
+  /** Whether each assistant message has its reasoning as `reasoning_content`, empty if there is none. */
   readonly sendReasoning: boolean
 }
 
@@ -39,8 +39,8 @@ export function encodeRequest(request: ModelRequest, settings: RequestSettings):
 }
 
 /**
- * Whether the server is to constrain the answer to the response format. Beside tools some servers (vLLM) constrain the
- * whole output, so that the model cannot call any: the prompt asks for the format then, and the engine checks the answer.
+ * Whether the server constrains the answer to the response format. With tools, some servers (vLLM) constrain the whole
+ * output, so the model cannot call any. The prompt then asks for the format, and the engine checks the answer.
  */
 function constrains({ responseFormat, tools }: ModelRequest): boolean {
   return responseFormat !== undefined && tools.length === 0
@@ -85,7 +85,7 @@ function encodeMessage(message: Message, settings: RequestSettings): Json | unde
   }
 }
 
-/** A plain string where it can be: some small servers know nothing else. */
+/** A plain string if possible: some small servers accept nothing else. */
 function encodeUserContent({ content }: UserMessage): string | Json[] {
   const only = content[0]
   if (content.length === 1 && only?.type === 'text') return only.text
@@ -101,7 +101,7 @@ function encodeAssistant({ content }: AssistantMessage, settings: RequestSetting
     if (part.type === 'text') text += part.text
     else if (part.type === 'reasoning') reasoning += part.text
     else if (part.type === 'tool_call') {
-      // Some servers parse the arguments back and fail the whole call where the model wrote no JSON.
+      // Some servers parse the arguments and fail the whole call if the model did not write JSON.
       const written = part.args === undefined || part.argsText === '' ? '{}' : part.argsText
       calls.push({ id: part.callId, type: 'function', function: { name: part.name, arguments: written } })
     }
@@ -118,7 +118,7 @@ function encodeToolMedia({ name, media = [] }: ToolMessage): Json[] {
   return [{ type: 'text', text: `From ${name}:` }, ...media.map(encodeMedia)]
 }
 
-/** PDFs as OpenAI's own chat completions take them; a server that does not is not given any (`documents`). */
+/** PDFs are sent as in OpenAI's own API. Servers that do not accept them get none (`documents`). */
 function encodeMedia(part: MediaPart): Json {
   const url = `data:${part.mimeType};base64,${part.base64}`
   if (part.type === 'image') return { type: 'image_url', image_url: { url } }

@@ -1,12 +1,12 @@
 /**
- * Trying a call again: exponential backoff with full jitter, `Retry-After` obeyed, and never after the first delta, for
- * what a caller has seen can't be taken back. The abort signal is the only bound on waiting.
+ * Retries of model calls: exponential backoff with full jitter, and at least `Retry-After`. Never after the first delta,
+ * because callers have seen it. Only the abort signal limits the waiting.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { ABORTED } from './failures.ts'
 import type { ModelDelta, ModelOutcome } from './port.ts'
 
-/** Time and chance, to be replaced in tests. */
+/** Clock, random numbers and sleeping. Tests replace them. */
 export interface Timing {
   readonly now: () => number
   /** 0 ≤ n < 1 */
@@ -15,7 +15,7 @@ export interface Timing {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** Longer than this setTimeout would fire at once. */
+/** Maximum delay of setTimeout: with a longer one it fires immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export const REAL_TIMING: Timing = {
@@ -24,14 +24,14 @@ export const REAL_TIMING: Timing = {
   sleep: (ms, signal) => delay(Math.min(ms, LONGEST_TIMER_MS), undefined, { signal }).catch(() => {}),
 }
 
-/** One try's outcome. `retryAfterMs`: what the provider asked for. */
+/** Outcome of one attempt. `retryAfterMs`: the delay that the provider asked for. */
 export type AttemptOutcome =
   | Extract<ModelOutcome, { ok: true }>
   | (Extract<ModelOutcome, { ok: false }> & { readonly retryAfterMs?: number })
 
 export type Attempt = (onDelta: (delta: ModelDelta) => void, signal: AbortSignal) => Promise<AttemptOutcome>
 
-/** Told before each wait. `failure` is the failed try's message. */
+/** Called before each wait. `failure` is the message of the failed attempt. */
 export type OnRetry = (retry: { readonly tries: number; readonly waitMs: number; readonly failure: string }) => void
 
 export interface RetryPolicy {
@@ -42,7 +42,7 @@ export interface RetryPolicy {
 }
 
 export const DEFAULT_MAX_TRIES = 3
-/** Milliseconds without a byte after which a call counts as stalled. */
+/** Milliseconds without a byte after which a call fails as stalled. */
 export const DEFAULT_IDLE_TIMEOUT_MS = 60_000
 
 const FIRST_BACKOFF_MS = 500
@@ -74,13 +74,13 @@ export async function callWithRetries(
   }
 }
 
-/** Jitter comes on top of `Retry-After`, so that many runs told the same time don't come back at the same time. */
+/** Jitter is added to `Retry-After`, so that runs with the same `Retry-After` do not retry at the same time. */
 function waitBefore(tries: number, retryAfterMs: number | undefined, random: () => number): number {
   const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (tries - 1))
   return (retryAfterMs ?? 0) + Math.floor(random() * backoff)
 }
 
-/** `retry-after-ms`, or `Retry-After` as seconds or an HTTP date. Undefined where there is none that can be read. */
+/** Reads `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date. Undefined if missing or malformed. */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   now: number,

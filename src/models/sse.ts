@@ -1,14 +1,14 @@
 /**
- * Server-sent events from bytes to `data` payloads. Lines are found in the bytes and decoded whole, so a chunk border
- * inside a character, a line or a CRLF does no harm. Comments and fields other than `data` are passed over; several
- * `data` lines of one event are joined by newlines, as the standard has it. A lone CR is not a line end here: no
- * provider sends it, and looking for it would double the scan.
+ * Parser for server-sent events: bytes → `data` payloads. Lines are split as bytes and then decoded, so chunks may end
+ * inside a character, a line or a CRLF. Comments and fields other than `data` are ignored. Several `data` lines of one
+ * event are joined by newlines, as in the standard. A lone CR does not end a line: no provider sends it, and looking for
+ * it would double the work.
  */
 
 export interface SseParser {
-  /** False where a line or an event grew beyond the limit; the parser is of no use then. */
+  /** Returns false if a line or an event exceeds the limit. The parser must not be used after that. */
   push(chunk: Buffer): boolean
-  /** The stream ended: an event that lacks only its empty line is given out too. Some servers forget it at the end. */
+  /** Ends the stream. Emits the last event even without its empty line, which some servers omit. */
   end(): boolean
 }
 
@@ -17,9 +17,9 @@ const CR = 13
 const COLON = 58
 const SPACE = 32
 
-/** `onData` is called once an event, in order. `maxBytes` bounds a line and the data of an event. */
+/** `onData` is called once per event, in order. `maxBytes` limits a line and the data of an event. */
 export function createSseParser(onData: (data: string) => void, maxBytes: number): SseParser {
-  /** The beginning of a line whose end has not come. */
+  /** Start of a line that is not complete yet. */
   let held: Buffer[] = []
   let heldBytes = 0
   let data: string | undefined

@@ -1,7 +1,7 @@
 /**
- * The limit on output tokens that a model call sends. A budget is for a whole run and may be more than the model can
- * write in one call, and servers differ in the field's name. What a model takes is learned from its refusals, but only
- * after the same request succeeded the other way. A prompt that is too long teaches nothing: it changes that call alone.
+ * The limit on output tokens in a model call. A run's budget may be more than the model can write in one call, and servers
+ * use different field names. Both are learned from refusals, once the same request succeeded with another limit. A prompt
+ * that is too long changes the limit of that call only.
  */
 import { readOverflow } from './context-window.ts'
 import type { ProviderError } from './failures.ts'
@@ -15,13 +15,13 @@ export interface SentLimit {
   readonly tokens: number
 }
 
-/** An error answer keeps what the provider said, so that a refused limit can be distinguished from a refused request. */
+/** Keeps the provider's error, so that a refused limit can be distinguished from a refused request. */
 export type LimitedOutcome = AttemptOutcome & { readonly providerError?: ProviderError }
 
 export interface TokenLimit {
   /**
-   * Calls `attempt` with the limit to send (undefined: none), and again with another one while the provider refuses the
-   * limit. `maxOutputTokens` is the most that is sent.
+   * Calls `attempt` with the limit to send (undefined: none), and again with another limit while the provider refuses it.
+   * The limit is at most `maxOutputTokens`.
    */
   call<Outcome extends LimitedOutcome>(
     maxOutputTokens: number,
@@ -29,17 +29,17 @@ export interface TokenLimit {
   ): Promise<Outcome>
 }
 
-/** What a model is known to take. */
+/** Limits that a model is known to accept. */
 interface Known {
-  /** Undefined: the server takes no limit. */
+  /** Undefined: the server accepts no limit. */
   readonly field: LimitField | undefined
-  /** The most tokens that may be asked for. */
+  /** Highest accepted limit. */
   readonly most: number
-  /** The smallest limit that was refused without a number that it may be; it and larger ones are left out. */
+  /** Lowest limit that was refused without naming an allowed one. Limits from here on are not sent. */
   readonly refusedFrom: number
 }
 
-/** Refusals of one call that are answered by another limit: each kind once. */
+/** Refusals of one call after which another limit is tried: each kind once. */
 const MAX_REFUSALS = 4
 
 export function createTokenLimit(): TokenLimit {
@@ -77,10 +77,10 @@ function limitFor({ field, most, refusedFrom }: Known, maxOutputTokens: number):
   return field && tokens < refusedFrom ? { field, tokens } : undefined
 }
 
-/** A smaller rest of the window is not worth a call. */
+/** Minimum room in the window, in tokens, that is worth a call. */
 const LEAST_ROOM = 256
 
-/** What a refusal says about the limit that was sent; undefined if it is about something else. */
+/** Reads from a refusal what the model accepts. Undefined if the refusal is about something else. */
 function readRefusal(
   error: ProviderError,
   limit: SentLimit,
@@ -96,7 +96,7 @@ function readRefusal(
       const room = window - prompt
       return room >= LEAST_ROOM && room < limit.tokens ? { onlyNow: { ...limit, tokens: room } } : undefined
     }
-    // The limit may be what makes it too long: the server then knows best what is left.
+    // The prompt plus the limit may be too long. Without a limit, the server uses the room that is left.
     return /requested \d|completion|max_\w{0,20}tokens/i.test(message) ? { onlyNow: undefined } : undefined
   }
   if (!/max_?(?:completion_?|new_?|output_?)?tokens/i.test(message)) return undefined

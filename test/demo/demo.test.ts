@@ -1,4 +1,4 @@
-/** The demo model beside tables: small tasks, conversations, JSON answers, budgets, aborts. */
+/** The demo model without tables: small tasks, JSON answers, budgets, aborts. */
 
 import { Ajv } from 'ajv'
 import fc from 'fast-check'
@@ -23,7 +23,7 @@ describe('arithmetic', () => {
     ['how much is 1,250 x 3', '= 3750'],
     ['What is 1/0?', 'divides by zero'],
     ['compute 9**9**9', 'more than 4000 digits'],
-  ])('%s gives the same with and without the sandbox', async (instruction, said) => {
+  ])('%s has the same result with and without the sandbox', async (instruction, said) => {
     const inside = await drive(instruction)
     const outside = await drive(instruction, { tools: [] })
     expect(inside.output).toContain(said)
@@ -31,7 +31,7 @@ describe('arithmetic', () => {
     expect(outside.calls).toEqual([])
   })
 
-  test('whole numbers are worked out exactly, in the right order of operations', () => {
+  test('computes whole numbers exactly, in the right order of operations', () => {
     const leaf = fc.integer({ min: 0, max: 999 }).map((n) => ({ text: String(n), value: BigInt(n) }))
     const { tree } = fc.letrec<{ tree: { text: string; value: bigint } }>((tie) => ({
       tree: fc.oneof(
@@ -54,7 +54,7 @@ describe('arithmetic', () => {
     expect(evaluate('-7 % 3')).toEqual({ ok: true, value: '2' })
   })
 
-  test('what is no arithmetic is not taken for it, and nothing is ever run as code', () => {
+  test('does not take other text for arithmetic, and never runs it as code', () => {
     for (const text of [
       'What happened on 2026-05-20?',
       'call me at 555-',
@@ -128,7 +128,7 @@ describe('code and files', () => {
     )
   })
 
-  test('what it does not understand, it answers with what it can do and how to configure a real model', async () => {
+  test('answers anything else with what it can do and how to configure a real model', async () => {
     const { output, calls } = await drive('Hello!')
     expect(output).toMatch(/demo model.*What is 17 \* 23 \+ 4.*errand\.yaml/s)
     expect(calls).toEqual([])
@@ -158,7 +158,7 @@ describe('an answer in JSON', () => {
     additionalProperties: false,
   }
 
-  test('conforms and holds the computed figures', async () => {
+  test('conforms to the schema and has the computed values', async () => {
     const { output } = await drive('What is the average wind by weather in seattle-weather.csv?', {
       ...weather,
       responseFormat: {
@@ -193,7 +193,7 @@ describe('an answer in JSON', () => {
   })
 
   test.each(['average temp_max by month in seattle-weather.csv', 'What is 2 + 2?', 'hello', 'and so on'])(
-    'conforms whatever was asked: %s',
+    'conforms to the schema for any instruction: %s',
     async (instruction) => {
       const { output } = await drive(instruction, { ...weather, responseFormat: monthly })
       expect(ajv.validate(monthly, JSON.parse(output)), ajv.errorsText()).toBe(true)
@@ -212,7 +212,7 @@ describe('as a model', () => {
     return { outcome, deltas, text: said('text'), reasoning: said('reasoning') }
   }
 
-  test('it speaks in several fragments, counts what went in and out, and says the same again', async () => {
+  test('streams fragments, counts tokens, and gives the same reply again', async () => {
     const first = await call({})
     const again = await call({})
     expect(again.deltas).toEqual(first.deltas)
@@ -226,7 +226,7 @@ describe('as a model', () => {
     })
   })
 
-  test('it stays within any token budget and says when it was cut', async () => {
+  test('stays within any token budget and reports a truncated answer', async () => {
     const whole = await call({})
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 600 }), async (maxOutputTokens) => {
@@ -239,7 +239,7 @@ describe('as a model', () => {
     )
   })
 
-  test('a call that does not fit the budget is not made', async () => {
+  test('does not make a call that does not fit the budget', async () => {
     const messages = [
       userText('Average wind by weather in a.csv?\n\nFiles in the working directory:\n- a.csv (12 bytes)'),
     ]
@@ -249,7 +249,7 @@ describe('as a model', () => {
     expect(outcome.ok && outcome.message.content.some((part) => part.type === 'tool_call')).toBe(false)
   })
 
-  test('an abort ends it within a few fragments, and what was said is counted', async () => {
+  test('ends within a few fragments after an abort, and counts them', async () => {
     const abort = new AbortController()
     let heard = 0
     const outcome = await createDemoModel().call(request, () => ++heard === 8 && abort.abort(), abort.signal)
@@ -259,7 +259,7 @@ describe('as a model', () => {
     expect(await call({}, AbortSignal.abort())).toMatchObject({ outcome: { ok: false }, deltas: [] })
   })
 
-  test('any instruction at all gets an answer or a call, never an exception', async () => {
+  test('gives an answer or a call for any instruction, never an exception', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 200 }), fc.boolean(), async (instruction, withFile) => {
         const files = withFile ? '\n\nFiles in the working directory:\n- a.csv (1 bytes)' : ''
@@ -269,7 +269,7 @@ describe('as a model', () => {
     )
   })
 
-  test('its catalogue entry says plainly what it is', () => {
+  test('is marked as the demo model in its catalogue entry', () => {
     expect(demoEntry('svc-3.5-flash')).toMatchObject({
       name: 'svc-3.5-flash',
       provider: 'demo',

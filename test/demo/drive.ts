@@ -1,4 +1,4 @@
-/** Drives the demo model as the engine does, turn by turn, with the real tools in a real sandbox, until it answers. */
+/** Runs the demo model as the engine does, turn by turn, with the real tools in a real sandbox, until it answers. */
 import { afterAll } from 'vitest'
 import { createDemoModel } from '../../src/demo/demo.ts'
 import type { ToolName } from '../../src/domain/agent.ts'
@@ -93,7 +93,7 @@ async function converse(instruction: string, options: DriveOptions, sandbox: San
   throw new Error(`no answer after ${MAX_TURNS} turns`)
 }
 
-/** As the engine writes it under the instruction. */
+/** The list of input files, in the engine's form. */
 function fileList(files: Readonly<Record<string, string>>): string {
   const list = Object.entries(files).map(
     ([name, content]) => `- ${name} (${Buffer.byteLength(content).toLocaleString('en-US')} bytes)`,

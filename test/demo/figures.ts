@@ -64,8 +64,8 @@ export function commonest<T>(items: readonly T[], keyOf: (item: T) => string): [
     .sort((a, b) => b[1] - a[1])
 }
 
-/** As the answers write numbers: two decimals, no zeros at the end. */
+/** A number in the form of the answers: two decimals, no trailing zeros. */
 export const two = (value: number) => String(Number(value.toFixed(2)))
 
-/** As charts write them: two decimals. */
+/** A number in the form of the charts: two decimals. */
 export const fixed = (value: number) => value.toFixed(2)

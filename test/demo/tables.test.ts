@@ -1,4 +1,4 @@
-/** Questions about tables and logs: the demo model's own code runs, and every figure is held against another way to it. */
+/** Questions about tables and logs: the demo model's code runs, and every number is compared with one computed here. */
 import { describe, expect, test } from 'vitest'
 import { drive } from './drive.ts'
 import { ACCESS, commonest, DAYS, fixed, groupBy, HITS, mean, median, sum, two, WEATHER } from './figures.ts'
@@ -114,7 +114,7 @@ const CASES: readonly [string, string, readonly string[], (readonly string[])?][
   ['cities.tsv', 'sum of populations where capital is yes', ['3500000']],
 ]
 
-describe('a question about a table is answered with the right figures, from code that ran', () => {
+describe('a question about a table is answered with the right numbers, from code that ran', () => {
   test.each(CASES)('%s: %s', async (file, instruction, said, unsaid = []) => {
     const { output, calls, reasoning } = await drive(instruction, { files: { [file]: FILES[file]! } })
     for (const words of said) expect(output).toContain(words)
@@ -125,7 +125,7 @@ describe('a question about a table is answered with the right figures, from code
   })
 })
 
-describe('files that come out', () => {
+describe('output files', () => {
   test('a chart is a well-formed SVG with a mark for each value', async () => {
     const { output, outputs, calls } = await drive('Plot the average temp_max by month', weather)
     expect(calls).toHaveLength(3)

@@ -1,4 +1,4 @@
-/** What the AI SDK adapter adds to the packages, on streams written out by hand: what goes back, and what goes wrong. */
+/** Tests of the AI SDK client against streams written by hand: what it sends back to providers, and how it fails. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,7 +21,7 @@ import {
 interface Received {
   readonly url: string
   readonly headers: IncomingMessage['headers']
-  // Three providers' wire formats: each test knows its own.
+  // Each test reads the format of its own provider.
   // biome-ignore lint/suspicious/noExplicitAny: read by path in the tests
   readonly body: any
   readonly closed: Promise<unknown>
@@ -55,7 +55,7 @@ afterAll(async () => {
   await dispatcher.destroy()
 })
 
-/** Short only where a silence is what is tested: a busy machine must not look like a silent provider. */
+/** Idle timeout of tests about silence. Other tests have the default: a busy machine is no silent provider. */
 const SHORT_IDLE_MS = 150
 
 function modelOf(provider: AiSdkName, model: string, rest: Partial<AiSdkOptions> = {}): Model {
@@ -107,12 +107,12 @@ async function afterToolCall(model: Model, request: ModelRequest): Promise<Model
   const results = spoken.content.flatMap((part): Message[] =>
     part.type === 'tool_call' ? [{ role: 'tool', callId: part.callId, name: part.name, output: 'done' }] : [],
   )
-  // Through JSON, as the store keeps it.
+  // The store keeps messages as JSON.
   const messages = JSON.parse(JSON.stringify([...request.messages, spoken, ...results])) as Message[]
   return { ...request, messages }
 }
 
-describe('what a provider wants back it gets back, through the store', () => {
+describe('sends back to a provider, after the store', () => {
   test("Anthropic's signed and redacted thinking", async () => {
     const toolUse = { type: 'tool_use', id: 'toolu_1', name: 'roll_dice', input: {} }
     answers.push(
@@ -183,7 +183,7 @@ describe('what a provider wants back it gets back, through the store', () => {
     })
   })
 
-  test("OpenAI's encrypted reasoning, and nothing is stored there", async () => {
+  test("OpenAI's encrypted reasoning, with storing turned off", async () => {
     const reasoning = { id: 'rs_1', type: 'reasoning', encrypted_content: null, summary: [] }
     const item = {
       id: 'fc_1',
@@ -241,7 +241,7 @@ describe('what a provider wants back it gets back, through the store', () => {
     ])
   })
 
-  test('images and documents, of a user and of a tool result', async () => {
+  test('images and documents of a user and of a tool result', async () => {
     const image = { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' } as const
     const report = { type: 'document', mimeType: 'application/pdf', base64: 'JVBERi0xLjcK', name: 'r.pdf' } as const
     answers.push(stream(events(CLAUDE_START, ...CLAUDE_TEXT, ...CLAUDE_END)))
@@ -306,7 +306,7 @@ describe('what a provider wants back it gets back, through the store', () => {
     },
   )
 
-  test('the results of parallel calls, together', async () => {
+  test('the results of parallel calls in one message', async () => {
     answers.push((response) => response.writeHead(400).end())
     const made = (callId: string) =>
       ({ type: 'tool_call', callId, name: 'roll_dice', argsText: '{}', args: {} }) as const
@@ -322,7 +322,7 @@ describe('what a provider wants back it gets back, through the store', () => {
     expect(contents[2].parts.map((part: { functionResponse: unknown }) => part.functionResponse)).toHaveLength(2)
   })
 
-  test('Bedrock is called with a signature where there are signing keys, else with the bearer token', async () => {
+  test('a signature to Bedrock with signing keys, else the bearer token', async () => {
     const refuse: Answer = (response) => response.writeHead(400).end('{"message":"no"}')
     answers.push(refuse, refuse)
     const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hidden', AWS_SESSION_TOKEN: 'session' }
@@ -384,7 +384,7 @@ describe('prompt caching', () => {
   })
 })
 
-describe('what no provider takes is left out', () => {
+describe('leaves out what the provider does not accept', () => {
   const refuse: Answer = (response) => response.writeHead(400).end('{}')
   const env = { AWS_REGION: 'eu-west-1' }
   const sentFor = async (provider: AiSdkName, model: string, earlier: AssistantMessage) => {
@@ -399,8 +399,8 @@ describe('what no provider takes is left out', () => {
     { type: 'tool_call', callId: 'a', name: 'roll_dice', argsText: '{}', args: {} },
   ] as const
 
-  // An interaction that ended before a call was over goes on without that call.
-  test("OpenAI's reasoning whose call was taken out", async () => {
+  // The call of an interaction that ended before the call's result is removed.
+  test("OpenAI's reasoning whose call was removed", async () => {
     const provider = (itemId: string) => ({ openai: { itemId, reasoningEncryptedContent: `SEALED ${itemId}` } })
     const content = [{ ...thought, provider: provider('rs_1') }, said, { ...thought, provider: provider('rs_2') }]
     const { input } = await sentFor('openai', 'gpt-6-sol', { role: 'assistant', content })
@@ -431,7 +431,7 @@ describe('what no provider takes is left out', () => {
     expect(sent).not.toMatch(/assistant|"model"|Hm/)
   })
 
-  test('nothing of a message that is whole', async () => {
+  test('nothing of a complete message', async () => {
     const content = [{ ...thought, provider: { google: { thoughtSignature: 'SIGNED' } } }, thought, called]
     answers.push(refuse)
     const result = { role: 'tool', callId: 'a', name: 'roll_dice', output: 'six' } as const
@@ -445,7 +445,7 @@ describe('what no provider takes is left out', () => {
   })
 })
 
-describe('what goes wrong', () => {
+describe('a failure', () => {
   const begun = events(CLAUDE_START, ...CLAUDE_TEXT)
 
   test.each<[string, Answer, string]>([
@@ -462,7 +462,7 @@ describe('what goes wrong', () => {
       'overloaded',
     ],
     ['an event that is no JSON', stream(`${begun}event: x\ndata: {oops\n\n`), 'malformed'],
-  ])('%s after a fragment ends the call', async (_, answer, kind) => {
+  ])('ends the call: %s after a fragment', async (_, answer, kind) => {
     answers.push(answer)
     const { outcome, text } = await call(claude(kind === 'stalled' ? { idleTimeoutMs: SHORT_IDLE_MS } : {}), ask('Go'))
     expect(text).toBe('Half')
@@ -470,7 +470,7 @@ describe('what goes wrong', () => {
     expect(received).toHaveLength(1)
   })
 
-  test('a silence before the first fragment is tried again, and its connection is closed', async () => {
+  test('retries after silence before the first fragment, and closes the connection', async () => {
     answers.push(() => {}, stream(events(CLAUDE_START, ...CLAUDE_TEXT, ...CLAUDE_END)))
     expect(await call(claude({ idleTimeoutMs: SHORT_IDLE_MS }), ask('Go'))).toMatchObject({
       text: 'Half',
@@ -496,7 +496,7 @@ describe('what goes wrong', () => {
     expect(received).toHaveLength(1)
   })
 
-  test('an abort ends the call and closes its connection', async () => {
+  test('ends the call and closes its connection on abort', async () => {
     const abort = new AbortController()
     answers.push(stream(begun, () => abort.abort()))
     const { outcome } = await call(claude(), ask('Go'), abort.signal)
@@ -504,20 +504,20 @@ describe('what goes wrong', () => {
     await received[0]!.closed
   })
 
-  test('a connection is closed when its call has failed', async () => {
+  test('closes the connection of a failed call', async () => {
     const error = events({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })
     answers.push(stream(begun + error, () => {}))
     expect(failureOf((await call(claude(), ask('Go'))).outcome).kind).toBe('overloaded')
     await received[0]!.closed
   })
 
-  test('a page instead of a protocol', async () => {
+  test('is malformed if an HTML page comes', async () => {
     answers.push((response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Hello</html>'))
     const { outcome } = await call(claude({ maxTries: 1 }), ask('Go'))
     expect(['truncated', 'malformed']).toContain(failureOf(outcome).kind)
   })
 
-  test('a limit that is more than the model can do is left to the provider', async () => {
+  test('leaves out a token limit that the model refuses', async () => {
     const message = 'max_tokens: 1000 > 900, which is the maximum allowed number of output tokens'
     const error = { type: 'error', error: { type: 'invalid_request_error', message } }
     answers.push(

@@ -1,4 +1,4 @@
-/** The AI SDK's providers behind the port, each against its own wire protocol, mocked on a socket. */
+/** The AI SDK's providers through the port, each against a mock of its API on a socket. */
 import { LLMock } from '@copilotkit/aimock'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Message } from '../../src/domain/message.ts'
@@ -50,7 +50,7 @@ function modelOf(
 }
 
 describe.each(Object.keys(PROVIDERS) as AiSdkName[])('%s', (provider) => {
-  test('speaks in fragments and reports its usage', async () => {
+  test('streams fragments and reports its usage', async () => {
     const usage = {
       input_tokens: 21,
       output_tokens: 9,
@@ -67,7 +67,7 @@ describe.each(Object.keys(PROVIDERS) as AiSdkName[])('%s', (provider) => {
     expect(outcome.tokens).toEqual({ input: 21, output: 9, cachedInput: 0, reasoning: 0 })
   })
 
-  test('calls tools and goes on with their results', async () => {
+  test('calls tools and continues with their results', async () => {
     mock.onMessage(/Roll/, (request) =>
       request.messages.some(({ role }) => role === 'tool')
         ? {
@@ -101,7 +101,7 @@ describe.each(Object.keys(PROVIDERS) as AiSdkName[])('%s', (provider) => {
     expect(second.text).toContain('rolled 4')
   })
 
-  test('is tried again when it is overloaded, and says so when that does not help', async () => {
+  test('is retried when overloaded, and fails as overloaded after all retries', async () => {
     mock.nextRequestError(503, { message: 'Come back later.' })
     mock.onMessage('Hi', { content: 'Hello.' })
     const { model, timing } = modelOf(provider)
@@ -115,7 +115,7 @@ describe.each(Object.keys(PROVIDERS) as AiSdkName[])('%s', (provider) => {
     expect(timing.waits).toEqual([250, 7250, 7500])
   })
 
-  test.each([401, 403])('whose key is refused with %i names its variable, never the key', async (status) => {
+  test.each([401, 403])('names the variable of a key refused with %i, never the key', async (status) => {
     mock.onMessage('Hi', { error: { message: `Bad key ${KEY}` }, status })
     const { model, timing } = modelOf(provider)
     const failure = failureOf((await call(model, ask('Hi'))).outcome)
@@ -125,7 +125,7 @@ describe.each(Object.keys(PROVIDERS) as AiSdkName[])('%s', (provider) => {
     expect(timing.waits).toEqual([])
   })
 
-  test('that is not there is unreachable, without its address being told', async () => {
+  test('is unreachable without a server, and does not show its address', async () => {
     const { model, timing } = modelOf(provider, { baseUrl: `http://127.0.0.1:${await closedPort()}` })
     const failure = failureOf((await call(model, ask('Hi'))).outcome)
     expect(failure).toMatchObject({ kind: 'unreachable', retryable: true })

@@ -1,4 +1,4 @@
-/** A provider that fails again and again is left alone for a while, and one call finds out whether it is back. */
+/** The circuit breaker of a provider: it opens after repeated failures, and one trial call closes it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createBreaker, guardModel } from '../../src/models/breaker.ts'
 import type { ModelHealth } from '../../src/models/port.ts'
@@ -26,7 +26,7 @@ function guarded() {
   return { clock, changes, breaker, model, other, go: (text = 'Go') => call(model, ask(text)) }
 }
 
-test('after five failures in a row nothing is sent until the rest is over; then one call decides', async () => {
+test('opens after five consecutive failures, and lets one trial call through after the rest', async () => {
   provider.when('Go', [{ fault: 'status:503' }])
   const { clock, changes, breaker, go, other } = guarded()
   expect(breaker.health()).toEqual({ state: 'untried', failures: 0 })
@@ -44,7 +44,7 @@ test('after five failures in a row nothing is sent until the rest is over; then 
   expect(trials.map(({ outcome }) => failureOf(outcome).message).filter((text) => text.includes('trial'))).toHaveLength(
     2,
   )
-  // It failed again: the rest is twice as long.
+  // It failed again, so the rest is twice as long.
   expect(breaker.health()).toMatchObject({ state: 'resting', restsUntil: 30_000 })
   for (let i = 0; i < 6; i++) {
     clock.now = breaker.health().restsUntil!
@@ -75,7 +75,7 @@ test.each([
   expect(breaker.health()).toMatchObject({ state: 'failing', failures: 4 })
 })
 
-test('a trial that its caller cancels leaves the next one to try', async () => {
+test('lets the next call be the trial if a caller cancels the first', async () => {
   provider.when('Go', [{ fault: 'status:500' }])
   const { clock, model, go } = guarded()
   for (let i = 0; i < 5; i++) await go()

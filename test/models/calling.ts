@@ -1,4 +1,4 @@
-/** What the tests of the model room share: a request, a model against the fake provider, a call that keeps its deltas. */
+/** Requests, models and calls for the tests of models. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Agent } from 'undici'
@@ -24,7 +24,7 @@ export function ask(text: string, rest: Partial<ModelRequest> = {}): ModelReques
   return { messages: [userText(text)], tools: [], maxOutputTokens: 1000, ...rest }
 }
 
-/** Waits are written down, not waited. */
+/** Timing that records waits instead of sleeping. */
 export function recordedTiming(now = 0): Timing & { readonly waits: number[] } {
   const waits: number[] = []
   return {
@@ -64,7 +64,7 @@ export function messageOf(outcome: ModelOutcome) {
   return outcome.message
 }
 
-/** One for all tests of a file: `after` closes it. */
+/** Shared by all tests of a file, which closes it in `afterAll`. */
 export function openDispatcher(): Agent {
   return new Agent({ headersTimeout: 0, bodyTimeout: 0 })
 }
@@ -92,7 +92,7 @@ export function modelAt(
   return { model, timing }
 }
 
-/** A port of loopback on which nobody listens. */
+/** A loopback port without a listener. */
 export async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -34,7 +34,7 @@ async function speak(catalogue: Catalogue, name: string) {
   return call(await catalogue.get(name)!.open(), ask('Hi'))
 }
 
-/** A server that answers every request in the same way. */
+/** A server that gives every request the same answer. */
 async function serve(status: number, body: string, headers: Record<string, string> = {}): Promise<string> {
   const server: Server = createServer((_, response) => response.writeHead(status, headers).end(body))
   server.listen(0, '127.0.0.1')
@@ -51,7 +51,7 @@ const compatible = (rest: Partial<ModelConfig> = {}): ModelConfig => ({
 })
 
 describe('with models in errand.yaml', () => {
-  test('their names and no others exist, and demo beside them', async () => {
+  test('has their names and demo, and no others', async () => {
     const price = { input: 0.3, output: 2.5 }
     const catalogue = await open({
       models: { big: compatible({ price, vision: true }), 'svc-3.5-flash': compatible() },
@@ -92,19 +92,19 @@ describe('with models in errand.yaml', () => {
     ])
   })
 
-  test('the first is the default where the configured default is not among them', async () => {
+  test('takes the first as default if the configured default is not among them', async () => {
     const catalogue = await open({ models: { big: compatible(), small: compatible() } })
     expect(catalogue.defaultName).toBe('big')
   })
 
-  test('demo is left out where the demo model is off, unless a name asks for it', async () => {
+  test('has no demo if the demo model is off, unless an entry is configured with it', async () => {
     expect((await open({ models: { big: compatible() }, demo: false })).names()).toEqual(['big'])
     const named = await open({ models: { mine: { provider: 'demo', model: 'demo' } }, demo: false })
     expect((await speak(named, 'mine')).reasoning).toContain('demo model')
     expect(named.get('mine')).toMatchObject({ demo: true, source: 'errand.yaml' })
   })
 
-  test('a model is called at its address with the key from its variable', async () => {
+  test('calls a model at its address with the key from its variable', async () => {
     const provider = await openFakeProvider()
     toClose.push(provider)
     provider.script({ text: 'Hello.' })
@@ -115,7 +115,7 @@ describe('with models in errand.yaml', () => {
     expect(JSON.stringify(catalogue.describe())).not.toContain('sk-1')
   })
 
-  test('tries and idle timeout are as configured, and each new try is logged', async () => {
+  test('uses the configured tries and idle timeout, and logs each retry', async () => {
     const provider = await openFakeProvider()
     toClose.push(provider)
     provider.when(/Hi/, [{ fault: 'stall' }])
@@ -133,7 +133,7 @@ describe('with models in errand.yaml', () => {
     ['a base URL that is none', compatible({ baseUrl: 'localhost:11434/v1' }), 'baseUrl'],
     ['no key for Anthropic', { provider: 'anthropic', model: 'claude-opus-5-5' }, 'ANTHROPIC_API_KEY'],
     ['no credentials for Bedrock', { provider: 'bedrock', model: 'm' }, 'AWS_ACCESS_KEY_ID'],
-  ])('a model with %s is there, but unavailable', async (_, config, words) => {
+  ])('has a model with %s, as unavailable', async (_, config, words) => {
     const catalogue = await open({ models: { big: config } })
     expect(catalogue.get('big')!.unavailable).toContain(words)
     const failure = failureOf((await speak(catalogue, 'big')).outcome)
@@ -165,7 +165,7 @@ describe('with a known key in the environment', () => {
       'bedrock',
       ['us.anthropic.claude-haiku-4-5-20251001-v1:0', 'us.anthropic.claude-opus-5-5'],
     ],
-  ])('%s gives both names to %s', async (key, provider, [fast, strong]) => {
+  ])('%s selects models of %s for both names', async (key, provider, [fast, strong]) => {
     const catalogue = await open({ env: { [key]: 'k' } })
     const common = { provider, source: key, demo: false, vision: true, documents: provider !== 'bedrock' }
     expect(catalogue.describe()).toMatchObject([
@@ -177,12 +177,12 @@ describe('with a known key in the environment', () => {
     expect(catalogue.defaultName).toBe('svc-3.5-flash')
   })
 
-  test('an empty key is no key, and signing keys alone choose nothing', async () => {
+  test('ignores an empty key, and signing keys alone', async () => {
     const env = { ANTHROPIC_API_KEY: ' ', AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' }
     expect((await open({ env })).get('svc-3.5-flash')).toMatchObject({ demo: true })
   })
 
-  test("the provider's own variable can send its calls elsewhere", async () => {
+  test("the provider's own variable overrides its address", async () => {
     const baseUrl = await serve(401, '{"error":{"message":"Who are you?"}}', { 'content-type': 'application/json' })
     const catalogue = await open({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${baseUrl}/v1` } })
     const failure = failureOf((await speak(catalogue, 'svc-3.5-flash')).outcome)
@@ -195,7 +195,7 @@ describe('with a model server on this machine', () => {
   const list = (owned_by: string, ...ids: string[]) =>
     JSON.stringify({ object: 'list', data: ids.map((id) => ({ id, object: 'model', owned_by })) })
 
-  test('its first model that answers in words stands behind both names', async () => {
+  test('uses its first text model for both names', async () => {
     const provider = await openFakeProvider({
       models: [{ id: 'nomic-embed-text' }, { id: 'qwen3:8b' }, { id: 'other' }],
     })
@@ -212,7 +212,7 @@ describe('with a model server on this machine', () => {
     expect(provider.requests[0]!.headers.authorization).toBeUndefined()
   })
 
-  test('the first found in the order of the table is taken', async () => {
+  test('takes the first server found, in the order of the table', async () => {
     const localServers: LocalServer[] = [
       { name: 'gone', origin: `http://127.0.0.1:${await closedPort()}` },
       { name: 'first', origin: await serve(200, list('x', 'one')) },
@@ -229,13 +229,13 @@ describe('with a model server on this machine', () => {
     ['a list of embedding models only', 200, list('llamacpp', 'nomic-embed-text')],
     ['JSON of another shape', 200, '{"data":[{"id":"one","owned_by":"llamacpp"}]}'],
     ['an endless list', 200, `{"object":"list","data":[${'0,'.repeat(1024 * 1024)}0]}`],
-  ])('%s on its port is not taken for it', async (_, status, body) => {
+  ])('does not take %s on its port for a model server', async (_, status, body) => {
     const origin = await serve(status, body)
     const catalogue = await open({ localServers: [{ name: 'llama.cpp', origin, ownedBy: 'llamacpp' }] })
     expect(catalogue.get('svc-3.5-flash')).toMatchObject({ demo: true })
   })
 
-  test('one that does not answer in time is not waited for', async () => {
+  test('does not wait for a server that does not answer in time', async () => {
     const provider = await openFakeProvider()
     toClose.push(provider)
     const silent = createServer(() => {})
@@ -251,15 +251,15 @@ describe('with a model server on this machine', () => {
   })
 })
 
-describe('with nothing', () => {
-  test('the demo model stands in, and says that it is one', async () => {
+describe('without any model', () => {
+  test('uses the demo model, which says that it is one', async () => {
     const catalogue = await open({})
     expect(catalogue.names()).toEqual(['svc-3.5-flash', 'svc-3.1-pro', 'demo'])
     expect(catalogue.describe().every((entry) => entry.demo)).toBe(true)
     expect((await speak(catalogue, catalogue.defaultName)).reasoning).toContain('demo model')
   })
 
-  test('and the demo model off, the names exist and say what to do', async () => {
+  test('has the names with what to do if the demo model is off', async () => {
     const catalogue = await open({ demo: false })
     expect(catalogue.names()).toEqual(['svc-3.5-flash', 'svc-3.1-pro'])
     for (const { unavailable, demo } of catalogue.describe()) {
@@ -270,7 +270,7 @@ describe('with nothing', () => {
     expect(failureOf((await speak(catalogue, 'svc-3.5-flash')).outcome).kind).toBe('refused')
   })
 
-  test('a name opens the same model each time', async () => {
+  test('opens the same model each time', async () => {
     const catalogue = await open({ models: { big: compatible() } })
     expect(catalogue.get('big')!.open()).toBe(catalogue.get('big')!.open())
   })

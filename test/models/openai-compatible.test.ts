@@ -18,14 +18,14 @@ afterAll(async () => {
 const model = () => modelAt(provider.url, dispatcher).model
 const rolled = (callId: string, name: string) => ({ role: 'tool', callId, name, output: 'six' }) as const
 
-/** Refuses calls whose reasoning is missing. */
+/** A provider that refuses calls without reasoning. */
 async function openStrict() {
   const strict = await openFakeProvider({ wantsReasoning: true, pairsCalls: true })
   return { ...strict, [Symbol.asyncDispose]: strict.close }
 }
 
 describe('an answer', () => {
-  test('comes as it is written, fragment by fragment, with its usage', async () => {
+  test('is streamed in fragments, with its usage', async () => {
     provider.script({
       text: ['Hel', 'lo ', 'you'],
       usage: { input: 100, output: 7, cachedInput: 60, reasoning: 3 },
@@ -47,7 +47,7 @@ describe('an answer', () => {
   test.each([
     { prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 20 } },
     { prompt_cache_hit_tokens: 60, cache_creation_input_tokens: 20 },
-  ])('reports what was read from and written to the prompt cache: %j', async (fields) => {
+  ])('reports cache reads and writes: %j', async (fields) => {
     const usage = { prompt_tokens: 100, completion_tokens: 7, ...fields }
     provider.script({
       raw: `data: ${JSON.stringify({ choices: [{ finish_reason: 'stop' }], usage })}\n\ndata: [DONE]\n\n`,
@@ -56,7 +56,7 @@ describe('an answer', () => {
     expect(outcome.tokens).toEqual({ input: 100, output: 7, cachedInput: 60, cacheWrite: 20, reasoning: 0 })
   })
 
-  test('shows reasoning before it, and marks where a second block begins', async () => {
+  test('has reasoning before it, and marks the start of a second block', async () => {
     const chunks = [
       { reasoning_content: 'First ' },
       { reasoning: 'thought.' },
@@ -83,13 +83,13 @@ describe('an answer', () => {
     ])
   })
 
-  test('does not show the same reasoning twice where a provider sends it under two names', async () => {
+  test('has reasoning once if a provider sends it under two names', async () => {
     const delta = { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }
     provider.script({ raw: `data: ${JSON.stringify({ choices: [{ delta, finish_reason: 'stop' }] })}\n\n` })
     expect((await call(model(), ask('Think'))).reasoning).toBe('Hm.')
   })
 
-  test('holds parallel tool calls whose arguments came in pieces', async () => {
+  test('has parallel tool calls whose arguments are streamed in pieces', async () => {
     provider.script({
       text: 'Rolling.',
       toolCalls: [
@@ -117,7 +117,7 @@ describe('an answer', () => {
     ],
     ['no call has an index', [{ id: 'a' }, { id: 'b' }]],
     ['no call has an index or an id', [{}, {}]],
-  ])('tells two whole tool calls apart where %s', async (_, heads) => {
+  ])('distinguishes two whole tool calls if %s', async (_, heads) => {
     const tool_calls = heads.map((head, i) => ({
       ...head,
       function: { name: 'roll_dice', arguments: `{"sides":${i}}` },
@@ -154,7 +154,7 @@ describe('an answer', () => {
     ['length', 'length'],
     ['content_filter', 'content_filter'],
     ['eos_token', 'stop'],
-  ])('that finished with %s has ended by %s', async (finish, expected) => {
+  ])('with finish reason %s ends as %s', async (finish, expected) => {
     provider.script({ text: 'So', finish })
     expect((await call(model(), ask('Go'))).outcome).toMatchObject({ ok: true, finish: expected })
   })
@@ -172,7 +172,7 @@ describe('an answer', () => {
     ],
     ['as nothing at all', undefined, undefined],
     ['as nonsense', { prompt_tokens: 'many' }, undefined],
-  ])('whose usage comes %s is counted', async (_, usage, tokens) => {
+  ])('counts usage %s', async (_, usage, tokens) => {
     provider.script({
       raw: `data: ${JSON.stringify({ choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }], usage })}\n\n`,
     })
@@ -181,7 +181,7 @@ describe('an answer', () => {
     expect(outcome.tokens).toEqual(tokens)
   })
 
-  test('may come as one JSON object from a server that does not stream', async () => {
+  test('may be one JSON object from a server that does not stream', async () => {
     provider.script({
       fault: 'json',
       reasoning: 'Hm.',
@@ -194,12 +194,12 @@ describe('an answer', () => {
     expect(messageOf(outcome).content).toHaveLength(3)
   })
 
-  test('may end without [DONE] when its finish was said', async () => {
+  test('may end without [DONE] after its finish reason', async () => {
     provider.script({ text: 'Fine.', fault: 'no-done' })
     expect((await call(model(), ask('Go'))).outcome).toMatchObject({ ok: true, finish: 'stop' })
   })
 
-  test('is the same wherever the wire cuts it', async () => {
+  test('is the same for any split into chunks', async () => {
     const text = '👩‍🚀 né 漢'
     const bytes = Buffer.byteLength(text)
     const reply = (offset: number) => ({
@@ -220,7 +220,7 @@ describe('an answer', () => {
     expect(provider.requests).toHaveLength(bytes + 1)
   })
 
-  test('is over at [DONE], though the server keeps the connection open', async () => {
+  test('ends at [DONE] even if the server keeps the connection open', async () => {
     const kept = Promise.withResolvers<void>()
     provider.script({
       text: 'Done.',
@@ -234,7 +234,7 @@ describe('an answer', () => {
 })
 
 describe('a request', () => {
-  test('carries model, key, limit, and asks for a stream with usage', async () => {
+  test('has model, key and limit, and asks for a stream with usage', async () => {
     provider.script({ text: 'ok' })
     await call(model(), ask('Hi', { system: 'Be brief.' }))
     const [{ headers, body }] = provider.requests as [FakeProvider['requests'][number]]
@@ -251,7 +251,7 @@ describe('a request', () => {
     })
   })
 
-  test('carries tools and a whole conversation', async () => {
+  test('has tools and a whole conversation', async () => {
     const image = { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' } as const
     const report = { type: 'document', mimeType: 'application/pdf', base64: 'JVBERi0=', name: 'report.pdf' } as const
     const messages: Message[] = [
@@ -305,7 +305,7 @@ describe('a request', () => {
     expect(JSON.stringify(body)).not.toContain('Secret thought')
   })
 
-  test('has the response format as a field where there are no tools, and in its prompt where there are', async () => {
+  test('has the response format as a field without tools, and in the prompt with tools', async () => {
     provider.script({ text: '{}' }, { text: '{}' })
     const schema = { type: 'object', properties: { a: { type: 'number' } } }
     await call(model(), ask('Hi', { system: 'Be kind.', responseFormat: schema }))
@@ -329,7 +329,7 @@ describe('a request', () => {
     ['deepseek-v4-pro', {}],
     ['moonshotai/kimi-k2.5', {}],
     ['some-model', { sendReasoning: true }],
-  ])('gives the reasoning of %s back with its calls, empty where there was none', async (name, options) => {
+  ])('sends the reasoning of %s back with its calls, empty if there was none', async (name, options) => {
     await using strict = await openStrict()
     const thinking = modelAt(strict.url, dispatcher, { model: name, ...options }).model
     strict.when(
@@ -372,7 +372,7 @@ describe('a request', () => {
     })
   })
 
-  test('keeps the path and query of the base URL, and sends its user and password where there is no key', async () => {
+  test('keeps the path and query of the base URL, and sends its user and password if there is no key', async () => {
     provider.script({ text: 'ok' })
     const baseUrl = `http://me:p%40ss@127.0.0.1:${provider.port}/proxy/v1/?api-version=7`
     await call(modelAt(baseUrl, dispatcher, { apiKey: undefined }).model, ask('Hi'))
@@ -382,7 +382,7 @@ describe('a request', () => {
     })
   })
 
-  test('whose limit is called by the wrong name is sent again with the right one, and from then on', async () => {
+  test('is resent with the other field name for the limit, which is then kept', async () => {
     const errorMessage = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
     provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
     const only = model()
@@ -395,7 +395,7 @@ describe('a request', () => {
     ])
   })
 
-  test('whose limit is more than the model can do goes without; a smaller limit is still sent', async () => {
+  test('is resent without a limit that is too high; a lower limit is still sent', async () => {
     const errorMessage = 'Invalid max_tokens value.'
     provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' }, { text: 'three' })
     const only = model()
@@ -405,7 +405,7 @@ describe('a request', () => {
     expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, undefined, undefined, 50])
   })
 
-  test('whose limit is more than the model can do is sent with the most that the refusal names', async () => {
+  test('is resent with the maximum that the refusal names', async () => {
     const errorMessage = 'max_tokens is too large: 1000. This model supports at most 900 completion tokens.'
     provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
     const only = model()
@@ -414,7 +414,7 @@ describe('a request', () => {
     expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 900, 900])
   })
 
-  test('teaches nothing where it is refused the other way, too', async () => {
+  test('does not change later limits if it is refused both ways', async () => {
     const fault = 'status:400'
     provider.script(
       { fault, errorMessage: "Unsupported parameter: use 'max_completion_tokens' instead." },
@@ -433,7 +433,7 @@ describe('a request', () => {
 })
 
 describe('a context window', () => {
-  test('that leaves less than the limit: the call is sent again with what is left, and it alone', async () => {
+  test('with less room than the limit: only that call is resent, with the room as limit', async () => {
     const errorMessage =
       "This model's maximum context length is 8192 tokens. However, you requested 8500 tokens (7500 in the messages, 1000 in the completion)."
     provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
@@ -443,7 +443,7 @@ describe('a context window', () => {
     expect(provider.requests.map(({ body }) => body.max_tokens)).toEqual([1000, 692, 1000])
   })
 
-  test('whose refusal does not say how long the prompt is: the call is sent again without a limit, and it alone', async () => {
+  test('whose refusal does not name the prompt length: only that call is resent, without a limit', async () => {
     const errorMessage = "This model's maximum context length is 900 tokens. However, you requested 1000."
     provider.script({ fault: 'status:400', errorMessage }, { text: 'one' }, { text: 'two' })
     const only = model()
@@ -496,7 +496,7 @@ describe('a context window', () => {
     expect(provider.requests).toHaveLength(1)
   })
 
-  test('is not seen in a refusal of a limit alone', async () => {
+  test('is not recognized in a refusal of a limit', async () => {
     const errorMessage =
       '`max_tokens` must be less than or equal to `800`, the maximum value for `max_tokens` is less than the `context_window` for this model'
     provider.script({ fault: 'status:400', errorMessage }, { text: 'one' })
@@ -506,7 +506,7 @@ describe('a context window', () => {
 })
 
 describe('a call that is aborted', () => {
-  test('closes its connection while the model speaks', async () => {
+  test('closes its connection during the answer', async () => {
     const never = new Promise(() => {})
     provider.script({ text: ['one', 'two'], hold: never, holdAfter: 1 })
     const abort = new AbortController()
@@ -529,13 +529,13 @@ describe('a call that is aborted', () => {
     expect(provider.requests).toHaveLength(1)
   })
 
-  test('is not made at all where the signal had aborted before', async () => {
+  test('is not made if the signal is already aborted', async () => {
     const { outcome } = await call(model(), ask('Go'), AbortSignal.abort())
     expect(failureOf(outcome).kind).toBe('aborted')
     expect(provider.requests).toHaveLength(0)
   })
 
-  test('stops waiting for its next try', async () => {
+  test('stops waiting for its next retry', async () => {
     provider.script({ fault: 'status:429', headers: { 'retry-after': '3600' } })
     const abort = new AbortController()
     const waiting = Promise.withResolvers<void>()

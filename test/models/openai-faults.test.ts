@@ -1,4 +1,4 @@
-/** R13: whatever the provider does, a call ends with a value, after at most three tries, and never starts over. */
+/** R13: a call always ends with a value, after at most three tries, and never restarts after the first fragment. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,12 +18,12 @@ afterAll(async () => {
   await dispatcher.destroy()
 })
 
-/** Short only where a silence is what is tested: a busy machine must not look like a silent provider. */
+/** Idle timeout of tests about silence. Other tests have the default: a busy machine is no silent provider. */
 const SHORT_IDLE_MS = 150
 const modelWith = (rest: Parameters<typeof modelAt>[2] = {}) => modelAt(provider.url, dispatcher, rest)
 const modelFor = (fault: Fault) => modelWith(fault.startsWith('stall') ? { idleTimeoutMs: SHORT_IDLE_MS } : {})
 
-describe('trouble before the first fragment is tried again', () => {
+describe('a failure before the first fragment is retried', () => {
   const passing: [Fault, string][] = [
     ['status:408', 'overloaded'],
     ['status:429', 'overloaded'],
@@ -39,7 +39,7 @@ describe('trouble before the first fragment is tried again', () => {
     ['error-event', 'overloaded'],
   ]
 
-  test.each(passing)('%s passes', async (fault) => {
+  test.each(passing)('%s once, then success', async (fault) => {
     provider.script({ fault, text: 'lost' }, { fault, text: 'lost' }, { text: 'Here.' })
     const { model, timing } = modelFor(fault)
     const { outcome, text } = await call(model, ask('Go'))
@@ -48,7 +48,7 @@ describe('trouble before the first fragment is tried again', () => {
     expect(timing.waits).toEqual([250, 500])
   })
 
-  test.each(passing)('%s that stays is %s after three tries', async (fault, kind) => {
+  test.each(passing)('%s every time fails as %s after three tries', async (fault, kind) => {
     provider.when(/Go/, [{ fault, text: 'lost' }])
     const { outcome, deltas } = await call(modelFor(fault).model, ask('Go'))
     expect(failureOf(outcome)).toMatchObject({ kind, retryable: true })
@@ -58,7 +58,7 @@ describe('trouble before the first fragment is tried again', () => {
     expect(provider.requests).toHaveLength(3)
   })
 
-  test('a server that is not there is unreachable, without its address being told', async () => {
+  test('is unreachable without a server, and does not show its address', async () => {
     const port = await closedPort()
     const { model, timing } = modelAt(`http://127.0.0.1:${port}/v1`, dispatcher)
     const failure = failureOf((await call(model, ask('Go'))).outcome)
@@ -68,7 +68,7 @@ describe('trouble before the first fragment is tried again', () => {
     expect(timing.waits).toHaveLength(2)
   })
 
-  test('as often as it is configured', async () => {
+  test('as often as configured', async () => {
     provider.when(/Go/, [{ fault: 'status:503' }])
     await call(modelWith({ maxTries: 1 }).model, ask('Go'))
     expect(provider.requests).toHaveLength(1)
@@ -76,7 +76,7 @@ describe('trouble before the first fragment is tried again', () => {
     expect(provider.requests).toHaveLength(6)
   })
 
-  test('after a wait that doubles, is drawn by chance, and is bounded', async () => {
+  test('with exponential backoff, full jitter and a maximum', async () => {
     provider.when(/Go/, [{ fault: 'status:503' }])
     const draws: number[] = []
     for (const chance of [0, 0.25, 0.999]) {
@@ -106,7 +106,7 @@ describe('trouble before the first fragment is tried again', () => {
   })
 })
 
-describe('trouble that trying again does not mend is told at once', () => {
+describe('a permanent failure is reported without a retry', () => {
   test.each(['status:400', 'status:404', 'status:422', 'status:413'] as const)('%s', async (fault) => {
     provider.script({ fault, errorMessage: 'No such thing.' })
     const failure = failureOf((await call(modelWith().model, ask('Go'))).outcome)
@@ -127,7 +127,7 @@ describe('trouble that trying again does not mend is told at once', () => {
     },
   )
 
-  test('an account without credit, though its status is 429', async () => {
+  test('an account without credit, even with status 429', async () => {
     provider.script({ fault: 'status:429', errorCode: 'insufficient_quota', errorMessage: 'Pay first.' })
     expect(failureOf((await call(modelWith().model, ask('Go'))).outcome)).toMatchObject({ kind: 'refused' })
     expect(provider.requests).toHaveLength(1)
@@ -151,7 +151,7 @@ describe('trouble that trying again does not mend is told at once', () => {
     expect(provider.requests).toHaveLength(1)
   })
 
-  test('an error event that blames the request', async () => {
+  test('an error event about the request', async () => {
     provider.script({ fault: 'error-event', errorCode: 'invalid_request_error', errorMessage: 'Too long.' })
     const failure = failureOf((await call(modelWith().model, ask('Go'))).outcome)
     expect(failure).toMatchObject({ kind: 'refused', retryable: false })
@@ -172,7 +172,7 @@ describe('trouble that trying again does not mend is told at once', () => {
     ['{"detail":"why"}', 'why'],
     ['[{"error":{"code":400,"message":"why","status":"INVALID_ARGUMENT"}}]', 'why'],
     ['why', 'why'],
-  ])('the words in %s are found', async (raw, words) => {
+  ])('finds the message in %s', async (raw, words) => {
     provider.script({ fault: 'status:400', raw })
     expect(failureOf((await call(modelWith().model, ask('Go'))).outcome).message).toBe(
       `The model provider answered with status 400: "${words}".`,
@@ -208,7 +208,7 @@ describe('trouble that trying again does not mend is told at once', () => {
   })
 })
 
-describe('trouble after the first fragment ends the call: what was shown is never said again', () => {
+describe('a failure after the first fragment ends the call: nothing is shown twice', () => {
   test.each([
     ['truncate-after:2', 'truncated'],
     ['reset-after:2', 'truncated'],
@@ -226,7 +226,7 @@ describe('trouble after the first fragment ends the call: what was shown is neve
     expect(timing.waits).toEqual([])
   })
 
-  test('a stalled connection is closed', async () => {
+  test('closes a stalled connection', async () => {
     provider.script({ fault: 'stall-after:1', text: 'one' })
     await call(modelFor('stall').model, ask('Go'))
     expect(await provider.requests[0]!.ended).toBe('closed')
@@ -240,7 +240,7 @@ describe('trouble after the first fragment ends the call: what was shown is neve
     expect(await call(model, ask('Go'))).toMatchObject({ text: 'At last.', outcome: { ok: true } })
   })
 
-  test('a lost connection does no harm once the finish was said', async () => {
+  test('succeeds if the connection breaks after the finish reason', async () => {
     const events = 'data: {"choices":[{"delta":{"content":"All."},"finish_reason":"stop"}]}\n\n'
     provider.script({ raw: events, fault: 'reset-after:9' })
     expect(await call(modelWith().model, ask('Go'))).toMatchObject({

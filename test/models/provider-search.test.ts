@@ -1,4 +1,4 @@
-/** The providers' own search, at their wire: how it is asked for, what is told of it, and what goes back to them. */
+/** The providers' own web search: the request, the reported step, and what is sent back to the provider. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -64,14 +64,14 @@ function modelOf(name: AiSdkName, model: string) {
 
 const MODELS = { anthropic: 'claude-opus-5-5', openai: 'gpt-6-sol', google: 'gemini-3.8-flash' } as const
 
-/** The model's answer with its deltas, and what the next request of the conversation says. */
+/** The model's answer with its deltas, and the first two requests of the conversation. */
 async function searched(provider: keyof typeof MODELS, answer: string, again: string) {
   answers.push(answer, again)
   const model = modelOf(provider, MODELS[provider])
   const request = ask('What of otters?', { tools: [DICE_TOOL], search: true })
   const { outcome, deltas } = await call(model, request)
   const spoken = messageOf(outcome)
-  // Through JSON, as the store keeps it.
+  // The store keeps messages as JSON.
   const messages = JSON.parse(JSON.stringify([...request.messages, spoken])) as Message[]
   await call(model, {
     ...request,
@@ -80,7 +80,7 @@ async function searched(provider: keyof typeof MODELS, answer: string, again: st
   return { deltas, spoken, first: received[0], second: received[1] }
 }
 
-test("Anthropic's", async () => {
+test("reports Anthropic's search and sends it back", async () => {
   const answer = claudeSearches('I look.', 'otters', 'They play.')
   const { deltas, first, second } = await searched('anthropic', answer, claudeSays('Yes.'))
   expect(first.tools).toMatchObject([
@@ -108,7 +108,7 @@ test("Anthropic's", async () => {
   ])
 })
 
-test("OpenAI's", async () => {
+test("reports OpenAI's search and sends it back", async () => {
   const { deltas, first, second } = await searched('openai', openaiSearches('They play.'), openaiSearches('Yes.'))
   expect(first.tools).toMatchObject([{ name: 'roll_dice' }, { type: 'web_search' }])
   expect(first.include).toContain('web_search_call.action.sources')
@@ -127,7 +127,7 @@ test("OpenAI's", async () => {
   ])
 })
 
-test("Google's, beside other tools", async () => {
+test("reports Google's search, with other tools", async () => {
   const { deltas, first } = await searched('google', geminiSearches('They play'), geminiSearches('Yes'))
   expect(first.tools).toMatchObject([{ googleSearch: {} }, { functionDeclarations: [{ name: 'roll_dice' }] }])
   expect(deltas.at(-1)).toEqual({
@@ -141,13 +141,13 @@ test("Google's, beside other tools", async () => {
   })
 })
 
-test('is not asked for where it is not wanted', async () => {
+test('does not offer the search unless the request asks for it', async () => {
   answers.push(claudeSays('Hi.'))
   await call(modelOf('anthropic', MODELS.anthropic), ask('Hi', { tools: [DICE_TOOL] }))
   expect(JSON.stringify(received[0].tools)).not.toContain('web_search')
 })
 
-test('a search that failed is told, and goes back as it came', async () => {
+test('reports a failed search and sends it back unchanged', async () => {
   const failed = { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' }
   const answer = claudeSearches('', 'otters', 'Sorry.').replace(
     /"content":\[\{"type":"web_search_result".*?\}\]/,
@@ -159,7 +159,7 @@ test('a search that failed is told, and goes back as it came', async () => {
 })
 
 describe('a turn that Anthropic pauses', () => {
-  test('is taken up where it stopped, and is one turn', async () => {
+  test('is continued and reported as one turn', async () => {
     answers.push(claudeSearches('I look.', 'otters', '', 'pause_turn'), claudeSays('They play.'))
     const { outcome, deltas } = await call(modelOf('anthropic', MODELS.anthropic), ask('Otters?', { search: true }))
     expect(deltas.map(({ type }) => type)).toEqual(['text', 'provider_tool', 'text'])
@@ -173,7 +173,7 @@ describe('a turn that Anthropic pauses', () => {
     expect(received[1].messages.at(-1)).toMatchObject({ role: 'assistant', content: [{ type: 'text' }, {}, {}] })
   })
 
-  test('for ever is given up', async () => {
+  test('is not continued forever', async () => {
     answers.push(...Array(30).fill(claudeSearches('', 'otters', '', 'pause_turn')))
     const { outcome } = await call(modelOf('anthropic', MODELS.anthropic), ask('Otters?', { search: true }))
     expect(outcome.ok).toBe(true)
@@ -181,7 +181,7 @@ describe('a turn that Anthropic pauses', () => {
   })
 })
 
-test("what one provider's search brought is not given to another", async () => {
+test("does not send one provider's search results to another", async () => {
   answers.push(claudeSearches('', 'otters', 'They play.'), openaiSearches('Yes.'))
   const request = ask('Otters?', { search: true })
   const { outcome } = await call(modelOf('anthropic', MODELS.anthropic), request)
