@@ -15,14 +15,14 @@ const PACKAGES = '/usr/lib/postgresql'
 const NOBODY = 65_534
 const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
-/** Of the socket's name; nothing listens there. */
+/** Port in the socket's name. Nothing listens on it. */
 const PORT = 5_432
 const ADMIN = 'admin'
-/** As operators are told to make it: it owns its database, and is no superuser. */
+/** Role as in the documentation: it owns its database and is no superuser. */
 const OWNER = 'errand'
 
 export interface Cluster {
-  /** Where its socket is: what `createDatabaseIn` and the proxy need. */
+  /** Directory of its socket, for `createDatabaseIn` and the proxy. */
   readonly directory: string
   /** The address of a new, empty database, for the role that owns it. */
   createDatabase(settings?: string): Promise<string>
@@ -33,7 +33,7 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
-/** Where initdb and postgres are, in the newest version that is here; undefined where it is not installed. */
+/** Directory of initdb and postgres, in the newest installed version. Undefined if none is installed. */
 export function findPostgres(): string | undefined {
   const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).sort((a, b) => Number(b) - Number(a)) : []
   const places = [...versions.map((version) => join(PACKAGES, version, 'bin')), ...process.env.PATH!.split(':')]

@@ -8,17 +8,17 @@ import { zip } from './zip.ts'
 export interface Route {
   readonly method: string
   readonly path: string
-  /** What signs in to it; undefined where it is open. */
+  /** Credential for it. Undefined if it needs none. */
   readonly scheme: 'apiKey' | 'session' | undefined
   readonly type: string | undefined
-  /** What the address can't be without. */
+  /** Query parameters that it requires. */
   readonly query: string
 }
 
 /** For parameters that a route requires. */
 const QUERY: Readonly<Record<string, string>> = { path: 'SKILL.md' }
 
-/** What somebody has, by the beginning of the path that names it. */
+/** Existing resources, by the start of the path that names them. */
 export type Things = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 /** One of each thing, made by the owner. */

@@ -1,4 +1,4 @@
-/** A real OpenID Connect provider on loopback, at whose sign-in page people are whoever they say. */
+/** A real OpenID Connect provider on loopback. Its sign-in page accepts any name. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import Provider from 'oidc-provider'
 export interface IdentityProvider {
   /** Goes into errand.yaml under `console.oidc`. */
   readonly config: Readonly<Record<'issuer' | 'clientId' | 'clientSecret' | 'name', string>>
-  /** Whether it vouches for people's e-mail addresses. */
+  /** Whether it marks e-mail addresses as verified. */
   vouches: boolean
   /** From now on it sends browsers back to that server. */
   open(publicUrl: string): void

@@ -11,7 +11,7 @@ const S3RVER = resolve(import.meta.dirname, '../../node_modules/s3rver/bin/s3rve
 export interface ObjectStore {
   readonly url: string
   readonly port: number
-  /** What came, in order: `PUT /bucket/key?…`. */
+  /** Received requests, in order: `PUT /bucket/key?…`. */
   readonly asked: readonly string[]
   /** Called before each request is served; true: the door has dealt with it itself. Undefined: open. */
   door: ((request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>) | undefined

@@ -37,9 +37,9 @@ export interface OpenApi {
   operations(): [string, string, Operation][]
   /** Its path as the document writes it. `path`: with `{}` for each parameter. Throws where it is not documented. */
   operation(method: string, path: string): [string, Operation]
-  /** What that schema, at its place in the document, has against the value; empty where nothing. */
+  /** Errors of the value against the schema at this place of the document. Empty if it is valid. */
   complaints(place: string, value: unknown): string
-  /** Where an answer's schema stands in the document. Throws where status or type is not documented. */
+  /** Place of an answer's schema in the document. Throws if the status or type is not documented. */
   schemaPlace(method: string, path: string, status: number, type: string): string
 }
 
@@ -50,7 +50,7 @@ export const unnamed = (path: string) => path.replaceAll(/\{[^}]*\}/g, '{}')
 export const pointer = (...parts: string[]) =>
   parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
 
-/** What stands at that place; undefined where nothing does. */
+/** The value at this place. Undefined if there is none. */
 export function resolveIn(document: OpenApiDocument, place: string): unknown {
   const parts = place.split('/').slice(1)
   const names = parts.map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))

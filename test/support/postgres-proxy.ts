@@ -1,6 +1,6 @@
 /**
- * Stands between Errand and Postgres, knows the protocol's frames, and cuts a connection around a COMMIT where it is told
- * to: so that the answer is lost to one that was made, to one that was not, or to one of which nobody can say.
+ * A proxy between Errand and Postgres that parses the protocol's frames and can cut a connection around a COMMIT. Errand then
+ * loses the answer to a commit that was made, was not made, or may have been made.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** What runs on this machine, found by a mark that the test gave it. */
+/** Processes on this machine, found by a mark that the test gave them. */
 import { readdir, readFile } from 'node:fs/promises'
 
 /** Process ids with that text in their command line or environment. */

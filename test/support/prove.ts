@@ -3,14 +3,14 @@
  *
  *     const random = seeded('R10')                       // prints its seed; ERRAND_SEED replays it
  *     for (let i = 0; i < rounds(500); i++) …            // 500 under script/prove, 50 otherwise
- *     figure('R10', 'slowest cancel, ms', slowest)       // stands in the report
+ *     figure('R10', 'slowest cancel, ms', slowest)       // is in the report
  */
 import { appendFileSync } from 'node:fs'
 
 const WHOLE = process.env.PROVE !== undefined
 const SEED_MODULUS = 2 ** 32
 
-/** How often: `full` times under `script/prove`, else `short`, by default a tenth. */
+/** Number of repetitions: `full` times under `script/prove`, else `short`, by default a tenth. */
 export function rounds(full: number, short = Math.max(1, Math.round(full / 10))): number {
   return WHOLE ? full : short
 }

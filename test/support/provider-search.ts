@@ -1,4 +1,4 @@
-/** What providers stream when a model searches by their own means, as they document it. */
+/** Streams of providers whose model uses their own web search, as they document them. */
 
 const sse = (list: readonly object[], named: boolean) =>
   list

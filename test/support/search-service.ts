@@ -1,4 +1,4 @@
-/** A search service on loopback: answers each path as it is told, and remembers what it was asked. */
+/** A search service on loopback: it gives each path its configured answer and records the requests. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,7 @@ export interface Asked {
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly headers: IncomingHttpHeaders
-  /** Of a POST: its JSON. */
+  /** JSON body of a POST. */
   readonly body: unknown
 }
 
@@ -71,7 +71,7 @@ export async function openSearchService(): Promise<SearchService> {
 }
 
 /**
- * What SearXNG answers to `format=json`, with all its fields (docs.searxng.org/dev/search_api.html and its templates):
+ * SearXNG's answer to `format=json`, with all its fields (docs.searxng.org/dev/search_api.html and its templates):
  * results of several kinds, dates that are null, a result without an address, an infobox, answers, engines that failed.
  */
 export const SEARXNG_ANSWER = {

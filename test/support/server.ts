@@ -19,7 +19,7 @@ import { readSse, type WireEvent } from './sse.ts'
 import { lookInto, type Stored } from './stored.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
-/** Node's flags stand in its first line. */
+/** Node's flags are in its first line. */
 const FLAGS = / node (.*)/.exec(readFileSync(MAIN, 'utf8'))![1]!.split(' ')
 const START_TIMEOUT_MS = 60_000
 
@@ -199,7 +199,7 @@ export interface WireError {
 
 const ERROR_FIELDS = ['code', 'message', 'status', 'retryable', 'param', 'details', 'interactionId', 'supported']
 
-/** The error of a refused answer, once all that contract.md ("Errors") says of every error holds. */
+/** The error of a refused answer, after checking the fields that every error has (docs/errors.md). */
 export function errorOf({ status, headers, body, text }: Answer): WireError {
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/, `${status} ${text}`)
   assert.deepEqual(Object.keys(body ?? {}).sort(), ['error', 'requestId'], `${status} ${text}`)
@@ -228,7 +228,7 @@ function configuration({ provider, config }: ServerOptions): object {
   return { ...(models && { models }), sandbox: { pool: 0 }, ...config }
 }
 
-/** What all nodes on a database have in common. */
+/** Settings that all nodes on a database share. */
 function nodeEnv(database: string | undefined): HeaderMap {
   return database === undefined
     ? {}

@@ -1,4 +1,4 @@
-/** What a server has stored, looked at behind its back, whichever database it has. */
+/** Rows that a server has stored, read from its database directly: SQLite or Postgres. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -13,7 +13,7 @@ export interface ToolRun {
   readonly answer: Answer
   /** The interaction, or the error's body. */
   readonly body: Answer['body']
-  /** What the trace says each call brought, in order. */
+  /** Outputs of the calls in the trace, in order. */
   readonly outputs: readonly string[]
 }
 

@@ -7,7 +7,7 @@ export interface Visitor {
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>
   post(path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>
-  /** As they would be sent. */
+  /** Cookies in the form of the request header. */
   cookies(): string
 }
 
@@ -47,7 +47,7 @@ export function createVisitor({ url }: Pick<Server, 'url'>): Visitor {
   }
 }
 
-/** Whoever comes first, by the link that the start printed; and the ids of their account and project. */
+/** Creates the first account with the link from the server's start. Returns it with the ids of the account and project. */
 export async function firstOwner(server: Server) {
   const token = /\/console\/welcome#(\w+)/.exec(server.output())![1]!
   return comeIn(server, token, 'owner@example.org')

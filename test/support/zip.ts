@@ -7,13 +7,13 @@ export interface ZipEntry {
   readonly data?: string | Buffer
   /** Unix mode with its kind; default a regular file, 0644. A name with a slash at its end: a folder. */
   readonly mode?: number
-  /** What the headers say instead of the truth. */
+  /** False values for the headers. */
   readonly flags?: number
   readonly method?: number
   readonly crc?: number
   readonly size?: number
   readonly compressedSize?: number
-  /** Where the central directory says that the entry lies. */
+  /** Offset of the entry in the central directory. */
   readonly offset?: number
   readonly extra?: Buffer
 }
@@ -59,7 +59,7 @@ export function zip(entries: readonly ZipEntry[], end: { readonly count?: number
   return Buffer.concat([...locals, directory, tail])
 }
 
-/** SKILL.md with these fields; `more` is front matter as it stands there. */
+/** SKILL.md with these fields. `more` is further front matter, verbatim. */
 export function skillText(name: string, instructions = 'Do it well.', more = ''): string {
   return `---\nname: ${name}\ndescription: Does ${name}. Use it for ${name}.\n${more}---\n\n${instructions}\n`
 }

@@ -27,7 +27,7 @@ export interface ChatMessage {
 }
 
 export interface ChatOptions {
-  /** What `GET /v1/models` lists. */
+  /** Models that `GET /v1/models` lists. */
   readonly models?: readonly { readonly id: string; readonly owned_by?: string }[]
   /** Counts tokens (four characters each), reads a prompt cache, and cuts an answer at the request's limit. */
   readonly counts?: boolean
@@ -37,11 +37,11 @@ export interface ChatOptions {
   /** Refuses a tool call without its result right after it, and a result without its call. */
   readonly pairsCalls?: boolean
   readonly maxImages?: number
-  /** As DeepSeek and Kimi: an assistant message with tool calls must have `reasoning_content`, which may be empty. */
+  /** Behavior of DeepSeek and Kimi: an assistant message with tool calls must have `reasoning_content`, which may be empty. */
   readonly wantsReasoning?: boolean
-  /** As some versions of vLLM: with `response_format` the model calls no tools; it writes `{}`. */
+  /** Behavior of some versions of vLLM: with `response_format` the model calls no tools; it writes `{}`. */
   readonly formatHidesTools?: boolean
-  /** As OpenAI's newer models: `max_tokens` is refused. */
+  /** Behavior of OpenAI's newer models: `max_tokens` is refused. */
   readonly wantsCompletionTokens?: boolean
   /** Milliseconds, for the lifetime of the prompt cache. */
   readonly now?: () => number

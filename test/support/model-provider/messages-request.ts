@@ -67,7 +67,7 @@ export function systemBlocks({ system }: MessagesRequest): readonly Block[] {
 
 const LIFETIMES = { '5m': 5 * 60_000, '1h': 60 * 60_000 }
 
-/** What is billed, in the order in which it is cached: tools, system, messages. */
+/** Billed text, in the order in which it is cached: tools, system, messages. */
 export function promptBlocks(body: MessagesRequest): PromptBlock[] {
   const tools = (body.tools ?? []).map((tool) => ({ ...tool, type: 'tool' }) as Block)
   const blocks = [...tools, ...systemBlocks(body), ...flatten(body.messages)]

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import type { Billed } from './serve.ts'
 
 export interface PromptBlock {
-  /** What must be the same for a hit; cache markers are not part of it. */
+  /** Content that must be the same for a hit, without cache markers. */
   readonly text: string
   readonly tokens: number
   /** Lifetime in milliseconds of the prefix that ends with this block. */

@@ -1,10 +1,10 @@
 /**
- * What a scripted provider answers: replies, the rules that choose one, and the fragments that a reply is streamed in.
+ * Answers of a scripted provider: replies, the rules that choose one, and the fragments that a reply is streamed in.
  * Independent of any provider's wire format.
  */
 
 export type Fault =
-  /** That status with the dialect's error body: message `errorMessage`, code or type `errorCode`. */
+  /** This status with the dialect's error body: message `errorMessage`, code or type `errorCode`. */
   | `status:${number}`
   /** The connection is reset before anything is answered. */
   | 'reset'
@@ -138,7 +138,7 @@ export interface Fragment {
   /** The first and the last fragment of its block. The last one of a broken answer may be missing. */
   readonly first: boolean
   readonly last: boolean
-  /** Of `args`. */
+  /** The call of a fragment of kind `args`. */
   readonly call?: { readonly index: number; readonly name: string; readonly id: string | undefined }
 }
 

@@ -40,11 +40,11 @@ export interface RecordedRequest<Body> {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: Body
-  /** How the answer ended: all was sent, or the client (or a fault) closed the connection before. */
+  /** End of the answer: complete, or the client (or a fault) closed the connection before. */
   readonly ended: Promise<'finished' | 'closed'>
   /** Why the dialect refused it. */
   readonly refused?: string
-  /** What the prompt was billed as, where the dialect counts. */
+  /** Billed tokens of the prompt, if the dialect counts them. */
   readonly billed?: Billed
   /** Paths of thinking blocks that were dropped because they no longer fit (`messages.1.content.0`). */
   readonly dropped?: readonly string[]
@@ -63,7 +63,7 @@ export interface Refusal {
   readonly code?: string
 }
 
-/** What a dialect found out about a request that it takes. */
+/** Facts about an accepted request, from the dialect. */
 export interface Admission {
   readonly billed?: Billed
   readonly dropped?: readonly string[]
@@ -71,7 +71,7 @@ export interface Admission {
   readonly prefill?: string
 }
 
-/** What of an answer is written: `parts` has one buffer a fragment. */
+/** Bytes of an answer: `parts` has one buffer per fragment. */
 export interface Rendered {
   readonly head: readonly Buffer[]
   readonly parts: readonly Buffer[]
