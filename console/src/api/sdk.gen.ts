@@ -705,6 +705,55 @@ export const renameProject = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
+ * Read the account’s settings
+ *
+ * The experimental ones: whether this service is on.
+ */
+export const getAccountSettings = <ThrowOnError extends boolean = false>(options: Options<GetAccountSettingsData, ThrowOnError>): RequestResult<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError> => (options.client ?? client).get<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/settings',
+    ...options
+});
+
+/**
+ * Switch the service on or off
+ *
+ * Owners. Holds from the next call on, on every node.
+ */
+export const changeAccountSettings = <ThrowOnError extends boolean = false>(options: Options<ChangeAccountSettingsData, ThrowOnError>): RequestResult<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError> => (options.client ?? client).patch<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/settings',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Read the account’s log
+ *
+ * What was done in the account, by whom, newest first. Owners.
+ */
+export const listAccountLog = <ThrowOnError extends boolean = false>(options: Options<ListAccountLogData, ThrowOnError>): RequestResult<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError> => (options.client ?? client).get<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError>({
+    security: [{
+            in: 'cookie',
+            name: 'errand_session',
+            type: 'apiKey'
+        }],
+    url: '/console/api/accounts/{accountId}/audit',
+    ...options
+});
+
+/**
  * List members
  *
  * Who belongs to the account, and the invitations that nobody used yet.
@@ -799,55 +848,6 @@ export const revokeInvite = <ThrowOnError extends boolean = false>(options: Opti
             type: 'apiKey'
         }],
     url: '/console/api/accounts/{accountId}/invites/{inviteId}',
-    ...options
-});
-
-/**
- * Read the account’s settings
- *
- * The experimental ones: whether this service is on.
- */
-export const getAccountSettings = <ThrowOnError extends boolean = false>(options: Options<GetAccountSettingsData, ThrowOnError>): RequestResult<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError> => (options.client ?? client).get<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError>({
-    security: [{
-            in: 'cookie',
-            name: 'errand_session',
-            type: 'apiKey'
-        }],
-    url: '/console/api/accounts/{accountId}/settings',
-    ...options
-});
-
-/**
- * Switch the service on or off
- *
- * Owners. Holds from the next call on, on every node.
- */
-export const changeAccountSettings = <ThrowOnError extends boolean = false>(options: Options<ChangeAccountSettingsData, ThrowOnError>): RequestResult<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError> => (options.client ?? client).patch<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError>({
-    security: [{
-            in: 'cookie',
-            name: 'errand_session',
-            type: 'apiKey'
-        }],
-    url: '/console/api/accounts/{accountId}/settings',
-    ...options,
-    headers: {
-        'Content-Type': 'application/json',
-        ...options.headers
-    }
-});
-
-/**
- * Read the account’s log
- *
- * What was done in the account, by whom, newest first. Owners.
- */
-export const listAccountLog = <ThrowOnError extends boolean = false>(options: Options<ListAccountLogData, ThrowOnError>): RequestResult<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError> => (options.client ?? client).get<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError>({
-    security: [{
-            in: 'cookie',
-            name: 'errand_session',
-            type: 'apiKey'
-        }],
-    url: '/console/api/accounts/{accountId}/audit',
     ...options
 });
 

@@ -5662,6 +5662,190 @@ export type RenameProjectResponses = {
 
 export type RenameProjectResponse = RenameProjectResponses[keyof RenameProjectResponses];
 
+export type GetAccountSettingsData = {
+    body?: never;
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/settings';
+};
+
+export type GetAccountSettingsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type GetAccountSettingsError = GetAccountSettingsErrors[keyof GetAccountSettingsErrors];
+
+export type GetAccountSettingsResponses = {
+    /**
+     * Success.
+     */
+    200: AccountSettings;
+};
+
+export type GetAccountSettingsResponse = GetAccountSettingsResponses[keyof GetAccountSettingsResponses];
+
+export type ChangeAccountSettingsData = {
+    /**
+     * Off: every call of the account’s keys is 403 `feature_disabled`.
+     */
+    body: AccountSettings;
+    path: {
+        accountId: string;
+    };
+    query?: never;
+    url: '/console/api/accounts/{accountId}/settings';
+};
+
+export type ChangeAccountSettingsErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     */
+    415: Error;
+    /**
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ChangeAccountSettingsError = ChangeAccountSettingsErrors[keyof ChangeAccountSettingsErrors];
+
+export type ChangeAccountSettingsResponses = {
+    /**
+     * Success.
+     */
+    200: AccountSettings;
+};
+
+export type ChangeAccountSettingsResponse = ChangeAccountSettingsResponses[keyof ChangeAccountSettingsResponses];
+
+export type ListAccountLogData = {
+    body?: never;
+    path: {
+        accountId: string;
+    };
+    query?: {
+        /**
+         * How many on a page. Default 50.
+         */
+        pageSize?: number;
+        /**
+         * The `nextPageToken` of the page before, with the same filters and order.
+         */
+        pageToken?: string;
+    };
+    url: '/console/api/accounts/{accountId}/audit';
+};
+
+export type ListAccountLogErrors = {
+    /**
+     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     */
+    400: Error;
+    /**
+     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
+     */
+    401: Error;
+    /**
+     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     */
+    403: Error;
+    /**
+     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     */
+    404: Error;
+    /**
+     * `payload_too_large`: The body or the files in it are too large.
+     */
+    413: Error;
+    /**
+     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     */
+    429: Error;
+    /**
+     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     */
+    500: Error;
+    /**
+     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     */
+    503: Error;
+};
+
+export type ListAccountLogError = ListAccountLogErrors[keyof ListAccountLogErrors];
+
+export type ListAccountLogResponses = {
+    /**
+     * Success.
+     */
+    200: {
+        entries: Array<AccountLogEntry>;
+        nextPageToken?: string;
+    };
+};
+
+export type ListAccountLogResponse = ListAccountLogResponses[keyof ListAccountLogResponses];
+
 export type ListMembersData = {
     body?: never;
     path: {
@@ -6051,190 +6235,6 @@ export type RevokeInviteResponses = {
 };
 
 export type RevokeInviteResponse = RevokeInviteResponses[keyof RevokeInviteResponses];
-
-export type GetAccountSettingsData = {
-    body?: never;
-    path: {
-        accountId: string;
-    };
-    query?: never;
-    url: '/console/api/accounts/{accountId}/settings';
-};
-
-export type GetAccountSettingsErrors = {
-    /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
-     */
-    400: Error;
-    /**
-     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
-     */
-    401: Error;
-    /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
-     */
-    403: Error;
-    /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
-     */
-    404: Error;
-    /**
-     * `payload_too_large`: The body or the files in it are too large.
-     */
-    413: Error;
-    /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
-     */
-    429: Error;
-    /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
-     */
-    500: Error;
-    /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
-     */
-    503: Error;
-};
-
-export type GetAccountSettingsError = GetAccountSettingsErrors[keyof GetAccountSettingsErrors];
-
-export type GetAccountSettingsResponses = {
-    /**
-     * Success.
-     */
-    200: AccountSettings;
-};
-
-export type GetAccountSettingsResponse = GetAccountSettingsResponses[keyof GetAccountSettingsResponses];
-
-export type ChangeAccountSettingsData = {
-    /**
-     * Off: every call of the account’s keys is 403 `feature_disabled`.
-     */
-    body: AccountSettings;
-    path: {
-        accountId: string;
-    };
-    query?: never;
-    url: '/console/api/accounts/{accountId}/settings';
-};
-
-export type ChangeAccountSettingsErrors = {
-    /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
-     */
-    400: Error;
-    /**
-     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
-     */
-    401: Error;
-    /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
-     */
-    403: Error;
-    /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
-     */
-    404: Error;
-    /**
-     * `payload_too_large`: The body or the files in it are too large.
-     */
-    413: Error;
-    /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
-     */
-    415: Error;
-    /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
-     */
-    429: Error;
-    /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
-     */
-    500: Error;
-    /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
-     */
-    503: Error;
-};
-
-export type ChangeAccountSettingsError = ChangeAccountSettingsErrors[keyof ChangeAccountSettingsErrors];
-
-export type ChangeAccountSettingsResponses = {
-    /**
-     * Success.
-     */
-    200: AccountSettings;
-};
-
-export type ChangeAccountSettingsResponse = ChangeAccountSettingsResponses[keyof ChangeAccountSettingsResponses];
-
-export type ListAccountLogData = {
-    body?: never;
-    path: {
-        accountId: string;
-    };
-    query?: {
-        /**
-         * How many on a page. Default 50.
-         */
-        pageSize?: number;
-        /**
-         * The `nextPageToken` of the page before, with the same filters and order.
-         */
-        pageToken?: string;
-    };
-    url: '/console/api/accounts/{accountId}/audit';
-};
-
-export type ListAccountLogErrors = {
-    /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
-     */
-    400: Error;
-    /**
-     * `unauthenticated`: The API key is missing, mistyped, expired or revoked.
-     */
-    401: Error;
-    /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
-     */
-    403: Error;
-    /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
-     */
-    404: Error;
-    /**
-     * `payload_too_large`: The body or the files in it are too large.
-     */
-    413: Error;
-    /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
-     */
-    429: Error;
-    /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
-     */
-    500: Error;
-    /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
-     */
-    503: Error;
-};
-
-export type ListAccountLogError = ListAccountLogErrors[keyof ListAccountLogErrors];
-
-export type ListAccountLogResponses = {
-    /**
-     * Success.
-     */
-    200: {
-        entries: Array<AccountLogEntry>;
-        nextPageToken?: string;
-    };
-};
-
-export type ListAccountLogResponse = ListAccountLogResponses[keyof ListAccountLogResponses];
 
 export type ListKeysData = {
     body?: never;
