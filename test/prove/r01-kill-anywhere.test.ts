@@ -1,10 +1,10 @@
 /**
- * R1: kill -9 of the server, at a named point or at a moment that nobody chose, under runs that think, run code and answer.
- * The next server ends each as it should, and no finished tool call was run again: each call appends a line with the time
- * to a file in outputs/, and prints it; what the trace says must be what the file says.
+ * R1: kill -9 of the server, at a named crash point or at a random moment, during runs that think, run code and answer. The
+ * next server completes each run, and repeats no finished tool call: each call appends a line with the time to a file in
+ * outputs/, and prints it; the trace must match the file.
  *
- * The first model fails now and then and is billed for it, and a fallback answers. Each such call is stored and counted, and
- * a server that goes on asks no model again and again.
+ * The first model sometimes fails and is billed for it, and a fallback answers. Each such call is stored and counted, and the
+ * next server does not repeat calls without end.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,13 +21,13 @@ import { onEveryStore } from './stores.ts'
 const LEASE_S = 2
 const AT_ONCE = 3
 const CALLS = 2
-/** On each store; two kills a round: one at a random moment, one at a named point. */
+/** Rounds on each store, with two kills each: one at a random moment, one at a crash point. */
 const ROUNDS = rounds(50, 2)
-/** Its first fragment is too long to be held back. */
+/** An answer whose first fragment is too long to be held back. */
 const ANSWER = [`${'One '.repeat(80)}, `, 'two, ', 'three.']
 const random = seeded('R1')
 
-/** Each named point, with how often a batch of runs comes to it. */
+/** Each crash point, with the number of times that a batch of runs reaches it. */
 const POINTS: readonly (readonly [CrashPoint, number])[] = [
   ['accepted', AT_ONCE],
   ['claimed', AT_ONCE],
@@ -43,7 +43,7 @@ const POINTS: readonly (readonly [CrashPoint, number])[] = [
 
 const BILLED_FAILURE: Reply = { finish: 'error', text: [], usage: { input: 7, output: 0 } }
 
-/** The scripted models: two calls that leave a trace of themselves, then the answer, or the rest of it. */
+/** The scripted models: two tool calls that each write a line, then the answer, or the rest of it. */
 function work(request: RecordedRequest): Reply {
   const turn = request.body.messages.filter(({ tool_calls }) => tool_calls).length
   if (turn === CALLS) return { text: restOf(ANSWER.join(''), request).match(/^(?:One )+|.{1,6}/g)!, delayMs: 10 }
@@ -100,7 +100,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** What was acknowledged; a request that the kill cut off was not. */
+  /** Returns the ids of acknowledged requests. A request that the kill cut off is not acknowledged. */
   async function submit(): Promise<string[]> {
     const body = { instruction: '[works]', tools: ['code_execution'], background: true }
     const answers = await Promise.all(
@@ -127,7 +127,7 @@ onEveryStore((createDatabase) => {
     expect(interaction, error).toMatchObject({ status: 'completed', output: ANSWER.join('') })
   }
 
-  test('kill -9 anywhere loses nothing, repeats nothing, and the next server goes on', {
+  test('after kill -9 anywhere the next server goes on, loses nothing and repeats nothing', {
     timeout: ROUNDS * 60_000,
   }, async () => {
     const tally = { kills: 0, runs: 0 }
@@ -137,12 +137,12 @@ onEveryStore((createDatabase) => {
       await sleep(random.whole(0, 600))
       await server.stop('SIGKILL')
       const [point, often] = random.pick(POINTS)
-      // It goes on with what the one before it left, and may come to its point before it listens.
+      // It resumes the runs of the server before it, and may reach its crash point before it listens.
       const doomed = await start(`${point}:${random.whole(1, often)}`).catch(() => undefined)
       if (doomed) {
         server = doomed
         ids.push(...(await submit()))
-        // Until it is gone; the point may lie behind the last of what they do.
+        // Until the server is dead; the runs may end before they reach the crash point.
         await Promise.all(ids.map((id) => ended(server, id))).catch(() => {})
         await server.stop('SIGKILL')
       }
@@ -167,7 +167,7 @@ onEveryStore((createDatabase) => {
         (select sum(epoch) from interactions) as claims from turns`,
     )
     const { turns, failed, claims } = sums!
-    // A worker that is killed leaves at most a failed call and the fallback's without their turns.
+    // A killed worker leaves at most two billed calls without turns: the failed one and the fallback's.
     expect(modelCalls).toBeLessThanOrEqual(Number(turns) + 2 * Number(claims))
     expect(Number(failed)).toBeGreaterThan(0)
     figure('R1', 'model calls, stored, billed though they failed', `${modelCalls}, ${turns}, ${failed}`)

@@ -1,6 +1,6 @@
 /**
- * R3: a worker is stopped (SIGSTOP) past its leases, while its models speak and its code runs; another goes on with its
- * runs and ends them. Let go on, it writes nothing, hangs up on its models and ends what runs in its sandboxes.
+ * R3: a worker is stopped (SIGSTOP) beyond its leases, while its models stream and its code runs; another worker takes over
+ * its runs and completes them. When the first continues, it writes nothing, closes its model streams and ends its sandboxes.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ import type { Server } from '../support/server.ts'
 
 const RUNS = 10
 const ROUNDS = rounds(5, 1)
-/** The short form shares its machine with other tests. */
+/** Longer in the short form, which shares its machine with other tests. */
 const STOPS_WITHIN_MS = rounds(1_000, 10_000)
 const PATH = '/v1beta/interactions'
 
@@ -32,7 +32,7 @@ onPostgres('several nodes', (cluster) => {
     await provider?.close()
   })
 
-  /** Half of them listen to a model that speaks on and on, half run code that does not end; resolves when all do. */
+  /** Starts runs: half stream from a model that never stops, half run endless code. Resolves when all are at it. */
   async function begin(mark: string): Promise<string[]> {
     const thoughts = Array.from({ length: 5_000 }, (_, i) => `thought ${i}, `)
     const code = `exec -a ${mark} sleep 600`
@@ -60,7 +60,7 @@ onPostgres('several nodes', (cluster) => {
     return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(text))
   }
 
-  test('a worker that was stopped past its leases writes nothing when it goes on, and stops', {
+  test('a worker that was stopped beyond its leases writes nothing when it continues, and stops its runs', {
     timeout: ROUNDS * 120_000,
   }, async () => {
     let slowest = 0

@@ -1,7 +1,7 @@
 /**
- * R4: Postgres is killed and started again, over and over, under load on two nodes. Whoever is refused meanwhile is told so
- * (503 with Retry-After) and sends again with the same key; in the end each request is one interaction, each ended as it
- * should. Streams that are open stay open, and miss nothing.
+ * R4: Postgres is killed and restarted repeatedly, under load on two nodes. Callers that are refused get 503 with
+ * Retry-After and retry with the same key; in the end each request is one completed interaction. Open streams stay open and
+ * miss no event.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,9 +14,9 @@ import type { WireEvent } from '../support/sse.ts'
 
 const INTERACTIONS = rounds(5_000, 100)
 const CALLERS = 6
-/** At least; until then requests go on. */
+/** Minimum number of kills; requests go on until then. */
 const KILLS = rounds(20, 3)
-/** Between two kills: at full length 5 to 20 seconds. */
+/** Time between two kills: 5 to 20 seconds at full length. */
 const PAUSE_MS = { from: rounds(5_000, 500), to: rounds(20_000, 2_000) }
 const ANSWER = ['Some ', 'words ', 'of an ', 'answer.']
 const random = seeded('R4')
@@ -38,17 +38,17 @@ onPostgres('R4', (cluster) => {
     await provider?.close()
   })
 
-  test(`${INTERACTIONS} interactions under a database that is killed again and again`, {
+  test(`${INTERACTIONS} interactions under a database that is killed repeatedly`, {
     timeout: 120 * 60_000,
   }, async () => {
     const refused: Record<string, number> = {}
-    /** Each interaction, with what somebody saw who followed it from the first event to the last. */
+    /** Each interaction, with the events that a follower saw. */
     const accepted = new Map<string, Promise<WireEvent[] | undefined>>()
     let next = 0
     const recoveries: number[] = []
     const isOver = () => next >= INTERACTIONS && recoveries.length >= KILLS
 
-    /** Sends each request until it is taken. */
+    /** Retries each request until it is accepted. */
     async function call(): Promise<void> {
       while (!isOver()) {
         const key = `key-${next++}`
@@ -102,7 +102,7 @@ onPostgres('R4', (cluster) => {
   })
 })
 
-/** A stream that was opened stays open while the database is away. Undefined where it could not be opened. */
+/** Follows a stream, which must stay open while the database is down. Undefined if it could not be opened. */
 async function follow(node: Server, id: string): Promise<WireEvent[] | undefined> {
   const stream = await node.stream(`/v1beta/interactions/${id}:stream`)
   if (stream.status === 200) return stream.all()

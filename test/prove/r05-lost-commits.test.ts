@@ -1,7 +1,7 @@
 /**
- * R5: a connection to Postgres is cut around a COMMIT: before it arrives, right behind it, or once it was made and its answer
- * lost. Nobody can tell these apart, so what was sent is looked up and not just repeated: no event is there twice, none is missing, whoever
- * follows sees each once, and a request that was sent again with its key is one interaction.
+ * R5: a connection to Postgres is cut around a COMMIT: before it arrives, right after it, or after the commit when only its
+ * answer is lost. The server cannot distinguish these cases, so it looks up the write instead of repeating it: no event is
+ * stored twice, none is missing, followers see each once, and a request that is retried with its key is one interaction.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ROOMY } from '../contract/invariants.ts'
@@ -13,7 +13,7 @@ import { type Server, startServer } from '../support/server.ts'
 import type { WireEvent } from '../support/sse.ts'
 
 const CUTS = rounds(200, 12)
-/** So many fragments, each far enough behind the last to be an event of its own. */
+/** Number of fragments, with pauses long enough to make each one an event. */
 const ANSWER = Array.from({ length: 12 }, (_, i) => `part ${i}, ${'long '.repeat(20)}`)
 const random = seeded('R5')
 
@@ -35,7 +35,7 @@ onPostgres('R5', (cluster) => {
   })
 
   test(`of ${CUTS} cuts none doubles an event, and none loses one`, { timeout: 30 * 60_000 }, async () => {
-    /** Each interaction, with what its caller saw. */
+    /** Each interaction, with the events that its caller saw. */
     const runs = new Map<string, WireEvent[]>()
     const cuts = { before: 0, behind: 0, after: 0 }
     for (let made = 0; made < CUTS; made++) {
@@ -66,7 +66,7 @@ onPostgres('R5', (cluster) => {
     figure('R5', 'interactions', runs.size)
   })
 
-  /** Streams one run from its first event; where it is refused it is sent again with the same key. */
+  /** Streams one run from its first event. Retries with the same key if it is refused. */
   async function runOne(key: string): Promise<WireEvent[]> {
     for (;;) {
       const headers = { 'idempotency-key': key }

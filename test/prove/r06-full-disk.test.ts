@@ -1,8 +1,8 @@
 /**
- * R6: the disk under the database and the sandbox host, or under the files, has no space left, or no inodes. Callers get a
- * clean 503 or a run that failed, what was stored can still be read, and once there is space, all goes on.
+ * R6: the disk of the database and the sandbox host, or of the files, has no space or no inodes left. Callers get a 503 or a
+ * failed run, stored data can still be read, and once there is space, everything works again.
  *
- * The disks are small file systems in memory, mounted by this test, which needs root for that.
+ * The disks are small file systems in memory. Mounting them needs root.
  */
 import { execFileSync } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
@@ -20,13 +20,13 @@ const ROUNDS = rounds(5, 1)
 const POSTS = 10
 const SIZE = '96M'
 const INODES = 3_000
-/** In the whole form every other time longer than a worker waits for a disk, and its lease with it. */
+/** In the full form, every other time is longer than a worker waits for a disk, and than its lease. */
 const fullForMs = (round: number) => (process.env.PROVE && round % 2 === 1 ? 30_000 : 1_000)
 const isRoot = process.getuid!() === 0
 
 type What = 'space' | 'inodes'
 
-describe.skipIf(!isRoot)(`a full disk${isRoot ? '' : ' (left out: it is mounted as root)'}`, () => {
+describe.skipIf(!isRoot)(`a full disk${isRoot ? '' : ' (skipped: mounting needs root)'}`, () => {
   let home: string
   let provider: FakeProvider
   let server: Server
@@ -64,7 +64,7 @@ describe.skipIf(!isRoot)(`a full disk${isRoot ? '' : ' (left out: it is mounted 
     return { instruction, files, tools: ['code_execution'], background: true }
   }
 
-  /** Ids of what was acknowledged; whatever else is answered is a 503. */
+  /** Returns the ids of acknowledged requests. Any other answer must be a 503. */
   async function submit(instruction: string): Promise<string[]> {
     const answer = await server.post(PATH, body(instruction))
     if (answer.status === 200) return [answer.body.interactionId]
@@ -105,7 +105,7 @@ describe.skipIf(!isRoot)(`a full disk${isRoot ? '' : ' (left out: it is mounted 
   })
 })
 
-/** Takes all that is left; returns the way to give it back. */
+/** Uses up all free space; returns a function that frees it. */
 function fill(ballast: string, what: What): () => void {
   mkdirSync(ballast)
   try {

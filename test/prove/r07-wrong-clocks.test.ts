@@ -1,6 +1,6 @@
 /**
- * R7: workers whose wall clocks are an hour ahead and an hour behind. Leases hang on the database's clock, so none is
- * taken from who has it; a deadline comes when it should, also for a run that went from one clock to the other.
+ * R7: workers whose wall clocks are an hour ahead and an hour behind. Leases depend on the database's clock, so no worker
+ * takes another's run; deadlines are on time, even for a run that moves from one clock to the other.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -13,11 +13,11 @@ import type { Server } from '../support/server.ts'
 
 const RUNS = rounds(10, 6)
 const HOUR_MS = 3_600_000
-/** The short form shares its machine with other tests. */
+/** Longer in the short form, which shares its machine with other tests. */
 const LATE_MS = rounds(1_000, 10_000)
 const PATH = '/v1beta/interactions'
 
-/** A Node whose clock is wrong by so much; what counts time without it is right. */
+/** Runs Node with a wall clock that is wrong by this much. Monotonic clocks are right. */
 function wrongClock(byMs: number): Record<string, string> {
   const code = `const Right = Date
 globalThis.Date = class extends Right {
@@ -63,7 +63,7 @@ onPostgres('several nodes', (cluster) => {
     release()
     for (const id of ids) expect(await ended(api, id)).toMatchObject({ status: 'completed' })
     for (const id of ids) await checkEnded(api, id)
-    // Whoever had taken a run would have asked its model anew.
+    // A worker that took over a run would have called its model again.
     expect(asked('[held]')).toHaveLength(RUNS)
     figure('R7', `leases taken from who had them, of ${RUNS} runs for three leases`, 0)
   })

@@ -1,7 +1,7 @@
 /**
- * R8: restart after restart by SIGTERM, under twenty streams: runs that end while the server drains, runs whose model has not
- * answered yet, and runs whose tool or whose answer takes longer than the server waits. None fails, and each reader resumes
- * its stream at the event where it was cut off. On Postgres two nodes restart in turn.
+ * R8: repeated restarts by SIGTERM, under twenty streams: runs that end while the server drains, runs that wait for their
+ * model, and runs with a tool or an answer that takes longer than the drain. None fails, and each reader resumes its stream
+ * at the event where it was cut off. On Postgres two nodes restart in turn.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,10 +19,10 @@ const PATH = '/v1beta/interactions'
 const STREAMS = 20
 const ROUNDS = rounds(50, 1)
 const DRAIN_S = 2
-/** Longer than the server waits, from its start or later. */
+/** Duration of a tool call that is longer than the drain. */
 const TOOL_S = DRAIN_S + 3
 const EXIT_MS = 30_000
-/** Written over a longer time than the server waits. */
+/** An answer that takes longer than the drain. */
 const LONG_ANSWER = Array.from({ length: 80 }, (_, i) => `Line ${i} of a long answer. `)
 const KINDS = ['[quick]', '[silent]', '[working]', '[answering]']
 const random = seeded('R8')
@@ -67,7 +67,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** Reads to the end, by whatever node answers, from event to event. */
+  /** Reads to the end from any node that answers, resuming after each cut. */
   async function read(id: string): Promise<WireEvent[]> {
     const seen: WireEvent[] = []
     while (seen.at(-1)?.event !== 'completed') {
@@ -76,7 +76,7 @@ onEveryStore((createDatabase) => {
         const stream = await node.stream(`${PATH}/${id}:stream`, undefined, { 'last-event-id': `${seen.length}` })
         for await (const event of stream.events) seen.push(event)
       } catch {
-        await sleep(50) // nobody listens right now
+        await sleep(50) // no node is listening
       }
     }
     return seen

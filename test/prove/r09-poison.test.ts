@@ -1,6 +1,6 @@
 /**
- * R9: an interaction that kills its worker whenever it is worked on is claimed three times, then failed. Its neighbours,
- * older and younger, which were killed with it each time, complete.
+ * R9: an interaction that kills its worker each time is claimed three times and then failed. Interactions before and after
+ * it, whose worker was killed each time too, complete.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { type Server, startServer } from '../support/server.ts'
 import { onEveryStore } from './stores.ts'
 
 const ROUNDS = rounds(10, 1)
-/** Who is suspected is acquitted when it has lived so long: more than a start needs on a busy machine. */
+/** Time after which a claimed run no longer counts as poison: longer than a start takes on a busy machine. */
 const LEASE_S = 8
 const PATH = '/v1beta/interactions'
 
@@ -22,7 +22,7 @@ onEveryStore((createDatabase) => {
   let dataDir: string
   let database: string | undefined
   let server: Server
-  /** The one that works, which may call its model before it says that it has started. */
+  /** The running server, which may call a model before it reports that it has started. */
   let latest: Promise<Server>
   beforeAll(async () => {
     provider = await openFakeProvider({ record: false })
@@ -46,7 +46,7 @@ onEveryStore((createDatabase) => {
     return (await server.post(PATH, { instruction, background: true })).body.interactionId
   }
 
-  /** Runs the server, as a supervisor would, until that interaction has ended. */
+  /** Restarts the server, as a supervisor does, until that interaction has ended. */
   async function superviseUntilEnded(id: string): Promise<void> {
     for (let over = false; !over; ) {
       over = await ended(server, id).then(
@@ -59,7 +59,7 @@ onEveryStore((createDatabase) => {
     }
   }
 
-  test('a poison interaction is given up, and its neighbours are not', { timeout: ROUNDS * 180_000 }, async () => {
+  test('a poison interaction fails, and the others complete', { timeout: ROUNDS * 180_000 }, async () => {
     let most = 0
     for (let round = 0; round < ROUNDS; round++) {
       let claims = 0

@@ -1,4 +1,4 @@
-/** R11: maxTurnDuration against a process tree that ignores SIGTERM: it ends in time, and nothing of it is left. */
+/** R11: maxTurnDuration ends a process tree that ignores SIGTERM in time, and leaves nothing of it. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ROOMY } from '../contract/invariants.ts'
@@ -25,7 +25,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** How late the answer was, milliseconds. */
+/** Delay of the answer after the deadline, in milliseconds. */
 async function runIntoDeadline(): Promise<number> {
   const mark = `mark-${randomUUID()}`
   provider.when(`[${mark}]`, { toolCalls: [{ name: 'code_execution', args: { code: stubbornTree(mark) } }] })

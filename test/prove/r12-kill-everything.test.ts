@@ -1,7 +1,7 @@
 /**
- * R12: kill -9 of the server and its sandbox host with twenty sandboxes open, each with processes that stay: after the next
- * start none is left, nor a directory, mount or control group of one, and each run ends. So too for sandboxes of runs
- * that were cancelled on another node while their own was away.
+ * R12: kill -9 of the server and its sandbox host with twenty open sandboxes, each with background processes: after the next
+ * start no sandbox, directory, mount or control group is left, and each run ends. The same for sandboxes of runs that were
+ * canceled on another node while their own node was down.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ function start({ database, role = 'all', key, dir = dataDir }: Start = {}): Prom
   return startServer({ provider, dataDir: dir, database, config, env, ...(key !== undefined && { key }) })
 }
 
-/** Runs whose code never ends, once all of them are at it. */
+/** Starts runs whose code never ends. Resolves when the code of all of them runs. */
 async function beginStubborn(server: Server, mark: string): Promise<string[]> {
   provider.when(
     `[${mark}]`,
@@ -63,7 +63,7 @@ async function beginStubborn(server: Server, mark: string): Promise<string[]> {
   return ids
 }
 
-/** The warm ones of the pool are nobody's, and stay. */
+/** Sandboxes of runs. Warm sandboxes of the pool do not count. */
 async function expectNothingLeft(mark: string): Promise<void> {
   await until(async () => (await processesWith(mark)).length === 0)
 }
@@ -82,11 +82,11 @@ function readMounts(pid: string): string[] {
   try {
     return readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
   } catch {
-    return [] // it has gone
+    return [] // it has ended
   }
 }
 
-test('kill -9 of everything: the next start leaves nothing of it, and each run ends', {
+test('after kill -9 of everything the next start removes all sandboxes, and each run ends', {
   timeout: ROUNDS * 120_000,
 }, async () => {
   let server = await start()
@@ -115,14 +115,14 @@ test('kill -9 of everything: the next start leaves nothing of it, and each run e
 })
 
 onPostgres('cancelled on another node', (cluster) => {
-  test('a sandbox whose run was cancelled while its node was away ends when that comes back', async () => {
+  test('a sandbox whose run was canceled while its node was down ends when the node is back', async () => {
     const database = await cluster().createDatabase()
     const apiDir = await mkdtemp(join(tmpdir(), 'errand-r12-api-'))
     const api = await start({ database, role: 'api', dir: apiDir })
     let worker = await start({ database, role: 'worker', key: 'none' })
     const mark = `mark-${randomUUID()}`
     const ids = await beginStubborn(api, mark)
-    // The host lives on, and the sandboxes with it.
+    // The host and its sandboxes outlive the server.
     await worker.stop('SIGKILL')
     for (const id of ids) expect((await api.post(`${PATH}/${id}:cancel`)).status).toBe(200)
     worker = await start({ database, role: 'worker', key: 'none' })

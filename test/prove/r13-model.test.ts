@@ -1,7 +1,6 @@
 /**
- * R13: whatever a model's provider does, a run ends: answered, or failed with its reason after at most three tries before the
- * answer and six once it has begun, what was
- * shown kept and never said again. Nothing hangs: a silence ends by the idle timeout.
+ * R13: a run ends whatever its model's provider does: completed, or failed with a reason after at most three tries before the
+ * answer and six after its beginning. Text that was shown is kept and never repeated. The idle timeout ends a silence.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ended, outputOf, ROOMY } from '../contract/invariants.ts'
@@ -12,7 +11,7 @@ import { type Server, startServer } from '../support/server.ts'
 const PATH = '/v1beta/interactions'
 const ANSWER = ['Grüße ', 'aus 東京, ', 'für 10 €. 🙂']
 const ROUNDS = rounds(50, 4)
-/** Fewer than what opens the breaker: an answer between the batches begins its count anew. */
+/** Fewer failures than open the circuit breaker; a good answer between the batches resets its count. */
 const BATCH = 4
 const RETRY_AFTER_S = 1
 
@@ -34,9 +33,9 @@ afterAll(async () => {
 
 interface Trouble {
   readonly reply: Reply
-  /** What a run that meets it at every try has said. */
+  /** Output of a run if the trouble occurs at every try. */
   readonly said: string
-  /** Of such a run. */
+  /** Number of tries of such a run. */
   readonly tries: 3 | 6
 }
 
@@ -57,7 +56,7 @@ const TROUBLES: Record<string, Trouble> = {
   'an error event in the middle': amid('error-event-after:1'),
 }
 
-/** Scripted so that each try's arrival is known. */
+/** A scripted reply that records the time of each try. */
 function scripted(marker: string, replies: readonly Reply[]): void {
   const times: number[] = []
   arrivals.set(marker, times)
@@ -100,7 +99,7 @@ test.each(Object.entries(TROUBLES))('%s that stays', { timeout: 600_000 }, async
     for (const [i, at] of times.slice(1).entries()) waits.push(at - times[i]!)
   })
   if (reply.headers) expect(Math.min(...waits)).toBeGreaterThanOrEqual(RETRY_AFTER_S * 1000)
-  // By chance: no two runs come back at the same time.
+  // With jitter: no two runs retry at the same time.
   if (waits.length > 0) expect(new Set(waits.map((wait) => Math.round(wait))).size).toBeGreaterThan(1)
   figure('R13', `${name}, that stays: runs that ended failed after ${tries} tries`, ROUNDS)
 })
@@ -118,7 +117,7 @@ test.each(Object.entries(TROUBLES).filter(([, { tries }]) => tries === 3))(
   },
 )
 
-test('an answer in pieces that cut its characters', { timeout: 600_000 }, async () => {
+test('an answer whose chunks split characters', { timeout: 600_000 }, async () => {
   const cut = (body: Buffer) =>
     Array.from({ length: Math.ceil(body.length / 7) }, (_, i) => body.subarray(i * 7, i * 7 + 7))
   await inBatches('split UTF-8', [{ text: ANSWER, cut }], async (id) => {

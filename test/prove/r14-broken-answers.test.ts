@@ -1,7 +1,7 @@
 /**
- * R14: the model's stream dies after fragments of the answer were sent: it ends, is reset, sends an error or falls silent,
- * behind any fragment, with tools or without, several times in a row. The model is asked to continue, and does so exactly,
- * with the end of what was shown repeated, or from the beginning. The answer is whole, and no text is shown twice.
+ * R14: the model's stream breaks after fragments of the answer were sent: it ends, is reset, sends an error or falls silent,
+ * after any fragment, with tools or without, several times in a row. The model is asked to continue, and does so exactly,
+ * with the end of the shown text repeated, or from the beginning. The answer is complete, and no text is shown twice.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ROOMY } from '../contract/invariants.ts'
@@ -23,7 +23,7 @@ const PARTS = Array.from(
   (_, i) => `Part ${i}: ${Array.from({ length: 20 }, (_, j) => i * j).join(' ')}. `,
 )
 const ANSWER = PARTS.join('')
-/** Streams of one run that die. */
+/** Number of broken streams in one run. */
 const MOST_BREAKS = 3
 const random = seeded('R14')
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** A model that continues behind the part that it gets back, and breaks off so many times. */
+/** A model that continues after the part that it is sent, and breaks the stream this many times. */
 function breaking(breaks: number, from: (sent: number) => number) {
   let left = breaks
   return (request: RecordedRequest): Reply => {
@@ -52,7 +52,7 @@ function breaking(breaks: number, from: (sent: number) => number) {
   }
 }
 
-/** How a continuation begins: where it should, with some of what was shown, or from the start. */
+/** Beginning of a continuation: at the right place, with some text repeated, or from the start. */
 const CONTINUATIONS: readonly ((sent: number) => number)[] = [
   (sent) => sent,
   (sent) => Math.max(0, sent - 12),
@@ -60,7 +60,7 @@ const CONTINUATIONS: readonly ((sent: number) => number)[] = [
   () => 0,
 ]
 
-test('an answer whose stream breaks is continued where it stopped, and is whole', {
+test('an answer whose stream breaks is continued where it stopped, and is complete', {
   timeout: RUNS * 10_000,
 }, async () => {
   let breaks = 0

@@ -1,6 +1,6 @@
 /**
- * R16, its second half: clients that ask and read nothing, of every documented route. The answers that a project has in flight
- * stay within its limit, another project is answered meanwhile, and a reader that takes nothing is dropped.
+ * R16, second half: clients that send requests to every documented route and never read. A project's answers in flight stay
+ * within its limit, other projects are answered meanwhile, and a reader that takes nothing is dropped.
  */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -17,15 +17,15 @@ import { firstOwner, type Member } from '../support/visitor.ts'
 
 const PATH = '/v1beta/interactions'
 const MIB = 1024 * 1024
-/** Connections that ask one route, and how often each asks. */
+/** Connections to one route, and requests on each. */
 const ASKING = rounds(100, 20)
 const PIPELINED = 4
-/** Of an interaction that is larger than what the kernel holds for a connection, and of its output file. */
+/** Size of an interaction and of its output file: larger than the kernel's buffers of a connection. */
 const LARGE_BYTES = 16 * MIB
 const TURN_BYTES = 2 * MIB
-/** The limit of a project's answers (64 MiB), their copies on the way, and what the connections themselves take. */
+/** The limit of a project's answers (64 MiB), with copies in flight and the connections' own memory. */
 const MOST_GROWTH = 192 * MIB
-/** 30 s by the row; the short form shares its machine with other tests. */
+/** 30 s in the row; longer in the short form, which shares its machine with other tests. */
 const DROPPED_WITHIN_MS = rounds(30_000, 45_000)
 
 let provider: FakeProvider
@@ -43,7 +43,7 @@ afterAll(async () => {
 })
 
 interface Clients {
-  /** Closes those before, and opens so many that send this request. Resolves with their ports. */
+  /** Closes earlier connections and opens new ones that send this request. Resolves with their ports. */
   ask(count: number, request: string): Promise<number[]>
   close(): void
 }
@@ -63,7 +63,7 @@ function openClients(port: number): Clients {
   }
 }
 
-/** Connections that the server still has, by the kernel: nobody reads here. */
+/** Number of connections that the server still has, by the kernel's table: the clients do not read. */
 async function held(ports: readonly number[]): Promise<number> {
   const hex = (port: number) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const ours = new Set(ports.map(hex))
@@ -94,7 +94,7 @@ async function peakDuring(work: Promise<unknown>): Promise<number> {
   return peak
 }
 
-/** Waits until the server holds no more than two seconds ago: it has answered, or refused, what was asked. */
+/** Waits until the server's memory has not grown for two seconds: it has answered or refused all requests. */
 async function settled(): Promise<void> {
   for (let last = 0, now = await memory(); now > last + MIB; now = await memory()) {
     last = now
@@ -118,7 +118,7 @@ async function largeRun(): Promise<Awaited<ReturnType<Server['post']>>['body']> 
   return body
 }
 
-/** Every route with its address, those that end or remove something last. */
+/** Every route with its address; routes that end or remove something come last. */
 async function everyRoute(things: Things): Promise<{ route: Route; address: string }[]> {
   const { body } = await server.get(`${PATH}/${things[PATH]!.id}`)
   const order = ['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE']
@@ -133,7 +133,7 @@ async function everyRoute(things: Things): Promise<{ route: Route; address: stri
     .sort((a, b) => order.indexOf(a.route.method) - order.indexOf(b.route.method))
 }
 
-/** The request as it goes over the wire. */
+/** The bytes of the request. */
 function wireOf({ method, scheme, type }: Route, address: string, owner: Member): string {
   const body = type === undefined ? '' : '{}'
   const signIn = scheme === 'apiKey' ? `x-svc-api-key: ${server.key}` : `Cookie: ${owner.cookies()}`
@@ -142,14 +142,14 @@ function wireOf({ method, scheme, type }: Route, address: string, owner: Member)
   return `${method} ${address} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${body}`
 }
 
-test('whatever route is asked and not read, its project alone is held back', { timeout: 900_000 }, async () => {
+test('requests to any route that are not read delay only their own project', { timeout: 900_000 }, async () => {
   const owner = await firstOwner(server)
   const body = await largeRun()
   const things = { ...(await ownThings(server, owner)), [PATH]: { id: body.interactionId } }
   const routes = await everyRoute(things)
   const neighbor = { 'x-svc-api-key': await server.createKey('neighbor') }
 
-  // What each takes when it is read, and which answers are large.
+  // Time of each route when it is read, and which answers are large.
   const large: string[] = []
   const read = async () => {
     for (const { route, address } of routes.filter(({ route }) => route.method === 'GET')) {
@@ -177,7 +177,7 @@ test('whatever route is asked and not read, its project alone is held back', { t
   expect(peak - alone).toBeLessThan(MOST_GROWTH)
 })
 
-test('a reader that takes nothing of a large answer is dropped, whatever the route', { timeout: 300_000 }, async () => {
+test('a reader that takes nothing of a large answer is dropped, on any route', { timeout: 300_000 }, async () => {
   const body = await largeRun()
   const { pathname, search } = new URL(body.files[0].url)
   const addresses = [`${PATH}/${body.interactionId}`, `${PATH}/${body.interactionId}:stream`, pathname + search]

@@ -37,7 +37,7 @@ onEveryStore((createDatabase) => {
     return startServer({ ...options, ...(server && { key: server.key }) })
   }
 
-  test('a hundred POSTs with one key are one interaction, and stay that over kill -9', async () => {
+  test('a hundred POSTs with one key are one interaction, even after kill -9', async () => {
     provider.when('[once]', [{ fault: 'stall' }, { text: 'Done.' }])
     const body = { instruction: '[once]', background: true }
     const headers = { 'idempotency-key': 'one-key' }

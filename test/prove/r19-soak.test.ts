@@ -1,5 +1,5 @@
 /**
- * R19: thousands of interactions, some with a sandbox and a file: what the server holds afterwards is what it held before.
+ * R19: after thousands of interactions, some with a sandbox and a file, the server holds the same resources as before.
  */
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,11 +14,11 @@ import { BOUNDED_HEAP, type Server, startServer } from '../support/server.ts'
 const PATH = '/v1beta/interactions'
 const RUNS = rounds(20_000, 800)
 const AT_ONCE = 16
-/** One of so many has a sandbox, and one of so many is looked at whole. */
+/** One in this many runs has a sandbox; one in this many is checked completely. */
 const WITH_SANDBOX = 20
 const CHECKED = 100
 const LOOKS = 20
-/** By how much the second half's memory may lie above the first's, the start left out. */
+/** Allowed growth of memory from the first half to the second, without the start. */
 const MOST_CLIMB_BYTES = 16 * 1024 * 1024
 interface Look {
   readonly residentBytes: number
@@ -57,7 +57,7 @@ async function look(): Promise<Look> {
   }
 }
 
-/** As a stream, to its end. */
+/** Streams a run to its end. */
 async function run(i: number): Promise<void> {
   const sandboxed = i % WITH_SANDBOX === 0
   const body = { instruction: sandboxed ? '[works]' : '[talks]', tools: sandboxed ? ['code_execution'] : [] }
@@ -78,20 +78,20 @@ async function runAll(from: number, to: number): Promise<void> {
 
 const middle = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!
 
-test('nothing is held of what is over', { timeout: 3_600_000 }, async () => {
+test('ended runs leave no memory, handle or sandbox behind', { timeout: 3_600_000 }, async () => {
   const looks: Look[] = []
   for (let i = 0; i < LOOKS; i++) {
     await runAll((RUNS / LOOKS) * i, (RUNS / LOOKS) * (i + 1))
     looks.push(await look())
   }
-  // The first fifth is the start: what is only made once.
+  // The first fifth is the warm-up: some things are made only once.
   const steady = looks.slice(LOOKS / 5)
   const halves = [steady.slice(0, steady.length / 2), steady.slice(steady.length / 2)] as const
   const [before, after] = halves.map((half) => middle(half.map(({ residentBytes }) => residentBytes))) as [
     number,
     number,
   ]
-  // The host and what it holds open: nothing of a run is left among them.
+  // The host's processes and open files: none belongs to a run.
   const processes = await until(async () => {
     const found = await processesWith(dataDir)
     return found.length <= 2 && found.length
@@ -105,6 +105,6 @@ test('nothing is held of what is over', { timeout: 3_600_000 }, async () => {
   expect(looks.at(-1)!.handles).toBeLessThanOrEqual(
     Math.max(...steady.slice(0, 3).map(({ handles }) => handles)) + AT_ONCE,
   )
-  // In a short run V8 is still growing into its work.
+  // In a short run V8's heap is still growing.
   if (process.env.PROVE) expect(after - before).toBeLessThan(MOST_CLIMB_BYTES)
 })

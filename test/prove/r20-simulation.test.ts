@@ -1,7 +1,7 @@
 /**
- * R20: the engine in simulated worlds, one a seed: several nodes on one database, callers that come and go, and what can
- * befall them, on virtual time. A seed that fails does so again: `ERRAND_SEED=… vitest run test/prove/r20-simulation.test.ts`
- * begins with it. 10,000 seeds; the short form as many as run in some seconds.
+ * R20: the engine in simulated worlds, one for each seed: several nodes on one database, callers that come and go, and faults,
+ * on virtual time. A failing seed is reproducible: `ERRAND_SEED=… vitest run test/prove/r20-simulation.test.ts` begins with
+ * it. 10,000 seeds; the short form runs for some seconds.
  */
 import { expect, test } from 'vitest'
 import { describeFailure } from '../simulation/describe.ts'
@@ -10,7 +10,7 @@ import { figure, rounds, seeded } from '../support/prove.ts'
 
 const HOUR_MS = 3_600_000
 
-test('whatever befalls the nodes, nothing is lost, doubled or stuck, seed after seed', {
+test('no fault of the nodes loses, doubles or blocks an interaction, for any seed', {
   timeout: 7_200_000,
 }, async () => {
   const { seed: first } = seeded('R20')

@@ -1,7 +1,7 @@
 /**
- * R21: everything at once, by chance: servers (on Postgres two of one database) and their sandbox hosts killed again and again,
- * runs cancelled, streams dropped and taken up where they were cut off, and callers who ask again with their idempotency key
- * until they have an answer. Then it is counted: nothing lost, doubled, stuck or left behind.
+ * R21: random faults all at once: servers (on Postgres two on one database) and their sandbox hosts are killed repeatedly, runs
+ * are canceled, streams dropped and resumed, and callers retry with their idempotency key until they have an answer. In the
+ * end no interaction is lost, doubled, stuck or left behind.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -23,7 +23,7 @@ const PATH = '/v1beta/interactions'
 const RUNS = rounds(600, 20)
 const AT_ONCE = 6
 const LEASE_S = 2
-/** What is left when the killing is over has so long to end. */
+/** Time for the remaining runs to end after the last kill. */
 const ENDED_WITHIN_MS = (LEASE_S + 15) * 1_000
 const CANCELLED = 0.25
 const HOST_KILLED = 0.2
@@ -35,20 +35,20 @@ const random = seeded('R21')
 interface Run {
   readonly id: string
   readonly kind: string
-  /** The answer to a cancellation, where one was asked for. */
+  /** Status of the cancellation, if there was one. */
   readonly cancelled: number | undefined
   readonly seen: readonly WireEvent[]
 }
 
 const call = (code: string) => ({ toolCalls: [{ name: 'code_execution', args: { code } }] })
 
-/** The answer, or its rest when a killed worker's successor asks the model to continue it. */
+/** The answer, or its rest if the next worker asks the model to continue it. */
 function answer(request: RecordedRequest): Reply {
   const rest = restOf(ANSWER.join(''), request)
   return { reasoning: 'Hm.', text: rest.match(/.{1,80}/g)!, delayMs: 20 }
 }
 
-/** Two calls, each with a result that no other call can have, then the answer. */
+/** Two tool calls, each with a unique result, then the answer. */
 function work(request: RecordedRequest): Reply {
   const turn = request.body.messages.filter(({ role }) => role === 'assistant').length
   return turn >= 2 ? answer(request) : call('import uuid, time; time.sleep(0.1); print(uuid.uuid4())')
@@ -61,7 +61,7 @@ onEveryStore((createDatabase) => {
   let blobs: string
   let dirs: string[]
   let key: string
-  /** Undefined: just now killed. */
+  /** Undefined while it is killed. */
   const nodes: (Server | undefined)[] = []
   beforeAll(async () => {
     provider = await openFakeProvider({ record: false })
@@ -96,7 +96,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** Asks whichever node there is until one answers, neither gone nor busy. */
+  /** Retries on any node until one answers that is neither down nor busy. */
   async function ask<T>(question: (node: Server) => Promise<T | undefined>): Promise<T> {
     for (;;) {
       const node = random.pick(nodes)
@@ -106,7 +106,7 @@ onEveryStore((createDatabase) => {
     }
   }
 
-  /** Only what comes of a server that is gone. */
+  /** Ignores only errors of a server that is down. */
   function passOver(error: Error): undefined {
     if (!/fetch failed|terminated/.test(error.message)) throw error
   }
@@ -114,7 +114,7 @@ onEveryStore((createDatabase) => {
   async function submit(kind: string): Promise<string> {
     const headers = { 'idempotency-key': randomUUID() }
     const body = { instruction: `${kind} ${headers['idempotency-key']}`, tools: ['code_execution'], background: true }
-    // A stubborn one has only its deadline, where nobody cancels it.
+    // A run that ignores signals ends only at its deadline, unless it is canceled.
     const policy = { maxTurnDuration: 4 }
     return ask(async (node) => {
       const answer = await node.post(PATH, kind === '[stubborn]' ? { ...body, policy } : body, headers)
@@ -124,7 +124,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** Reads to the end, from wherever it was cut off or chose to go away. */
+  /** Reads to the end, and resumes where it was cut off or disconnected itself. */
   async function read(id: string): Promise<WireEvent[]> {
     const seen: WireEvent[] = []
     while (seen.at(-1)?.event !== 'completed') {
@@ -142,7 +142,7 @@ onEveryStore((createDatabase) => {
     return seen
   }
 
-  /** 200: it is over, and nothing of it runs; 409: it had ended. */
+  /** 200: it has ended, and no process of it runs; 409: it had already ended. */
   async function cancel(id: string): Promise<number> {
     await sleep(random.whole(0, 1_500))
     return ask(async (node) => {
@@ -158,7 +158,7 @@ onEveryStore((createDatabase) => {
       try {
         process.kill(hostPid(dirs[i]!), 'SIGKILL')
       } catch {
-        // The one before it was killed, and no other was needed since.
+        // Its predecessor was killed, and no run has needed a new one since.
       }
     }
     await node.stop('SIGKILL')
@@ -166,7 +166,7 @@ onEveryStore((createDatabase) => {
     nodes[i] = await start(i)
   }
 
-  test('nothing is lost, doubled, stuck or left behind', { timeout: 60_000 + RUNS * 10_000 }, async () => {
+  test('no interaction is lost, doubled, stuck or left behind', { timeout: 60_000 + RUNS * 10_000 }, async () => {
     const runs: Run[] = []
     let left = RUNS
     let kills = 0
@@ -215,14 +215,14 @@ onEveryStore((createDatabase) => {
     return { id, kind, cancelled, seen }
   }
 
-  /** What it ended as; throws where that is not what it should have. */
+  /** Returns the final status. Throws if it is not the expected one. */
   async function checkRight({ id, kind, cancelled, seen }: Run): Promise<string> {
     const { interaction, events } = await checkEnded(nodes[0]!, id, seen)
     const { status, output, error } = interaction
     expect(status === 'cancelled').toBe(cancelled === 200)
     expect(ANSWER.join('').startsWith(output)).toBe(true)
     if (status === 'completed') expect(output).toBe(ANSWER.join(''))
-    // A finished call that ran again would have printed another line.
+    // A finished call that ran twice would have printed another line.
     const printed = events.flatMap(({ event, data }) => (event === 'tool_result' ? (UUID.exec(data.output) ?? []) : []))
     expect(new Set(printed).size).toBe(printed.length)
     if (status !== 'failed') return status
@@ -232,8 +232,8 @@ onEveryStore((createDatabase) => {
   }
 
   /**
-   * How many runs the project has, without those that a repeated request started after the first one had failed: a request
-   * that was accepted twice would make one too many.
+   * Number of the project's runs, without those that a retry started after the first had failed. A request that was accepted
+   * twice would add one.
    */
   async function countAll(): Promise<number> {
     let count = 0

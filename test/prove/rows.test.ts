@@ -1,4 +1,4 @@
-/** The table of the proof: it names what there is, and all of it. */
+/** The table of the proof lists every test file of this folder, and no others. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,6 +16,6 @@ test('each file here that is named for a row shows it', () => {
   expect(ROWS.flatMap(testsOf)).toEqual(expect.arrayContaining(files.map((name) => `test/prove/${name}`)))
 })
 
-test('no row stands there twice', () => {
+test('no row is listed twice', () => {
   expect(new Set(ROWS.map(({ id }) => id)).size).toBe(ROWS.length)
 })

@@ -1,9 +1,9 @@
 /**
- * The proof, row by row: what is done to Errand, what must then hold, and which tests show it. `script/prove` runs them
- * whole and writes docs/proof.md; every run of the suite has their short forms.
+ * The table of the proof. Each row is a fault or an attack, the required result, and the tests that show it. `script/prove` runs
+ * the full forms and writes docs/proof.md; every run of the suite runs the short forms.
  *
- * A row's own test is the file here that is named for it (`r01-….test.ts`); others that show it are named in the table.
- * A row that has neither is told as not proved.
+ * A row's own test is the file with its name (`r01-….test.ts`); the table lists further tests. A row without any is reported
+ * as not proved.
  */
 import { readdirSync } from 'node:fs'
 
@@ -12,11 +12,11 @@ export interface Row {
   readonly id: string
   readonly fault: string
   readonly pass: string
-  /** Files and directories of the repository, beside the row's own file. */
+  /** Further test files and directories of the repository. */
   readonly tests?: readonly string[]
-  /** A script of the repository that belongs to the row, and must end well. */
+  /** A script of the repository that must succeed for the row. */
   readonly script?: string
-  /** What the tests do not show, where that is something. */
+  /** Limits of the tests: what they do not show. */
   readonly gap?: string
 }
 
@@ -279,7 +279,7 @@ export const ROWS: readonly Row[] = [
   },
 ]
 
-/** The files that show a row, its own first; empty where it is not proved. Paths in the repository. */
+/** Paths of the test files of a row, its own first; empty if it is not proved. */
 export function testsOf({ id, tests = [] }: Row): readonly string[] {
   const prefix = `${id[0]!.toLowerCase()}${id.slice(1).padStart(2, '0')}-`
   const own = readdirSync(import.meta.dirname).filter((name) => name.startsWith(prefix) && name.endsWith('.test.ts'))

@@ -1,4 +1,4 @@
-/** S7: every documented route, asked with another tenant's key, a revoked, an expired, no key, or another account's session. */
+/** S7: requests to every documented route with another tenant's key, a revoked or expired one, none, or another account's session. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addressIn, documentedRoutes, ownThings, type Route, type Things } from '../support/every-route.ts'
 import { figure } from '../support/prove.ts'
@@ -9,10 +9,10 @@ type Headers = Readonly<Record<string, string>>
 
 let server: Server
 let owner: Member
-/** With an account of their own. */
+/** Another tenant, with an account of its own. */
 let stranger: Member
 let routes: Route[]
-/** What the owner has, by the path's beginning. */
+/** The owner's resources, by the beginning of their path. */
 let things: Things
 let strangersKey: string
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.stop())
 
-/** The address of the owner's own thing, and of one that nobody has. Undefined where it names none. */
+/** Addresses of the owner's resource and of one that does not exist. Undefined if the route names no resource. */
 function addressesOf({ path }: Route): { readonly theirs: string; readonly nobodys: string } | undefined {
   if (!path.includes('{')) return undefined
   const nobodys = (name: string, own: string) =>
@@ -48,13 +48,13 @@ async function ask({ method, type, query }: Route, path: string, headers: Header
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
 }
 
-/** The error without what tells one request from another. */
+/** The error without the parts that differ between requests. */
 function bodyOf(answer: Answer, path: string): string {
   const ids = path.split(/[/:]/).filter((part) => part.length > 3)
   return ids.reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(errorOf(answer)))
 }
 
-test('without a good key or session nothing is told, not even whether the thing exists', async () => {
+test('without a valid key or session no answer shows whether a resource exists', async () => {
   const issue = async () => (await owner.post(`${owner.project}/keys`, { name: 'short-lived' })).body
   const [revoked, expired] = [await issue(), await issue()]
   await owner.call('DELETE', `${owner.project}/keys/${revoked.info.id}`)
@@ -81,7 +81,7 @@ test('without a good key or session nothing is told, not even whether the thing 
   figure('S7', 'calls without a good key or session, all 401', asked)
 })
 
-test('what is another’s answers as what does not exist, by key and by session', async () => {
+test('another tenant’s resource answers like one that does not exist, by key and by session', async () => {
   let asked = 0
   for (const route of routes) {
     const addresses = addressesOf(route)
@@ -105,7 +105,7 @@ test('what is another’s answers as what does not exist, by key and by session'
   figure('S7', 'routes asked for another’s thing, all as if it did not exist', asked)
 })
 
-test('a session can’t name a project of others, whatever the route', async () => {
+test('a session cannot name a project of another account, on any route', async () => {
   const headers = (project: string) => ({ cookie: stranger.cookies(), 'x-errand-project': project })
   for (const route of routes.filter(({ scheme }) => scheme === 'apiKey')) {
     const path = addressesOf(route)?.theirs ?? route.path
@@ -116,7 +116,7 @@ test('a session can’t name a project of others, whatever the route', async () 
   }
 })
 
-test('lists and what is made with another’s key know nothing of the owner’s', async () => {
+test('lists and new resources with another tenant’s key show nothing of the owner’s', async () => {
   const ids = Object.values(things).flatMap((values) => Object.values(values).filter((value) => value.length > 9))
   for (const route of routes.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {
     const credentials: Headers =
@@ -127,7 +127,7 @@ test('lists and what is made with another’s key know nothing of the owner’s'
   }
 })
 
-test('the owner’s things are all still there', async () => {
+test('all of the owner’s resources still exist', async () => {
   for (const [start, values] of Object.entries(things)) {
     if (!start.startsWith('/v1beta')) continue
     expect((await server.get(`${start}/${values.id ?? values.name}`)).status, start).toBe(200)

@@ -1,6 +1,6 @@
 /**
- * S11: whoever reads the OpenAPI document and sends what it allows, nearly allows, and forbids, to every route and in every
- * order, gets answers that the document has, and never a 5xx. What one call made is what later ones name.
+ * S11: requests that the OpenAPI document allows, nearly allows and forbids, to every route and in any order, get documented
+ * answers and never a 5xx. Later calls use the ids that earlier calls returned.
  */
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -21,11 +21,11 @@ import { type Server, startServer } from '../support/server.ts'
 const CALLS = rounds(20_000, 1_500)
 const AT_ONCE = 8
 const MAX_DEPTH = 6
-/** Ids that were seen in answers and are named again: so many, the newest. */
+/** Number of newest ids from answers that later calls use. */
 const REMEMBERED = 60
 const JSON_TYPE = 'application/json'
 
-/** Nothing here is a host that anybody could look up, and no address is one that may be dialled. */
+/** Addresses that cannot be resolved or must not be dialed. */
 const ADDRESSES = [
   'https://10.0.0.1/x',
   'http://127.0.0.1:1/',
@@ -72,7 +72,7 @@ interface Schema {
 
 interface Call {
   readonly method: string
-  /** As the document writes it. */
+  /** The path in the document's form. */
   readonly path: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -99,7 +99,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** What the schema allows, mostly. `name`: of the field. */
+/** Values that the schema allows, mostly. `name`: the field's name. */
 function fitting(schema: Schema, name = '', depth = 0): Arbitrary<unknown> {
   if (schema.$ref) return fitting(resolveIn(api.document, schema.$ref.slice(1)) as Schema, name, depth)
   if (schema.const !== undefined) return fc.constant(schema.const)
@@ -151,12 +151,12 @@ function textFor(name: string): Arbitrary<string> {
   return fc.oneof(fc.constantFrom('hi', 'a', 'code_execution', 'svc-3.5-flash', ...HOSTILE), seen())
 }
 
-/** Something that an answer told. */
+/** A value from an earlier answer. */
 function seen(): Arbitrary<string> {
   return fc.nat(REMEMBERED - 1).map((i) => known[known.length - 1 - (i % known.length)]!)
 }
 
-/** A call of that operation. */
+/** A call of the operation. */
 function callOf(method: string, path: string, { parameters = [], requestBody }: Operation): Arbitrary<Call> {
   const given = fc.tuple(...parameters.map((parameter) => argumentOf(parameter)))
   const schema = requestBody?.content[JSON_TYPE]?.schema as Schema | undefined
@@ -180,7 +180,7 @@ function callOf(method: string, path: string, { parameters = [], requestBody }: 
   })
 }
 
-/** Undefined: it is left out. */
+/** Undefined: the parameter is omitted. */
 function argumentOf({ name, in: where, required, schema = {} }: Parameter): Arbitrary<string | undefined> {
   const usual = where === 'path' ? seen() : fitting(schema, name).map((value) => String(value))
   const any = fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...HOSTILE) })
@@ -195,14 +195,14 @@ function bodyOf(schema: Schema): Arbitrary<string> {
   )
 }
 
-/** Strings of chance could be names that somebody looks up. */
+/** Random strings could be host names that the server resolves. */
 function withoutAddresses(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_, part) =>
     typeof part === 'string' ? part.replaceAll(/[.:/]/g, '') : part,
   )
 }
 
-/** What of the answer is not documented; empty where all is. */
+/** Parts of the answer that are not documented; empty if all are. */
 async function send({ method, path, url, headers, body }: Call): Promise<{ status: number; problem: string }> {
   const response = await fetch(server.url + url, {
     method: method.toUpperCase(),
@@ -227,10 +227,10 @@ function problemOf(method: string, path: string, status: number, type: string, t
   }
 }
 
-/** The ids and tokens of an answer. */
+/** Collects the ids and tokens of an answer. */
 function remember(body: unknown): void {
-  const told = JSON.stringify(body).match(/"(?:\w*[iI]d|etag|nextPageToken)":"([^"\\]{1,100})"/g) ?? []
-  for (const pair of told.slice(0, 5)) known.push(pair.split('":"')[1]!.slice(0, -1))
+  const found = JSON.stringify(body).match(/"(?:\w*[iI]d|etag|nextPageToken)":"([^"\\]{1,100})"/g) ?? []
+  for (const pair of found.slice(0, 5)) known.push(pair.split('":"')[1]!.slice(0, -1))
   known.splice(0, Math.max(0, known.length - REMEMBERED))
 }
 

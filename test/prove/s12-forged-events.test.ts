@@ -1,6 +1,6 @@
 /**
- * S12: a model and a tool that write what looks like events: line breaks of every kind, `data:`, `event:`, `id:`, blank lines.
- * A strict reader finds what was sent, event by event: framed alone, and through the front door.
+ * S12: a model and a tool write text that looks like events: line breaks of every kind, `data:`, `event:`, `id:`, blank lines.
+ * A strict reader gets exactly the events that were sent: from the encoder alone, and over HTTP.
  */
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { type Server, startServer } from '../support/server.ts'
 import { readSse } from '../support/sse.ts'
 
 const TEXTS = rounds(10_000)
-/** In one answer. */
+/** Number of texts in one answer. */
 const FRAGMENTS = 100
 const { seed } = seeded('S12')
 
@@ -59,7 +59,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-test('of every event, framed', async () => {
+test('no text forges an event, by the encoder alone', async () => {
   const texts = fc.sample(hostile, { seed, numRuns: TEXTS })
   const sent = texts.flatMap((text) => EVENTS.map((make) => make(text)))
   const wire = sent.map((event, i) => formatEvent(i + 1, [{ type: event.type, data: encodeEvent(event) }])).join('')
@@ -72,7 +72,7 @@ test('of every event, framed', async () => {
   figure('S12', 'events framed and parsed, each of the kinds with each text', at)
 })
 
-test('of a model, through the front door', { timeout: 600_000 }, async () => {
+test('no text of a model forges an event, over HTTP', { timeout: 600_000 }, async () => {
   const texts = fc.sample(hostile, { seed, numRuns: TEXTS })
   for (let from = 0; from < texts.length; from += FRAGMENTS) {
     const fragments = texts.slice(from, from + FRAGMENTS)

@@ -1,6 +1,6 @@
 /**
- * S13: three times as many calls as a project may make, on two nodes at once. Over both together the limit is admitted and
- * no more; each answer tells what is left; and whoever waits as long as `Retry-After` says is admitted.
+ * S13: three times as many calls as a project may make, on two nodes at once. Both together admit exactly the limit, each
+ * answer shows the remaining calls, and a caller that waits for `Retry-After` is admitted.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -56,7 +56,7 @@ onPostgres('S13', (cluster) => {
       expect(Math.abs(admitted.length - limit)).toBeLessThanOrEqual(1)
       figure('S13', `${kind} admitted of a limit of ${limit}`, admitted.length)
 
-      // What is left counts down over both nodes, each figure once.
+      // The remaining calls count down over both nodes, each number once.
       const left = admitted.map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
       expect(left.sort((a, b) => a - b)).toEqual(left.map((_, i) => i))
       for (const { headers } of answers)
@@ -72,7 +72,7 @@ onPostgres('S13', (cluster) => {
     },
   )
 
-  /** At full length it is waited for; in short its windows are moved into the past by so much. */
+  /** The full form waits this long; the short form moves the windows into the past by it. */
   async function pass(seconds: number): Promise<void> {
     if (rounds(1, 0) === 1) return sleep(seconds * 1000)
     const client = new pg.Client(database)

@@ -1,6 +1,6 @@
 /**
- * S14: output files that are pages and pictures with scripts, opened in a real browser by their signed addresses and from the
- * console's origin: nothing of them runs. And signed addresses with any one bit flipped, or with another run's file: refused.
+ * S14: output files that are pages and pictures with scripts, opened in a real browser by their signed URLs and from the
+ * console's origin: no script runs. Signed URLs with any bit flipped, or for another run's file, are refused.
  */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { figure, rounds } from '../support/prove.ts'
 import { type Server, startServer } from '../support/server.ts'
 
-/** Of the bits of an address, one of so many is flipped. */
+/** One in this many bits of a URL is flipped. */
 const EVERY = rounds(10, 1) === 10 ? 1 : 7
 
 let provider: FakeProvider
@@ -45,11 +45,11 @@ afterAll(async () => {
   await canary?.close()
 })
 
-test('no script of a file runs, however it is shown', async () => {
+test('no script of a file runs, however the file is opened', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   for (const { name, url } of files) {
-    // A download: the browser stays where it is.
+    // A download: the browser stays on its page.
     await page.goto(url).catch((error) => expect(error.message, name).toMatch(/Download is starting|ERR_ABORTED/))
     await page.goto(`${server.url}/console`)
     for (const how of ['iframe', 'img']) {
@@ -58,14 +58,14 @@ test('no script of a file runs, however it is shown', async () => {
     await page.waitForLoadState('networkidle')
     expect(await page.evaluate('localStorage.ran'), name).toBeUndefined()
   }
-  // What would have told is there to be told.
+  // The control: the canary that a script would have called works.
   expect((await fetch(`http://127.0.0.1:${canary.port}/ran`)).ok).toBe(true)
   expect(canary.hits).toBe(1)
   await context.close()
   figure('S14', 'files with scripts, each opened, and shown in the console: scripts that ran', `0 of ${files.length}`)
 })
 
-test('an address with a bit flipped, or for another file, is refused', async () => {
+test('a URL with a flipped bit, or for another file, is refused', async () => {
   const { url } = files[0]!
   const path = url.slice(server.url.length)
   let refused = 0
@@ -73,7 +73,7 @@ test('an address with a bit flipped, or for another file, is refused', async () 
     const bytes = Buffer.from(path)
     bytes[bit >> 3]! ^= 1 << (bit & 7)
     const other = bytes.toString('latin1')
-    // What is no character of an address never leaves a client as it is.
+    // A client never sends other characters unescaped.
     if (!/^\/[!-"$-~]+$/.test(other)) continue
     const answer = await fetch(server.url + other, { headers: { 'x-svc-api-key': 'none' } })
     expect([400, 401, 404], other).toContain(answer.status)

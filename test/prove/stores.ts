@@ -1,4 +1,4 @@
-/** One proof on each store that a server can stand on. */
+/** Runs a suite on each kind of store. */
 import { describe } from 'vitest'
 import { onPostgres } from '../store/backends.ts'
 
