@@ -12,10 +12,10 @@ export function spawn(
   onStderr: (text: string) => void = () => {},
 ): SandboxProcess {
   const decoder = new TextDecoder()
-  const stream = createStream((word, payload) => call.send({ ...word, conn: 0 }, payload))
+  const stream = createStream((message, payload) => call.send({ ...message, conn: 0 }, payload))
   const call = connection.start({ op: 'spawn', ...address, argv, env, cwd, pipes }, undefined, (reply, payload) => {
     if (reply.op === 'err') onStderr(decoder.decode(payload, { stream: true }))
-    else stream.hear(reply, payload)
+    else stream.receive(reply, payload)
   })
   const exited = call.done.then(
     ({ end }: Done): ExecEnd => {
@@ -43,11 +43,11 @@ export async function listen(
     const conn = 'conn' in reply ? reply.conn : undefined
     if (conn === undefined) return
     if (reply.op === 'accept') {
-      const stream = createStream((word, bytes) => call.send({ ...word, conn }, bytes))
+      const stream = createStream((message, bytes) => call.send({ ...message, conn }, bytes))
       streams.set(conn, stream)
       stream.duplex.once('close', () => streams.delete(conn))
       onConnection(stream.duplex)
-    } else streams.get(conn)?.hear(reply, payload)
+    } else streams.get(conn)?.receive(reply, payload)
   })
   const over = call.done.then(
     () => {

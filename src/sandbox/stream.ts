@@ -6,37 +6,37 @@ import { Duplex } from 'node:stream'
 import { CHUNK_WINDOW, type Reply, STREAM_CHUNK_BYTES } from './protocol.ts'
 
 /** A message about one stream. The owner of the request adds `conn`. */
-export interface Word {
+export interface StreamMessage {
   readonly op: 'chunk' | 'ack' | 'commit' | 'abort'
 }
 
 export interface OuterStream {
   readonly duplex: Duplex
-  hear(reply: Reply, payload: Buffer): void
+  receive(reply: Reply, payload: Buffer): void
   /** Ends the stream: no more messages will come. */
   lose(error?: Error): void
 }
 
-export function createStream(say: (word: Word, payload?: Uint8Array) => void): OuterStream {
-  let underWay = 0
-  let owed = 0
+export function createStream(send: (message: StreamMessage, payload?: Uint8Array) => void): OuterStream {
+  let inFlight = 0
+  let unacknowledged = 0
   let over = false
   let onRoom: (() => void) | undefined
 
   function acknowledge(): void {
-    for (; owed > 0; owed--) say({ op: 'ack' })
+    for (; unacknowledged > 0; unacknowledged--) send({ op: 'ack' })
   }
 
   async function sendAll(bytes: Buffer): Promise<void> {
     for (let at = 0; at < bytes.length && !over; at += STREAM_CHUNK_BYTES) {
-      while (underWay >= CHUNK_WINDOW && !over) {
+      while (inFlight >= CHUNK_WINDOW && !over) {
         await new Promise<void>((resolve) => {
           onRoom = resolve
         })
       }
       if (over) return
-      underWay++
-      say({ op: 'chunk' }, bytes.subarray(at, at + STREAM_CHUNK_BYTES))
+      inFlight++
+      send({ op: 'chunk' }, bytes.subarray(at, at + STREAM_CHUNK_BYTES))
     }
   }
 
@@ -52,11 +52,11 @@ export function createStream(say: (word: Word, payload?: Uint8Array) => void): O
       sendAll(chunk).then(() => callback(over ? new Error('The stream with the sandbox is over.') : null))
     },
     final(callback) {
-      if (!over) say({ op: 'commit' })
+      if (!over) send({ op: 'commit' })
       callback()
     },
     destroy(error, callback) {
-      if (!over) say({ op: 'abort' })
+      if (!over) send({ op: 'abort' })
       end()
       callback(error)
     },
@@ -64,13 +64,13 @@ export function createStream(say: (word: Word, payload?: Uint8Array) => void): O
 
   return {
     duplex,
-    hear(reply, payload) {
+    receive(reply, payload) {
       if (reply.op === 'ack') {
-        underWay--
+        inFlight--
         onRoom?.()
       } else if (reply.op === 'fin') duplex.push(null)
       else if (reply.op === 'chunk') {
-        owed++
+        unacknowledged++
         if (duplex.push(payload)) acknowledge()
       }
     },

@@ -16,9 +16,9 @@ import {
 
 export interface ReplyCheck {
   /** Throws an Error if the runner may not send this reply now. */
-  hear(reply: Reply, payload: Buffer): void
+  check(reply: Reply, payload: Buffer): void
   /** Notes a further message to the same request. */
-  say(more: RunnerRequestBody): void
+  note(more: RunnerRequestBody): void
 }
 
 /** Bytes that all replies of a kind may have together. */
@@ -37,17 +37,17 @@ export function createReplyCheck(request: RunnerRequestBody): ReplyCheck {
   const room = roomFor(request)
   const streams = createStreams(request)
 
-  function hear(reply: Reply, payload: Buffer): void {
+  function check(reply: Reply, payload: Buffer): void {
     if (reply.op === 'done') checkDone(request, reply)
     else if (reply.op === 'error') checkError(reply)
-    else if (!streams.hear(reply, payload)) {
+    else if (!streams.check(reply, payload)) {
       const left = room[reply.op]
       if (left === undefined || payload.length === 0 || payload.length > left) throw new Error('invalid reply')
       room[reply.op] = left - payload.length
     }
   }
 
-  return { hear, say: streams.say }
+  return { check, note: streams.note }
 }
 
 function roomFor(request: RunnerRequestBody): Room {
@@ -73,7 +73,7 @@ function createStreams(request: RunnerRequestBody) {
   if (request.op === 'read' || request.op === 'spawn') inFlight.set(0, 0)
 
   /** False if the reply belongs to no stream. */
-  function hear(reply: Reply, payload: Buffer): boolean {
+  function check(reply: Reply, payload: Buffer): boolean {
     const conn = 'conn' in reply ? (reply.conn ?? 0) : 0
     switch (reply.op) {
       case 'listening':
@@ -102,7 +102,7 @@ function createStreams(request: RunnerRequestBody) {
     }
   }
 
-  function say(more: RunnerRequestBody): void {
+  function note(more: RunnerRequestBody): void {
     const conn = 'conn' in more ? (more.conn ?? 0) : 0
     const count = inFlight.get(conn)
     if (count === undefined) return
@@ -121,7 +121,7 @@ function createStreams(request: RunnerRequestBody) {
     half.delete(conn)
   }
 
-  return { hear, say }
+  return { check, note }
 }
 
 function checkDone(request: RunnerRequestBody, done: Partial<ExecDone>): void {

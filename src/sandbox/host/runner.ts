@@ -34,7 +34,7 @@ const MAX_FRAME_BYTES = 512 * 1024
 const MAX_UNREAD_BYTES = 128 * 1024 * 1024
 
 export function createRunner(cell: Cell): Runner {
-  const waiting = new Map<number, { readonly onReply: OnReply; readonly check: ReplyCheck }>()
+  const waiting = new Map<number, { readonly onReply: OnReply; readonly replies: ReplyCheck }>()
   let lastId = 0
   let alive = true
   const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
@@ -49,7 +49,7 @@ export function createRunner(cell: Cell): Runner {
       return resolve()
     }
     const request = waiting.get(header.id)
-    request?.check.hear(header, payload)
+    request?.replies.check(header, payload)
     request?.onReply(header, payload)
     // Only now: after an invalid reply the request must still receive the end of the sandbox.
     if (header.op === 'done' || header.op === 'error') waiting.delete(header.id)
@@ -63,7 +63,7 @@ export function createRunner(cell: Cell): Runner {
     }
   }
   cell.stdout.on('data', onData)
-  function say(request: object, payload?: Uint8Array): void {
+  function send(request: object, payload?: Uint8Array): void {
     writeFrame(cell.stdin, request, payload)
     if (cell.stdin.writableLength > MAX_UNREAD_BYTES) void cell.end()
   }
@@ -88,12 +88,12 @@ export function createRunner(cell: Cell): Runner {
         queueMicrotask(() => onReply({ op: 'error', id, code: 'lost', message: 'The sandbox has ended.' }, NOTHING))
         return () => {}
       }
-      const check = createReplyCheck(request)
-      waiting.set(id, { onReply, check })
-      say({ ...request, id }, payload)
+      const replies = createReplyCheck(request)
+      waiting.set(id, { onReply, replies })
+      send({ ...request, id }, payload)
       return (more, bytes) => {
-        check.say(more)
-        if (alive) say({ ...more, id }, bytes)
+        replies.note(more)
+        if (alive) send({ ...more, id }, bytes)
       }
     },
   }

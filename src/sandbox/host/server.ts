@@ -21,7 +21,7 @@ export interface ServerOptions {
 
 /** A request that is not finished: takes further messages. */
 interface InFlightRequest {
-  hear(request: HostRequest, payload: Buffer): void
+  receive(request: HostRequest, payload: Buffer): void
   /** The client has disconnected. */
   drop(): void
 }
@@ -33,7 +33,7 @@ function isForwarded(request: HostRequest): request is HostRequest & { op: Forwa
   return (FORWARDED as readonly string[]).includes(request.op)
 }
 
-const NOTHING_MORE: InFlightRequest = { hear() {}, drop() {} }
+const NOTHING_MORE: InFlightRequest = { receive() {}, drop() {} }
 
 export async function openServer(host: Host, options: ServerOptions): Promise<Server> {
   const clients = new Set<Socket>()
@@ -88,11 +88,11 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
       const { key, language, timeoutMs } = body
       const { outputBytes } = living.limits
       const run = living.steps.run({ key, language, timeoutMs, outputBytes }, payload, reply)
-      return { hear: ({ op }) => op === 'kill' && run.kill(), drop: () => run.leave() }
+      return { receive: ({ op }) => op === 'kill' && run.kill(), drop: () => run.leave() }
     }
     const more = living.runner.start(body, payload, ({ id: _, ...body }, bytes) => reply(body as ReplyBody, bytes))
     return {
-      hear(message, bytes) {
+      receive(message, bytes) {
         if (message.op === 'kill') more({ op: 'kill' })
         else if (message.op === 'chunk' || message.op === 'ack' || message.op === 'commit' || message.op === 'abort')
           more({ op: message.op, conn: message.conn }, bytes)
@@ -123,11 +123,11 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
         return
       }
       const abort = new AbortController()
-      inFlight.set(request.id, { hear: ({ op }) => op === 'kill' && abort.abort(), drop: () => abort.abort() })
+      inFlight.set(request.id, { receive: ({ op }) => op === 'kill' && abort.abort(), drop: () => abort.abort() })
       answer(request, socket, abort.signal).then(reply, (error) => reply(errorReply(error)))
     }
     const read = createFrameReader<HostRequest>(({ header, payload }: Frame<HostRequest>) => {
-      if (inFlight.has(header.id)) inFlight.get(header.id)!.hear(header, payload)
+      if (inFlight.has(header.id)) inFlight.get(header.id)!.receive(header, payload)
       else if (!['chunk', 'ack', 'commit', 'abort', 'kill'].includes(header.op)) begin(header, payload)
     })
     socket.on('data', (bytes) => {
