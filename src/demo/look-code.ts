@@ -4,6 +4,8 @@ import type { Column, Profile, Source } from './task.ts'
 
 /** Text columns with more values than this are not listed. */
 const MAX_VALUES = 40
+/** Further columns are ignored: the server compares each word of a question with each column. */
+const MAX_COLUMNS = 100
 
 export function lookCode(file: string): string {
   return `${IMPORTS}
@@ -32,7 +34,7 @@ if ${/\.(csv|tsv|tab)$/i.test(file) ? 'True' : 'False'}:
 elif lines and all(map(request, lines[:100])):
     rows = [row for row in map(request, lines) if row]
     facts = {"kind": "access_log"}
-names = [name for name in (rows[0] if rows else {}) if name is not None]
+names = [name for name in (rows[0] if rows else {}) if name is not None][:${MAX_COLUMNS}]
 print(json.dumps({**facts, "rows": len(rows), "columns": [column(name, [row.get(name) for row in rows]) for name in names]}))
 `
 }

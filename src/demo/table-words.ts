@@ -5,13 +5,16 @@ import { type Token, tokensOf } from './words.ts'
 export interface Reading {
   readonly profile: Profile
   readonly tokens: readonly Token[]
+  /** The words of each column's name. */
+  readonly columns: readonly { readonly column: Column; readonly words: readonly string[] }[]
   /** Tokens that were understood. */
   readonly used: boolean[]
 }
 
 export function startReading(text: string, profile: Profile): Reading {
   const tokens = tokensOf(text)
-  return { profile, tokens, used: tokens.map(() => false) }
+  const columns = profile.columns.map((column) => ({ column, words: tokensOf(column.name).map(({ word }) => word) }))
+  return { profile, tokens, columns, used: tokens.map(() => false) }
 }
 
 export function wordAt(reading: Reading, at: number): string {
@@ -93,11 +96,7 @@ export function wholeColumnAt(
   reading: Reading,
   at: number,
 ): { readonly column: Column; readonly length: number } | undefined {
-  const named = reading.profile.columns.map((column) => ({
-    column,
-    words: tokensOf(column.name).map(({ word }) => word),
-  }))
-  const found = named.filter(({ words }) => {
+  const found = reading.columns.filter(({ words }) => {
     const window = reading.tokens.slice(at, at + words.length).map(({ word }) => word)
     return words.length > 0 && [...window].sort().join(' ') === [...words].sort().join(' ')
   })
@@ -109,7 +108,7 @@ export function wholeColumnAt(
 export function columnsNamed(reading: Reading, at: number): Column[] {
   const word = wordAt(reading, at)
   if (word in OPERATIONS) return []
-  return reading.profile.columns.filter(({ name }) => tokensOf(name).some((token) => token.word === word))
+  return reading.columns.filter(({ words }) => words.includes(word)).map(({ column }) => column)
 }
 
 /** Marks the column's name as understood wherever it stands. */
