@@ -1,6 +1,4 @@
-/**
- * A stored agent: a configuration that a caller names by id instead of repeating it (spec.md 2.1, contract.md "Agents").
- */
+/** A stored agent: a configuration that callers refer to by id (docs/concepts.md). */
 import { isDeepStrictEqual } from 'node:util'
 import type { RunLimits, SandboxLimits } from './limits.ts'
 import type { McpServer } from './mcp.ts'
@@ -22,13 +20,13 @@ export interface Policy extends Partial<RunLimits> {
 
 export type Labels = Readonly<Record<string, string>>
 
-/** What a caller sets on an agent. A field that was never set, or was set to `null`, is absent. */
+/** The configurable fields of an agent. A field that was never set, or was set to `null`, is absent. */
 export interface AgentConfig {
   readonly displayName?: string
   readonly description?: string
   readonly systemInstruction?: string
   readonly model?: string
-  /** As sent, unknown names included: an agent may name a tool that a later version of the server has. */
+  /** Tool names as the caller sent them. Unknown names are kept: a later version of the server may have the tool. */
   readonly tools?: readonly string[]
   readonly skills?: readonly string[]
   readonly mcp?: readonly McpServer[]
@@ -67,7 +65,7 @@ export interface Agent {
   readonly updatedAt: number
 }
 
-/** Names this state of this agent, as an HTTP entity tag with its quotes (RFC 9110, 8.8.3). */
+/** The entity tag of this version of the agent, with its quotes (RFC 9110, 8.8.3). */
 export function agentEtag(agent: Pick<Agent, 'version' | 'createdAt'>): string {
   return `"${agent.version}-${agent.createdAt.toString(36)}"`
 }
@@ -88,7 +86,7 @@ export function sameConfig(a: AgentConfig, b: AgentConfig): boolean {
 
 type Fields = Record<string, unknown>
 
-/** Changes `into`; an object that is left with no key goes as well. */
+/** Changes `into`. Removes objects that become empty. */
 function merge(into: Fields, patch: object, byKey: (key: string) => boolean): Fields {
   for (const [key, value] of Object.entries(patch)) {
     if (value === undefined) continue

@@ -1,6 +1,6 @@
 /**
- * `allowed-tools` of a skill, in this server's words. Skills name the tools of the agent that they were written for; here
- * stands which of ours do the same. A name of no tool that we know asks for nothing.
+ * `allowed-tools` of a skill, mapped to this server's tools. Skills name the tools of the agent that they were written for;
+ * the table lists our equivalents. An unknown name requests nothing.
  */
 import { isToolName, type ToolName } from './agent.ts'
 
@@ -9,7 +9,7 @@ const TO_READ = ['file_read', 'code_execution'] as const
 const TO_WRITE = ['file_write', 'code_execution'] as const
 const TO_BROWSE = ['browser'] as const
 
-/** Lower case, without `_` and `-`. Any one tool of a list will do. */
+/** Our equivalents by tool name, in lower case, without `_` and `-`. Any one tool of a list is enough. */
 const SAME: ReadonlyMap<string, readonly ToolName[]> = new Map<string, readonly ToolName[]>([
   ...['bash', 'shell', 'sh', 'terminal', 'python', 'node', 'javascript', 'repl', 'execute', 'runcommand'].map(
     (name) => [name, BY_CODE] as const,
@@ -20,24 +20,24 @@ const SAME: ReadonlyMap<string, readonly ToolName[]> = new Map<string, readonly 
   ...['webfetch', 'fetch'].map((name) => [name, TO_BROWSE] as const),
 ])
 
-/** `Bash(git:*)` → `Bash`: what stands in brackets narrows a permission, and is no tool. */
+/** The tool's name without its restriction: `Bash(git:*)` → `Bash`. */
 function toolOf(entry: string): string {
   return entry.replace(/\(.*$/s, '')
 }
 
-/** Any one of them does what the entry asks for. Undefined where it names none that we know. */
+/** The tools that do what the entry requests; any one is enough. Undefined for an unknown name. */
 export function toolsFor(entry: string): readonly ToolName[] | undefined {
   const name = toolOf(entry)
   if (isToolName(name)) return [name]
   return SAME.get(name.toLowerCase().replaceAll(/[_-]/g, ''))
 }
 
-/** Whether it names a tool of an MCP server, or a whole server: `mcp__tracker__find`, `mcp__tracker`, `tracker__find`. */
+/** True for a tool of an MCP server, or a whole server: `mcp__tracker__find`, `mcp__tracker`, `tracker__find`. */
 export function isMcpEntry(entry: string): boolean {
   return toolOf(entry).includes('__')
 }
 
-/** The tools of that server among the entries, by the server's own names; `*` for all. */
+/** The entries that name tools of this MCP server, by the server's own names; `*` for all of them. */
 function mcpToolsFor(allowed: readonly string[], server: string): string[] {
   return allowed.filter(isMcpEntry).flatMap((entry) => {
     const name = toolOf(entry).replace(/^mcp__/, '')
@@ -46,7 +46,7 @@ function mcpToolsFor(allowed: readonly string[], server: string): string[] {
   })
 }
 
-/** The same for approval: an entry with brackets allows less than the tool, so it allows nothing here. */
+/** The tools of this MCP server that a skill approves. A restricted entry (with brackets) approves nothing. */
 export function preApproved(allowed: readonly string[], server: string): string[] {
   return mcpToolsFor(
     allowed.filter((entry) => !entry.includes('(')),
@@ -54,7 +54,7 @@ export function preApproved(allowed: readonly string[], server: string): string[
   )
 }
 
-/** The entries that nothing enabled can do. */
+/** The entries that no enabled tool satisfies. */
 export function missingTools(
   allowed: readonly string[],
   enabled: ReadonlySet<ToolName>,

@@ -1,9 +1,9 @@
 /**
- * Credentials: what a run signs in with elsewhere. Kept in the vault, referred to by id, never shown again; and the ways
- * of signing in that a request may spell out itself.
+ * Credentials that a run signs in to other services with. The vault stores them; callers refer to them by id, and the API
+ * never returns the secret. A request may also contain a secret itself.
  */
 
-/** The secret itself. It stands in memory while it is used, sealed everywhere else. */
+/** The secret itself. It is in memory while it is used, and sealed everywhere else. */
 export type Secret =
   | { readonly type: 'bearer'; readonly token: string }
   | { readonly type: 'headers'; readonly headers: Readonly<Record<string, string>> }
@@ -11,33 +11,33 @@ export type Secret =
   | OAuth2Secret
 
 /**
- * With `refreshToken` the access token is renewed by it; with none, by the client's own credentials. `tokenUrl` absent:
- * the server that is signed in to says where (RFC 9728, RFC 8414).
+ * An OAuth 2 client. With `refreshToken`, that token renews the access token; without it, the client's own credentials do.
+ * Without `tokenUrl`, the token endpoint is discovered from the server that is signed in to (RFC 9728, RFC 8414).
  */
 export interface OAuth2Secret {
   readonly type: 'oauth2'
   readonly tokenUrl?: string
   readonly clientId?: string
   readonly clientSecret?: string
-  /** Instead of a client secret: PEM, with the algorithm that it signs with (RFC 7523). */
+  /** PEM key used instead of a client secret, with its signing algorithm (RFC 7523). */
   readonly privateKey?: string
   readonly signingAlgorithm?: string
   readonly refreshToken?: string
   readonly accessToken?: string
   readonly scopes?: readonly string[]
-  /** Of `accessToken`, milliseconds since 1970; undefined where nobody said. */
+  /** When `accessToken` expires, in milliseconds since 1970; undefined if unknown. */
   readonly expiresAt?: number
 }
 
 export const SECRET_TYPES = ['bearer', 'headers', 'basic', 'oauth2'] as const
 export type SecretType = Secret['type']
 
-/** What may be seen of a credential. */
+/** The public fields of a credential. */
 export interface Credential {
   readonly id: string
   readonly name?: string
   readonly type: SecretType
-  /** Where it may be sent: `api.example.com`, `*.example.com`, `127.0.0.1:9000`. Undefined: anywhere. */
+  /** Hosts that it may be sent to: `api.example.com`, `*.example.com`, `127.0.0.1:9000`. Undefined: anywhere. */
   readonly allowedHosts?: readonly string[]
   /** Milliseconds since 1970. */
   readonly createdAt: number
@@ -46,8 +46,8 @@ export interface Credential {
 }
 
 /**
- * Whether `url` is one of the hosts. A pattern without a port means the scheme's own; `*.` stands for one or more labels,
- * never for none.
+ * True if a pattern matches the URL's host. A pattern without a port matches the scheme's default port; `*.` matches one or
+ * more labels.
  */
 export function hostAllowed(patterns: readonly string[] | undefined, url: URL): boolean {
   if (patterns === undefined) return true
@@ -59,7 +59,7 @@ export function hostAllowed(patterns: readonly string[] | undefined, url: URL): 
   })
 }
 
-/** The header fields that a secret is sent as; none for an oauth2 secret without an access token. */
+/** The header fields that carry the secret. Empty for an oauth2 secret without an access token. */
 export function headersOf(secret: Secret): Readonly<Record<string, string>> {
   switch (secret.type) {
     case 'bearer':
@@ -75,7 +75,7 @@ export function headersOf(secret: Secret): Readonly<Record<string, string>> {
   }
 }
 
-/** Every text that must never be shown because of this secret, as it is sent too. */
+/** All texts that must be redacted because of this secret, including the forms in which it is sent. */
 export function confidential(secret: Secret): string[] {
   switch (secret.type) {
     case 'bearer':
@@ -87,7 +87,7 @@ export function confidential(secret: Secret): string[] {
     case 'oauth2': {
       const { clientSecret, privateKey, refreshToken, accessToken } = secret
       const texts = [clientSecret, privateKey, refreshToken, accessToken].filter((text) => text !== undefined)
-      // A key's lines are told apart too, but not the first and the last one, which all keys have.
+      // Each line of a key is redacted, except the first and the last one, which all keys share.
       return [
         ...texts,
         ...(privateKey

@@ -1,13 +1,13 @@
 /**
- * Every error a caller can meet, in one table: code → HTTP status, whether trying again can help, and after how long.
- * `ErrandError` is what any room throws when the caller should read the message; everything else that is thrown is a
- * bug or lost infrastructure and becomes `internal`.
+ * All errors of the API in one table: code → HTTP status, whether a retry can help, and after how long. A room throws
+ * `ErrandError` if the caller should read the message. Any other exception is a bug or lost infrastructure and becomes
+ * `internal`.
  */
 
 interface ErrorKind {
   readonly status: number
   readonly retryable: boolean
-  /** Seconds for the `Retry-After` header; a thrower may give a better one. */
+  /** Seconds for the `Retry-After` header; ErrorExtras may override it. */
   readonly retryAfterS?: number
 }
 
@@ -40,14 +40,14 @@ export interface ErrorExtras {
   /** The request field or parameter that is wrong, as the caller wrote it: `files[2].name`. */
   readonly param?: string
   readonly details?: unknown
-  /** Overrides the table: a model provider may have said that trying again is useless. */
+  /** Overrides the table, for example if a model provider says that a retry is useless. */
   readonly retryable?: boolean
   readonly retryAfterS?: number
   /** Kept for the log; never shown to a caller. */
   readonly cause?: unknown
   /** The interaction that this error ended. */
   readonly interactionId?: string
-  /** For `unsupported_api_revision`: the revisions that are served. */
+  /** The supported API revisions, for `unsupported_api_revision`. */
   readonly supported?: readonly string[]
 }
 
@@ -70,7 +70,7 @@ export class ErrandError extends Error {
   }
 }
 
-/** How a run failed, as it is stored in its log and shown by GET. */
+/** The error of a failed run, as its log stores it and GET returns it. */
 export interface RunError {
   readonly code: ErrorCode
   readonly message: string

@@ -1,9 +1,8 @@
 /**
- * The events of an interaction's log. The log *is* the interaction: trace, output, usage and status are folds over it
- * (fold.ts), a stream is its events in order, and nothing is shown that is not stored here.
+ * The events of an interaction's log. The log *is* the interaction: trace, output, usage and status are computed from it
+ * (fold.ts), and a stream sends its events in order. Nothing is shown before it is stored here.
  *
- * The first six rows of the union are the specification's (section 6) and contract.md's additions under the same names.
- * Every trace entry has its own `step`, from 1, rising by one.
+ * Each entry of the trace has its own `step`, counted from 1.
  */
 import type { ErrorCode } from './errors.ts'
 import type { Usage } from './usage.ts'
@@ -41,7 +40,7 @@ export type RunEvent =
     }
   | { readonly type: 'tool_output'; readonly step: number; readonly text: string }
   | { readonly type: 'tool_result'; readonly step: number; readonly output: string; readonly duration_ms: number }
-  /** The call waits for a person. */
+  /** The tool call waits for a person's approval. */
   | {
       readonly type: 'approval_required'
       readonly step: number
@@ -50,13 +49,13 @@ export type RunEvent =
     }
   | {
       readonly type: 'approval_decided'
-      /** Of the tool call. */
+      /** Step of the tool call. */
       readonly step: number
       readonly approve: boolean
       readonly reason?: string
     }
   | { readonly type: 'partial_output'; readonly text: string }
-  /** A model call broke off and is made again. `attempt`: from 1 in each turn. The answer goes on where it stopped. */
+  /** A model call broke off and is retried. `attempt` counts from 1 in each turn. The answer continues where it stopped. */
   | { readonly type: 'model_retried'; readonly attempt: number; readonly reason: string }
   | { readonly type: 'stage'; readonly stage: Stage }
   | ({ readonly type: 'warning' } & Warning)
@@ -78,9 +77,9 @@ export type RunEvent =
 
 export type EventType = RunEvent['type']
 
-/** An event as it stands in the log. `data` is the event's JSON without its `type`: framed once, sent as it is. */
+/** An event as the log stores it. `data` is the event's JSON without its `type`, and is sent unchanged. */
 export interface StoredEvent {
-  /** 1..n in the interaction, without a gap. */
+  /** Number in the interaction: 1..n without gaps. */
   readonly seq: number
   readonly type: EventType
   readonly data: string
@@ -96,10 +95,10 @@ export function decodeEvent(stored: Pick<StoredEvent, 'type' | 'data'>): RunEven
   return { type: stored.type, ...JSON.parse(stored.data) } as RunEvent
 }
 
-/** Characters of a fragment: a follower holds several events at a time. */
+/** Maximum length of a fragment, in UTF-16 units. A follower holds several events at a time. */
 const MAX_FRAGMENT_CHARS = 65_536
 
-/** A text as fragments of at most 65,536 UTF-16 units. No character is split. */
+/** Splits a text into fragments of at most 65,536 UTF-16 units. Never splits a character. */
 export function fragmentsOf(text: string): string[] {
   const fragments: string[] = []
   for (let at = 0; at < text.length; at += fragments.at(-1)!.length) {
@@ -111,8 +110,8 @@ export function fragmentsOf(text: string): string[] {
 }
 
 /**
- * Two neighbouring fragments as one, where both are the same kind of fragment of the same step and short enough together;
- * undefined where they must stay two events. Used before events are numbered, never after.
+ * Joins two adjacent fragments. Returns undefined if they differ in type or step, or are too long together. Only for events
+ * that have no number yet.
  */
 export function coalesce(first: RunEvent, second: RunEvent): RunEvent | undefined {
   if (!('text' in first && 'text' in second)) return undefined

@@ -1,6 +1,6 @@
 /**
- * Folds over an interaction's events. GET, a blocking POST and the list all show these, so they can't tell another
- * view than the stream.
+ * Computes the state of an interaction from its events. GET, a blocking POST and the list all use it, so they always agree
+ * with the stream.
  */
 
 import type { RunError } from './errors.ts'
@@ -17,9 +17,9 @@ export type TraceStep =
     }
   | { readonly step: number; readonly type: 'tool_result'; readonly output: string; readonly duration_ms: number }
 
-/** A tool call that waits for a person. */
+/** A tool call that waits for a person's approval. */
 export interface PendingApproval {
-  /** Of the call. */
+  /** Step of the tool call. */
   readonly step: number
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
@@ -31,7 +31,7 @@ export interface End {
   readonly stopReason?: StopReason
 }
 
-/** What the events so far amount to. */
+/** The state after the events so far. */
 export interface InteractionView {
   readonly output: string
   readonly trace: readonly TraceStep[]

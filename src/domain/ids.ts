@@ -1,7 +1,6 @@
 /**
- * Identifiers: a prefix that says what it names, then 22 base62 characters.
- * The first 8 are the creation time in milliseconds, so that ids sort by age and land side by side in an index;
- * the other 14 are random (83 bits), so that an id can't be guessed.
+ * Identifiers: a prefix for the kind of object, then 22 base62 characters. The first 8 encode the creation time in
+ * milliseconds, so ids sort by age and are adjacent in an index. The other 14 are random (83 bits), so ids can't be guessed.
  */
 import { randomInt } from 'node:crypto'
 
@@ -31,7 +30,7 @@ export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
   return `${prefix}_${base62(nowMs, TIME_CHARS)}${randomBase62(RANDOM_CHARS)}`
 }
 
-/** When an id of ours was made, milliseconds since 1970. */
+/** Creation time of an id, in milliseconds since 1970. */
 export function madeAt(id: string): number {
   const digits = id.slice(id.indexOf('_') + 1).slice(0, TIME_CHARS)
   return [...digits].reduce((value, digit) => value * 62 + ALPHABET.indexOf(digit), 0)
@@ -42,7 +41,7 @@ export function placeOf(name: string): string {
   return name.split('.')[0]!
 }
 
-/** What all ids made at that time or later come behind, and all made before it come before. */
+/** A lower bound: ids created at `ms` or later sort after it, and earlier ids sort before it. */
 export function firstIdAt(prefix: IdPrefix, ms: number): string {
   return `${prefix}_${base62(ms, TIME_CHARS)}`
 }
@@ -58,7 +57,7 @@ export function base62(value: number, width: number): string {
   return text
 }
 
-/** So many characters are one number of the generator, which takes less than 2 ** 48 and draws its bytes many at a time. */
+/** Characters for each random number. `randomInt` is limited to 2 ** 48. */
 const DRAWN_CHARS = 8
 
 /** `count` uniformly random base62 characters from the system's generator. */

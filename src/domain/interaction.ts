@@ -19,11 +19,11 @@ export interface InlineFile {
   readonly mimeType?: string
 }
 
-/** A file that lies elsewhere and is fetched before the model is asked. */
+/** An input file by URL. It is fetched before the first model call. */
 export interface LinkedFile {
   /** Relative path inside the workspace, checked. */
   readonly name: string
-  /** As the caller wrote it: its query may be a secret. Checked when the run is accepted. */
+  /** The URL as the caller sent it; its query may be a secret. Checked when the run is accepted. */
   readonly url: string
   readonly mimeType?: string
 }
@@ -45,7 +45,7 @@ export interface RunRequest extends RunTask {
   readonly labels: Labels
   readonly files: readonly (InlineFile | LinkedFile)[]
   readonly webhook?: WebhookRequest
-  /** What the decoder noticed and let pass: unknown fields. */
+  /** The decoder's warnings about ignored fields. */
   readonly warnings: readonly Warning[]
 }
 
@@ -61,24 +61,24 @@ export interface StoredFile {
   readonly sha256: string
 }
 
-/** Everything that a run needs, fixed at acceptance: a later change to the agent or to the defaults does not reach it. */
+/** Everything that a run needs, fixed at acceptance. Later changes to the agent or to the defaults do not affect it. */
 export interface RunSpec extends RunTask, Omit<RunSettings, 'skills' | 'mcp'> {
   readonly model: string
   readonly tools: readonly ToolName[]
   readonly skills: readonly SkillPin[]
   readonly mcp: readonly RunMcpServer[]
   readonly network: Network
-  /** The browser's, where nobody chose a network; else it is the sandbox's. */
+  /** Network of the browser if neither request nor agent chose one. Otherwise the browser uses `network`. */
   readonly browserNetwork?: Network
   readonly policy: RunLimits & Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }
   /** The first interaction of the conversation. Absent in those that were stored before the field existed. */
   readonly conversationId?: string
   readonly inputFiles: readonly StoredFile[]
-  /** Not fetched yet. When they are, they stand in `inputFiles`, and their addresses nowhere. */
+  /** Files that are not fetched yet. Once fetched, they move to `inputFiles`, and their URLs are deleted. */
   readonly linkedFiles?: readonly (LinkedFile & Pick<StoredFile, 'blob'>)[]
-  /** Its end is told to a webhook. */
+  /** A webhook is sent when the run ends. */
   readonly webhook?: true
-  /** W3C trace context of the request that made it, where that was traced: the run's spans go below it, whoever works on it. */
+  /** W3C trace context of the request, if it was traced. The run's spans on any node are its children. */
   readonly traceparent?: string
   /** Id of the run that failed with a retryable error and released the Idempotency-Key that started this one. */
   readonly retryOf?: string
@@ -87,7 +87,7 @@ export interface RunSpec extends RunTask, Omit<RunSettings, 'skills' | 'mcp'> {
 export interface Interaction {
   readonly id: string
   readonly projectId: string
-  /** That started it; a user's id where it was the console. */
+  /** The API key that started it; a user's id if the console did. */
   readonly keyId: string
   readonly status: Status
   readonly stage: Stage
@@ -98,12 +98,12 @@ export interface Interaction {
   readonly endedAt?: number
   readonly stopReason?: StopReason
   readonly error?: RunError
-  /** Of the end; undefined while it runs. */
+  /** Final usage; undefined while the interaction runs. */
   readonly usage?: Usage
   /** The number of the newest event. */
   readonly lastSeq: number
   readonly outputFiles: readonly StoredFile[]
 }
 
-/** What lists and webhooks show of an interaction. */
+/** The fields of an interaction in lists and webhooks. */
 export type InteractionSummary = Omit<Interaction, 'outputFiles'>

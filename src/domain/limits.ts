@@ -1,4 +1,4 @@
-/** The limits of contract.md ("Limits"), with their defaults; the operator may change each. */
+/** All limits with their defaults. The operator may change each of them (docs/configuration.md). */
 
 import type { Network } from './network.ts'
 
@@ -36,7 +36,7 @@ export interface SandboxLimits {
   readonly workspaceMiB: number
   /** Files, directories and links in the workspace, and as many in /tmp. */
   readonly files: number
-  /** Output kept of one step, bytes; what is over is cut from the middle and marked. */
+  /** Output of one step that is kept, in bytes. The middle of longer output is cut and marked. */
   readonly outputBytes: number
 }
 
@@ -47,36 +47,36 @@ export interface Limits extends Ranges<RunLimits> {
   readonly callsPerMinute: number
   readonly runningPerProject: number
   readonly queuedPerProject: number
-  /** How long an interaction may wait for a worker before it fails with `unavailable`, seconds. */
+  /** Longest wait for a worker, in seconds. Then the interaction fails with `unavailable`. */
   readonly queueWaitS: number
   readonly bodyBytes: number
-  /** Bytes of answers to a project that its callers have not taken yet, in one process. */
+  /** Bytes of responses that a project's callers have not read yet, in one process. */
   readonly responseBytesPerProject: number
-  /** Bytes of bodies that a project's callers are sending, in one process. */
+  /** Bytes of request bodies that a project's callers are sending, in one process. */
   readonly uploadBytesPerProject: number
-  /** Event streams, waiting calls, downloads and uploads of files that a project has open, in one process. */
+  /** Open event streams, blocking calls, file downloads and uploads of a project, in one process. */
   readonly streamsPerProject: number
-  /** All inline files of one request together, decoded. */
+  /** All inline files of one request together, decoded, in bytes. */
   readonly inlineFilesBytes: number
-  /** One file by URL. */
+  /** One file by URL, in bytes. */
   readonly fileBytes: number
-  /** From asking for a file by URL to its last byte, seconds. */
+  /** Timeout for a file by URL, from request to last byte, in seconds. */
   readonly fileFetchS: number
-  /** All output files of one interaction together. */
+  /** All output files of one interaction together, in bytes. */
   readonly outputFilesBytes: number
   /** Output files of one interaction. */
   readonly outputFiles: number
-  /** The names of all output files of one interaction together, as UTF-8. */
+  /** The names of all output files of one interaction together, in bytes of UTF-8. */
   readonly outputNamesBytes: number
   readonly retentionDays: number
-  /** How long it stays on record what was removed. */
+  /** How long records of removed interactions are kept. */
   readonly auditRetentionDays: number
   readonly sandbox: Ranges<SandboxLimits>
-  /** The most that a run's sandboxes may reach. */
+  /** Ceiling for the network of sandboxes. */
   readonly network: Network
-  /** What a run's sandboxes may carry over it, both ways together, bytes. */
+  /** Network traffic of one run's sandboxes in both directions together, in bytes. */
   readonly networkBytes: number
-  /** Model calls in one run: a stop for a model that never ends. */
+  /** Model calls in one run. Stops a model that never ends. */
   readonly maxModelCalls: number
   readonly instructionChars: number
   readonly systemInstructionChars: number
@@ -88,7 +88,7 @@ export interface Limits extends Ranges<RunLimits> {
   readonly labelKeyChars: number
   readonly labelValueChars: number
   readonly jsonDepth: number
-  /** A skill: its zip, and all its files unpacked. */
+  /** Size of a skill's zip, and of all its files unpacked. */
   readonly skillBytes: number
   readonly skillFiles: number
   /** Versions of skills that a project may keep. */

@@ -1,34 +1,34 @@
 /** MCP servers as a request, an agent and a run have them. */
 import type { Secret, SecretType } from './credential.ts'
 
-/** How a server is signed in to, as it was sent. A stored agent holds the first two kinds alone. */
+/** Authentication to a server, as the caller sent it. A stored agent has only the first two kinds. */
 export type Authentication =
   | { readonly type: 'none' }
   | { readonly type: 'credential'; readonly credentialId: string }
   | Secret
 
 /**
- * Whether a person has to agree before a tool is used: always, never, for the tools of that name, or for all but those
- * that an enabled skill names in its `allowed-tools`.
+ * When a person must approve a tool call: always, never, for the listed tools, or for all tools except those in the
+ * `allowed-tools` of an enabled skill.
  */
 export type RequireApproval = boolean | 'always' | 'never' | 'unless_skill' | readonly string[]
 
 export interface McpServer {
   readonly name: string
-  /** Undefined: the one that the operator registered under that name. */
+  /** Undefined for a server that the operator registered under this name. */
   readonly url?: string
   readonly authentication?: Authentication
-  /** The server's own names for them. Undefined: all. */
+  /** Tools by the server's own names. Undefined: all. */
   readonly allowedTools?: readonly string[]
   readonly requireApproval?: RequireApproval
 }
 
-/** With what the run's skills name of its tools, `*` for all, where it was asked to go by that. */
+/** A server with the tools that the run's skills approve (`*` for all), if `requireApproval` is `unless_skill`. */
 export interface ResolvedMcpServer extends McpServer {
   readonly preApproved?: readonly string[]
 }
 
-/** As it stands in a run: what was secret is sealed for that run, and nothing else of it is kept. */
+/** Authentication as a run stores it: secrets are sealed for that run. */
 export type SealedAuthentication =
   | { readonly type: 'none' }
   | { readonly type: 'credential'; readonly credentialId: string }
@@ -38,7 +38,7 @@ export type RunMcpServer = Omit<ResolvedMcpServer, 'authentication'> & {
   readonly authentication?: SealedAuthentication
 }
 
-/** What a sealed secret of a run belongs to. */
+/** The owner that a run's secret is sealed for. */
 export function sealOwner(interactionId: string, server: string): readonly string[] {
   return ['run', interactionId, server]
 }

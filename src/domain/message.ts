@@ -1,9 +1,9 @@
 /**
- * The conversation with a model, in no provider's dialect. A turn's assistant message is stored as it is here, with
- * what its provider needs to be given back (`provider`), so that a run can go on after a crash.
+ * The conversation with a model, independent of the provider. Assistant messages are stored in this form, together with
+ * the data that the provider needs back (`provider`), so that a run can resume after a crash.
  */
 
-/** What a model sees rather than reads. A document is a PDF, for models that take one whole. */
+/** An image or a document. A document is a PDF, for models that accept whole PDFs. */
 export type MediaPart =
   | { readonly type: 'image'; readonly mimeType: string; readonly base64: string }
   | { readonly type: 'document'; readonly mimeType: string; readonly base64: string; readonly name: string }
@@ -12,21 +12,21 @@ export type UserPart = { readonly type: 'text'; readonly text: string } | MediaP
 
 export type AssistantPart =
   | { readonly type: 'text'; readonly text: string; readonly provider?: unknown }
-  /** `provider` holds what must be sent back unchanged: a signature, an encrypted block. */
+  /** `provider` is sent back unchanged: a signature, an encrypted block. */
   | { readonly type: 'reasoning'; readonly text: string; readonly provider?: unknown }
   | {
       readonly type: 'tool_call'
       readonly callId: string
       readonly name: string
-      /** The arguments as the model wrote them; `undefined` in `args` where they are no JSON object. */
+      /** The arguments as the model wrote them. `args` is undefined if they are not a JSON object. */
       readonly argsText: string
       readonly args: Readonly<Record<string, unknown>> | undefined
       readonly provider?: unknown
     }
-  /** A tool that the model's provider ran within the turn, or what it brought: given back to that provider as it came. */
+  /** A tool call that the model's provider ran within the turn, or its result. Sent back to that provider unchanged. */
   | { readonly type: 'provider_tool'; readonly by: string; readonly part: unknown }
 
-/** Why a model stopped speaking. */
+/** Why a model call ended. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter'
 
 export interface UserMessage {
@@ -37,7 +37,7 @@ export interface UserMessage {
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly content: readonly AssistantPart[]
-  /** Digest of the request that this message answered (engine/agent/view.ts): its reasoning is valid behind that request alone. */
+  /** Digest of the request that this message answered (engine/agent/view.ts). Its reasoning is valid only after that request. */
   readonly answered?: string
 }
 
@@ -46,7 +46,7 @@ export interface ToolMessage {
   readonly callId: string
   readonly name: string
   readonly output: string
-  /** What goes with the output, for models that can see. */
+  /** Images and documents that accompany the output. */
   readonly media?: readonly MediaPart[]
 }
 
@@ -68,12 +68,12 @@ export function toolCalls(message: AssistantMessage): Extract<AssistantPart, { t
   return message.content.filter((part) => part.type === 'tool_call')
 }
 
-/** The text that a message shows as answer. */
+/** The answer text of a message. */
 export function answerText(message: AssistantMessage): string {
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** Characters that a model is given with these messages: for estimates, not for limits. */
+/** Length of the messages in characters. For estimates, not for limits. */
 export function countCharacters(messages: readonly Message[]): number {
   let count = 0
   for (const message of messages) {

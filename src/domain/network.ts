@@ -1,16 +1,16 @@
 /**
- * What a run's programs may reach outside, and the operator's ceiling over it.
+ * The network access of a run's programs, and the operator's ceiling for it.
  *
- * A rule of an allow-list is a host (`api.example.com`), all hosts below one (`*.example.com`, not `example.com` itself),
- * either with a port (`host:8443`; without one 80 and 443). Names are what is allowed; what addresses they lead to is the
- * egress guard's to judge, each time.
+ * A rule of an allowlist is a host (`api.example.com`) or all its subdomains (`*.example.com`, without `example.com`),
+ * optionally with a port (`host:8443`; the default is 80 and 443). Rules allow names. The egress guard checks the resolved
+ * address of each connection.
  */
 
 export type Network = 'disabled' | 'public' | NetworkRules
 
 export interface NetworkRules {
   readonly allow: readonly string[]
-  /** Headers that the guard puts into requests to named hosts: usable from the sandbox, never in it. */
+  /** Headers that the guard adds to requests to named hosts. Code in the sandbox can use the secrets but never see them. */
   readonly inject?: readonly HeaderInjection[]
 }
 
@@ -20,36 +20,36 @@ export interface HeaderInjection {
   readonly header: string
   /** A credential of the project. */
   readonly credentialId: string
-  /** Where the secret goes; default `Bearer {secret}` for Authorization, `{secret}` for other headers. */
+  /** Template for the header's value. Default: `Bearer {secret}` for Authorization, `{secret}` for other headers. */
   readonly format?: string
 }
 
 interface HostRule {
   /** Lower case, without the final dot. */
   readonly host: string
-  /** Whether it means the hosts below `host` instead of it. */
+  /** True if the rule matches the subdomains of `host` instead of `host` itself. */
   readonly below: boolean
   readonly port: number | undefined
 }
 
-/** Which of a network's rules stand for a place: one that names its port, one that names the host alone, or none. */
+/** The most specific rule that matches a host and port: one with the port, one with the host alone, or none. */
 export type Verdict = 'port' | 'host' | 'none'
 
 const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?'
 const HOST = new RegExp(`^(?=.{1,253}$)${LABEL}(\\.${LABEL})*$`)
 const WEB_PORTS: readonly number[] = [80, 443]
 
-/** The URL standard takes a host that ends in a number for an address. */
+/** The URL standard parses a host that ends in a number as an IP address. */
 const NUMERIC = /(^|\.)(\d+|0x[0-9a-f]*)$/
 
-/** The rule as it is kept, or what is wrong with it, in words that follow its name. */
+/** The normalized rule, or an error that completes a sentence starting with the field's name. */
 export function readHostRule(text: string): { readonly rule: string } | string {
   const rule = parseHostRule(text)
   if (typeof rule === 'string') return rule
   return { rule: `${rule.below ? '*.' : ''}${rule.host}${rule.port === undefined ? '' : `:${rule.port}`}` }
 }
 
-/** The rule, or what is wrong with it, in words that follow its name. */
+/** The parsed rule, or an error that completes a sentence starting with the field's name. */
 function parseHostRule(text: string): HostRule | string {
   const [, star = '', name = '', digits] = /^(\*\.)?([^:]*?)\.?(?::(\d{1,5}))?$/.exec(text.toLowerCase()) ?? []
   const host = name.replace(/\.$/, '')
@@ -62,12 +62,12 @@ function parseHostRule(text: string): HostRule | string {
   return { host, below: star !== '', port: digits === undefined ? undefined : Number(digits) }
 }
 
-/** Rules that were checked when they came in. */
+/** The parsed rules. They were validated when the request was accepted. */
 function rulesOf({ allow }: NetworkRules): HostRule[] {
   return allow.map(parseHostRule).filter((rule) => typeof rule !== 'string')
 }
 
-/** How far a network opens a place; the host in lower case and without its final dot. */
+/** The verdict for a host and port. `host` is in lower case, without a final dot. */
 export function verdictOf(network: Network, host: string, port: number): Verdict {
   if (network === 'disabled') return 'none'
   if (network === 'public') return 'host'
@@ -76,7 +76,7 @@ export function verdictOf(network: Network, host: string, port: number): Verdict
   return found.some((rule) => rule.port === undefined) ? 'host' : 'none'
 }
 
-/** The injections into requests to this place. */
+/** The header injections for requests to this host and port. */
 export function injectionsFor(network: Network, host: string, port: number): readonly HeaderInjection[] {
   if (typeof network === 'string') return []
   return (network.inject ?? []).filter((injection) => {
@@ -85,19 +85,19 @@ export function injectionsFor(network: Network, host: string, port: number): rea
   })
 }
 
-/** Whether its credential may be sent unencrypted: only to a port that is named, and is not that of https. */
+/** True if the credential may be sent unencrypted: only to an explicit port other than 443. */
 export function goesInClear({ host }: HeaderInjection): boolean {
   const rule = parseHostRule(host)
   return typeof rule !== 'string' && rule.port !== undefined && rule.port !== 443
 }
 
-/** Whether the rules of `network` reach as far as this one. */
+/** True if the rules of `network` cover this rule. */
 export function isAllowed(network: NetworkRules, text: string): boolean {
   const rule = parseHostRule(text)
   return typeof rule !== 'string' && rulesOf(network).some((wider) => covers(wider, rule))
 }
 
-/** Of a network, what the ceiling leaves. */
+/** The network reduced to the ceiling. */
 export function withinCeiling(asked: Network, ceiling: Network): Network {
   if (beyondCeiling(asked, ceiling) === undefined) return asked
   if (ceiling === 'disabled' || ceiling === 'public' || asked === 'disabled') return 'disabled'
@@ -105,7 +105,7 @@ export function withinCeiling(asked: Network, ceiling: Network): Network {
   return { ...asked, allow: asked.allow.filter((rule) => isAllowed(ceiling, rule)) }
 }
 
-/** For people and models. */
+/** The network in words, for people and models. */
 export function describeNetwork(network: Network): string {
   if (network === 'disabled') return 'There is no network.'
   const how = 'by HTTP and HTTPS through the proxy that HTTP_PROXY and HTTPS_PROXY name'
@@ -126,7 +126,7 @@ function matchesPort({ port }: HostRule, asked: number): boolean {
   return port === undefined ? WEB_PORTS.includes(asked) : port === asked
 }
 
-/** What of `asked` goes beyond the ceiling, in words that follow `network`; undefined where nothing does. */
+/** Why `asked` exceeds the ceiling, to complete a sentence starting with `network`. Undefined if it does not. */
 export function beyondCeiling(asked: Network, ceiling: Network): string | undefined {
   if (asked === 'disabled' || ceiling === 'public') return undefined
   if (ceiling === 'disabled') return 'must be "disabled": the operator of this server allows no network to sandboxes'

@@ -1,4 +1,4 @@
-/** Agent + request → what the run runs with. An inline field replaces the agent's whole field; `policy` goes key by key. */
+/** Resolves the settings of an agent and a request into the spec of a run. Unavailable settings become warnings. */
 import { type Agent, isToolName, type Policy, type RunSettings, type ToolName } from './agent.ts'
 import { missingTools, preApproved } from './allowed-tools.ts'
 import type { Warning } from './event.ts'
@@ -10,16 +10,16 @@ import { parseSkillRef, type SkillOffer, skillRef } from './skill.ts'
 
 export interface Resolution {
   readonly spec: Omit<RunSpec, 'mcp' | 'inputFiles'>
-  /** Still with their secrets. */
+  /** The MCP servers, with unsealed secrets. */
   readonly mcp: readonly ResolvedMcpServer[]
   readonly warnings: readonly Warning[]
 }
 
-/** What this server can give a run, as far as resolving needs to know. */
+/** The capabilities of this server that resolving depends on. */
 export interface Offer {
   readonly defaultModel: string
   readonly limits: Limits
-  /** Tools of the specification that this server can run now; the others are told in a warning. */
+  /** Tools that this server can run now. Others cause a warning. */
   readonly tools: ReadonlySet<ToolName>
   /** MCP servers that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
@@ -63,13 +63,13 @@ export function resolve(
   }
 }
 
-/** A stored agent may ask for more than the operator allows by now: it gets what there is, and is told. */
+/** A stored agent may ask for more than the operator allows now: then it gets what is allowed, with a warning. */
 function resolveNetwork(
   asked: Network | undefined,
   { network: ceiling }: Limits,
   warnings: Warning[],
 ): Pick<RunSpec, 'network' | 'browserNetwork'> {
-  // A browser without a network is of no use: where nobody said anything, it may see what is public.
+  // A browser without a network is useless. By default it may reach the public internet.
   if (asked === undefined) return { network: 'disabled', browserNetwork: withinCeiling('public', ceiling) }
   const beyond = beyondCeiling(asked, ceiling)
   if (beyond === undefined) return { network: asked }
@@ -99,7 +99,7 @@ function resolvePolicy(asked: Policy = {}, limits: Limits, warnings: Warning[]):
   }
 }
 
-/** What the operator could do. */
+/** What the operator can do about a missing tool. */
 const REMEDIES: Partial<Record<ToolName, string>> = {
   browser:
     ' Its operator can install Chromium where sandboxes find it: apt-get install chromium-headless-shell (or chromium).',
@@ -126,7 +126,7 @@ function resolveTools(names: readonly string[], offer: Offer, warnings: Warning[
   return [...enabled]
 }
 
-/** Pinned to their versions. The tools that a skill counts on are the caller's to enable; what is missing is told. */
+/** Pins skills to versions. Skills do not enable tools: a tool that a skill needs and that is not enabled is a warning. */
 function resolveSkills(
   refs: readonly string[],
   tools: readonly ToolName[],
@@ -154,7 +154,7 @@ function resolveSkills(
     const missing = missingTools(found.allowedTools, new Set(tools), names)
     if (missing.length > 0) {
       const few = missing.slice(0, 10).join(', ')
-      warn('skill_tool_missing', `The skill ${found.name} counts on ${few}, and no tool that can do it is enabled.`)
+      warn('skill_tool_missing', `The skill ${found.name} needs ${few}, and no enabled tool can do that.`)
     }
   })
   return [...pins.values()]
@@ -167,7 +167,7 @@ function unknownSkill(ref: string): string {
     : `No skill ${quote(asked.name)} with a version ${asked.version} is registered.`
 }
 
-/** One without an address is the operator's of that name. */
+/** A server without a URL is the operator's server of that name. */
 function resolveMcp(servers: readonly McpServer[], { mcpServers }: Offer, warnings: Warning[]): McpServer[] {
   return servers.filter(({ name, url }, i) => {
     if (url !== undefined || mcpServers.has(name)) return true

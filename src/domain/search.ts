@@ -1,12 +1,11 @@
 /**
- * Search for any number of needles at once, linear in the text whatever text and needles are (Aho–Corasick). Texts are
- * sequences of units: bytes, or the UTF-16 units of a string. `indexOf` and regular expressions take needle times text
- * for texts that a stranger chose well.
+ * Searches for any number of needles at once, in linear time for any text and needles (Aho–Corasick). Texts are sequences of
+ * units: bytes, or the UTF-16 units of a string. `indexOf` and regular expressions take quadratic time for hostile texts.
  */
 
 export type Units = Uint8Array | Uint16Array
 
-/** A part of a text in which needles were found, overlapping ones as one. Positions in units; `end` is exclusive. */
+/** A part of a text that consists of needles; overlapping needles form one span. In units; `end` is exclusive. */
 export interface Span {
   readonly start: number
   readonly end: number
@@ -16,8 +15,8 @@ export interface Span {
 
 export interface Scan {
   /**
-   * Takes the next piece of the text. Positions count from the first unit that was not yet clear. `clear`: so many units
-   * are decided; the rest may begin a needle and must be held by the caller until the next piece or the end.
+   * Takes the next piece of the text. Positions count from the first unit that was not clear before. `clear` is the number
+   * of decided units. The rest may begin a needle; the caller must hold it until the next piece or the end.
    */
   feed(piece: Units): { readonly clear: number; readonly spans: readonly Span[] }
   /** Ends the text: the spans in what was held. */
@@ -30,7 +29,7 @@ export interface Search {
    * there. Positions count from the beginning of the text.
    */
   start(found: (start: number, end: number) => void): (piece: Units) => void
-  /** For what covers the spans that were found. */
+  /** Returns a scan that reports spans. */
   scan(): Scan
 }
 
@@ -172,7 +171,7 @@ function createWalk(trie: Trie, found: (start: number, end: number) => void): Wa
 }
 
 function createScan(trie: Trie): Scan {
-  /** How many units are clear. */
+  /** Number of clear units. */
   let clear = 0
   /** In order; the first may have begun in what is clear. */
   let spans: { start: number; end: number }[] = []

@@ -3,14 +3,14 @@
  * A version never changes; a run is pinned to the versions that it was accepted with.
  */
 
-/** What the front matter of its SKILL.md says. */
+/** The front matter of SKILL.md. */
 export interface SkillMeta {
-  /** Whole; what says when a model should use it. */
+  /** Says when a model should use the skill. Never truncated. */
   readonly description: string
   readonly license?: string
   readonly compatibility?: string
   readonly metadata?: Readonly<Record<string, string>>
-  /** As written, one tool each: `Bash(git:*)`, `Read`, `code_execution`. */
+  /** One tool each, as written: `Bash(git:*)`, `Read`, `code_execution`. */
   readonly allowedTools: readonly string[]
 }
 
@@ -24,14 +24,14 @@ export interface SkillFile {
   readonly sha256: string
 }
 
-/** `server`: the operator's, there for every project. A project's own of the same name goes before it. */
+/** `server`: provided by the operator to every project. A project's own skill of the same name takes precedence. */
 export type SkillOrigin = 'project' | 'server'
 
-/** What a run holds on to. */
+/** The exact version of a skill that a run uses. */
 export interface SkillPin {
   readonly name: string
   readonly version: number
-  /** Of the content: names, execute bits and bytes of all files. Hexadecimal. */
+  /** SHA-256 of names, execute bits and bytes of all files, hexadecimal. */
   readonly digest: string
 }
 
@@ -47,12 +47,12 @@ export interface Skill extends SkillPin {
   readonly updatedAt: number
 }
 
-/** What a run may be given of a skill that was asked for. */
+/** A skill that is available to a run. */
 export interface SkillOffer extends SkillPin {
   readonly allowedTools: readonly string[]
 }
 
-/** `pdf` (the newest) or `pdf@3`. Undefined for what can be neither. */
+/** Parses `pdf` (the newest version) or `pdf@3`. Undefined for any other form. */
 export function parseSkillRef(ref: string): { readonly name: string; readonly version?: number } | undefined {
   const [, name, version] = /^([a-z0-9-]{1,64})(?:@([1-9]\d{0,8}))?$/.exec(ref) ?? []
   return name === undefined ? undefined : { name, version: version === undefined ? undefined : Number(version) }

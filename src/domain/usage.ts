@@ -1,11 +1,10 @@
 /**
- * What a run used. Field names are the specification's own (section 2.5), so that the stored form, the first
- * revision's wire form and the documents say the same words.
+ * Token counts, prices and the usage of a run. The stored form, the API and the documentation use the same field names.
  */
 
-/** One model call's tokens, as its provider counted them (or, where it was cut off, as we estimate them). */
 import { withoutEnd } from './trim.ts'
 
+/** Tokens of one model call as its provider counted them, or an estimate if the call was cut off. */
 export interface TokenCount {
   /** Tokens in, including those that were read from or written to the provider's prompt cache. */
   readonly input: number
@@ -38,7 +37,7 @@ export interface Usage {
   readonly reasoning_tokens: number
   readonly model_calls: number
   readonly tool_calls: number
-  /** Wall time during which a sandbox stood, milliseconds. */
+  /** Wall time during which a sandbox existed, in milliseconds. */
   readonly sandbox_ms: number
   readonly cost?: Cost
 }
@@ -87,21 +86,21 @@ export function formatAmount(dollars: number): string {
   return text === '' ? '0' : text
 }
 
-/** The same of billionths of a dollar. */
+/** Formats billionths of a dollar like `formatAmount`. */
 export function formatNanos(nanos: bigint): string {
   const text = nanos.toString().padStart(10, '0')
   return withoutEnd(withoutEnd(`${text.slice(0, -9)}.${text.slice(-9)}`, '0'), '.')
 }
 
-/** Billionths of a dollar, of a plain decimal with at most nine digits behind the point. */
+/** Parses a plain decimal with at most nine fractional digits into billionths of a dollar. */
 export function toNanos(dollars: string): bigint {
   const [whole, rest = ''] = dollars.split('.')
   return BigInt(whole + rest.padEnd(9, '0'))
 }
 
 /**
- * Tokens in a text whose provider did not count them: four UTF-16 units a token, rounded up. Used for calls that were
- * cut off before their provider reported usage, so that a cancelled run never looks free.
+ * Estimates the tokens of a text: four UTF-16 units a token, rounded up. Used for calls that were cut off before their
+ * provider reported usage, so that a cancelled run is not free.
  */
 export function estimateTokens(characters: number): number {
   return Math.ceil(characters / 4)

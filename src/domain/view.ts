@@ -1,6 +1,6 @@
 /**
- * What a model is shown of a conversation: the messages without the images and documents that it cannot take. Pure
- * functions of the messages, so that the same log gives the same request.
+ * The view of a conversation that a model gets: the messages without images and documents that it can't accept. Pure
+ * functions of the messages, so the same log always gives the same request.
  */
 import type { AssistantPart, MediaPart, Message, ToolMessage, UserPart } from './message.ts'
 
@@ -10,7 +10,7 @@ const MAX_MEDIA_CHARACTERS = 16 * 1024 * 1024
 export const MAX_MEDIA_PARTS = 20
 
 /**
- * The conversation with at most as much media as a provider accepts. When a result exceeds a limit, the oldest media leave
+ * The conversation with at most as much media as a provider accepts. When a result exceeds a limit, the oldest media are removed
  * until half of the limit is free, and their results say so. Half at once, because each removal changes the prefix that
  * the provider has cached. A result that exceeds a limit alone shows what fits.
  */

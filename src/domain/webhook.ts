@@ -1,41 +1,41 @@
-/** Being told of an interaction's end at an address of the caller's. */
+/** Webhooks: notifications about the end of an interaction, sent to the caller's URL. */
 
 export interface WebhookRequest {
-  /** As the caller wrote it: it may hold a secret. Checked when the run is accepted, sealed where it is stored. */
+  /** The caller's URL, which may contain a secret. Checked when the run is accepted; stored sealed. */
   readonly url: string
-  /** In which revision's words it is told. */
+  /** The API revision of the notification's body. */
   readonly revision: string
 }
 
-/** `pending` until the end was told (`delivered`), the receiver said that it wants none (`gone`), or it was given up (`failed`). */
+/** `delivered`: the receiver accepted it. `gone`: the receiver wants no more. `failed`: all attempts failed. */
 export type WebhookState = 'pending' | 'delivered' | 'gone' | 'failed'
 
-/** One attempt to tell. */
+/** One delivery attempt. */
 export interface Delivery {
   /** From 1. */
   readonly attempt: number
   /** Milliseconds since 1970. */
   readonly at: number
   readonly durationMs: number
-  /** Of the receiver's answer; undefined where there was none. */
+  /** HTTP status of the receiver's response; undefined if there was none. */
   readonly status?: number
-  /** Why it counts as failed, in words. */
+  /** Why the attempt failed. */
   readonly error?: string
 }
 
 /** One interaction's webhook, in a list of all. */
 export interface WebhookSummary extends Omit<WebhookLog, 'deliveries'> {
   readonly interactionId: string
-  /** Who is told: the rest of the address may be a secret. */
+  /** Host of the receiver. The rest of its URL may be a secret. */
   readonly host: string
-  /** Those that were begun. */
+  /** Number of started attempts. */
   readonly attempts: number
   readonly last?: Delivery
 }
 
 export interface WebhookLog {
   readonly state: WebhookState
-  /** When it is tried next, milliseconds since 1970; undefined where it is over, or the interaction still runs. */
+  /** Time of the next attempt, in milliseconds since 1970. Undefined after the last one, and while the interaction runs. */
   readonly nextAt?: number
   /** Oldest first. */
   readonly deliveries: readonly Delivery[]

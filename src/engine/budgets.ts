@@ -1,9 +1,9 @@
 /**
- * Budgets of projects: who may begin, what a run may still spend, and who is told.
+ * Monthly budgets of projects: refuses new runs, limits running ones, and sends alerts.
  *
- * What was spent is read from the database that all nodes share: ended runs, and the finished model calls of running ones
- * (store/budgets.ts). What calls under way have said so far is known on their own node alone, and counted there. So a budget
- * is passed by at most one model call of each node, cut off where it speaks on for a second.
+ * The spent amount comes from the shared database: ended runs, and finished model calls of running ones (store/budgets.ts).
+ * The cost of model calls under way is known only on their own node, and counted there. So each node can exceed a budget by
+ * at most one model call, which is cut off within about a second.
  */
 import { entryStatement } from '../accounts/account-log.ts'
 import { ErrandError } from '../domain/errors.ts'
@@ -21,36 +21,36 @@ import { assertMade, type Database, wasMade } from '../store/port.ts'
 import type { Emit } from '../telemetry/events.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** So old may be what is known of a project. */
+/** Maximum age of a cached status. */
 const FRESH_MS = 1_000
 const NANOS = 1e9
 
-/** How a project stands in this month. Where it has no budget, what it spent is not always asked for. */
+/** A project's budget in the current month. Without a budget, `spentNanos` may be 0 instead of the real amount. */
 export interface BudgetStatus {
   readonly budget: Budget | undefined
   readonly spentNanos: bigint
-  /** `alert`: the first of its percents is passed. */
+  /** `alert`: the first alert threshold is passed. */
   readonly state: 'none' | 'ok' | 'alert' | 'exceeded'
 }
 
-/** A run on this node. */
+/** A run on this node that spends from the budget. */
 export interface Spender {
   /** US dollars that the model call under way has cost so far. */
   readonly underWay: () => number
 }
 
 export interface Budgets {
-  /** Throws ErrandError `budget_exceeded` where the project may spend no more this month. */
+  /** Throws ErrandError `budget_exceeded` if the project may spend no more this month. */
   admit(projectId: string): Promise<void>
-  /** US dollars that may still be spent, by what is stored now; infinite without a budget that stops. */
+  /** US dollars left, by the current database. Infinite without a hard stop. `settled` flushes the run's own cost first. */
   left(projectId: string, settled: () => Promise<void>): Promise<number>
-  /** Whether calls under way are to be cut off, by what was known a second ago. */
+  /** True if calls under way must be cut off, by a status that is at most a second old. */
   isSpent(projectId: string): boolean
-  /** While a run is here, its project is watched. Returns how it leaves. */
+  /** Watches the project while the run is on this node. Returns the function that ends it. */
   enter(projectId: string, spender: Spender): () => void
-  /** By what is stored now. */
+  /** The status by the current database. */
   status(projectId: string): Promise<BudgetStatus>
-  /** `actor`: a user, for the account's log. */
+  /** `actor` is the user for the account's log. */
   set(
     project: { readonly id: string; readonly accountId: string },
     budget: Budget | undefined,
@@ -70,7 +70,7 @@ export function createBudgets({ db, now, log, emit }: BudgetDependencies): Budge
   const known = new Map<string, { readonly at: number; readonly status: Promise<BudgetStatus> }>()
   const latest = new Map<string, BudgetStatus>()
   const spenders = new Map<string, Set<Spender>>()
-  /** Runs left them since they were looked at. */
+  /** Projects whose runs left since their status was last read. */
   const leftBehind = new Set<string>()
   const told = new Set<string>()
   const timer = setInterval(lookAtAll, FRESH_MS)
@@ -116,7 +116,7 @@ export function createBudgets({ db, now, log, emit }: BudgetDependencies): Budge
     return { budget, spentNanos, state: passed.includes(100) ? 'exceeded' : passed.length > 0 ? 'alert' : 'ok' }
   }
 
-  /** Once for all nodes. */
+  /** Sends an alert once, whichever node finds it first. */
   async function tell(
     projectId: string,
     month: string,
@@ -196,6 +196,6 @@ function isPassed({ monthlyNanos }: Budget, spentNanos: bigint, percent: number)
   return spentNanos * 100n >= monthlyNanos * BigInt(percent)
 }
 
-/** For whoever is refused, and for a run that could not begin. */
+/** Error message for refused requests, and for runs that could not begin. */
 export const BUDGET_SPENT =
-  'This project has spent its budget for this month. An owner of its account can raise it in the console; else it begins anew with the next month, UTC.'
+  'This project has spent its budget for this month. An owner of its account can raise it in the console; otherwise it resets at the start of the next month (UTC).'

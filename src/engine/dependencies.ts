@@ -1,4 +1,4 @@
-/** What the engine is made of: built once in compose.ts, handed to every run. */
+/** The engine's dependencies: built once in src/compose/engine.ts, passed to every run. */
 import type { Credentials } from '../accounts/credentials.ts'
 import type { Vault } from '../accounts/vault.ts'
 import type { Blobs } from '../blobs/port.ts'
@@ -16,12 +16,12 @@ import type { SchemaChecks } from './agent/schema-checks.ts'
 import type { Budgets } from './budgets.ts'
 import type { Hub } from './hub.ts'
 
-/** Places in a run where a test may have the process killed; between two of them nothing becomes durable or is done outside. */
+/** Points in a run where a test can kill the process. Between two points nothing becomes durable or acts outside. */
 export type CrashPoint =
-  | 'accepted' // stored, and nobody was told
+  | 'accepted' // stored, and no caller knows
   | 'claimed'
-  | 'before-write' // of what is told next
-  | 'after-write' // durable, and nobody was told: the end too
+  | 'before-write' // before the next events are durable
+  | 'after-write' // the events are durable, possibly the end too, and no subscriber has them
   | 'model-speaks'
   | 'tool-begins' // its intent is durable
   | 'tool-speaks'
@@ -33,13 +33,13 @@ export interface EngineDependencies {
   readonly db: Database
   readonly hub: Hub
   readonly blobs: Blobs
-  /** For files that callers name by s3:// and gs://. */
+  /** Input files at s3:// and gs:// URLs. */
   readonly buckets: Buckets
-  /** What a file by URL may be: `text/csv`, `image/*`. Empty: anything. */
+  /** Allowed MIME types of files by URL: `text/csv`, `image/*`. Empty: all. */
   readonly fileTypes: readonly string[]
   readonly catalogue: Catalogue
   readonly sandboxes: Sandboxes
-  /** For all that is reached because a caller said so. */
+  /** For every connection whose target a caller or a model chooses. */
   readonly egress: Egress
   readonly credentials: Credentials
   readonly vault: Vault
@@ -50,14 +50,14 @@ export interface EngineDependencies {
   readonly limits: Limits
   readonly budgets: Budgets
   readonly schemas: SchemaChecks
-  /** What code finds in a sandbox, for the model. */
+  /** Description of the software in a sandbox, for the model. */
   readonly inside: string
-  /** Wall clock, milliseconds since 1970; a run's is the database's. */
+  /** This machine's clock, in milliseconds since 1970. Runs use the database's clock instead. */
   readonly now: () => number
-  /** Whether a process of this place lives, by the name that its leases have. */
+  /** Whether a process of this data directory is alive, by the owner of its leases. */
   readonly lives: (owner: string) => Promise<boolean>
   readonly log: Log
   readonly emit: Emit
-  /** Told when a run comes to a point; for tests. */
+  /** Called when a run reaches a crash point. For tests. */
   readonly onPoint?: (point: CrashPoint) => void
 }

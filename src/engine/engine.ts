@@ -1,4 +1,4 @@
-/** What the HTTP edge and the command line ask of the engine. */
+/** The engine's interface for the HTTP server and the command line. */
 import type { Status, StoredEvent } from '../domain/event.ts'
 import type { InteractionView } from '../domain/fold.ts'
 import type { Interaction, InteractionSummary, RunRequest } from '../domain/interaction.ts'
@@ -11,10 +11,10 @@ import type { Verdict } from './agent/approval.ts'
 export interface SubmitOptions {
   /** The caller's `Idempotency-Key`, with a digest of what the key stands for. */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string }
-  /** `Prefer: handling=strict`: what would be a warning is refused. */
+  /** `Prefer: handling=strict`: some warnings become errors. */
   readonly strict: boolean
   readonly keyId: string
-  /** Of the request, where it is traced. */
+  /** W3C trace context of the request, if it is traced. */
   readonly traceparent?: string | undefined
 }
 
@@ -22,19 +22,19 @@ export interface Submitted {
   readonly interactionId: string
   /** True if an earlier request with the same idempotency key started it. */
   readonly joined: boolean
-  /** The log so far, where it can be known without reading it. */
+  /** The first events, if they are known without a read. */
   readonly begun?: readonly StoredEvent[] | undefined
 }
 
-/** An interaction with the view its events tell. */
+/** An interaction with the view of its events. */
 export interface InteractionSnapshot {
   readonly interaction: Interaction
   readonly view: InteractionView
-  /** Of the end, or of the run so far. */
+  /** Final usage, or usage so far. */
   readonly usage: Usage
 }
 
-/** Hears how much of a log is read, and ends the reading by what it throws. */
+/** Observes how much of a log is read. Throws to abort the read. */
 export interface Reading {
   /** Awaited before a log of so many events is read. */
   begin(events: number): Promise<void>
@@ -44,11 +44,11 @@ export interface Reading {
 
 export interface ListQuery {
   readonly agentId?: string
-  /** That was asked for. */
+  /** The requested model. */
   readonly model?: string
   readonly status?: Status
   readonly keyId?: string
-  /** Made at that time or later, and before the other; milliseconds since 1970. */
+  /** Creation time: from `createdAfter` to before `createdBefore`, in milliseconds since 1970. */
   readonly createdAfter?: number
   readonly createdBefore?: number
   readonly labels: Readonly<Record<string, string>>
@@ -67,7 +67,7 @@ export interface WebhookQuery {
 
 export interface WebhookPage {
   readonly webhooks: readonly WebhookSummary[]
-  /** What `after` takes for the page behind; undefined on the last one. */
+  /** Value of `after` for the next page; undefined on the last one. */
   readonly next: string | undefined
 }
 
@@ -79,9 +79,9 @@ export interface Engine {
    */
   submit(projectId: string, request: RunRequest, options: SubmitOptions): Promise<Submitted>
   /**
-   * The events after number `after`, in order, in batches, live until `completed`; then it ends. Reads are bounded: a slow
-   * consumer costs no memory. Ends early, without an error, when `signal` aborts. The interaction must exist. `known`: what
-   * stands there, as `submit` told it just now: it is not read again.
+   * The events after number `after`, in order, in batches, live until `completed`; then it ends. Memory is bounded,
+   * however slow the consumer is. Ends early, without an error, when `signal` aborts. The interaction must exist. `known`:
+   * the first events from `submit`, which are not read again.
    */
   follow(
     projectId: string,
@@ -95,13 +95,13 @@ export interface Engine {
    * must exist.
    */
   waitForEnd(projectId: string, interactionId: string, signal: AbortSignal): Promise<void>
-  /** The interaction without its view: cheap, however long its log. Undefined where the project has none by that id. */
+  /** The interaction without its view. Cheap for logs of any length. Undefined if the project has no such interaction. */
   find(projectId: string, interactionId: string): Promise<Interaction | undefined>
-  /** Undefined where the project has none by that id. Throws what `reading` throws. */
+  /** Undefined if the project has no such interaction. Throws what `reading` throws. */
   get(projectId: string, interactionId: string, reading?: Reading): Promise<InteractionSnapshot | undefined>
   /**
-   * Newest first unless asked otherwise. `next` is what `after` takes for the page behind. A page may have fewer than
-   * `pageSize` where they are large.
+   * Newest first by default. `next` is the value of `after` for the next page. A page of large interactions may have fewer
+   * than `pageSize` entries.
    */
   list(
     projectId: string,
@@ -110,39 +110,39 @@ export interface Engine {
     readonly interactions: readonly { interaction: InteractionSummary; usage: Usage }[]
     readonly next: string | undefined
   }>
-  /** Its log with the times of its events. Undefined where the project has none by that id. */
+  /** The log with the times of its events. Undefined if the project has no such interaction. */
   events(
     projectId: string,
     interactionId: string,
     query: { readonly pageSize: number; readonly after?: string },
   ): Promise<EventPage | undefined>
-  /** Its audit, oldest first. Undefined where the project has none by that id. */
+  /** The audit log of connections, oldest first. Undefined if the project has no such interaction. */
   audit(
     projectId: string,
     interactionId: string,
     query: { readonly pageSize: number; readonly after?: string },
   ): Promise<AuditPage | undefined>
   /**
-   * Ends a running interaction; resolves when its sandbox is dead. Again: the same. Throws ErrandError `not_found`,
+   * Ends a running interaction; resolves when its sandbox is dead. Idempotent. Throws ErrandError `not_found`,
    * `conflict` (already completed or failed).
    */
   cancel(projectId: string, interactionId: string): Promise<void>
   /**
-   * Decides on tool calls that wait for a person; durable when it resolves. Throws ErrandError `not_found`, `conflict`
+   * Approves or denies waiting tool calls; durable when it resolves. Throws ErrandError `not_found`, `conflict`
    * (nothing waits, or it was decided otherwise).
    */
   approve(projectId: string, interactionId: string, verdict: Verdict, keyId: string): Promise<void>
   /**
-   * Removes an ended interaction with its events and files; who did stays on record. Throws ErrandError `not_found`,
+   * Removes an ended interaction with its events and files. A record of the removal stays. Throws ErrandError `not_found`,
    * `conflict` (still running).
    */
   remove(projectId: string, interactionId: string, keyId: string): Promise<void>
-  /** What became of its webhook; undefined where it has none. Throws ErrandError `not_found`. */
+  /** The deliveries of its webhook; undefined without one. Throws ErrandError `not_found`. */
   webhookLog(projectId: string, interactionId: string): Promise<WebhookLog | undefined>
-  /** Of all the project's interactions that have one, the newest first. */
+  /** Webhooks of all the project's interactions, newest first. */
   webhooks(projectId: string, query: WebhookQuery): Promise<WebhookPage>
-  /** Able to take work: for `/readyz`. A sentence where not. */
+  /** True if the engine can accept work, else the reason. For `/readyz`. */
   ready(): Promise<true | string>
-  /** Takes no more work, waits up to `graceMs` for what runs, hands over the rest, stops. Idempotent. */
+  /** Accepts no more work, waits up to `graceMs` for running interactions, requeues the rest, and stops. Idempotent. */
   close(graceMs: number): Promise<void>
 }

@@ -1,9 +1,9 @@
 /**
- * Follows an interaction's log from any event to its end. Blocking POST, SSE and resume are all this.
+ * Follows an interaction's log from any event to its end. Serves blocking POST, SSE streams and resumed streams.
  *
- * Reads pages by `seq > last` until it has caught up, then takes what the hub hands on while that fits without a gap;
- * whatever does not fit, or is too much to hold, is read from the store again. So a follower holds at most MAX_HELD_BYTES,
- * however slow its consumer is, and can neither miss nor repeat an event.
+ * Reads pages by `seq > last` until it has caught up, then takes events from the hub while they continue the log without a
+ * gap. After a gap, or with too many held events, it reads from the store again. So a follower holds at most MAX_HELD_BYTES,
+ * however slow its consumer is, and never misses or repeats an event.
  */
 import type { StoredEvent } from '../domain/event.ts'
 import { readEvents, readProgress } from '../store/events.ts'
@@ -12,16 +12,16 @@ import { retryWhileDatabaseDown } from '../store/retry-while-down.ts'
 import type { Hub } from './hub.ts'
 
 const MAX_HELD_BYTES = 64 * 1024
-/** Rows of the first page: one may be large. The next ones are as long as the rows so far let expect MAX_HELD_BYTES. */
+/** Rows of the first page, because one row may be large. Later pages are sized to about MAX_HELD_BYTES. */
 const FIRST_PAGE = 1
 const MAX_PAGE = 500
-/** A stream stays open while the database is away for so long. */
+/** Longest database outage that a stream survives. */
 const OUTAGE_MS = 60_000
 
 export interface FollowOptions {
   readonly db: Database
   readonly hub: Hub
-  /** How often the log is read without a hint, milliseconds: for what other processes write. */
+  /** Poll interval in milliseconds, for events that other processes write. */
   readonly pollMs: number
 }
 
@@ -71,7 +71,7 @@ export async function* followLog(
   }
 
   async function readPage(): Promise<readonly StoredEvent[]> {
-    // What is published while the page is read must not be lost: from here on it is held again.
+    // Events published during the read must not be lost: hold them from here on.
     held = []
     heldBytes = 0
     behind = false
@@ -85,13 +85,13 @@ export async function* followLog(
     return page
   }
 
-  /** Nothing follows any more: the log was read to its end before, or is gone. */
+  /** True if no event will follow: the log was read to its end, or was removed. */
   async function isOver(): Promise<boolean> {
     const row = await retryWhileDatabaseDown(OUTAGE_MS, () => readProgress(db, interactionId), signal)
     return !row || (row.status !== 'running' && row.lastSeq <= last)
   }
 
-  /** The held events behind `last`; where they don't follow on it, nothing, and the log is read instead. */
+  /** The held events after `last`. Empty if there is a gap; then the log is read instead. */
   function takeHeld(): readonly StoredEvent[] {
     const events = held[0]?.seq === last + 1 ? held : held.filter((event) => event.seq > last)
     held = []

@@ -1,22 +1,22 @@
 /**
- * Tells those who wait in this process what was just committed, here or on another node. A hint and a shortcut, never the
- * truth: who misses something, or gets it out of order, reads the database.
+ * Publishes commits of this process and of other nodes to subscribers in this process. These are hints: a subscriber that
+ * misses one, or gets it out of order, reads the database.
  */
 import type { StoredEvent } from '../domain/event.ts'
 import { NO_WAKEUPS, type Wakeups } from '../store/wakeups.ts'
 
-/** No events: there is something to read, written on another node or not an event. */
+/** Called without events if there is something to read: written on another node, or not an event. */
 type Listener = (events: readonly StoredEvent[]) => void
 
 /** An interaction's id, or WORK. */
 type Topic = string
 
-/** Interactions wait to be claimed. */
+/** The topic for queued interactions. */
 export const WORK: Topic = 'work'
 
 export interface Hub {
   publish(topic: Topic, events: readonly StoredEvent[]): void
-  /** Returns the way to stop listening. */
+  /** Returns the function that unsubscribes. */
   subscribe(topic: Topic, listener: Listener): () => void
 }
 

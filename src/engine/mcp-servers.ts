@@ -1,4 +1,4 @@
-/** MCP servers of a request as they go into a run's spec: what can't be used is told, what is secret is sealed. */
+/** Accepts the MCP servers of a request into a run's spec: seals their secrets, and warns about unusable servers. */
 import type { Credentials } from '../accounts/credentials.ts'
 import type { Vault } from '../accounts/vault.ts'
 import { hostAllowed } from '../domain/credential.ts'

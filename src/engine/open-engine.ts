@@ -27,7 +27,7 @@ import { submitRun } from './submit.ts'
 import { waitForEnd } from './wait-for-end.ts'
 import { webhookOwner } from './webhooks.ts'
 
-/** Of a log with large tool results, a page has some MB. */
+/** Events read at once. With large tool results, a page has several MB. */
 const EVENTS_PAGE = 200
 const FOLLOW_POLL_MS = 2_000
 
@@ -36,9 +36,9 @@ export interface EngineOptions {
   readonly owner: string
   readonly slots: number
   readonly leaseMs: number
-  /** `all`: accepts and works; `own`: works on what it accepted alone (a one-shot beside a server); `none`: only accepts. */
+  /** `all`: works on the whole queue. `own`: works only on what it accepted (a one-shot command). `none`: only accepts. */
   readonly works: 'all' | 'own' | 'none'
-  /** Whether this process sees to what one of all on the database is enough for. */
+  /** True if this process does the maintenance that one process per database must do. */
   readonly leads?: () => boolean
 }
 
@@ -58,7 +58,7 @@ export function openEngine({
   let closing: Promise<void> | undefined
   worker?.wake()
 
-  /** The database for what a caller of that project asked. */
+  /** The database, restricted to a caller's project. */
   const seenBy = (projectId: string) => db.forProject(projectId)
 
   async function readView(seen: Database, id: string, reading?: Reading): Promise<InteractionView> {
@@ -72,7 +72,7 @@ export function openEngine({
     }
   }
 
-  /** Of the end; of the run in this process; else from what is stored of the run so far. */
+  /** Final usage, usage of the run in this process, or usage from the stored turns. */
   async function usageOf(seen: Database, interaction: InteractionSummary): Promise<Usage> {
     const live = interaction.usage ?? worker?.get(interaction.id)?.usage()
     if (live) return live
@@ -116,7 +116,7 @@ export function openEngine({
     if (interaction.status === 'running' || !(await deleteInteraction(seen, removalOf(interaction, by, deps.now())))) {
       throw new ErrandError('conflict', `The interaction ${id} is still running; cancel it first.`)
     }
-    // What could not be removed now has no owner any more, and is found by that.
+    // Files that could not be removed are orphans now, and the reaper removes them.
     await deps.blobs
       .removeAll(id)
       .catch((error) => deps.log.warn({ err: error, interactionId: id }, 'files could not be removed'))
@@ -138,10 +138,10 @@ export function openEngine({
       if (!found) return undefined
       await reading?.begin(found.lastSeq)
       const view = await readView(seen, id, reading)
-      // The end may have come between the two reads: then the row is read again, so that both say the same.
+      // The run may have ended between the two reads. Read the row again, so that both agree.
       const interaction = view.end && found.status === 'running' ? await findInteraction(seen, id, projectId) : found
       if (!interaction) return undefined
-      // What was decided a moment ago may not stand in the log yet.
+      // A recent decision may not be in the log yet.
       const pendingApprovals = await undecided(seen, id, view.pendingApprovals)
       return { interaction, view: { ...view, pendingApprovals }, usage: await usageOf(seen, interaction) }
     },
@@ -187,7 +187,7 @@ export function openEngine({
     },
     async ready() {
       if (closing) return 'The server is shutting down.'
-      // Through the writer, which may be gone while reads still work.
+      // Test the writer: it may have failed while reads still work.
       await db.write([{ query: db.query.selectFrom('accounts').select('id').limit(1).compile() }])
       const models = deps.catalogue.describe()
       return models.some((model) => model.unavailable === undefined) || models[0]!.unavailable!
@@ -202,7 +202,7 @@ export function openEngine({
   }
 }
 
-/** Sealed under another secret, as after one was lost, it can't be told. */
+/** The webhook's host; `unknown` if the URL was sealed with another server secret. */
 function hostOf(vault: EngineDependencies['vault'], sealedUrl: string, interactionId: string): string {
   try {
     return new URL(vault.unseal(sealedUrl, webhookOwner(interactionId))).host

@@ -1,4 +1,4 @@
-/** Accepts a run: everything that it needs is checked and stored before the caller hears that it was accepted. */
+/** Accepts a run: checks and stores everything that it needs before the caller gets an answer. */
 
 import { type Agent, overrideSettings, type RunSettings } from '../domain/agent.ts'
 import { ErrandError } from '../domain/errors.ts'
@@ -95,7 +95,7 @@ export async function submitRun(
       const { claim } = inserted
       if (claim && reservation) {
         reservation.start(claim, full)
-        // Nobody but this run writes on, and it has not begun.
+        // Only this run writes further events, and it has not begun.
         return { interactionId: id, joined: false, begun: [...first, begunEvent(claim)] }
       }
       deps.hub.publish(WORK, [])
@@ -104,7 +104,7 @@ export async function submitRun(
     await deps.blobs.removeAll(id).catch(() => {})
     return await notInserted(deps, projectId, options, notBefore, inserted)
   } catch (error) {
-    // Where nobody can say whether it was stored, its files stay: those without an owner are found later.
+    // If it is unknown whether the run was stored, its files stay. The reaper removes orphans.
     const settled = !(error instanceof ErrandError || error instanceof DatabaseUnavailable)
     if (settled) await deps.blobs.removeAll(id).catch(() => {})
     throw error
@@ -113,7 +113,7 @@ export async function submitRun(
   }
 }
 
-/** The request may hold secrets that are easy to guess: what is kept to know it again is keyed. */
+/** Stores a keyed digest of the request: it may contain secrets that are easy to guess. */
 function sealIdempotency({ vault }: EngineDependencies, idempotency: SubmitOptions['idempotency']) {
   return idempotency && { ...idempotency, fingerprint: vault.digest(idempotency.fingerprint) }
 }
@@ -131,7 +131,7 @@ async function notInserted(
 ): Promise<Submitted> {
   if (inserted.outcome === 'duplicate_key' && idempotency) {
     const other = await findByIdempotencyKey(deps.db, projectId, idempotency, notBefore)
-    // Also if it has failed by now: the requests were concurrent, so they share one run.
+    // Even if that run has failed: the requests were concurrent, so they share it.
     if (other) return { interactionId: other.interactionId, joined: true }
   }
   const { runningPerProject, queuedPerProject } = deps.limits
@@ -165,7 +165,7 @@ async function findPrevious(
   const previous = await findInteraction(db, id, projectId)
   if (!previous) throw new ErrandError('not_found', `There is no interaction ${JSON.stringify(id)}.`, { param })
   if (previous.status === 'running') {
-    throw new ErrandError('conflict', `The interaction ${id} is still running; go on from it when it has ended.`, {
+    throw new ErrandError('conflict', `The interaction ${id} is still running; continue from it when it has ended.`, {
       param,
     })
   }
@@ -218,7 +218,7 @@ function costUnknown(model: string): Warning {
 const FILES_UNREADABLE: Warning = {
   code: 'files_not_readable',
   param: 'tools',
-  message: 'Files were attached, but no tool that could read them is enabled; the model is told their names alone.',
+  message: 'Files were attached, but no tool that could read them is enabled; the model only gets their names.',
 }
 
 /** Codes of the warnings that `Prefer: handling=strict` makes errors. Unknown tools and fields never fail a call. */
@@ -241,7 +241,7 @@ function decideUnmet(warnings: readonly Warning[], strict: boolean): Warning[] {
 
 type InputFiles = Required<Pick<RunSpec, 'inputFiles' | 'linkedFiles'>>
 
-/** What came with the request is stored; what is only named has its place in the store already. */
+/** Stores the inline files, and assigns keys to the files by URL. */
 async function storeInputs({ blobs }: EngineDependencies, id: string, { files }: RunRequest): Promise<InputFiles> {
   const inputFiles = []
   const linkedFiles = []

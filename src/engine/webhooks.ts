@@ -1,13 +1,13 @@
 /**
- * Tells callers of the end of an interaction where they asked for it, signed as Standard Webhooks has it
- * (standardwebhooks.com), through the guard.
+ * Delivers webhooks about the end of interactions, signed according to Standard Webhooks (standardwebhooks.com), through the
+ * egress guard.
  *
  *   interaction over ──▶ due ──claim──▶ sending ──2xx──▶ delivered
  *                         ▲               ├──410──────▶ gone
  *                         └──── later ────┴──otherwise, eleven times in a day──▶ failed
  *
- * At least once: a node that dies while it sends leaves a claim that runs out, and the next attempt has the same
- * `webhook-id`. The address and the signing secret are in no log.
+ * At least once: if a node dies while it sends, its claim expires, and the next attempt has the same `webhook-id`. The URL and
+ * the signing secret never appear in a log.
  */
 import { createHmac } from 'node:crypto'
 import { ErrandError } from '../domain/errors.ts'
@@ -19,35 +19,35 @@ import { findInteraction } from '../store/interactions.ts'
 import { claimDueWebhook, type DueWebhook, recordDelivery } from '../store/webhooks.ts'
 import type { EngineDependencies } from './dependencies.ts'
 
-/** What the last failed attempt is followed by, seconds: in all, a day. */
+/** Delays between attempts, in seconds. Together about a day. */
 const DELAYS_S = [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 21_600, 36_000]
 const SEND_MS = 20_000
-/** Longer than an attempt can take. */
+/** Lease of an attempt. Longer than an attempt can take. */
 const LEASE_MS = 45_000
 const POLL_MS = 2_000
 const AT_ONCE = 16
 const AT_ONCE_PER_PROJECT = 4
-/** Nothing of an answer is of use but its status. */
+/** Maximum size of a response. Only its status is used. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
 export interface WebhookOptions {
   readonly deps: Pick<EngineDependencies, 'db' | 'egress' | 'vault' | 'log' | 'now' | 'emit'>
   /** `whsec_…` of a project. */
   readonly secretOf: (projectId: string) => string
-  /** The event's `type`, `timestamp` and `data`, in a revision's words. */
+  /** The event's `type`, `timestamp` and `data` in the form of an API revision. */
   readonly encode: (interaction: Interaction, revision: string) => object
   /** For tests. */
   readonly delaysMs?: readonly number[]
 }
 
 export interface Webhooks {
-  /** An interaction may be over. */
+  /** Call when an interaction may have ended. */
   wake(): void
-  /** What is being sent is broken off, and sent again by whoever comes next. */
+  /** Aborts deliveries under way. Another process sends them again. */
   close(): Promise<void>
 }
 
-/** Throws ErrandError `invalid_request` for an address that shows by itself that it is refused. */
+/** Throws ErrandError `invalid_request` for a URL that the egress guard always refuses. */
 export function refuseWebhook(egress: Egress, webhook: RunRequest['webhook']): void {
   const fault = webhook && egress.faultOf(webhook.url)
   if (!fault) return
@@ -55,7 +55,7 @@ export function refuseWebhook(egress: Egress, webhook: RunRequest['webhook']): v
   throw new ErrandError('invalid_request', `\`${param}\` ${fault}.`, { param })
 }
 
-/** What an address is sealed for. */
+/** The owner that a webhook's URL is sealed for. */
 export function webhookOwner(interactionId: string): readonly string[] {
   return ['webhook', interactionId]
 }
@@ -89,9 +89,7 @@ export function openWebhooks({ deps, secretOf, encode, delaysMs }: WebhookOption
         const due = await claimDueWebhook(db, LEASE_MS, busyProjects())
         if (!due) break
         const sent = deliver(due)
-          .catch((error) =>
-            log.error({ err: error, interactionId: due.interactionId }, 'a webhook could not be dealt with'),
-          )
+          .catch((error) => log.error({ err: error, interactionId: due.interactionId }, 'could not process a webhook'))
           .finally(() => {
             sending.delete(sent)
             wake()
@@ -101,7 +99,7 @@ export function openWebhooks({ deps, secretOf, encode, delaysMs }: WebhookOption
     } while (wokenMeanwhile)
   }
 
-  /** One project's slow receivers must not hold up the others'. */
+  /** Projects at their limit: one project's slow receivers must not delay the others'. */
   function busyProjects(): string[] {
     const counts = new Map<string, number>()
     for (const project of sending.values()) counts.set(project, (counts.get(project) ?? 0) + 1)
@@ -141,7 +139,7 @@ export function openWebhooks({ deps, secretOf, encode, delaysMs }: WebhookOption
         maxBytes: MAX_ANSWER_BYTES,
         timeoutMs: SEND_MS,
         signal: closing.signal,
-        // Not by the run's auditor: an audit that a run has filled must not keep its end from being told.
+        // Bypasses the run's auditor: a full audit log must not block the webhook.
         onConnect: (connection) => insertAudit(db, due.interactionId, { ...connection, ...auditKey(deps.now()) }),
       })
       answer.close()
@@ -151,7 +149,7 @@ export function openWebhooks({ deps, secretOf, encode, delaysMs }: WebhookOption
       if (error instanceof EgressError) return { error: error.message }
       if (!closing.signal.aborted)
         log.error({ err: error, interactionId: due.interactionId }, 'a webhook could not be sent')
-      return { error: 'It could not be sent; the log of the server has more.' }
+      return { error: 'The webhook could not be sent; the server log has details.' }
     }
   }
 

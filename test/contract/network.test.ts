@@ -171,7 +171,7 @@ print(ask('one-more.example'))`),
       ],
       allow(),
     )
-    expect(outputs[1]).toContain('has turned to too many hosts')
+    expect(outputs[1]).toContain('has connected to too many hosts')
     expect(outputs[2]).toBe('served /known')
     const hosts = await hostsOf(body.interactionId, 100)
     expect(hosts).toHaveLength(2001)

@@ -79,5 +79,5 @@ it('warns about a tool of a server that the run does not have', async () => {
   await upload('files-skill', 'mcp__files__look mcp__tracker__find')
   const { body } = await call('look', ['files-skill'], 'never')
   expect(body.warnings).toEqual([expect.objectContaining({ code: 'skill_tool_missing', param: 'skills[0]' })])
-  expect(body.warnings[0].message).toContain('counts on mcp__tracker__find, and')
+  expect(body.warnings[0].message).toContain('needs mcp__tracker__find, and')
 })

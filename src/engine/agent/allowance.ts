@@ -1,8 +1,8 @@
 /**
- * How much the next model call may say, and when it must be the last one.
+ * The output tokens of the next model call, and whether it must be the last one.
  *
- * A run that has worked ends with an answer: while its tools could use up everything, a share of each limit is reserved for
- * one last turn, in which the model is asked to answer and its tool calls are declined.
+ * A run that has used tools ends with an answer. A share of each limit is reserved for one last turn, in which the model is
+ * asked to answer and its tool calls are declined.
  */
 import type { StopReason } from '../../domain/event.ts'
 import type { RunSpec } from '../../domain/interaction.ts'
@@ -10,23 +10,23 @@ import type { Price } from '../../domain/usage.ts'
 import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import type { AgentContext } from './context.ts'
 
-/** Output tokens that are reserved at most. */
+/** Maximum reserve, in output tokens. */
 const RESERVED_TOKENS = 4_096
-/** A limit that pays for fewer output tokens reserves none: an eighth of it would be no answer. */
+/** Limits below this many output tokens reserve none: an eighth of them is too short for an answer. */
 const LEAST_LIMIT_TOKENS = 2_048
-/** A turn with tools that may say less is of no use. */
+/** Minimum for a turn with tools. A shorter one is useless. */
 const LEAST_TURN_TOKENS = 256
-/** Milliseconds that are reserved at most. */
+/** Maximum reserve, in milliseconds. */
 const RESERVED_MS = 60_000
-/** A shorter run reserves no time: a tenth of it would be no answer. Seconds. */
+/** Shorter runs, in seconds, reserve no time: a tenth of them is too short for an answer. */
 const LEAST_DURATION_S = 60
 
 export interface Allowance {
-  /** Output tokens of the next call. 0: a limit is used up, and there is no further call. */
+  /** Output tokens of the next call. 0: a limit is reached, so there is no further call. */
   readonly tokens: number
-  /** The limit that bounds it. */
+  /** The limit that determines `tokens`. */
   readonly limit: StopReason
-  /** There is no room for a turn behind it: the model is to answer now. */
+  /** No further turn fits, so the model must answer now. */
   readonly last: boolean
 }
 
@@ -35,7 +35,7 @@ export function reservedMs({ policy: { maxTurnDuration } }: Pick<RunSpec, 'polic
   return maxTurnDuration < LEAST_DURATION_S ? 0 : Math.min(RESERVED_MS, maxTurnDuration * 100)
 }
 
-/** A limit as output tokens: those left of it, and those that a turn must leave. */
+/** A limit in output tokens: those that are left, and those reserved for the last turn. */
 interface Bound {
   readonly limit: StopReason
   readonly tokens: number
@@ -82,7 +82,7 @@ async function boundsOf(
   const tokens = Math.max(0, maxOutputTokens - meter.outputTokens())
   const money = (limit: StopReason, dollars: number): Bound => {
     const reserved = price ? shareOf((dollars * 1e6) / price.output) : 0
-    // The last turn's prompt has to be paid as well.
+    // The reserve also pays for the last turn's prompt.
     const again = reserved > 0 ? meter.promptCost(price!, prompt) / price!.output : 0
     return { limit, tokens: meter.affordable(dollars, price, prompt), reserved: reserved + Math.ceil(again * 1e6) }
   }

@@ -1,13 +1,12 @@
 /**
- * A tool call that waits for a person.
+ * A tool call that waits for a person's approval.
  *
  *   tool_call ─▶ approval_required, stage requires_action ─▶ (decision in the database) ─▶ approval_decided, stage working ─▶ act
  *
- * The decision is written by whoever heard it, on any node; the worker reads it on a hint or by its poll. Until then
- * the run is parked: it keeps its lease, its sandboxes and its connections, for they hold what can't be made again, but
- * neither a slot of its worker nor a place among those of its project that may run at once. Before `approval_decided`
- * stands in the log nothing was done, so a worker that takes the run up waits again, or finds the decision that came
- * meanwhile.
+ * Any node may receive and write the decision. The worker reads it on a hint or at its next poll. Until then the run is
+ * parked: it keeps its lease, its sandboxes and its connections, which can't be recreated, but it holds no worker slot and
+ * does not count towards its project's running interactions. Nothing runs before `approval_decided` is in the log, so after
+ * a crash the next worker waits again, or finds the decision.
  */
 import { ErrandError } from '../../domain/errors.ts'
 import type { PendingApproval } from '../../domain/fold.ts'
@@ -22,7 +21,10 @@ const POLL_MS = 1_000
 /** The database and the hub that decisions come through. */
 type DecisionSources = Pick<EngineDependencies, 'db' | 'hub'>
 
-/** Asks, unless an earlier worker did, and waits; the decision is in the log when it resolves. Rejects with the signal's reason. */
+/**
+ * Requests an approval, unless an earlier worker did (`asked`), and waits. The decision is in the log when it resolves.
+ * Rejects with the signal's reason.
+ */
 export async function awaitApproval(
   deps: DecisionSources,
   run: Run,
@@ -65,7 +67,7 @@ async function waitForDecision({ db, hub }: DecisionSources, run: Run, step: num
   }
 }
 
-/** A database that is away for a moment is asked again. */
+/** Undefined if the database is unavailable: the next poll tries again. */
 async function findDecision(db: Database, interactionId: string, step: number): Promise<Decision | undefined> {
   try {
     return (await readDecisions(db, interactionId)).find((decision) => decision.step === step)
@@ -74,7 +76,7 @@ async function findDecision(db: Database, interactionId: string, step: number): 
   }
 }
 
-/** Those of the calls on which nobody has decided yet. */
+/** The calls without a decision. */
 export async function undecided(
   db: Database,
   interactionId: string,
@@ -85,12 +87,11 @@ export async function undecided(
   return asked.filter(({ step }) => !decided.has(step))
 }
 
-/** What a caller decides: on the steps it names, or the same on all that wait. */
+/** A caller's decision: for named steps, or the same for all waiting calls. */
 export type Verdict = { readonly decisions: readonly Decision[] } | { readonly all: Omit<Decision, 'step'> }
 
 /**
- * Writes a verdict. The same again is no error; another one on a step that was decided is `conflict`, and so is one where
- * nothing waits.
+ * Writes a verdict. Idempotent. Throws ErrandError `conflict` if a step was decided otherwise, or nothing waits.
  */
 export async function decide(
   { db, hub }: DecisionSources,
@@ -118,13 +119,13 @@ export async function decide(
     interactionId,
     decisions.map((decision) => ({ ...decision, ...by })),
   )
-  const standing = await readDecisions(db, interactionId)
+  const stored = await readDecisions(db, interactionId)
   for (const { step, approve } of decisions) {
-    const first = standing.find((decision) => decision.step === step)
+    const first = stored.find((decision) => decision.step === step)
     if (first && first.approve !== approve)
       throw conflict(`The tool call at step ${step} was decided by somebody else.`)
   }
-  // No event: the worker that waits in this process looks at once, all others by their poll.
+  // A hint without events: a worker in this process reads the decision at once, workers on other nodes at their next poll.
   hub.publish(interactionId, [])
 }
 
@@ -132,7 +133,7 @@ function conflict(message: string): ErrandError {
   return new ErrandError('conflict', message)
 }
 
-/** What a model is told whose call was denied. */
+/** The result of a denied call, for the model. */
 export function denial({ reason }: Decision): string {
   return reason === undefined || reason === ''
     ? 'This call was not approved, and was not made. Go on without it, or say what you would need it for.'

@@ -1,4 +1,4 @@
-/** One model call: its request, its answer as events while it comes, its tokens and its bound. */
+/** One model call: builds the request, streams the answer as events, counts tokens and enforces the bounds. */
 import type { RunSpec } from '../../domain/interaction.ts'
 import { mayNeedApproval } from '../../domain/mcp.ts'
 import { countCharacters, partialMessage } from '../../domain/message.ts'
@@ -9,9 +9,9 @@ import type { AgentContext } from './context.ts'
 import { createOutputRouter, type OutputRouter } from './output-router.ts'
 import { viewOf } from './view.ts'
 
-/** How far the answer has come when a call begins. */
+/** State of the answer when a call begins. */
 export interface AnswerState {
-  /** Some of it was shown. */
+  /** Part of the answer was shown. */
   readonly started: boolean
   /** The shown text of the broken turns that the call continues. */
   readonly continues: string
@@ -22,11 +22,11 @@ export interface ModelCall {
   readonly speaker: OutputRouter
   /** Digest of the request. */
   readonly digest: string
-  /** The model said something, if only reasoning. */
+  /** The model sent output, if only reasoning. */
   readonly spoke: boolean
-  /** The provider charges for it, as far as we know. */
+  /** The provider probably charges for the call. */
   readonly billed: boolean
-  /** The project's budget ran out meanwhile, and the answer was cut off. */
+  /** The project's budget was exhausted during the call, and the answer was cut off. */
   readonly spent: boolean
 }
 
@@ -39,7 +39,7 @@ export function promptCharacters({ system, conversation }: Pick<AgentContext, 's
 
 /**
  * Calls the model once. The meter has counted the call when this resolves. Rejects with the signal's reason when the run is
- * stopped; what the model had said by then is stored if the run goes on elsewhere, else it is part of the answer.
+ * stopped. The partial output is stored if another worker continues the run; otherwise it becomes part of the answer.
  */
 export async function callModel(
   context: AgentContext,
@@ -91,7 +91,7 @@ function cachingOf({ conversationId, mcp }: RunSpec, runId: string): PromptCachi
   return { key: conversationId ?? runId, long: mcp.some(({ requireApproval }) => mayNeedApproval(requireApproval)) }
 }
 
-/** Stores what a failed call was billed for, and the part of the answer that it showed. */
+/** Stores the tokens of a billed failed call and the part of the answer that it showed. */
 export function takeFailedCall(
   { conversation, models }: Pick<AgentContext, 'conversation' | 'models'>,
   entry: CatalogueEntry,
@@ -103,12 +103,12 @@ export function takeFailedCall(
   else if (billed) conversation.take({ message: EMPTY_MESSAGE, finish: 'failed', model })
 }
 
-/** Undefined: the interaction's own model. */
+/** Undefined for the interaction's own model. */
 export function fallbackName(models: AgentContext['models'], entry: CatalogueEntry): string | undefined {
   return entry === models[0] ? undefined : entry.name
 }
 
-/** What a call said that is not continued stays readable; half a JSON value is no answer. */
+/** Shows the held output of a call that is not continued. With a response format, partial JSON becomes reasoning. */
 export function endUnanswered({ run: { spec } }: Pick<AgentContext, 'run'>, speaker: OutputRouter): void {
   if (spec.responseFormat) speaker.drop()
   else speaker.endBroken()
@@ -141,10 +141,9 @@ function observeCall(
 }
 
 /**
- * Calls the model and cuts it off if it says far more than it was allowed: a provider may ignore its limit. Tokens are
- * only estimated here, so the cut comes late (at twice the limit) and the provider's own limit is what normally holds. Also
- * cuts it off when other runs have spent the project's budget meanwhile (`spent`). `firstAt`: time of the first delta, by
- * `performance.now()`.
+ * Calls the model and cuts it off if it greatly exceeds its limit: a provider may ignore the limit. Tokens are only estimated
+ * here, so the cut is at twice the limit; normally the provider's own limit applies first. Also cuts the call off when other
+ * runs exhaust the project's budget (`spent`). `firstAt` is the time of the first delta, by `performance.now()`.
  */
 async function callWithinBudget(
   model: Model,

@@ -1,16 +1,16 @@
 /**
- * Continuing an answer that broke off after part of it was shown: the model gets that part back with one instruction
- * (prompts.ts), and what it repeats is removed, so that the joined fragments are the answer.
+ * Continues an answer that broke off after part of it was shown. The model gets that part back with an instruction
+ * (domain/prompts.ts), and any repetition is removed, so the joined fragments are the answer.
  *
- * Not by prefilling the assistant's message, which OpenAI, Gemini and current Claude models refuse: one way for all.
+ * The assistant's message is not prefilled: OpenAI, Gemini and current Claude models refuse that.
  */
 import { NOTHING_LEFT } from '../../domain/prompts.ts'
 
-/** Characters of a continuation that are compared at first. A shorter repetition counts from `SHORTEST` on. */
+/** Characters of a continuation that are compared first. Shorter repetitions count from `SHORTEST` characters. */
 const HEAD = 32
-/** A repetition of fewer characters may be chance: `na` continues `bana`. So may one that repeats itself: a line of dashes. */
+/** Shorter repetitions may be coincidence: `na` continues `bana`. So may periodic ones, such as a line of dashes. */
 const SHORTEST = 8
-/** Places in the shown text that may begin with the same `HEAD` characters; a bound on the work. */
+/** Positions in the shown text that are compared. Bounds the work. */
 const MAX_CANDIDATES = 64
 
 export interface OverlapFilter {
@@ -21,13 +21,13 @@ export interface OverlapFilter {
 }
 
 /**
- * Removes what a continuation repeats of the text before it: its longest beginning that is an end of `shown`. Holds text
- * back while it may still be a repetition. Linear in the text, with at most `MAX_CANDIDATES` comparisons a character.
+ * Removes the repeated part of a continuation: its longest prefix that is a suffix of `shown`. Holds text back while it may
+ * still be a repetition. Linear in the text, with at most `MAX_CANDIDATES` comparisons a character.
  */
 export function createOverlapFilter(shown: string): OverlapFilter {
   let held = ''
   let decided = false
-  /** Where in `shown` the repetition may have begun, ascending. Undefined until `HEAD` characters are there. */
+  /** Positions in `shown` where the repetition may begin, ascending. Undefined before `HEAD` characters have arrived. */
   let candidates: number[] | undefined
   /** Length of the longest repetition that reached the end of `shown`. */
   let repeated = 0
@@ -63,7 +63,7 @@ export function createOverlapFilter(shown: string): OverlapFilter {
     },
     end() {
       if (decided) return ''
-      // The same answer once more is a repetition, however short it is.
+      // The same answer again is a repetition, however short it is.
       if (held.trim() === NOTHING_LEFT || held.trim() === shown.trim()) held = ''
       return decide()
     },
@@ -77,14 +77,14 @@ function placesOf(head: string, text: string): number[] {
   return places
 }
 
-/** Of fewer than `HEAD` characters. */
+/** Length of a repetition of fewer than `HEAD` characters; 0 if there is none. */
 function shortOverlap(shown: string, continuation: string): number {
   for (let length = Math.min(HEAD - 1, shown.length, continuation.length); length >= SHORTEST; length--)
     if (shown.endsWith(continuation.slice(0, length)) && !repeatsItself(continuation.slice(0, length))) return length
   return 0
 }
 
-/** Whether a text consists of one unit at least twice, the last time perhaps in part. */
+/** True if a text is periodic: one unit at least twice, the last one possibly cut off. */
 function repeatsItself(text: string): boolean {
   const at = (text + text).indexOf(text.slice(0, HEAD), 1)
   return at <= text.length / 2 && text.startsWith(text.slice(at))

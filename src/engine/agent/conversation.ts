@@ -1,10 +1,10 @@
-/** A run's conversation with its model. It grows at its end, and keeps what belongs to the next stored turn. */
+/** A run's conversation with its model. Collects the messages that are stored with the next turn. */
 import type { AssistantMessage, Message, UserMessage } from '../../domain/message.ts'
 import { insertTurnStatement, type TurnFinish } from '../../store/turns.ts'
 import type { EngineDependencies } from '../dependencies.ts'
 import type { Run } from '../run/run.ts'
 
-/** A model call, as it is stored. */
+/** A model call in its stored form. */
 export interface TakenTurn {
   readonly message: AssistantMessage
   readonly finish: TurnFinish
@@ -16,11 +16,11 @@ export interface Conversation {
   messages(): readonly Message[]
   /** Adds a tool's result. */
   push(message: Message): void
-  /** Adds a message from Errand itself to the model; stored with the next turn. */
+  /** Adds a message from Errand to the model. It is stored with the next turn. */
   ask(message: UserMessage): void
-  /** Replaces the messages by an edited list. Not stored: the cause of the edit repeats it after a restart. */
+  /** Replaces the messages. Not stored: after a restart the same cause leads to the same edit. */
   edit(messages: readonly Message[]): void
-  /** Stores the call that the meter counted last, behind the events so far. A `failed` one does not join the messages. */
+  /** Stores the call that the meter counted last, after the events so far. A `failed` call does not join the messages. */
   take(turn: TakenTurn): void
 }
 

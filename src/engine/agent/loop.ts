@@ -1,6 +1,6 @@
 /**
- * The agent loop: model ⇄ tools until the model has answered or a limit is reached. Each act is an event, stored before the
- * act (intent) and after it (result). A failure is a value; exceptions are a Stop (`signal`), a lost recorder, or lost
+ * The agent loop: model ⇄ tools until the model has answered or a limit is reached. Each tool call is stored before it runs
+ * (intent) and after it (result). Failures are values. Exceptions are a Stop (`signal`), a stopped recorder, or lost
  * infrastructure.
  */
 import { type RunError, toRunError } from '../../domain/errors.ts'
@@ -19,9 +19,9 @@ export type LoopEnd =
   | { readonly status: 'completed'; readonly stopReason: StopReason }
   | { readonly status: 'failed'; readonly error: RunError }
 
-/** How often an answer that does not fit the response format goes back to the model. */
+/** Answers that may violate the response format before the run fails. */
 const FORMAT_TRIES = 3
-/** Replies to the request for a last answer; the second is for a model that asks for tools all the same. */
+/** Replies to the request for a last answer. The second is for a model that calls tools in the first. */
 const LAST_TURNS = 2
 
 export async function runLoop(context: AgentContext): Promise<LoopEnd> {
@@ -66,7 +66,7 @@ export async function runLoop(context: AgentContext): Promise<LoopEnd> {
   }
 }
 
-/** Goes on where an earlier worker left the last turn. Returns the end if the answer was complete. */
+/** Continues the last turn of an earlier worker. Returns the end if the answer was complete. */
 async function resume(context: AgentContext, restored: Restored): Promise<LoopEnd | undefined> {
   const { run, conversation, models } = context
   const { meter, spec } = run
@@ -75,7 +75,7 @@ async function resume(context: AgentContext, restored: Restored): Promise<LoopEn
     meter.startCall(promptCharacters(context), models[0].price)
     meter.say(unfinished.length)
     meter.addCall(meter.estimate())
-    // With a response format nothing is shown before the whole answer was checked.
+    // With a response format, only a complete and checked answer is ever shown.
     const finish = spec.responseFormat ? 'stop' : 'broken'
     conversation.take({ message: partialMessage(unfinished), finish, model: undefined })
     if (finish === 'stop') return { status: 'completed', stopReason: 'end_turn' }
@@ -97,13 +97,13 @@ function failed(message: string, retryable?: boolean): LoopEnd {
   return { status: 'failed', error: toRunError('model_error', message, retryable) }
 }
 
-/** A limit is reached. A run whose project has no budget left to begin with has failed. */
+/** The end when a limit is reached. Without any budget for a first call, the run has failed. */
 function exhausted({ run: { meter } }: AgentContext, stopReason: StopReason): LoopEnd {
   if (stopReason !== 'budget_exceeded' || meter.modelCalls() > 0) return { status: 'completed', stopReason }
   return { status: 'failed', error: toRunError('budget_exceeded', BUDGET_SPENT) }
 }
 
-/** What is wrong with an answer that the model ended itself; one that was cut off stays as it is. */
+/** The error in a finished answer. An answer that was cut off is not checked. */
 async function answerProblem(
   { deps, run: { claim, spec, signal } }: AgentContext,
   finish: TurnFinish,

@@ -1,10 +1,10 @@
 /**
- * The model's next turn, whatever breaks on the way:
+ * The model's next turn, with retries:
  *
- *   a call fails ─┬─ nothing of it was shown as answer ──▶ it is made again, then the fallbacks are called
+ *   a call fails ─┬─ no part of the answer was shown ──▶ it is retried, then the fallbacks are called
  *                 └─ part of the answer was shown ──▶ that part is stored, and the next call continues it
  *
- * No text is shown twice, and each call that was billed is stored and counted.
+ * No text is shown twice. Each billed call is stored and counted.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StopReason } from '../../domain/event.ts'
@@ -31,22 +31,22 @@ export interface ModelTurn {
   readonly finish: FinishReason
   readonly model: string | undefined
   readonly speaker: OutputRouter
-  /** What bounds it, and whether it is the last turn. */
+  /** The limit of the turn, and whether it is the last one. */
   readonly allowed: Pick<Allowance, 'limit' | 'last'>
 }
 
-/** `exhausted`: the limit that leaves no room for a turn. */
+/** `exhausted` is the limit that leaves no room for a turn. */
 export type TurnOutcome = ModelTurn | { readonly exhausted: StopReason } | { readonly failure: ModelFailure }
 
-/** Calls of one model in a row that broke and showed nothing new. Retries before a call's first word are the model's own. */
+/** Consecutive calls of one model that fail without new text. The model itself retries before its first output. */
 const MAX_TRIES = 5
 /** Continuations of one turn. */
 const MAX_CONTINUATIONS = 8
-/** Before a call is made again, milliseconds: exponential backoff with full jitter. */
+/** Exponential backoff with full jitter before a retry, in milliseconds. */
 const FIRST_BACKOFF_MS = 500
 const LONGEST_BACKOFF_MS = 8_000
 
-/** `announced`: the model was told before that its next reply is the last. Rejects with the signal's reason when the run is stopped. */
+/** `announced`: the model already knows that its next reply is the last. Rejects with the signal's reason when the run stops. */
 export async function takeTurn(context: AgentContext, answer: AnswerState, announced: boolean): Promise<TurnOutcome> {
   const { models, conversation } = context
   const recovery = createRecovery(context, answer)
@@ -79,11 +79,11 @@ interface Recovery {
   /** The model of the next call. */
   entry(): CatalogueEntry
   answer(): AnswerState
-  /** Stores a failed call and prepares the next one. Returns the milliseconds to wait before it; undefined: there is none. */
+  /** Stores a failed call and prepares the next one. Returns the delay in milliseconds; undefined if there is no next call. */
   after(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): number | undefined
 }
 
-/** Decides what follows on the failed calls of one turn. */
+/** Retries, fallbacks and continuations after the failed calls of one turn. */
 function createRecovery(context: AgentContext, start: AnswerState): Recovery {
   const { run, models, conversation } = context
   let answer = start
@@ -113,7 +113,7 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
     return true
   }
 
-  /** An image that the provider refuses must not end the run: the model reads so, and goes on without it. */
+  /** Replaces new images by a note if the provider refused them, so that they do not end the run. */
   function leaveOutNewMedia({ spoke }: ModelCall, failure: ModelFailure): boolean {
     const plain = failure.kind === 'refused' && !spoke ? withoutNewMedia(conversation.messages()) : undefined
     if (plain) conversation.edit(plain)
@@ -125,7 +125,7 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
     return retryable && ++fruitless < MAX_TRIES
   }
 
-  /** What follows on a call that showed nothing new. A model that does not begin to speak is left for its fallback. */
+  /** The next step after a call without new text. A model that sent nothing is replaced by its fallback. */
   function afterNothing(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): 'retry' | 'now' | 'never' {
     if (call.spoke && mayRetry(failure)) return 'retry'
     if (fallBack(entry, failure)) return 'now'

@@ -1,4 +1,4 @@
-/** What the model is told before it speaks: the standing instruction, where it is, the earlier conversation, the instruction. */
+/** The input of the first model call: system instruction, environment, earlier conversation, instruction. */
 import type { RunSpec } from '../../domain/interaction.ts'
 import { type Message, partialMessage, userText } from '../../domain/message.ts'
 import { describeNetwork } from '../../domain/network.ts'
@@ -10,10 +10,10 @@ import { readTurns } from '../../store/turns.ts'
 import { forgottenMedia, type MediaStores, type Modalities, readMedia, type ShownMedia } from '../run/media.ts'
 import { restore } from '../run/restore.ts'
 
-/** How far back a conversation is carried over, in interactions. */
+/** Maximum number of earlier interactions in a conversation. */
 const MAX_HISTORY = 50
 
-/** `about`: what the run's tools have to say beforehand. */
+/** `about`: the introductions of the run's tools. */
 export function systemPrompt(spec: RunSpec, inside: string, about: readonly string[]): string | undefined {
   const parts = [spec.systemInstruction, spec.tools.length > 0 ? surroundings(spec, inside) : undefined, ...about]
   return parts.filter((part) => part !== undefined && part !== '').join('\n\n') || undefined
@@ -39,8 +39,10 @@ export interface Opening {
   readonly historyCut: boolean
 }
 
-/** The conversation before the model's first turn: earlier interactions, oldest first, then this instruction. */
-/** `sees`: what may be put before the model of this run, whatever the earlier ones saw. */
+/**
+ * The conversation before the model's first turn: earlier interactions, oldest first, then this instruction. `sees`: the
+ * modalities of this run's model; earlier runs may have used another one.
+ */
 export async function openingMessages(stores: MediaStores, spec: RunSpec, sees: Modalities): Promise<Opening> {
   const history = await readHistory(stores, spec.previousInteractionId, sees)
   return { ...history, messages: [...history.messages, userText(instructionText(spec))] }
@@ -50,7 +52,7 @@ async function readHistory(stores: MediaStores, previousId: string | undefined, 
   const { db } = stores
   const chain: Message[][] = []
   let id = previousId
-  // Newest first, and no more than a request may hold. The view decides which of them are shown.
+  // Newest first, and no more than a request may contain. The view decides which of them are shown.
   let parts = 0
   const shown = async (of: string): Promise<ShownMedia> => {
     if (parts >= MAX_MEDIA_PARTS) return forgottenMedia(db, of)
@@ -67,7 +69,7 @@ async function readHistory(stores: MediaStores, previousId: string | undefined, 
   return { messages: chain.reverse().flat(), historyCut: id !== undefined }
 }
 
-/** What was said in an ended interaction. A call that it left open gets a result: providers refuse a call without one. */
+/** The messages of an ended interaction. An open tool call gets a result: providers refuse calls without one. */
 async function readConversation(db: Database, id: string, shown: ShownMedia): Promise<Message[]> {
   const restored = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS), shown)
   const { messages, openCalls, unfinished } = restored

@@ -1,13 +1,13 @@
 /**
- * Turns what a model says into events, and decides what is answer and what is reasoning (contract.md "Stream").
+ * Turns model output into events, and decides what is answer and what is reasoning (docs/interactions.md).
  *
- * With tools on, a turn's first 240 characters are held:
+ * If tools are enabled, a turn's first 240 characters are held:
  *   holding ──tool call──▶ they become a reasoning step
- *   holding ──a tool that the provider ran──▶ they become a reasoning step, and holding begins again
+ *   holding ──a tool run by the provider──▶ they become a reasoning step, and holding begins again
  *   holding ──end of turn──▶ they become answer
  *   holding ──241st character──▶ releasing: they become answer, and the rest follows as it comes
- * Without tools nothing is held; with a response format everything is, until it was checked.
- * A blank line separates the turns of the answer, so that the joined fragments are exactly the output.
+ * Without tools nothing is held. With a response format everything is held until it was checked.
+ * A blank line separates the turns of the answer, so the joined fragments are exactly the output.
  * A turn that continues a broken one holds nothing and begins where that one ended.
  */
 import { fragmentsOf, type RunEvent } from '../../domain/event.ts'
@@ -25,28 +25,28 @@ export interface OutputRouterOptions {
   readonly hold: 'nothing' | 'start' | 'everything'
   /** Answer text was shown in an earlier turn. */
   readonly answerStarted: boolean
-  /** Text that was already shown of the turn that this one continues; empty if it continues none. */
+  /** The shown text of the broken turn that this one continues. Empty if it continues none. */
   readonly continues: string
 }
 
 export interface OutputRouter {
   reasoning(text: string): void
-  /** The next reasoning text is a step of its own. */
+  /** Starts a new step with the next reasoning text. */
   reasoningBlock(): void
   text(text: string): void
-  /** A tool that the provider ran within the turn: what is still held was reasoning, unless it rests on it already. */
-  providerTool(told: Omit<ProviderTool, 'type'>): void
-  /** The turn ends with tool calls: what is still held was reasoning. */
+  /** A tool call that the provider ran within the turn. Held text becomes reasoning, unless the call is `late`. */
+  providerTool(call: Omit<ProviderTool, 'type'>): void
+  /** The turn ends with tool calls: held text becomes reasoning. */
   endBeforeTools(): void
-  /** The turn ends the answer: the held text is answer. */
+  /** The turn ends the answer: held text becomes answer. */
   endAsAnswer(): void
-  /** The turn broke off, and no other continues it: the held text is answer, except what may be a repetition. */
+  /** The turn broke off, and no other continues it: held text becomes answer, except a possible repetition. */
   endBroken(): void
   /** The answer text that this turn has shown. */
   shown(): string
-  /** What is held, and is thrown away with `drop`. */
+  /** The held text. */
   held(): string
-  /** Makes what is held a reasoning step: an answer that was sent back to the model. */
+  /** Turns the held text into a reasoning step: an answer that is sent back to the model for correction. */
   drop(): void
   /** Whether answer text was shown, in this turn or before. */
   answerStarted(): boolean
@@ -123,7 +123,7 @@ export function createOutputRouter({ emit, nextStep, hold, continues, ...start }
   }
 }
 
-/** Characters are code points: an emoji is one. Counted only where the cheap length leaves it open. */
+/** Compares the length in code points. Counts them only if the cheap UTF-16 length is not conclusive. */
 function longerThan(text: string, limit: number): boolean {
   if (text.length <= limit) return false
   if (text.length > 2 * limit) return true

@@ -1,6 +1,6 @@
 /**
- * `responseFormat`: whether an answer is the JSON that the caller's schema asks for. Both functions may take any time: they
- * run in a thread of their own (schema-checks.ts).
+ * `responseFormat`: checks whether an answer matches the caller's JSON Schema. Both functions may take arbitrarily long, so
+ * they run in a separate thread (schema-checks.ts).
  */
 import { createRequire } from 'node:module'
 import type { ValidateFunction } from 'ajv'
@@ -8,28 +8,28 @@ import type { JsonSchema } from '../../domain/interaction.ts'
 
 const load = createRequire(import.meta.url)
 
-/** Loads the compiler, which is a hundred modules. */
+/** Loads the compiler. It consists of a hundred modules. */
 export function loadCompiler() {
   const { Ajv }: typeof import('ajv') = load('ajv')
   const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js')
   return { Ajv, Ajv2020 }
 }
 
-/** Compiles a caller's schema. Throws an Error that says what is wrong with it. */
+/** Compiles a caller's schema. Throws an Error that explains what is invalid. */
 export function compileSchema(schema: JsonSchema): ValidateFunction {
   const draft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07')
   const options = {
     ...{ strict: false, allErrors: false, validateFormats: false, addUsedSchema: false },
-    // Written out at each place that refers to it, a part makes of a small schema a program of many megabytes.
+    // Inlining every reference can turn a small schema into a program of many megabytes.
     inlineRefs: false,
-    // It would print the schema on our console.
+    // The compiler would print the schema to our console.
     logger: false,
   } as const
   const { Ajv, Ajv2020 } = loadCompiler()
   return (draft7 ? new Ajv(options) : new Ajv2020(options)).compile(schema)
 }
 
-/** What is wrong with the answer, for the model to correct; undefined where nothing is. */
+/** The error in the answer, for the model to correct; undefined if it is valid. */
 export function faultOf(schema: JsonSchema, answer: string): string | undefined {
   let value: unknown
   try {

@@ -1,7 +1,7 @@
 /**
- * Work on schemas of callers (`responseFormat`): whether one compiles, whether an answer fits it. A schema is a stranger's
- * program (references of references, a pattern that backtracks without end), so each job has a thread of its own, with
- * bounds on time and memory. Few threads run at once, and a project never has all of them.
+ * Checks callers' schemas (`responseFormat`): whether one compiles, and whether an answer matches it. A schema is untrusted
+ * code (nested references, patterns with catastrophic backtracking), so each job runs in a thread of its own, with bounds on
+ * time and memory. Few threads run at once, and one project can never use all of them.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -12,27 +12,26 @@ import type { Job, Reply } from './schema-thread.ts'
 
 const THREADS = 2
 const THREADS_PER_PROJECT = 1
-/** Schemas of one project that wait to be compiled. */
+/** Maximum number of waiting schemas of one project. */
 const MAX_WAITING = 16
-/** Processor time: on a busy machine, a good schema must not be refused. */
+/** Bound on processor time. On a busy machine, wall time would refuse valid schemas. */
 const CHECK_MS = 5_000
-/** The same on the clock, for a machine that has no time at all. */
+/** Bound on wall time, for an overloaded machine. */
 const MAX_MS = 60_000
 const LOOK_MS = 100
 const MEMORY_MIB = 256
-/** Digests of schemas that compiled: most callers send the same one again. */
+/** Number of cached digests of valid schemas. Most callers send the same schema again. */
 const MAX_KNOWN = 1_000
-/** What the compiler says may quote the whole schema. */
+/** Maximum length of a compiler error in a message. It may quote the whole schema. */
 const MAX_FAULT_CHARS = 300
 
 const BOUNDS = `within ${CHECK_MS / 1_000} s and ${MEMORY_MIB} MiB`
 
 export interface SchemaChecks {
-  /** Resolves when the schema is known to compile. Throws ErrandError `invalid_request`; `unavailable` where too many wait. */
+  /** Resolves if the schema compiles. Throws ErrandError `invalid_request`, or `unavailable` if too many checks wait. */
   admit(projectId: string, schema: JsonSchema | undefined): Promise<void>
   /**
-   * What is wrong with an answer, for the model to correct; undefined where nothing is. Throws the signal's reason where
-   * that aborts.
+   * Returns the error in an answer, for the model to correct; undefined if it is valid. Rejects with the signal's reason.
    */
   faultOf(
     projectId: string,
@@ -42,7 +41,7 @@ export interface SchemaChecks {
   ): Promise<string | undefined>
 }
 
-/** Outside the bounds of its thread. */
+/** A job that exceeded its bounds. */
 const UNFINISHED = Symbol('unfinished')
 type Found = string | undefined | typeof UNFINISHED
 
@@ -67,7 +66,7 @@ export function createSchemaChecks(): SchemaChecks {
     async faultOf(projectId, schema, answer, signal) {
       if (!schema) return undefined
       const found = await slots.use(projectId, () => runThread({ schema, answer }, signal), signal)
-      return found === UNFINISHED ? `it could not be held against the schema ${BOUNDS}` : found
+      return found === UNFINISHED ? `it could not be checked against the schema ${BOUNDS}` : found
     },
   }
 }
@@ -78,7 +77,7 @@ function unusable(fault: string): ErrandError {
   return new ErrandError('invalid_request', message, { param, details: [{ param, message }] })
 }
 
-/** One job. Throws the signal's reason where that aborts. */
+/** Runs one job in a thread. Rejects with the signal's reason. */
 async function runThread(job: Job, signal?: AbortSignal): Promise<Found> {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const thread = new Worker(new URL(`./schema-thread.${extension}`, import.meta.url), {
@@ -109,7 +108,7 @@ async function runThread(job: Job, signal?: AbortSignal): Promise<Found> {
   }
 }
 
-/** Milliseconds of processor time that a thread has taken since now; not a number once it has ended. */
+/** Returns a function for a thread's processor time since now, in milliseconds. NaN once the thread has ended. */
 function processorTime(task: string): () => number {
   const read = () => {
     try {
@@ -124,13 +123,13 @@ function processorTime(task: string): () => number {
 
 interface Slots {
   waiting(projectId: string): number
-  /** Runs `job` when the project's turn has come. Throws the signal's reason where that aborts meanwhile. */
+  /** Runs `job` when it is the project's turn. Rejects with the signal's reason if it aborts first. */
   use<T>(projectId: string, job: () => Promise<T>, signal?: AbortSignal): Promise<T>
 }
 
-/** Turns go round the projects that wait. */
+/** Projects take turns (round robin). */
 function createSlots(): Slots {
-  /** Waiting jobs by project, the project whose turn is next first. */
+  /** Waiting jobs by project; the next project comes first. */
   const queues = new Map<string, (() => void)[]>()
   const running = new Map<string, number>()
   let total = 0

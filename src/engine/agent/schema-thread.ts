@@ -1,4 +1,4 @@
-/** The thread that does one job of schema-checks.ts: `ready` once the compiler is loaded, then what was found. */
+/** The thread of one job of schema-checks.ts. It replies once when the compiler is loaded, then with the result. */
 import { readlinkSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { JsonSchema } from '../../domain/interaction.ts'
@@ -6,14 +6,14 @@ import { compileSchema, faultOf, loadCompiler } from './response-format.ts'
 
 export interface Job {
   readonly schema: JsonSchema
-  /** Without it, the schema is compiled and nothing is checked. */
+  /** Undefined: the schema is only compiled. */
   readonly answer?: string
 }
 
 export type Reply =
-  /** The compiler is loaded. `task`: the thread's directory below /proc. */
+  /** Sent when the compiler is loaded. `task` is the thread's directory in /proc. */
   | { readonly task: string }
-  /** What is wrong with the schema, or with the answer; undefined where nothing is. */
+  /** The error in the schema or the answer; undefined if there is none. */
   | { readonly fault: string | undefined }
 
 const reply = (message: Reply) => parentPort!.postMessage(message)

@@ -1,4 +1,4 @@
-/** One tool call of a model: the intent in the log, the act, the result in the log. */
+/** One tool call of a model: stores the intent, runs the tool, stores the result. */
 import type { AssistantPart, ToolMessage } from '../../domain/message.ts'
 import { SandboxError } from '../../sandbox/port.ts'
 import type { Decision } from '../../store/approvals.ts'
@@ -19,8 +19,8 @@ interface Acted extends ToolOutcome {
 type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 
 /**
- * Performs a call, unless it is refused, and returns its result for the model. `begun`: how far an earlier worker came with
- * it. Then its intent is in the log already, and only the sandbox may know whether the act happened.
+ * Performs a call, unless it is refused, and returns its result for the model. `begun`: the progress of an earlier worker.
+ * Then the intent is in the log already, and only the sandbox may know whether the tool ran.
  */
 export async function performCall(
   context: AgentContext,
@@ -83,7 +83,7 @@ function shownArgs(call: ToolCallPart): Readonly<Record<string, unknown>> {
   return call.args ?? { invalid: call.argsText.slice(0, 2_000) }
 }
 
-/** What does not need a person's word, or has it, is done. A call that was only waiting for it was never begun. */
+/** Runs a call that needs no approval, or has it. A call that only waited for its approval never started. */
 async function approveAndAct(
   context: AgentContext,
   call: ToolCallPart,
@@ -158,7 +158,10 @@ async function act(
   }
 }
 
-/** Rejects when the run is lost or handed over; a deadline or a cancellation is waited for, so that the process is gone. */
+/**
+ * Rejects when the run is lost or requeued. On a deadline or a cancellation it does not: the tool ends itself, and then its
+ * process is gone.
+ */
 function leftBehind(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const onAbort = () => {
@@ -178,8 +181,8 @@ const OUTCOME_UNKNOWN: Acted = {
 }
 
 /**
- * Whether an interrupted call may be asked for again: it does no harm, or it was to run in a sandbox that was never
- * ready, or in one that still lives and knows it by its key, and not in one before that.
+ * True if an interrupted call may be repeated: the tool is harmless, its sandbox was never ready, or its sandbox still exists
+ * and recognizes the call by its key.
  */
 async function repeatable(
   tool: Tool,

@@ -1,16 +1,16 @@
-/** A run's tools, from all that provide some. Of two tools with one name the first provider's is taken. */
+/** A run's tools from all providers. If two tools have the same name, the first provider's wins. */
 import type { RunScope, Tool, ToolProvider, ToolSource } from '../../tools/port.ts'
 import type { Redactor } from '../run/redactor.ts'
 
 export interface Toolbox {
-  /** By name, as they are now. */
+  /** The current tools by name. */
   tools(): ReadonlyMap<string, Tool>
-  /** What the model is told of them beforehand. */
+  /** Introductions of the tools for the system prompt. */
   readonly about: readonly string[]
   close(): Promise<void>
 }
 
-/** Rejects with what the first provider threw, once all have settled; what the others opened is closed then. */
+/** If a provider fails, closes the others' tools and rejects with the first error. */
 export async function openToolbox(
   providers: readonly ToolProvider[],
   run: RunScope,
@@ -28,7 +28,7 @@ export async function openToolbox(
       const tools = new Map<string, Tool>()
       for (const tool of sources.flatMap((source) => source.tools())) {
         const { definition } = tool
-        // A description comes from outside too. One that holds a secret of the run is not put before the model.
+        // Descriptions are external too. A tool whose description contains a secret of the run is left out.
         if (!tools.has(definition.name) && redactor.isClean(definition)) tools.set(definition.name, tool)
       }
       return tools

@@ -1,10 +1,9 @@
 /**
- * The request that a model gets, as a function of the conversation alone, and the digests that bind reasoning to it.
+ * The model's request as a pure function of the conversation, and the digests that bind reasoning to it.
  *
- * Providers sign reasoning for the request that it answered, and some refuse it behind any other: behind other tools, another
- * system prompt, or an earlier message that was edited (an image that was cleared, a conversation that was cut). So each
- * turn keeps a digest of its request, and its reasoning is sent back only if everything before it is unchanged. One rule
- * covers every edit, whoever made it.
+ * Providers sign reasoning for the request that it answered. Some refuse it after any change: other tools, another system
+ * prompt, or an edited earlier message (a removed image, a shortened conversation). So each turn stores a digest of its
+ * request, and its reasoning is sent back only if everything before it is unchanged. This one rule covers every edit.
  */
 import { createHash } from 'node:crypto'
 import type { AssistantMessage, Message } from '../../domain/message.ts'
@@ -22,7 +21,7 @@ export interface View {
   readonly digest: string
 }
 
-/** The conversation as the model is shown it. */
+/** The messages that the model gets. */
 export function viewOf(conversation: readonly Message[], { entry, ...frame }: Frame): View {
   let digest = digestOf([entry.provider, entry.model, frame])
   const messages = withinMedia(visibleTo(conversation, entry)).map((message) => {
@@ -39,7 +38,7 @@ function withValidReasoning(message: AssistantMessage, digest: string): Assistan
   return content.length === message.content.length ? message : { ...message, content }
 }
 
-/** Messages never change, so each is digested once: a request costs what it adds, not the whole conversation. */
+/** Cached digests. Messages never change, so each is digested once, and a request costs only its new messages. */
 const digests = new WeakMap<Message, string>()
 
 function digestOfMessage(message: Message): string {
@@ -54,7 +53,7 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest('base64url')
 }
 
-/** A message that was stored and read again may have its keys in another order. */
+/** Sorts keys: a message that was read from the database may have them in another order. */
 function sortKeys(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,8 +1,8 @@
 /**
- * What a run leaves on a node that does not work on it any more: its sandboxes there, which nobody else can end.
+ * Destroys the sandboxes of a run that this node no longer works on. No other node can destroy them.
  *
- * Sandboxes belong to a data directory. Processes on one SQLite share that, and so does a node with the one that it is
- * started again after: whoever goes on with the run finds them there, and they are left. Of Postgres' other nodes none does.
+ * Sandboxes belong to a data directory. Processes on one SQLite database share it, and so does a restarted node with its
+ * predecessor: the next worker finds the sandboxes there, so they are kept. Other nodes on Postgres can't use them.
  */
 
 import { placeOf } from '../../domain/ids.ts'
@@ -12,27 +12,27 @@ import type { EngineDependencies } from '../dependencies.ts'
 export type CleanupDependencies = Pick<EngineDependencies, 'db' | 'hub' | 'sandboxes' | 'log'>
 
 /**
- * Ends the sandboxes that an interaction has here, unless they may still be of use: it is not over, and nobody elsewhere
- * has it. Where it was ended from outside, whoever waits for that hears that nothing is left here. `owner`: this process.
+ * Destroys an interaction's sandboxes on this node, unless a worker may still need them: the interaction runs, and no other
+ * node has claimed it. If it was cancelled, notifies the waiting caller. `owner`: this process.
  */
 export async function endLeftover(deps: CleanupDependencies, owner: string, id: string): Promise<void> {
   const { db, hub, sandboxes, log } = deps
   const holder = await readHolder(db, id)
   const isHere = holder?.owner != null && placeOf(holder.owner) === placeOf(owner)
   if (holder?.status === 'running' && (isHere || !holder.held)) return
-  log.info({ interactionId: id }, 'ending what is left here of a run')
+  log.info({ interactionId: id }, 'destroying sandboxes of a run that this node no longer works on')
   await sandboxes.destroy(id)
   if (!isHere) return
   await releaseLease(db, holder.owner!, id)
   hub.publish(id, [])
 }
 
-/** How often the holder is looked at without a hint, milliseconds. */
+/** Poll interval in milliseconds. */
 const LOOK_MS = 250
 
 /**
- * Resolves when no node has anything left of an interaction that was ended from outside: its worker has let go of it, or
- * has been silent for a whole lease and so has stopped.
+ * Resolves when no node has sandboxes of a cancelled interaction: its worker has released the lease, or the lease has expired
+ * and so the worker has stopped.
  */
 export async function nothingLeft({ db, hub }: CleanupDependencies, id: string): Promise<void> {
   let hint = Promise.withResolvers<void>()

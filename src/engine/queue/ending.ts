@@ -1,4 +1,4 @@
-/** Ends that no worker writes: cancellation, and interactions that nobody takes. Fenced, so a worker that still writes loses. */
+/** Ends that no worker writes: cancellation, and queue timeouts. Fenced: a worker that still writes loses its claim. */
 import type { RunError } from '../../domain/errors.ts'
 import type { StopReason, StoredEvent, TerminalStatus } from '../../domain/event.ts'
 import { encodeEvent } from '../../domain/event.ts'
@@ -17,7 +17,7 @@ export interface OutsideEnd {
   readonly countedFor: CountedFor
 }
 
-/** Writes the end and tells followers. False where the interaction was over already (or claimed since, with `epoch`). */
+/** Writes the end and publishes it. False if the interaction has already ended (or, with `epoch`, was claimed since). */
 export async function endOutside(
   deps: EngineDependencies,
   id: string,

@@ -1,10 +1,10 @@
-/** How the models did lately: in this process, and on each node that calls them. */
+/** Recent health of the models, in this process and on each node that calls them. */
 
 import { placeOf } from '../../domain/ids.ts'
 import type { Catalogue, ModelHealth } from '../../models/port.ts'
 import type { Nodes } from './nodes.ts'
 
-/** By the models' names. */
+/** Health by model name. */
 export type Health = Readonly<Record<string, ModelHealth>>
 
 const NAME_CHARS = 6
@@ -14,7 +14,7 @@ export function healthOf(catalogue: Catalogue): Health {
   return Object.fromEntries(found.filter((entry): entry is [string, ModelHealth] => entry[1] !== undefined))
 }
 
-/** `living`: undefined where there is but this process. One that alone calls models needs no name. */
+/** `living` is undefined if there is only this process. A single node that calls models needs no name. */
 export function healthByNode(
   living: ReturnType<Nodes['living']> | undefined,
   catalogue: Catalogue,

@@ -1,4 +1,4 @@
-/** Who else is on this database: this node's sign of life, and what is known of the others. */
+/** The nodes on this database: writes this node's heartbeat and reads the others'. */
 import { placeOf } from '../../domain/ids.ts'
 import type { ModelHealth } from '../../models/port.ts'
 import type { SandboxFacts } from '../../sandbox/port.ts'
@@ -11,28 +11,28 @@ const BEAT_MS = 5_000
 export interface NodesOptions {
   readonly db: Database
   readonly log: Log
-  /** Undefined for one that only looks. */
+  /** Undefined for a process that only reads. */
   readonly self: { readonly id: string; readonly role: string; readonly version: string } | undefined
 }
 
 export interface Nodes {
-  /** That lived a few seconds ago, itself included. */
+  /** Nodes with a recent heartbeat, including this one. */
   living(): readonly Pick<StoredNode, 'id' | 'role' | 'version' | 'startedAt' | 'models'>[]
-  /** Whether that one lives, as it stands in the database now. */
+  /** Whether a node is alive, by a fresh read of the database. */
   lives(id: string): Promise<boolean>
-  /** Of the worker that was seen last, for nodes that have no sandboxes; undefined where none was seen for an hour. */
+  /** Facts of the last seen worker, for nodes without sandboxes. Undefined if none was seen for an hour. */
   workersFacts(): SandboxFacts | undefined
-  /** Whether it has lived the longest: what one node is enough for, it sees to. Two may think so for a few seconds. */
+  /** True for the oldest living node. It does maintenance for all. For a few seconds, two nodes may return true. */
   leads(): boolean
   /**
-   * Shows itself to the others, with what its own sandboxes are where it has some, and at each sign of life how the models
-   * did lately, by their names. Resolves when it is known.
+   * Registers this node with facts about its sandboxes. Each heartbeat includes the models' recent health by name. Resolves
+   * when the first heartbeat is stored.
    */
   join(facts: SandboxFacts, models: () => Readonly<Record<string, ModelHealth>>): Promise<void>
   close(): Promise<void>
 }
 
-/** The others are known when it resolves. */
+/** Has read the other nodes when it resolves. */
 export async function openNodes({ db, log, self }: NodesOptions): Promise<Nodes> {
   let known: readonly StoredNode[] = []
   let workersFacts: SandboxFacts | undefined
@@ -42,7 +42,7 @@ export async function openNodes({ db, log, self }: NodesOptions): Promise<Nodes>
   let timer: NodeJS.Timeout | undefined
 
   async function look(): Promise<void> {
-    // One that was here before is dead, whenever it was seen.
+    // An earlier process of this data directory is dead, even with a recent heartbeat.
     known = (await readNodes(db)).filter(({ id }) => id === self?.id || !self || placeOf(id) !== placeOf(self.id))
     const worker = known.find(({ role }) => role !== 'api')
     workersFacts = worker && (JSON.parse(worker.facts) as SandboxFacts)
@@ -72,7 +72,7 @@ export async function openNodes({ db, log, self }: NodesOptions): Promise<Nodes>
       models = health
       await beat()
       timer = setInterval(() => {
-        beating = beat().catch((error) => log.warn({ err: error }, 'this node could not show that it lives'))
+        beating = beat().catch((error) => log.warn({ err: error }, 'could not write the heartbeat of this node'))
       }, BEAT_MS)
     },
     async close() {

@@ -1,6 +1,6 @@
 /**
- * Looks now and then for what nobody looks after: interactions that wait too long, or whose process died, sandboxes without
- * a run, what runs used that is to be added together, and what is past its time.
+ * Periodic maintenance: fails interactions that wait too long, expires leases of dead processes, destroys orphaned sandboxes,
+ * aggregates usage, and removes expired data and orphaned files.
  */
 import { toRunError } from '../../domain/errors.ts'
 import { madeAt } from '../../domain/ids.ts'
@@ -23,27 +23,27 @@ const ORPHANS_MS = 3_600_000
 const DAY_MS = 86_400_000
 const BATCH = 100
 const USAGE_BATCH = 500
-/** Younger files may belong to a request that is being stored right now. */
+/** Minimum age of orphaned files. Younger ones may belong to a request that is being stored. */
 const ORPHAN_MS = 3_600_000
 
 export interface ReaperOptions {
   readonly deps: EngineDependencies
-  /** Names this process among all that work on the database. */
+  /** Identifies this process among all on the database. */
   readonly owner: string
-  /** Whether what one process of all is enough for is this one's. */
+  /** True if this process does the maintenance that one process per database must do. */
   readonly leads: () => boolean
   readonly remove: (projectId: string, interactionId: string, by: string) => Promise<void>
 }
 
 export interface Reaper {
-  /** To be called when the worker has stopped: what no run needs any more does not stay behind. */
+  /** Call after the worker has stopped: destroys the sandboxes that no run needs. */
   close(): Promise<void>
 }
 
 export function openReaper({ deps, owner, leads, remove }: ReaperOptions): Reaper {
   let closed = false
   let busy: Promise<void> = Promise.resolve()
-  // The queue is looked at often where waiting is bounded shortly.
+  // A short queue timeout needs frequent checks.
   const queueMs = Math.min(SWEEP_MS, Math.max(100, (deps.limits.queueWaitS * 1_000) / 4))
   const timers = [
     setInterval(() => enqueue(failStarved), queueMs),
@@ -81,17 +81,17 @@ export function openReaper({ deps, owner, leads, remove }: ReaperOptions): Reape
     }
   }
 
-  /** Of processes that were killed here: what they worked on need not wait until their leases run out. */
+  /** Expires the leases of dead processes of this data directory, so that their runs resume at once. */
   async function endDeadLeases(): Promise<void> {
     for (const holder of await readOwnersInSameDirectory(deps.db, owner)) {
       if (await deps.lives(holder)) continue
-      deps.log.info({ process: holder }, 'a process here has died: its runs are taken up')
+      deps.log.info({ process: holder }, 'a process of this data directory has died; its runs resume')
       await expireLeases(deps.db, holder)
       deps.hub.publish(WORK, [])
     }
   }
 
-  /** Of runs that ended, or went on elsewhere, while nobody here could see to it. */
+  /** Destroys sandboxes of runs that ended or moved to another node while this one could not react. */
   async function sweepSandboxes(): Promise<void> {
     for (const id of await deps.sandboxes.living()) await endLeftover(deps, owner, id)
   }
@@ -101,7 +101,7 @@ export function openReaper({ deps, owner, leads, remove }: ReaperOptions): Reape
     while (!closed && (await sumEndedUsage(deps.db, USAGE_BATCH)) === USAGE_BATCH);
   }
 
-  /** Files of a request that was never stored, or of an interaction that was removed while the server died. */
+  /** Removes files of requests that were never stored, and of interactions whose removal was interrupted. */
   async function removeOrphanFiles(): Promise<void> {
     if (!leads()) return
     const before = deps.now() - ORPHAN_MS
@@ -127,16 +127,16 @@ export function openReaper({ deps, owner, leads, remove }: ReaperOptions): Reape
       for (const { projectId, id } of expired) {
         await remove(projectId, id, 'retention').then(
           () => removed++,
-          (error) => deps.log.debug({ err: error, interactionId: id }, 'was removed already'),
+          (error) => deps.log.debug({ err: error, interactionId: id }, 'an expired interaction was already removed'),
         )
       }
       if (removed > 0) deps.log.info({ removed }, 'removed interactions that are past their retention')
-      // Where none could be, others are at it, or it is tried again later.
+      // If none could be removed, another node is removing them, or a later sweep tries again.
       if (expired.length < BATCH || removed === 0 || closed) break
     }
     await deleteIdempotencyKeys(deps.db, deps.now() - DAY_MS)
     await deleteRemovals(deps.db, deps.now() - deps.limits.auditRetentionDays * DAY_MS)
-    // Also of what callers removed since the last time. In steps, between which others write.
+    // Also reclaims the space of what callers removed. In steps, so that other writes get through.
     while (!closed && (await deps.db.reclaim?.()));
   }
 
@@ -145,7 +145,9 @@ export function openReaper({ deps, owner, leads, remove }: ReaperOptions): Reape
       closed = true
       for (const timer of timers) clearInterval(timer)
       await busy
-      await sweepSandboxes().catch((error) => deps.log.error({ err: error }, 'sandboxes may stay for a while'))
+      await sweepSandboxes().catch((error) =>
+        deps.log.error({ err: error }, 'could not destroy orphaned sandboxes; a later sweep tries again'),
+      )
     },
   }
 }

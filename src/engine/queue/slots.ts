@@ -1,11 +1,11 @@
 /**
- * A worker's slots: so many runs work at once. A run that waits for a person gives its slot up, and takes the next that
- * is free when it goes on, before anything new is begun.
+ * A worker's slots: the number of runs that work at once. A run that waits for a person releases its slot. When it resumes,
+ * it takes the next free slot before any new run.
  */
 import type { WorkerSlot } from '../run/run.ts'
 
 export interface Slots {
-  /** Undefined where none is free. */
+  /** Undefined if no slot is free. */
   take(): Slot | undefined
 }
 

@@ -1,12 +1,12 @@
 /**
- * Works on interactions: claims what waits while it has slots, keeps the leases of what it has, and stops what it lost.
+ * Works on interactions: claims queued ones while it has free slots, renews the leases of its runs, and stops lost runs.
  *
  *   idle ──wake, poll──▶ claiming ──claim──▶ running (a slot each) ──end──▶ idle
  *   running ──waits for a person──▶ parked (its lease and its sandboxes, no slot) ──decision, a free slot──▶ running
- *   any ──close──▶ draining: no new claims; what is parked, or still runs after the grace, is handed over
+ *   any ──close──▶ draining: no new claims; parked runs, and runs that outlast the grace period, are requeued
  *
- * A run is lost when its epoch was raised (it was cancelled, or another worker has it), which shows on a hint or by looking;
- * and when the database could not be asked for a whole lease, since then it may have been.
+ * A run is lost when its epoch was raised (it was cancelled, or another worker has it), found by a hint or a poll. It also
+ * counts as lost when the database was unreachable for a whole lease, since another worker may have claimed it.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -26,30 +26,30 @@ import { endLeftover } from './cleanup.ts'
 import { type Execution, startRun } from './execute.ts'
 import { createSlots, type Slot } from './slots.ts'
 
-/** For the database to answer where the lease is over already: a process that was frozen may find all as it was. */
+/** Minimum timeout of a lease renewal. A process that was frozen may find its leases expired but still its own. */
 const LAST_MOMENT_MS = 500
 
 export interface WorkerOptions {
   readonly deps: EngineDependencies
-  /** Names this process among all that work on the database, as `place.process`: see sandbox/data-directory.ts. */
+  /** Identifies this process among all on the database. Begins with its data directory (sandbox/data-directory.ts). */
   readonly owner: string
   readonly slots: number
   readonly leaseMs: number
-  /** How often the queue and the epochs are looked at without a hint, milliseconds. */
+  /** Poll interval for the queue and the epochs, in milliseconds. */
   readonly pollMs: number
-  /** False: only what is handed to `start` is worked on. */
+  /** False: works only on runs passed to `start`. */
   readonly claims: boolean
 }
 
 export interface Worker {
-  /** What `insertInteraction` needs to claim at once; undefined where no slot is free. Holds the slot until `start` or `release`. */
+  /** Reserves a slot for a new interaction, so that its insert can claim it. Undefined if no slot is free. */
   reserve(): { readonly claimant: Claimant; start(claim: Claim, spec: RunSpec): void; release(): void } | undefined
-  /** Something may be waiting. */
+  /** Call when an interaction may be queued. */
   wake(): void
   get(interactionId: string): Execution | undefined
-  /** Those that wait for a person are none. */
+  /** Number of running interactions, without those that wait for a person. */
   readonly running: number
-  /** Stops claiming, waits up to `graceMs` for what runs, hands over the rest. */
+  /** Stops claiming, waits up to `graceMs` for running interactions, requeues the rest. */
   close(graceMs: number): Promise<void>
 }
 
@@ -57,17 +57,17 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
   const runs = new Map<string, { readonly run: Execution; readonly slot: Slot }>()
   const claimant: Claimant = { owner, leaseMs, runningPerProject: deps.limits.runningPerProject }
   const capacity = createSlots(slots)
-  /** It has one attempt left: perhaps it is what ended its workers. There is no other such beside it. */
+  /** The one run on its last attempt, which may have killed its earlier workers. */
   let suspect: Execution | undefined
   let closing = false
   let claiming = false
   let wokenMeanwhile = false
-  /** Something was heard of, or seen, that waits, and since then it was not found that nothing does. */
+  /** False once a claim found an empty queue and no hint has come since. */
   let someWaits = true
   let looking = false
   let hintedMeanwhile = false
   let renewing = false
-  /** When the database was asked for the leases that it gave last. */
+  /** Start time of the last successful renewal. */
   let renewedAt = performance.now()
 
   const unsubscribe = deps.hub.subscribe(WORK, wake)
@@ -78,7 +78,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
   const heartbeat = setInterval(() => void renew(), leaseMs / 3)
 
   function start(claim: Claim, spec: RunSpec, slot: Slot): void {
-    // Found waiting while its submission waited to hear whether it was stored.
+    // The poll already claimed it while `submit` waited for the insert.
     if (runs.get(claim.id)?.run.epoch === claim.epoch) {
       slot.release()
       return
@@ -121,15 +121,15 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
     await endLeftover(deps, owner, claim.id)
   }
 
-  /** Lost may only mean late, and nobody else has the run. What made it late may come again, so that attempt counts. */
+  /** Requeues the run. A lost run may only be late; the cause may recur, so its attempt counts. */
   async function releaseRun(claim: Claim, cause: 'shutdown' | 'lost'): Promise<void> {
     await requeue(deps.db, claim, owner, { planned: cause === 'shutdown' })
     deps.hub.publish(WORK, [])
   }
 
   /**
-   * A run that kills its workers takes its neighbours along, each time. So those with one attempt left go on one after
-   * another, and one that has lived for a whole lease is acquitted: the next crash will not have been its own.
+   * A run that kills its worker also interrupts the worker's other runs. So runs on their last attempt are worked on one at a
+   * time. After a whole lease without a crash, the run's attempts are reset.
    */
   function watchSuspect(run: Execution, claim: Claim): void {
     suspect = run
@@ -151,7 +151,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
     else void claimWaiting()
   }
 
-  /** False where no slot is free or nothing waits. A lease of our own that ran out is for the heartbeat to prolong. */
+  /** False if no slot is free or nothing is queued. Skips own runs with expired leases: the heartbeat renews them. */
   async function claimOne(): Promise<boolean> {
     const slot = closing ? undefined : capacity.take()
     if (!slot) return false
@@ -164,7 +164,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
       const interaction = claim && (await retryWhileDatabaseDown(leaseMs / 2, () => findInteraction(deps.db, claim.id)))
       if (claim && interaction) start(claim, interaction.spec, slot)
       else slot.release()
-      // What finds no room in its project waits for a run of that to end.
+      // Interactions over their project's limit wait for another run of the project to end.
       if (!claim) someWaits = await anyQueued(deps.db)
       return claim !== undefined
     } catch (error) {
@@ -187,7 +187,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
     }
   }
 
-  /** Prolongs the leases. Where that fails for a whole lease, others may have the work: stop it here. */
+  /** Renews the leases. If that fails for a whole lease, other workers may have the runs, so they stop here. */
   async function renew(): Promise<void> {
     if (renewing) return
     renewing = true
@@ -204,7 +204,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
     }
   }
 
-  /** A database that hangs gives no lease: it has as long as the last one lasts, and a moment where that is over. */
+  /** Rejects if the renewal takes longer than the current lease lasts (but at least LAST_MOMENT_MS). */
   function inTime<T>(renewal: Promise<T>): Promise<T> {
     const left = Math.max(LAST_MOMENT_MS, renewedAt + leaseMs + 1 - performance.now())
     const late = delay(left, undefined, { ref: false }).then(() => {
@@ -213,7 +213,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
     return Promise.race([renewal, late])
   }
 
-  /** Stops what others have now, or have ended. */
+  /** Stops runs that another worker claimed or a caller cancelled. */
   async function look(): Promise<void> {
     if (looking) hintedMeanwhile = true
     if (looking || runs.size === 0) return
@@ -221,7 +221,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
     do {
       hintedMeanwhile = false
       const before = [...runs.values()].map(({ run }) => run)
-      // A database that is away is asked again; for how long it may be, the leases say.
+      // If the database is unavailable, the next poll tries again; the leases bound the outage.
       const epochs = await readEpochs(deps.db, [...runs.keys()]).catch(() => undefined)
       for (const run of before) if ((epochs?.get(run.id) ?? run.epoch) !== run.epoch) run.stop(new Stop('lost'))
     } while (hintedMeanwhile)
@@ -252,7 +252,7 @@ export function openWorker({ deps, owner, slots, leaseMs, pollMs, claims }: Work
     async close(graceMs) {
       closing = true
       unsubscribe()
-      // Nobody knows how long a person takes.
+      // A person's decision may take arbitrarily long.
       for (const { run, slot } of runs.values()) if (!slot.isHeld()) run.stop(new Stop('shutdown'))
       const all = () => Promise.all([...runs.values()].map(({ run }) => run.finished))
       await Promise.race([all(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())])

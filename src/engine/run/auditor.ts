@@ -1,7 +1,7 @@
 /**
- * The audit of a run: each host that is turned to on its behalf stands in it before it is dialled. A hijacked model must
- * not fill the database: connections with one place within a minute are one entry with a count, and where there are too many
- * entries, places that have none are refused.
+ * The audit log of a run: each outbound connection is recorded before it is dialed. A hijacked model must not fill the
+ * database: connections to one host and port within a minute form one entry with a count, and once there are too many
+ * entries, connections to new hosts are refused.
  */
 
 import { newId } from '../../domain/ids.ts'
@@ -11,15 +11,15 @@ import { countAudit, insertAudit, recountAudit } from '../../store/audit.ts'
 import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import type { EngineDependencies } from '../dependencies.ts'
 
-/** Connections to one host and port that are so near each other are one entry. */
+/** Connections to one host and port within this time form one entry. */
 const TOGETHER_MS = 60_000
 const COUNTS_AFTER_MS = 1_000
 const MAX_ENTRIES = 2_000
 
 export interface Auditor {
-  /** What to hand to the guard as `onConnect`. Rejects with EgressError where the audit is full. */
+  /** Returns the guard's `onConnect` callback. It rejects with EgressError if the audit log is full. */
   readonly audit: (kind: OutboundConnectionKind) => (connection: OutboundConnection) => Promise<void>
-  /** Resolves when all counts are stored. */
+  /** Resolves when all counts are stored. Never rejects. */
   settle(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ interface Entry {
   readonly at: number
   count: number
   storedCount: number
-  /** Resolves when it is durable. */
+  /** Resolves when the entry is durable. */
   readonly stored: Promise<void>
 }
 
@@ -41,13 +41,13 @@ export function createAuditor(
   let counting: NodeJS.Timeout | undefined
   let flushing: Promise<void> = Promise.resolve()
 
-  /** How many there are with this one; what earlier workers wrote counts too. */
+  /** Number of entries including the new one and those of earlier workers. */
   async function next(): Promise<number> {
     const counted = (entries ?? retryWhileDatabaseDown(MAX_OUTAGE_MS, () => countAudit(db, interactionId))).then(
       (count) => count + 1,
     )
     entries = counted
-    // Out of reach now, not for ever: the next connection counts anew.
+    // A later connection may succeed: count again then.
     counted.catch(() => {
       if (entries === counted) entries = undefined
     })
@@ -68,7 +68,10 @@ export function createAuditor(
     if (number === MAX_ENTRIES + 1) {
       await insertAudit(db, interactionId, { id, at, kind, host: '*', port: 0, outcome: 'refused' })
     }
-    throw new EgressError('refused', 'This run has turned to too many hosts; it may go on with those that it knows.')
+    throw new EgressError(
+      'refused',
+      'This run has connected to too many hosts; only hosts that it already used are allowed.',
+    )
   }
 
   async function record(kind: OutboundConnectionKind, connection: OutboundConnection): Promise<void> {
@@ -99,7 +102,9 @@ export function createAuditor(
         entry.storedCount = count
       }
     })
-    flushing = flushing.catch((error) => log.warn({ err: error, interactionId }, 'counts of an audit were not stored'))
+    flushing = flushing.catch((error) =>
+      log.warn({ err: error, interactionId }, 'could not store connection counts of the audit log'),
+    )
   }
 
   return {

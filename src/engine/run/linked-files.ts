@@ -1,7 +1,7 @@
 /**
- * Input files by URL: fetched through the egress guard into the blob store before the model is asked, a few at a time,
- * streamed. One in a bucket is signed first, with the operator's credentials, into an https address that is shown
- * nowhere. Each host is in the audit before it is dialled.
+ * Input files by URL: streams them through the egress guard into the blob store before the first model call, a few at a time.
+ * For a file in a bucket, the operator's credentials first sign an https URL, which is never shown. Each connection is in the
+ * audit log before it is dialed.
  */
 import { isBucketAddress, type SignedAddress } from '../../buckets/port.ts'
 import { ErrandError } from '../../domain/errors.ts'
@@ -17,7 +17,7 @@ const MIB = 1024 * 1024
 
 type Linked = NonNullable<RunSpec['linkedFiles']>[number]
 
-/** Throws ErrandError `invalid_request` for an address that shows by itself that it is refused. */
+/** Throws ErrandError `invalid_request` for a URL that the egress guard always refuses. */
 export function refuseAddresses(deps: EngineDependencies, projectId: string, files: RunRequest['files']): void {
   for (const [i, file] of files.entries()) {
     const fault = 'url' in file && faultOf(deps, projectId, file.url)
@@ -32,8 +32,8 @@ function faultOf({ egress, buckets }: EngineDependencies, projectId: string, url
 }
 
 /**
- * The spec with every file in the store, and no address in it any more; what is stored of it follows with the next append.
- * `stage`: what the log said last of where the run is. Throws ErrandError `file_unavailable`; the signal's reason where that aborts.
+ * Returns the spec with every file in the blob store and no URLs. The stored spec follows with the next append. Throws
+ * ErrandError `file_unavailable`, or the signal's reason.
  */
 export async function fetchLinkedFiles(deps: EngineDependencies, run: Run): Promise<RunSpec> {
   const { claim, spec, past, recorder } = run
@@ -47,12 +47,12 @@ export async function fetchLinkedFiles(deps: EngineDependencies, run: Run): Prom
   return ready
 }
 
-/** In the order of the request. The first that fails stops the others. */
+/** Returns the files in the order of the request. The first failure stops the others. */
 async function fetchAll(deps: EngineDependencies, run: Run, files: readonly Linked[]): Promise<StoredFile[]> {
   const stored: StoredFile[] = []
   const failed = new AbortController()
   const either = AbortSignal.any([run.signal, failed.signal])
-  // More than the workspace holds would never be of use.
+  // Files beyond the workspace's capacity would be useless.
   const room = { bytes: run.spec.policy.sandbox.workspaceMiB * MIB }
   const waiting = files.entries()
 
@@ -112,7 +112,7 @@ function refuseType(allowed: readonly string[], file: Linked, { headers }: Fetch
   throw unavailable(file, `It comes as ${JSON.stringify(type.slice(0, 80))}; this server takes ${allowed.join(', ')}.`)
 }
 
-/** What is to be dialled. Judged anew: the configuration may be another one since the run was accepted. */
+/** The address to fetch. Checked again: the configuration may have changed since the run was accepted. */
 async function addressOf(deps: EngineDependencies, run: Run, file: Linked): Promise<SignedAddress> {
   const { url } = file
   if (!isBucketAddress(url)) return { url, trusted: false }
@@ -126,7 +126,7 @@ async function addressOf(deps: EngineDependencies, run: Run, file: Linked): Prom
   }
 }
 
-/** The body, taken from the room that all files have together. */
+/** The body, counted against the space that all files share. */
 async function* within(room: { bytes: number }, file: LinkedFile, body: AsyncIterable<Uint8Array>) {
   for await (const chunk of body) {
     room.bytes -= chunk.byteLength

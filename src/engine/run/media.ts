@@ -1,7 +1,6 @@
 /**
- * Images and documents that tool results showed the model. The log holds text alone, so their bytes go into the file
- * store under the interaction, with a record that is written with the result's event: a run that is taken up shows them
- * again, and they go with the interaction.
+ * Images and documents in tool results. The log contains only text, so the blob store keeps their bytes, with a record that
+ * is written together with the result's event. A resumed run shows them again. They are removed with the interaction.
  */
 import { randomBase62 } from '../../domain/ids.ts'
 import type { MediaPart } from '../../domain/message.ts'
@@ -13,13 +12,13 @@ import type { Attachment } from './recorder.ts'
 
 export type MediaStores = Pick<EngineDependencies, 'db' | 'blobs' | 'log'>
 
-/** What may be put before a model. */
+/** The media that a model accepts. */
 export type Modalities = Pick<ModelDescription, 'vision' | 'documents'>
 
-/** By the step of the result that showed them. */
+/** Media by the step of their tool result. */
 export type ShownMedia = ReadonlyMap<number, readonly MediaPart[]>
 
-/** Undefined where they could not be kept: the run goes on with what it has in memory, only a take-over misses them. */
+/** Stores media. Undefined if that failed: the run continues with the media in memory, but a resumed run lacks them. */
 export async function keepMedia(
   { db, blobs, log }: MediaStores,
   interactionId: string,
@@ -35,17 +34,17 @@ export async function keepMedia(
     }
     return () => insertResultMedia(db, interactionId, step, stored)
   } catch (error) {
-    log.warn({ err: error, interactionId, step }, 'what a tool result showed could not be kept')
+    log.warn({ err: error, interactionId, step }, 'could not store images or documents of a tool result')
     return undefined
   }
 }
 
-/** Of a conversation of long ago: that there was something. */
+/** Empty lists for an old interaction: they mark results whose media are not shown any more. */
 export async function forgottenMedia(db: Database, interactionId: string): Promise<ShownMedia> {
   return new Map([...(await readResultMedia(db, interactionId)).keys()].map((step) => [step, []]))
 }
 
-/** A part whose bytes are gone is left out, and one that the model can't be shown. */
+/** Leaves out parts whose bytes are gone, and parts that the model does not accept. */
 export async function readMedia(
   { db, blobs }: MediaStores,
   interactionId: string,

@@ -1,4 +1,4 @@
-/** Counts what a run uses while it runs. One meter for the whole run, crashes included: it starts from the stored turns. */
+/** Counts the usage of a run. It starts from the stored turns, so it covers the whole run, including earlier workers. */
 import {
   addTokens,
   costOf,
@@ -13,35 +13,35 @@ import type { Turn } from '../../store/turns.ts'
 
 export interface Meter {
   addCall(tokens: TokenCount): void
-  /** A call of that model is under way: what it says is estimated into `usage` until `addCall` or `dropCall`. */
+  /** Begins a call. Its output is estimated into `usage` until `addCall` or `dropCall`. */
   startCall(promptCharacters: number, price: Price | undefined): void
-  /** The call failed before it said anything: it cost nothing that anybody counts. */
+  /** Discards a call that failed before any output: it is not billed. */
   dropCall(): void
   /** Counts characters of the call under way. */
   say(characters: number): void
   /** The estimate for the call under way, as its provider would count it. */
   estimate(): TokenCount
-  /** US dollars of the call under way, by that estimate. */
+  /** Estimated cost of the call under way, in US dollars. */
   underWay(): number
   addToolCall(): void
   startSandbox(): void
   outputTokens(): number
   modelCalls(): number
-  /** Of the call that was added last. */
+  /** Tokens of the last added call. */
   lastCall(): TokenCount
-  /** The same, US dollars. */
+  /** Cost of the last added call, in US dollars. */
   lastCost(): number
-  /** US dollars so far; undefined where the model has no price. */
+  /** Cost so far in US dollars; undefined if the model has no price. */
   cost(): number | undefined
-  /** US dollars for a prompt of so many characters, as far as the provider's cache is known. */
+  /** Estimated cost of a prompt of `characters`, in US dollars, with the expected cache reads. */
   promptCost(price: Price, characters: number): number
-  /** Output tokens at `price` that so many US dollars over all still pay for, behind a prompt of so many characters. */
+  /** Output tokens at `price` that a total of `maxCost` US dollars still pays for, after a prompt of `promptCharacters`. */
   affordable(maxCost: number, price: Price | undefined, promptCharacters: number): number
   usage(): Usage
 }
 
 export interface MeterOptions {
-  /** That was asked for: without a price of it the run has no cost. */
+  /** The requested model. If it has no price, the run has no cost. */
   readonly model: string
   readonly priceOf: (model: string) => Price | undefined
   readonly createdAt: number
@@ -99,7 +99,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
     startSandbox() {
       sandboxSince ??= now()
     },
-    // No getters in what a run is made of: V8 keeps an object that has one as a hash table.
+    // Methods instead of getters: V8 turns objects with getters into slow hash tables.
     outputTokens: () => tokens.output,
     modelCalls: () => modelCalls,
     lastCall: () => lastCall,
@@ -110,7 +110,7 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
       if (!price || !callPrice) return Number.POSITIVE_INFINITY
       if (spent >= maxCost) return 0
       const left = maxCost - spent - costOf(estimatePrompt(promptCharacters), callPrice)
-      // The prompt is only estimated: while there is money, there is a call.
+      // The prompt is only an estimate, so any money left allows a call.
       return Math.max(1, Math.floor((left * 1e6) / callPrice.output))
     },
     usage() {

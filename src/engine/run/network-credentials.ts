@@ -1,11 +1,11 @@
-/** What `network.inject` puts into requests: the project's credentials as they are at that moment, each for its hosts alone. */
+/** Headers that `network.inject` adds to requests: the project's current credentials, each only for its allowed hosts. */
 import type { Credentials } from '../../accounts/credentials.ts'
 import { confidential, headersOf, hostAllowed, type Secret } from '../../domain/credential.ts'
 import { ErrandError } from '../../domain/errors.ts'
 import { type HeaderInjection, injectionsFor, type Network } from '../../domain/network.ts'
 import type { CredentialSource } from '../../egress/port.ts'
 
-/** Throws ErrandError `invalid_request` for a credential that is not there, or may not go where it is to. */
+/** Throws ErrandError `invalid_request` for a credential that does not exist or may not be sent to the host. */
 export async function checkInjections(credentials: Credentials, projectId: string, network: Network): Promise<void> {
   if (typeof network === 'string') return
   for (const [i, { host, credentialId }] of (network.inject ?? []).entries()) {
@@ -21,7 +21,7 @@ export async function checkInjections(credentials: Credentials, projectId: strin
   }
 }
 
-/** `conceal` is told of each secret before it is used. */
+/** Calls `conceal` with each secret before it is used. */
 export function createSignIn(
   credentials: Credentials,
   projectId: string,
@@ -48,7 +48,7 @@ export function createSignIn(
   }
 }
 
-/** The header's value; undefined where the credential's type has none to give. */
+/** The header's value; undefined if the credential's type has none. */
 function headerValue({ header, format }: HeaderInjection, secret: Secret): string | undefined {
   const name = header.toLowerCase()
   const own = Object.entries(headersOf(secret)).find(([each]) => each.toLowerCase() === name)?.[1]

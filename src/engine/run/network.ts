@@ -1,7 +1,7 @@
 /**
- * The network of a run's sandboxes. The guard's proxy stands outside; inside, the runner listens in its place and the
- * environment names it. There is nothing else: no resolver, no route. Each worker opens it anew on the sandbox that it
- * makes or takes up.
+ * The network of a run's sandboxes. The guard's proxy runs outside. Inside, the runner listens and forwards to it, and
+ * environment variables name that port. There is no other network: no resolver, no route. Each worker opens it again when it
+ * creates or resumes a sandbox.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunSpec } from '../../domain/interaction.ts'
@@ -16,16 +16,16 @@ import { createSignIn } from './network-credentials.ts'
 import type { Redactor } from './redactor.ts'
 
 const PORT = 3128
-/** Not of a kind that code lists or clears by the way; it may do with it what it likes, the trust is its own. */
+/** CA certificates for code in the sandbox. Hidden, so that code does not delete it by accident; it may change it. */
 const TRUSTED = '/tmp/.errand/trusted.pem'
-/** The listener of a worker that died goes with its connection: in a moment. */
+/** Retries while the listener of a dead worker still exists; it ends with that worker's connection. */
 const LISTEN_TRIES = 50
 const LISTEN_RETRY_MS = 100
 
 export interface RunNetwork {
-  /** Gives the sandbox that code runs in what the run's network allows. Throws SandboxError. */
+  /** Connects the main sandbox to the run's network. Throws SandboxError. */
   connect(sandbox: Sandbox): Promise<void>
-  /** Gives another of the run's sandboxes a network of its own. Throws SandboxError. */
+  /** Connects another sandbox of the run to a network of its own. Throws SandboxError. */
   connectCompanion(sandbox: Sandbox, kind: OutboundConnectionKind, allowed: Network): Promise<void>
   /** A proxy for another sandbox of the run; all of them share the run's bytes. */
   openProxy(kind: OutboundConnectionKind, network: Network): SandboxProxy
@@ -49,7 +49,7 @@ export function createRunNetwork(
   let main: SandboxProxy | undefined
 
   function openProxy(kind: OutboundConnectionKind, asked: Network): SandboxProxy {
-    // It may have become less since the run was accepted.
+    // The ceiling may have been lowered since the run was accepted.
     const allowed = withinCeiling(asked, limits.network)
     const signIn = createSignIn(credentials, projectId, allowed, conceal)
     const proxy = egress.openProxy({ network: allowed, budget, onConnect: audit(kind), signIn })
@@ -95,7 +95,7 @@ async function listen(sandbox: Sandbox, { handle }: SandboxProxy): Promise<void>
 const PROXY = `http://127.0.0.1:${PORT}`
 const LOCAL = 'localhost,127.0.0.1,::1'
 
-/** What common clients read: curl, git, pip, requests, Node's fetch. */
+/** Proxy variables for common clients: curl, git, pip, requests, Node's fetch. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   HTTP_PROXY: PROXY,
   http_proxy: PROXY,

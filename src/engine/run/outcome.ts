@@ -1,4 +1,4 @@
-/** How a run ended, as a value. */
+/** The result of a run as a value. */
 import { type ErrorCode, type RunError, toRunError } from '../../domain/errors.ts'
 import type { StopReason, TerminalStatus } from '../../domain/event.ts'
 
@@ -12,7 +12,7 @@ export function failure(code: ErrorCode, message: string): Outcome {
   return { status: 'failed', error: toRunError(code, message) }
 }
 
-/** For a defect of ours. */
+/** The outcome after a bug in Errand. */
 export function internalFailure(): Outcome {
   const message = 'Something went wrong in the server; the log of the server has more under this interaction.'
   return failure('internal', message)

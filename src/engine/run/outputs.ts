@@ -1,6 +1,6 @@
 /**
- * The output files of a run: everything under outputs/, streamed from the sandbox into the blob store. What is left behind
- * is told, and why; a file that changes while it is read is stored as it was read.
+ * The output files of a run: everything in outputs/, streamed from the sandbox into the blob store. Each skipped file is
+ * reported with the reason. A file that changes during the read is stored as it was read.
  */
 import type { Blobs } from '../../blobs/port.ts'
 import type { StoredFile } from '../../domain/interaction.ts'
@@ -9,17 +9,17 @@ import { type Entry, type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import { storeFile } from './store-file.ts'
 
 const OUTPUTS = 'outputs'
-/** Bytes of one name. It is in the file's signed URL, percent-encoded, and a request line has 16 KiB. */
+/** Maximum length of a file name. The percent-encoded name must fit into a signed URL, and a request line into 16 KiB. */
 const MAX_NAME_BYTES = 1024
-/** Files, directories and all else under outputs/ that are looked at. */
+/** Maximum number of entries in outputs/ that are listed. */
 const MAX_OUTPUT_ENTRIES = 20_000
-/** Characters of a name that is too long, in the warning about it. */
+/** Characters of an overlong name that its warning shows. */
 const SHOWN_NAME = 100
-const LATE = 'the time for taking output files ran out, and what is not listed was left behind'
+const LATE = 'the time for storing output files ran out; files that are not listed were skipped'
 
 export interface Outputs {
   readonly files: readonly StoredFile[]
-  /** What was left behind, in words. */
+  /** Why files were skipped. */
   readonly problems: readonly string[]
 }
 
@@ -29,12 +29,12 @@ export interface OutputsOptions {
   readonly limits: Pick<Limits, 'outputFilesBytes' | 'outputFiles' | 'outputNamesBytes'>
 }
 
-/** What is stored when `signal` aborts is what there is. Throws only what the blob store throws. */
+/** Stores output files until `signal` aborts. Throws only errors of the blob store. */
 export async function collectOutputs(options: OutputsOptions, sandbox: Sandbox, signal: AbortSignal): Promise<Outputs> {
   const files: StoredFile[] = []
   const problems: string[] = []
   const taking = takeOutputs(options, sandbox, signal, files, problems)
-  taking.catch(() => {}) // when it is late, nobody waits for it
+  taking.catch(() => {}) // after a timeout nothing waits for it
   await Promise.race([taking, aborted(signal)])
   return signal.aborted ? { files: [...files], problems: [...problems, LATE] } : { files, problems }
 }
@@ -75,7 +75,7 @@ async function takeOutputs(
   }
 }
 
-/** The first ones whose number and names fit. What is left out is named, or counted where it is more than one. */
+/** The first entries within the limits on number and names. Adds a problem for skipped entries. */
 function withinLimits(
   entries: readonly Entry[],
   { outputFiles, outputNamesBytes }: OutputsOptions['limits'],
@@ -123,7 +123,7 @@ async function listOutputs(sandbox: Sandbox, problems: string[]): Promise<Entry[
     return entries.filter(({ type }) => type === 'file')
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
-    // No outputs directory is no outputs; a sandbox that is gone took them with it.
+    // A missing outputs directory means no outputs. A lost sandbox is a problem: its outputs are lost too.
     if (error.code !== 'not_found') problems.push(error.message)
     return []
   }

@@ -1,11 +1,11 @@
 /**
  * The one writer of an interaction's log while it holds the claim.
  *
- * Events are numbered when they are written, so neighbouring fragments can join until then. One write is under way at a
- * time; what comes meanwhile goes with the next. Followers get events after the commit, never before: nothing is shown that
- * is not stored. A write that the database could not take is tried again for a while. A write that was undone ends the
- * recorder (`onStopped`): the claim is lost where it was the fence, and any other reason is a defect of ours. After a defect
- * the claim still holds, and `reopen` gives a recorder that can write the end.
+ * Events are numbered when they are written, so adjacent fragments can be joined until then. One write is under way at a time;
+ * later events go into the next one. Followers get events only after the commit. A write that fails because the database is
+ * unavailable is retried for a while. A refused write stops the recorder (`onStopped`): if the fence refused it, the claim is
+ * lost; any other reason is a bug in Errand. After a bug the claim is still valid, and `reopen` returns a recorder that can
+ * write the end.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { coalesce, type RunEvent, type Stage, type StoredEvent } from '../../domain/event.ts'
@@ -23,46 +23,46 @@ export interface RecorderOptions {
   readonly stage: Stage
   readonly now: () => number
   readonly emit: Emit
-  /** Nothing more will be written by this recorder: stop all work. Called once. */
+  /** Called once, when this recorder can write no more. The run must stop. */
   readonly onStopped: (cause: RecorderStop, error?: Error) => void
   readonly onPoint?: EngineDependencies['onPoint']
 }
 
 /**
- * Why a recorder stopped. `fenced`: another worker or a cancellation raised the epoch. `database`: it can't be reached.
- * `defect`: it refused a write of ours for another reason; the error names the statement.
+ * Why a recorder stopped. `fenced`: another worker or a cancellation raised the epoch. `database`: the database was
+ * unavailable for too long. `defect`: it refused a write for another reason; the error names the statement.
  */
 export type RecorderStop = 'fenced' | 'database' | 'defect'
 
-/** A statement that belongs to the events before it; told the number of the last of them. */
+/** A statement that belongs to the events before it; called with the number of the last of them. */
 export type Attachment = (lastSeq: number) => Statement
 
-/** An attachment, and how many of the pending events stand before it. */
+/** An attachment, and the number of pending events before it. */
 interface Placed {
   readonly behind: number
   readonly attachment: Attachment
 }
 
-/** Events that were numbered, and what is written with them. */
+/** Numbered events, and the statements that are written with them. */
 interface Batch {
   readonly events: readonly StoredEvent[]
   readonly statements: readonly Statement[]
 }
 
-/** A full disk may have room again soon: so long the database is asked again. Shorter than a lease. */
+/** Retry period for an unavailable database, such as a full disk. Shorter than a lease. */
 const PATIENCE_MS = 20_000
 const RETRY_MS = 250
 
 export interface Recorder {
-  /** Adds an event; durable some time later. Ignored once the recorder has stopped or ended. */
+  /** Adds an event, which is written soon. Ignored once the recorder has stopped or ended. */
   append(event: RunEvent): void
-  /** Adds a statement that is written in the same transaction as what is pending now. */
+  /** Adds a statement that is written in the same transaction as the pending events. */
   attach(attachment: Attachment): void
-  /** Resolves when all so far is durable. Throws RecorderStopped. */
+  /** Resolves when all events so far are durable. Throws RecorderStopped. */
   flush(): Promise<void>
-  /** Writes what is pending, the terminal events and the status in one transaction. Throws RecorderStopped. */
+  /** Writes the pending events, the terminal events and the status in one transaction. Throws RecorderStopped. */
   end(ending: Omit<Ending, 'at'>): Promise<void>
-  /** A recorder that goes on behind what is stored, without the batch that was refused. Undefined unless a defect stopped this one. */
+  /** Returns a recorder that continues after the stored events, without the refused batch. Undefined unless a defect stopped this one. */
   reopen(): Recorder | undefined
 }
 
@@ -79,7 +79,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let { lastSeq } = claim
   let pending: RunEvent[] = []
   let attachments: Placed[] = []
-  /** Sent, and no answer came: it may be written or not. */
+  /** The batch that was sent without an answer. It may or may not be written. */
   let unsettled: Batch | undefined
   let writing: Promise<void> | undefined
   let ending: Omit<Ending, 'at'> | undefined
@@ -91,7 +91,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     onStopped(cause, error)
   }
 
-  /** What is pending, as one transaction; asked for when the database is ready to take it. */
+  /** Takes everything pending as one transaction. Called when the database is ready for it. */
   function takePending(): Batch {
     const fence = { id: claim.id, epoch: claim.epoch, lastSeq }
     const events = numberEvents(pending, lastSeq)
@@ -105,8 +105,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   /**
-   * Rejects where the database could not take the batch, or its answer got lost. Then the very same batch is sent again: if
-   * it was written after all, the fence refuses it, and the row tells that the numbers up to its last one are ours.
+   * Rejects if the database was unavailable or its answer got lost. Then the same batch is sent again. If it was written after
+   * all, the fence refuses it, and the row shows that the events are ours.
    */
   async function writeBatch(): Promise<void> {
     const again = unsettled !== undefined
@@ -127,7 +127,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     emit({ type: 'events_stored', count: events.length })
   }
 
-  /** Whether the log has that many events and nobody but us wrote them: whoever else may write raises the epoch. */
+  /** True if the log ends at `seq` and only this claim wrote to it: any other writer raises the epoch. */
   async function isAt(seq: number): Promise<boolean> {
     const row = await readProgress(db, claim.id)
     return row?.epoch === claim.epoch && row.lastSeq === seq
@@ -142,7 +142,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       } catch (error) {
         giveUpAt ??= performance.now() + PATIENCE_MS
         if (performance.now() > giveUpAt) stop('database', error as Error)
-        // A process that has closed everything else does not wait for it.
+        // `ref: false`: the retry does not keep a closing process alive.
         else await delay(RETRY_MS, undefined, { ref: false })
       }
     }
@@ -150,7 +150,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   function schedule(): void {
-    // Once it has stopped there is nothing to write, and a `writeAll` that is over at once would stay under way forever.
+    // After a stop, `writeAll` would return at once, before `writing` is assigned, and seem to be under way forever.
     if (!stopped) writing ??= writeAll()
   }
 

@@ -1,9 +1,8 @@
 /**
- * Keeps a run's secrets out of what it shows. A server may send back the very header that it was signed in to with; so
- * each secret that is used for a run is known here, and all that a tool says passes through before it is stored, streamed
- * or put before the model.
+ * Redacts a run's secrets. A server may echo the header that it was signed in to with. So every secret of a run is registered
+ * here, and all tool output is redacted before it is stored, streamed or sent to the model.
  *
- * Very short texts are let pass: replacing every `test` of an output would spoil it, and hide nothing.
+ * Very short secrets are not redacted: replacing every `test` would damage the output and hide nothing.
  */
 
 import { ErrandError } from '../../domain/errors.ts'
@@ -11,25 +10,25 @@ import { createSearch, type Scan, type Search, type Span, unitsOf } from '../../
 
 const MASK = '[secret]'
 const MIN_CHARS = 6
-/** Characters of a run's secrets together. The search for them takes memory and time to build for each. */
+/** Maximum length of a run's secrets together. Each character costs memory and time in the search. */
 const MAX_CHARS = 64 * 1024
 
 export interface Redactor {
   /**
-   * From now on these are not shown, nor their common spellings. Throws ErrandError `invalid_request` over 64 Ki characters
-   * in all.
+   * Redacts these secrets and their common encodings from now on. Throws ErrandError `invalid_request` above 64 Ki characters
+   * in total.
    */
   conceal(secrets: readonly string[]): void
   redact(text: string): string
-  /** Whether its JSON shows none of them. */
+  /** True if the value's JSON contains no secret. */
   isClean(value: object): boolean
-  /** For text that comes in pieces: what may be the beginning of a secret is held until more comes, or `end`. */
+  /** Redacts text in pieces. Holds a possible beginning of a secret until more text or `end`. */
   stream(emit: (text: string) => void): { write(text: string): void; end(): void }
 }
 
 export function createRedactor(): Redactor {
   let secrets: ReadonlySet<string> = new Set()
-  /** Made when it is first needed: secrets become known one after the other. */
+  /** Built on first use, because secrets are added one after the other. */
   let search: Search | undefined
 
   function current(): Search {
@@ -53,7 +52,7 @@ export function createRedactor(): Redactor {
       search = undefined
     },
     redact,
-    // Asked of every tool before every turn, and most runs have no secret.
+    // Called for every tool before every turn, and most runs have no secret.
     isClean(value) {
       if (secrets.size === 0) return true
       let clean = true
@@ -73,7 +72,7 @@ export function createRedactor(): Redactor {
           if (secrets.size === 0) return emit(text)
           let piece = text
           if (!scan || searchOfScan !== current()) {
-            // A secret became known meanwhile: what is held is searched for it, too.
+            // A secret was added meanwhile: search the held text for it, too.
             piece = held + text
             held = ''
             searchOfScan = current()
@@ -112,7 +111,7 @@ function tooMany(): ErrandError {
   )
 }
 
-/** As it is, in JSON, in an address, in base64 on its own. */
+/** The secret as it is, in JSON, URL-encoded, and in base64. */
 function spellings(secret: string): string[] {
   const base64 = Buffer.from(secret).toString('base64').replaceAll('=', '')
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), base64]

@@ -1,7 +1,7 @@
 /**
- * Rebuilds a run's conversation from what is stored, so that any worker can go on with it. Pure.
+ * Rebuilds a run's conversation from its stored turns and events, so that any worker can continue it. Pure.
  *
- * Behind each turn (`atSeq`) stand the tool calls it asked for, in order, each with its result as far as the run came.
+ * After each turn (`atSeq`), the log has the turn's tool calls in order, each followed by its result if the call finished.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
@@ -23,16 +23,16 @@ type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 /** A tool call that the last turn asked for and that has no result yet. */
 export interface OpenCall {
   readonly call: ToolCallPart
-  /** The step under which it was begun; undefined where it was not begun. */
+  /** The step of its intent in the log; undefined if it never started. */
   readonly step: number | undefined
-  /** The sandbox that it may have begun in is gone: another was made behind its intent, in which nobody knows its key. */
+  /** The sandbox in which it may have started is gone, and the newer sandbox does not know its key. */
   readonly outlived: boolean
-  /** How far an approval came: asked for, or decided. Undefined: none was asked for. */
+  /** State of its approval. Undefined: none was requested. */
   readonly approval?: 'asked' | 'approved' | Denied
   readonly refusal?: Refusal
 }
 
-/** Why a call is not run: it was cut off by the output limit, or asked for in the last turn of a run. */
+/** Why a call is not run: the output limit cut it off, or it came in the last turn of a run. */
 export type Refusal = 'truncated' | 'declined'
 
 export interface Denied {
@@ -40,29 +40,29 @@ export interface Denied {
 }
 
 /**
- * What an earlier worker left of the sandbox. `none`: the log knows of none. `unfinished`: it was being made, so files may
- * be missing. `ready`: it was made; whether it still lives is the sandbox host's to say. Only then anything ran in it.
+ * The sandbox that an earlier worker left. `none`: the log has none. `unfinished`: its creation was interrupted, so files may
+ * be missing. `ready`: it was created; the sandbox host knows whether it still exists. Code only ran in a `ready` one.
  */
 export type RestoredSandboxState = 'none' | 'unfinished' | 'ready'
 
 export interface Restored {
   readonly sandbox: RestoredSandboxState
-  /** No sandbox of this run was ever ready: what was to run in one never began. */
+  /** No sandbox of this run was ever ready, so no code ran in one. */
   readonly neverReady: boolean
-  /** The turns and tool results, behind the instruction. */
+  /** The turns and tool results after the instruction. */
   readonly messages: readonly Message[]
   readonly openCalls: readonly OpenCall[]
-  /** The last turn, if it asked for no tool and was not broken: it ended the answer, or was to be sent back to the model. */
+  /** The last turn, if it is complete and calls no tool: it ended the answer, or needs a correction. */
   readonly closingTurn: Turn | undefined
   readonly lastStep: number
-  /** What the log said last of where the run is. */
+  /** The last stage in the log. */
   readonly stage: Stage
   readonly finishedToolCalls: number
   /** Answer text was shown in a turn that is stored. */
   readonly answerStarted: boolean
-  /** Answer text that was shown by a model call that is not stored: the server ended in the middle of it. */
+  /** Shown answer text of a model call that is not stored, because the server died during it. */
   readonly unfinished: string
-  /** Answer text of the last turns that were broken, joined: the next turn continues it. */
+  /** Joined answer text of the last, broken turns. The next turn continues it. */
   readonly continues: string
 }
 
@@ -80,16 +80,16 @@ export const NOTHING_RESTORED: Restored = {
   continues: '',
 }
 
-/** `stored`: the run's model calls. `shown`: the media of results, by the step of the result; an empty list if they are gone. */
+/** `stored`: the run's model calls. `shown`: media by the step of their result; an empty list if they are gone. */
 export function restore(
   stored: readonly Turn[],
   log: readonly StoredEvent[],
   shown: ReadonlyMap<number, readonly MediaPart[]> = new Map(),
 ): Restored {
-  // A failed call only counts what it used: the model that was asked next saw the conversation as it was.
+  // Failed calls only count their tokens. They did not change the conversation.
   const turns = stored.filter(({ finish }) => finish !== 'failed')
   const events = log.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
-  const { lastReadyAt, ...inherited } = inheritance(events.map(({ event }) => event))
+  const { lastReadyAt, ...sandbox } = restoreSandbox(events.map(({ event }) => event))
   const messages: Message[] = []
   const openCalls: OpenCall[] = []
   for (const [i, turn] of turns.entries()) {
@@ -118,16 +118,16 @@ export function restore(
   const continues = continued(turns)
   const unstored = spoken.flatMap(({ seq, text }) => (seq > boundary ? [text] : [])).join('')
   return {
-    ...inherited,
+    ...sandbox,
     messages,
     openCalls,
     closingTurn: last && last.finish !== 'broken' && toolCalls(last.message).length === 0 ? last : undefined,
     lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
     stage: events.reduce<Stage>((stage, { event }) => (event.type === 'stage' ? event.stage : stage), 'queued'),
-    // With those that the provider ran.
+    // Including the calls that the provider ran.
     finishedToolCalls: events.filter(({ event }) => event.type === 'tool_result').length,
     answerStarted,
-    // A turn of the answer begins with a blank line, which is not the model's.
+    // Errand adds the blank line before a turn of the answer; the model did not send it.
     unfinished: answerStarted && continues === '' ? unstored.replace(TURN_BREAK, '') : unstored,
     continues,
   }
@@ -149,10 +149,11 @@ function continued(turns: readonly Turn[]): string {
 }
 
 /**
- * A sandbox is only made within a tool call, and `working` follows when it is ready; a take-over says neither.
- * `lastReadyAt`: where the log says that the last one was, if others were before it; else before its beginning.
+ * Reads the sandbox's state from the stages: a tool call creates a sandbox (`provisioning`), and `working` follows when it is
+ * ready. Resuming a sandbox logs neither. `lastReadyAt`: index of the event at which the last sandbox was ready, if it
+ * replaced another one; else -1.
  */
-function inheritance(events: readonly RunEvent[]) {
+function restoreSandbox(events: readonly RunEvent[]) {
   const firstCall = events.findIndex((event) => event.type === 'tool_call')
   const stages = events.flatMap((event, at) =>
     firstCall >= 0 && at > firstCall && event.type === 'stage' ? [{ at, stage: event.stage }] : [],

@@ -1,5 +1,5 @@
 /**
- * The end of a run: its output files are taken, its sandboxes end, then the last events and the status are written in one
+ * The end of a run: stores its output files, destroys its sandboxes, then writes the last events and the status in one
  * transaction.
  */
 import type { RunEvent } from '../../domain/event.ts'
@@ -11,11 +11,11 @@ import type { Outputs } from './outputs.ts'
 import type { Recorder } from './recorder.ts'
 import type { Run } from './run.ts'
 
-/** Output files of a run that failed are still taken, but nobody waits longer for them. */
+/** Timeout for the output files of a failed run. */
 const COLLECT_AFTER_FAILURE_MS = 1_000
 const COLLECT_MS = 120_000
 
-/** Ends the run as `outcome` says; as a failure of the server, behind what is stored, where a defect of ours keeps that from being written. */
+/** Ends the run with `outcome`. If a bug prevents that write, the run ends as `internal` after the stored events. */
 export async function settle(deps: EngineDependencies, run: Run, outcome: Outcome): Promise<void> {
   const { recorder } = run
   const startedAt = performance.now()
@@ -35,7 +35,7 @@ export async function settle(deps: EngineDependencies, run: Run, outcome: Outcom
   await end(reopened, internalFailure())
 }
 
-/** Stores the output files. Returns how the run ends: without files that it made, it has failed. */
+/** Stores the output files. Returns the outcome: the run has failed if its files could not be stored. */
 async function keepOutputs(deps: EngineDependencies, run: Run, outcome: Outcome): Promise<Outcome> {
   const { claim, recorder, workspace } = run
   if (!workspace.opened()) return outcome
@@ -51,7 +51,7 @@ async function keepOutputs(deps: EngineDependencies, run: Run, outcome: Outcome)
     }
     recorder.attach(() => outputFilesStatement(deps.db, claim, outputs.files))
   }
-  // The files are in the store before the sandbox goes: a crash in between loses nothing.
+  // The files are stored before the sandbox is destroyed, so a crash in between loses nothing.
   await recorder.flush()
   deps.onPoint?.('files-stored')
   return outputs === 'unstored'
@@ -64,7 +64,7 @@ async function writeEnd(
   { claim, spec: { webhook }, recorder, meter, workspace }: Run,
   outcome: Outcome,
 ): Promise<void> {
-  // Also where none was opened here: the worker before may have made one that is not in the log.
+  // Even if this worker opened none: an earlier worker may have created one that is not in the log.
   await workspace.destroy()
   deps.onPoint?.('sandbox-gone')
   const usage = meter.usage()
@@ -74,14 +74,14 @@ async function writeEnd(
   deps.emit({ type: 'ended', interactionId: claim.id, run: claim, ...end })
 }
 
-const PROBLEMS_TOLD = 20
+const MAX_PROBLEMS = 20
 
 function firstFew(problems: readonly string[]): readonly string[] {
-  const more = problems.length - PROBLEMS_TOLD
-  return more > 0 ? [...problems.slice(0, PROBLEMS_TOLD), `and ${more} more`] : problems
+  const more = problems.length - MAX_PROBLEMS
+  return more > 0 ? [...problems.slice(0, MAX_PROBLEMS), `and ${more} more`] : problems
 }
 
-/** `unstored`: they are there, but could not be kept: without them the run is not what it says. Undefined: taken before. */
+/** `unstored`: the files exist but could not be stored. Undefined: an earlier worker stored them. */
 async function collect(
   { log }: EngineDependencies,
   { claim, workspace }: Run,
@@ -96,7 +96,7 @@ async function collect(
   }
 }
 
-/** The last events of every log: `error` where it failed, then `completed`, always. */
+/** The last events of every log: `error` if it failed, then always `completed`. */
 export function terminalEvents(interactionId: string, outcome: Outcome, usage: Usage): RunEvent[] {
   const { status, stopReason, error } = outcome
   const completed: RunEvent = { type: 'completed', interactionId, status, usage, ...(stopReason && { stopReason }) }

@@ -1,13 +1,13 @@
 /**
- * Why work on an interaction stops before its own end. One AbortSignal goes down to the model's connection and to the
- * process in the sandbox; its reason is a Stop.
+ * Reasons why work on an interaction stops before it has ended. One AbortSignal reaches the model's connection and the process
+ * in the sandbox; its reason is a Stop.
  */
 export type StopCause =
   | 'deadline' // maxTurnDuration is over: the run fails
-  | 'cancelled' // the end is written already, by whoever cancelled
-  | 'lost' // another worker may have it, or the database is gone: write nothing
+  | 'cancelled' // the cancelling request has already written the end
+  | 'lost' // another worker may have it, or the database is unreachable: write nothing
   | 'defect' // the database refused what this worker wrote: the run fails
-  | 'shutdown' // this process goes: hand the run over
+  | 'shutdown' // this process ends: requeue the run
 
 export class Stop extends Error {
   override readonly cause: StopCause

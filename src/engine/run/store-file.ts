@@ -1,11 +1,11 @@
-/** A file on its way into the blob store: streamed, and measured as it goes, so that what is said of it is what was stored. */
+/** Streams a file into the blob store, and computes its size and digest from the stored bytes. */
 import { createHash } from 'node:crypto'
 import mime from 'mime'
 import type { Blobs } from '../../blobs/port.ts'
 import type { StoredFile } from '../../domain/interaction.ts'
 import { noteTransferred } from '../../runtime/collect-buffers.ts'
 
-/** `mimeType`: the caller's word, else by the name's ending. Throws what the store or the source of the bytes throws: then nothing is stored. */
+/** `mimeType` defaults to the type of the file extension. Throws errors of the store or the source; then nothing is stored. */
 export async function storeFile(
   blobs: Blobs,
   blob: string,

@@ -1,6 +1,6 @@
 /**
- * The interaction's sandbox as the run sees it: made on first need, the caller's files put in before anything else runs,
- * its outputs taken out at the end, and gone when the run is over.
+ * The sandbox of a run: created on first use, with the input files in it before any code runs. Its output files are stored at
+ * the end, and it is destroyed with the run.
  */
 import type { Blobs } from '../../blobs/port.ts'
 import type { StoredFile } from '../../domain/interaction.ts'
@@ -16,9 +16,9 @@ import type { Companion } from '../../tools/port.ts'
 import { aborted, collectOutputs, type Outputs, type OutputsOptions } from './outputs.ts'
 import type { RestoredSandboxState } from './restore.ts'
 
-/** A sandbox ends itself so long after its run's deadline, whoever forgot it. */
+/** A sandbox ends itself this long after its run's deadline, in case no worker destroys it. */
 const LIFETIME_SLACK_MS = 60_000
-const TAKE_UP_MS = 10_000
+const REOPEN_MS = 10_000
 const LOST = 'a sandbox of this run was lost, and the output files in it'
 
 export interface WorkspaceOptions {
@@ -27,32 +27,33 @@ export interface WorkspaceOptions {
   readonly interactionId: string
   readonly epoch: number
   readonly limits: SandboxLimits
-  /** What the main sandbox shows of this machine. */
+  /** Directories of this machine that the main sandbox shows. */
   readonly mounts: () => Promise<readonly Mount[]>
   readonly outputLimits: OutputsOptions['limits']
   readonly remainingMs: () => number
   readonly signal: AbortSignal
-  /** What an earlier worker left. */
+  /** The sandbox that an earlier worker left. */
   readonly inherited: RestoredSandboxState
-  /** Called with the main sandbox before anything runs in it: made now, or taken up. */
+  /** Called with the main sandbox, new or resumed, before anything runs in it. */
   readonly connect: (sandbox: Sandbox) => Promise<void>
-  /** An earlier worker took the outputs, and they are stored. */
+  /** An earlier worker has stored the output files. */
   readonly outputsTaken: boolean
-  /** Awaited when a sandbox is being made and when it is ready, or where an earlier worker's is. Then code runs in it. */
+  /** Awaited before a sandbox is created, and when it is ready or resumed, before code runs in it. */
   readonly onProvision: (state: 'started' | 'ready' | 'resumed') => Promise<void>
 }
 
 export interface Workspace {
-  /** With these files in it where it is made now, and `preloaded` if it can be. Throws SandboxError. */
+  /** Opens the sandbox. A new one gets the input files, and is `preloaded` if possible. Throws SandboxError. */
   open(inputFiles: readonly StoredFile[], preloaded?: boolean): Promise<Sandbox>
+  /** Forgets a lost sandbox: the next `open` creates another. */
   forget(): void
-  /** One beside it, by its name: made now, or the one that still lives. Throws SandboxError. */
+  /** Opens a companion sandbox by name: a new one, or the one that still exists. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
-  /** Whether a sandbox was ever opened. */
+  /** True if a sandbox was ever opened. */
   opened(): boolean
   /**
-   * Takes everything under outputs/ into the blob store, until `signal` aborts. Never throws for what the sandbox holds.
-   * Undefined where an earlier worker did.
+   * Stores everything in outputs/ until `signal` aborts. Never throws because of the sandbox's contents. Undefined if an earlier
+   * worker stored them.
    */
   collect(signal: AbortSignal): Promise<Outputs | undefined>
   /** Resolves when the sandbox is gone. */
@@ -63,8 +64,8 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
   const { sandboxes, interactionId, epoch, signal } = options
   let opening: Promise<Sandbox> | undefined
   let opened = options.inherited !== 'none'
-  // An earlier worker may have left some beside the main one, which the log does not tell.
-  let mayStand = opened || epoch > 1
+  // An earlier worker may have left companions, which are not in the log.
+  let mayExist = opened || epoch > 1
   let state = options.inherited
   let lost = false
 
@@ -75,12 +76,12 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
 
   async function provision(inputFiles: readonly StoredFile[], preloaded: boolean): Promise<Sandbox> {
     opened = true
-    mayStand = true
+    mayExist = true
     if (state !== 'ready') await options.onProvision('started')
     const mounts = await options.mounts()
     let sandbox = await sandboxes.open({ ...spec(), mounts, preloaded }, signal)
     if (!sandbox.fresh && state !== 'ready') {
-      // Files may be missing in one whose making was interrupted; nothing ran in it.
+      // Its creation was interrupted, so files may be missing. No code ran in it.
       await sandbox.destroy()
       sandbox = await sandboxes.open({ ...spec(), mounts, preloaded }, signal)
     }
@@ -96,12 +97,12 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     return sandbox
   }
 
-  /** The sandbox of an earlier worker, for its outputs; undefined where there is none any more. */
-  async function takeUp(): Promise<Sandbox | undefined> {
+  /** Reopens the sandbox of an earlier worker for its outputs. Undefined if it is gone. */
+  async function reopen(): Promise<Sandbox | undefined> {
     if (state !== 'ready' || lost) return undefined
-    const sandbox = await sandboxes.open(spec(), AbortSignal.timeout(TAKE_UP_MS))
+    const sandbox = await sandboxes.open(spec(), AbortSignal.timeout(REOPEN_MS))
     if (!sandbox.fresh) return sandbox
-    // Whoever goes on must not take the empty one for the one that is gone.
+    // The next worker must not mistake the empty sandbox for the lost one.
     await sandbox.destroy()
     return undefined
   }
@@ -121,13 +122,13 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     },
     openCompanion({ name, limits, ...shape }) {
       if (signal.aborted) return Promise.reject(signal.reason)
-      mayStand = true
+      mayExist = true
       return sandboxes.open({ ...spec(), ...shape, name, limits: { ...options.limits, ...limits } }, signal)
     },
     opened: () => opened,
     async collect(until) {
       if (!opening && options.outputsTaken) return undefined
-      const sandbox = await Promise.race([opening ?? takeUp(), aborted(until)]).catch(() => undefined)
+      const sandbox = await Promise.race([opening ?? reopen(), aborted(until)]).catch(() => undefined)
       if (!sandbox && state === 'ready') lost = true
       const outputs = sandbox
         ? await collectOutputs({ ...options, limits: options.outputLimits }, sandbox, until)
@@ -135,9 +136,9 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
       return lost ? { ...outputs, problems: [LOST, ...outputs.problems] } : outputs
     },
     async destroy() {
-      if (!mayStand) return
+      if (!mayExist) return
       await sandboxes.destroy(interactionId)
-      mayStand = false
+      mayExist = false
     },
   }
 }
