@@ -14,7 +14,7 @@ const OPERATION: Readonly<Record<Operation, string>> = {
   median: 'statistics.median(values) if values else None',
 }
 
-/** What the program prints. */
+/** Results that the program prints. */
 export interface TableFacts {
   /** Rows in the table, and rows that match the filters. */
   readonly total: number

@@ -64,7 +64,7 @@ export function isPlain({ raw, word }: Token): boolean {
   return FILLERS.has(word) || FILLERS.has(raw.toLowerCase())
 }
 
-/** Where a cell's value stands in the question. Undefined if it does not. */
+/** Index of the first token of a cell's value. Undefined if the question does not name it. */
 export function findValue(reading: Reading, value: string): number | undefined {
   const words = tokensOf(value).map(({ raw }) => raw.toLowerCase())
   const at = reading.tokens.findIndex((_, from) =>
@@ -91,7 +91,7 @@ export function groupAt(reading: Reading, at: number): { readonly group: Group; 
   return named && !other && named.type !== 'date' ? { group: { column: named.name }, length: 1 } : undefined
 }
 
-/** A column all of whose words stand at a place, in any order. */
+/** The column whose words are the next tokens, in any order. */
 export function wholeColumnAt(
   reading: Reading,
   at: number,

@@ -15,7 +15,7 @@ export type Task =
   | { readonly kind: 'needs_words'; readonly path: string }
   | { readonly kind: 'unknown' }
 
-/** How a file is read as a table. */
+/** Format of a file that is read as a table. */
 export type Source = { readonly kind: 'csv'; readonly delimiter: string } | { readonly kind: 'access_log' }
 
 export interface Column {

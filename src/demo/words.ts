@@ -1,7 +1,7 @@
 /** Words of a question and of column names, in forms that can be compared. */
 
 export interface Token {
-  /** As written. */
+  /** The word of the question, unchanged. */
   readonly raw: string
   /** Lower case, singular, one word for synonyms. */
   readonly word: string

@@ -54,7 +54,7 @@ export type ModelDelta =
 export type { FinishReason }
 
 export interface ModelFailure {
-  /** What the provider did, for callers: without its address or key. */
+  /** Description of the failure for callers, without the provider's address and key. */
   readonly message: string
   readonly retryable: boolean
   readonly kind:
@@ -114,9 +114,9 @@ export interface ModelDescription {
   readonly source: string
   /** US dollars per million tokens. Without it a run has no cost. */
   readonly price?: Price
-  /** Whether it accepts images. */
+  /** True if the model accepts images. */
   readonly vision: boolean
-  /** Whether it accepts whole PDFs. */
+  /** True if the model accepts whole PDFs. */
   readonly documents: boolean
   /** Whether runs use the web search of its provider. */
   readonly searches?: boolean

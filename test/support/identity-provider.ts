@@ -7,7 +7,7 @@ import Provider from 'oidc-provider'
 export interface IdentityProvider {
   /** Goes into errand.yaml under `console.oidc`. */
   readonly config: Readonly<Record<'issuer' | 'clientId' | 'clientSecret' | 'name', string>>
-  /** Whether it marks e-mail addresses as verified. */
+  /** True to mark e-mail addresses as verified. */
   vouches: boolean
   /** From now on it sends browsers back to that server. */
   open(publicUrl: string): void

@@ -1,5 +1,5 @@
 /**
- * What a provider adds to its record if Errand calls it with its AI SDK package.
+ * Additions to the record of a provider that Errand calls with its AI SDK package.
  *
  * Keys and addresses are always passed to the package: without them it would read the environment itself. A model is
  * never passed to the SDK as a string, which would send the call to a hosted gateway.
@@ -39,7 +39,7 @@ export interface AiSdkProvider<Name extends string = string> extends Provider<Na
   readonly cacheBreakpoint?: (model: string, cache: PromptCaching) => SharedV4ProviderOptions | undefined
   /** The nearest limit on output tokens that the provider accepts. */
   readonly clampOutputTokens?: (tokens: number) => number
-  /** Whether it takes back reasoning without metadata of its own. */
+  /** True if the provider accepts reasoning without its own metadata. */
   readonly acceptsUnsignedReasoning?: boolean
   /** Finish reason of a turn that the provider interrupted and wants to continue. */
   readonly pauseReason?: string

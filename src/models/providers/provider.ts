@@ -1,5 +1,5 @@
 /**
- * What Errand knows about one model provider. Each provider is one record in a file of its own, listed in registry.ts.
+ * Record of one model provider. Each provider is one record in a file of its own, listed in registry.ts.
  * The configuration reads every record when the server starts, so a record imports no SDK: `open` loads it.
  */
 import type { Dispatcher } from 'undici'
