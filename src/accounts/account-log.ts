@@ -1,4 +1,4 @@
-/** What was done in an account, for its owners to read. An entry is written in one transaction with what it tells of. */
+/** The account's log, for its owners. An entry is written in the same transaction as the change that it records. */
 import { newId } from '../domain/ids.ts'
 import type { Database, Statement } from '../store/port.ts'
 
@@ -24,11 +24,11 @@ export type AccountAction =
 export interface AccountEntry {
   readonly accountId: string
   readonly action: AccountAction
-  /** Which user did it; undefined: whoever runs this server. */
+  /** The user who did it. Undefined: the server's operator. */
   readonly actor: string | undefined
-  /** The id of what it was done to. */
+  /** Id of the changed object. */
   readonly target?: string
-  /** Names and values, for people. Never a secret. */
+  /** Names and values for people to read. Never contains a secret. */
   readonly details?: Readonly<Record<string, string>>
 }
 
@@ -58,7 +58,7 @@ export function entryStatement(db: Database, entry: AccountEntry, now: number): 
   }
 }
 
-/** One page, newest first. `after`: the id that the page before ended with. */
+/** One page, newest first. `after`: the last id of the previous page. */
 async function readAccountLog(
   db: Database,
   accountId: string,
@@ -90,7 +90,7 @@ export interface AccountLog {
     accountId: string,
     page: { readonly pageSize: number; readonly after?: string },
   ) => ReturnType<typeof readAccountLog>
-  /** In the log of each account that the user of this address is a member of; nothing where there is none. */
+  /** Adds an entry to every account of the user with this e-mail address. Does nothing if there is no such user. */
   signInFailed(email: string): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Failed sign-ins, counted in the database, so that all nodes together admit no more than one would. */
+/** Limits sign-in attempts. Counted in the database, so that several nodes admit no more than one would. */
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { assertMade, type Database } from '../store/port.ts'
@@ -6,9 +6,9 @@ import { assertMade, type Database } from '../store/port.ts'
 const WINDOW_MS = 15 * 60_000
 
 export interface Attempts {
-  /** Counts one more. Seconds to wait where these were too many; undefined: go on. */
+  /** Counts an attempt. Returns the seconds to wait if there were too many, otherwise undefined. */
   begin(who: string, limit: number): Promise<number | undefined>
-  /** What was tried was right: nothing of it counts. */
+  /** Resets the count after a successful attempt. */
   forget(who: string): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export function createAttempts(db: Database, now: () => number): Attempts {
         )
         .returning(['count', 'until'])
         .compile()
-      // What is long over goes, so that the table stays as small as the trouble of the day.
+      // Deletes expired rows, so that the table stays small.
       const old = db.query
         .deleteFrom('sign_in_attempts')
         .where('until', '<', at - WINDOW_MS)
@@ -44,7 +44,7 @@ export function createAttempts(db: Database, now: () => number): Attempts {
   }
 }
 
-/** Addresses of people and machines are not kept as they are. */
+/** Hashes e-mail and IP addresses, which are not stored as they are. */
 function nameOf(who: string): string {
   return createHash('sha256').update(who).digest('base64url')
 }

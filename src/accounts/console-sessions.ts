@@ -23,7 +23,7 @@ export function createConsoleSessions(
       const { updatedAt } = session
       if (now() - updatedAt.getTime() > LAST_USED_MS) {
         const query = db.query.updateTable('sessions').set({ updated_at: now() }).where('id', '=', session.id).compile()
-        // Only a hint for people.
+        // Only shown to people.
         db.write([{ query }]).catch(() => {})
       }
       return {

@@ -1,4 +1,4 @@
-/** Credentials over the database: the secret is sealed by the vault for its project and id, the rest is plain. */
+/** Credentials in the database. The vault seals the secret for its project and id; other fields are plain text. */
 import type { Credential, Secret, SecretType } from '../domain/credential.ts'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
@@ -7,7 +7,7 @@ import type { CredentialsTable } from '../store/tables.ts'
 import type { CredentialChange, CredentialPage, Credentials, OpenCredential } from './credentials.ts'
 import type { Owner, Vault } from './vault.ts'
 
-/** `last_used_at` is written at most so often: it is for people, who look by the minute. */
+/** Minimum time between two writes of `last_used_at`, which is only shown to people. */
 const LAST_USED_MS = 60_000
 
 export function createCredentials(options: {
@@ -32,7 +32,7 @@ export function createCredentials(options: {
     return row && openRow(vault, row)
   }
 
-  /** Only a hint for people: a run must not fail, or wait, for it. */
+  /** Only shown to people: a run must not wait for it, or fail because of it. */
   function touch(projectId: string, { id, lastUsedAt = 0 }: Credential): void {
     const at = now()
     if (at - lastUsedAt < LAST_USED_MS) return
@@ -46,7 +46,7 @@ export function createCredentials(options: {
     db.write([{ query }]).catch(() => {})
   }
 
-  /** False where the version is another one by now. */
+  /** Returns false if the version has changed. */
   async function write(projectId: string, id: string, version: number, change: CredentialChange): Promise<boolean> {
     const db = databases.forProject(projectId)
     const query = db.query
@@ -67,7 +67,7 @@ export function createCredentials(options: {
         project_id: projectId,
         id,
         ...columnsOf(vault, projectId, id, content),
-        // From the time, so that a namesake made later is never taken for an earlier version.
+        // Starts at the current time, so that a later credential with the same id never repeats a version.
         version: at,
         created_at: at,
         updated_at: at,
@@ -75,7 +75,7 @@ export function createCredentials(options: {
       }
       const result = await db.write([{ query: db.query.insertInto('credentials').values(row).compile() }])
       if (wasMade(result, 'unique')) return toCredential(row)
-      throw new ErrandError('conflict', `There is a credential with the id ${JSON.stringify(id)} already.`, {
+      throw new ErrandError('conflict', `There is already a credential with the id ${JSON.stringify(id)}.`, {
         param: 'id',
       })
     },
@@ -116,7 +116,7 @@ export function createCredentials(options: {
   }
 }
 
-/** Paged by (created_at, id), as agents are: a caller's own ids carry no time. */
+/** Pages by (created_at, id), because ids that callers choose contain no time. */
 async function listCredentials(
   db: Database,
   projectId: string,

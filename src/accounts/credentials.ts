@@ -1,8 +1,8 @@
-/** The credentials of a project: the port. Every operation is within a project; another's answers as one that is not there. */
+/** The interface to a project's credentials. Another project's credentials look as if they did not exist. */
 import type { Credential, Secret } from '../domain/credential.ts'
 
 export interface NewCredential {
-  /** Chosen by the caller, checked; one is made where it is absent. */
+  /** Chosen by the caller and validated. Absent: generated. */
   readonly id?: string
   readonly name?: string
   readonly allowedHosts?: readonly string[]
@@ -11,22 +11,22 @@ export interface NewCredential {
 
 export interface CredentialPage {
   readonly credentials: readonly Credential[]
-  /** What `after` takes for the page behind; undefined on the last one. */
+  /** The `after` of the next page. Undefined on the last page. */
   readonly next: string | undefined
 }
 
-/** A credential with its secret, for whoever is about to use it. */
+/** A credential with its decrypted secret. */
 export interface OpenCredential {
   readonly credential: Credential
   readonly secret: Secret
-  /** Rises with each change. */
+  /** Incremented with each change. */
   readonly version: number
 }
 
 export type CredentialChange = Omit<NewCredential, 'id'>
 
 export interface Credentials {
-  /** Throws ErrandError `conflict` where the id is taken. */
+  /** Throws ErrandError `conflict` if the id exists. */
   create(projectId: string, credential: NewCredential): Promise<Credential>
   find(projectId: string, id: string): Promise<Credential | undefined>
   list(
@@ -34,14 +34,14 @@ export interface Credentials {
     query: { readonly order: 'asc' | 'desc'; readonly pageSize: number; readonly after?: string },
   ): Promise<CredentialPage>
   /**
-   * Writes what `change` makes of it, whole. Where another writer came first, `change` is asked again. Throws ErrandError
-   * `not_found`, and what `change` throws.
+   * Replaces the credential with the result of `change`, which is called again if another writer was first. Throws
+   * ErrandError `not_found`, and what `change` throws.
    */
   update(projectId: string, id: string, change: (current: OpenCredential) => CredentialChange): Promise<Credential>
-  /** False where there is none. */
+  /** Returns false if there is no such credential. */
   remove(projectId: string, id: string): Promise<boolean>
-  /** For use; that it was used is noted. */
+  /** Returns the credential with its secret, and records that it was used. */
   open(projectId: string, id: string): Promise<OpenCredential | undefined>
-  /** Replaces the secret where nobody has changed it since `version`; the new version, or undefined where somebody has. */
+  /** Replaces the secret if it has not changed since `version`. Returns the new version, or undefined if it has changed. */
   renew(projectId: string, id: string, version: number, secret: Secret): Promise<number | undefined>
 }

@@ -1,12 +1,12 @@
 /**
- * What the first start of all shows, once: a key, and the link that makes an owner. Several processes may start at once on an
- * empty database: each claims what it is about to show in the transaction that makes it, and one claim stands.
+ * The first key and the first owner's link, which the first start shows once. If several processes start on an empty database,
+ * each claims the key or link in the transaction that creates it, and only one claim succeeds.
  */
 import type { Accounts } from './accounts.ts'
 import { pathOfLink } from './links.ts'
 import { DEFAULT_ACCOUNT } from './projects.ts'
 
-/** Undefined where there is a key already, or another process shows it. */
+/** Creates the first key. Undefined if there is a key, or another process shows it. */
 export async function makeFirstKey({ keys, projects }: Accounts): Promise<string | undefined> {
   if ((await keys.list()).length > 0) return undefined
   const account = await projects.accountId(DEFAULT_ACCOUNT)
@@ -16,12 +16,13 @@ export async function makeFirstKey({ keys, projects }: Accounts): Promise<string
 }
 
 export interface Welcome {
-  /** Where the first owner comes in; undefined where another process that lives has shown it. */
+  /** The link for the first owner. Undefined if another running process has shown it. */
   readonly path: string | undefined
 }
 
 /**
- * Undefined where there is an owner. `self`: this process; where another that lives has shown a link, that is the one to use.
+ * Creates the first owner's link. Undefined if there is an owner. `self`: this process. If another running process has shown a
+ * link, that one is used.
  */
 export async function makeWelcome(
   { members, links, projects }: Accounts,

@@ -1,6 +1,6 @@
 /**
- * How people come in: by a one-time link, or by signing up for an account of their own where the operator lets them. An e-mail
- * address that has a user already is that user's to go on with, by its password: to others it answers as a wrong password does.
+ * Becoming a user: with a one-time link, or by signing up, if the operator allows it. An e-mail address that already has a user
+ * needs that user's password; any other password gets the error for a wrong one.
  */
 import { ErrandError } from '../domain/errors.ts'
 import { randomBase62 } from '../domain/ids.ts'
@@ -18,13 +18,13 @@ export interface Person {
   readonly password?: string
 }
 
-/** In all of these: throws ErrandError `not_found` (the link is not good), `invalid_request`, `unauthenticated`, `rate_limited`. */
+/** Every operation throws ErrandError `not_found` (invalid link), `invalid_request`, `unauthenticated`, `rate_limited`. */
 export interface Joining {
-  /** What the link is for, as its bearer may know. */
+  /** Describes the link without using it. */
   inspect(token: string): Promise<{ readonly link: Link; readonly accountName?: string; readonly email?: string }>
-  /** `visitor`: who is signed in already, and needs to tell no more. The new session's cookies; none for a visitor. */
+  /** `visitor`: the signed-in user, who needs no further data. Returns the new session's cookies, or none for a visitor. */
   accept(token: string, person: Person, visitor: Visitor | undefined, origin: Origin): Promise<Cookies>
-  /** A user with an account of their own, in which the service is off, and a project in it. */
+  /** Creates a user with their own account, in which the service is off, and a project. */
   signUp(person: Required<Person>, accountName: string | undefined, origin: Origin): Promise<Cookies>
 }
 
@@ -46,7 +46,7 @@ export function createJoining({ db, links, projects, signIn, now }: JoiningParts
   const emailOf = async (userId: string) =>
     (await db.query.selectFrom('users').select('email').where('id', '=', userId).executeTakeFirst())?.email
 
-  /** The user of that name, new or signed in by the password. */
+  /** Creates the user, or signs in the existing one with the password. */
   async function userFor(person: Required<Person>, origin: Origin) {
     checkPassword(person.password, person.email)
     const made = await signIn.createUser(person)
@@ -72,7 +72,7 @@ export function createJoining({ db, links, projects, signIn, now }: JoiningParts
       ),
     ])
     if (wasMade(result, 'fence', 'unique')) return
-    if (result.reason === 'unique') throw new ErrandError('conflict', 'You are a member of this account already.')
+    if (result.reason === 'unique') throw new ErrandError('conflict', 'You are already a member of this account.')
     throw linkIsOver()
   }
 
@@ -142,5 +142,8 @@ function required(value: string | undefined, param: string): string {
 }
 
 function linkIsOver(): ErrandError {
-  return new ErrandError('not_found', 'This link was used, is too old, or never was. Ask for a new one.')
+  return new ErrandError(
+    'not_found',
+    'This link is not valid: it was used, has expired, or does not exist. Ask for a new one.',
+  )
 }

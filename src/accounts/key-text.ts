@@ -1,6 +1,6 @@
 /**
  * The text of an API key: `errand_sk_` (a fixed prefix, so that secret scanners know it), 32 random base62 characters
- * (190 bits), and 6 of a checksum over all before it, so that a typo is refused without asking the database.
+ * (190 bits), and 6 checksum characters, so that a typo is refused without a database read.
  */
 
 import { createHmac, type KeyObject } from 'node:crypto'
@@ -17,17 +17,17 @@ export function newKeyText(): string {
   return body + checksum(body)
 }
 
-/** Whether the text can be a key at all. */
+/** Whether the text has the form and checksum of a key. */
 export function isKeyText(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_CHARS)) === text.slice(-CHECKSUM_CHARS)
 }
 
-/** What is stored of a key: a keyed hash, so that a stolen database can't be searched for guessed keys. */
+/** Keyed hash of a key, which is what is stored: a stolen database can't be searched for guessed keys. */
 export function hashKey(secret: KeyObject, text: string): string {
   return createHmac('sha256', secret).update(text).digest('hex')
 }
 
-/** What people may see of a key after it was made. */
+/** The part of a key that stays visible after it was created. */
 export function visiblePrefix(text: string): string {
   return text.slice(0, PREFIX.length + 4)
 }

@@ -1,4 +1,4 @@
-/** API keys of projects: issued, listed, rotated, revoked. Every change stands in the account's log. */
+/** API keys of projects: issues, lists, rotates and revokes them. Every change is recorded in the account's log. */
 import type { KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
 import { newId } from '../domain/ids.ts'
@@ -12,7 +12,7 @@ export interface KeyInfo {
   readonly name: string
   readonly projectId: string
   readonly projectName: string
-  /** The first characters, for people to tell keys apart. */
+  /** First characters of the key, so that people can tell keys apart. */
   readonly prefix: string
   readonly scope: Scope
   readonly createdAt: number
@@ -24,31 +24,31 @@ export interface KeyInfo {
 export interface NewKey {
   readonly name: string
   readonly scope?: Scope
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the Unix epoch. */
   readonly expiresAt?: number
 }
 
-/** `key`: the text, shown this once and never stored. */
+/** A new key. `key` is its text, which is returned only once and never stored. */
 export interface IssuedKey {
   readonly key: string
   readonly info: KeyInfo
 }
 
-/** In all of these, `actor` is the user who does it; undefined: whoever runs this server. */
+/** `actor` is the user who does it; undefined: the server's operator. */
 export interface Keys {
   issue(projectId: string, key: NewKey, actor?: string): Promise<IssuedKey>
-  /** In one transaction with the claim; undefined where that does not hold. */
+  /** Issues a key in one transaction with the claim. Undefined if the claim fails. */
   issueOnce(projectId: string, key: NewKey, claim: Statement): Promise<IssuedKey | undefined>
-  /** All, or those of a project; oldest first. */
+  /** All keys, or those of a project, oldest first. */
   list(projectId?: string): Promise<readonly KeyInfo[]>
   find(id: string): Promise<KeyInfo | undefined>
-  /** A new key like that one, which ends `overlapMs` from now, if it does not before. Undefined where it is over already. */
+  /** Issues a copy of the key; the old one expires `overlapMs` from now or earlier. Undefined if it is no longer valid. */
   rotate(
     id: string,
     overlapMs: number,
     actor?: string,
   ): Promise<(IssuedKey & { readonly replaced: KeyInfo }) | undefined>
-  /** Again: the same. False where there is no such key. */
+  /** Idempotent. Returns false if there is no such key. */
   revoke(id: string, actor?: string): Promise<boolean>
 }
 

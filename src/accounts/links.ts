@@ -1,6 +1,6 @@
 /**
- * One-time links: the first owner's welcome, an invitation into an account, a new password. What a link carries is stored
- * as a hash alone; using it takes its row away, so of two who use it at once one does.
+ * One-time links: the first owner's welcome, an invitation, a password reset. Only a hash of a link's token is stored. Using a
+ * link deletes its row, so it can be used only once.
  */
 import { createHash } from 'node:crypto'
 import { newId, randomBase62 } from '../domain/ids.ts'
@@ -16,10 +16,10 @@ export type LinkKind = keyof typeof LASTS_MS
 
 export interface NewLink {
   readonly kind: LinkKind
-  /** With `welcome` and `invite`: into which account, as what. */
+  /** For `welcome` and `invite`: the account, and the role in it. */
   readonly accountId?: string
   readonly role?: Role
-  /** With `reset`: whose password. */
+  /** For `reset`: the user. */
   readonly userId?: string
 }
 
@@ -35,20 +35,20 @@ interface NewToken {
 }
 
 export interface Links {
-  /** The token is told this once. `entry`: for the account's log. */
+  /** Returns the token, which is not stored. `entry`: for the account's log. */
   create(link: NewLink, entry?: AccountEntry): Promise<NewToken>
-  /** In one transaction with the claim; undefined where that does not hold. */
+  /** Creates a link in one transaction with the claim. Undefined if the claim fails. */
   createOnce(link: NewLink, claim: Statement): Promise<NewToken | undefined>
-  /** Undefined for one that is used, over, or never was. */
+  /** Undefined if the link was used, has expired, or does not exist. */
   find(token: string): Promise<Link | undefined>
-  /** The statement that uses it up: touches one row, or the link is not good any more. */
+  /** Statement that uses the link: it deletes one row, or the link is no longer valid. */
   use(link: Link): Statement
   invites(accountId: string): Promise<readonly Link[]>
-  /** False where the account has no such invitation. */
+  /** Returns false if the account has no such invitation. */
   revokeInvite(accountId: string, id: string, entry: AccountEntry): Promise<boolean>
 }
 
-/** Where it leads, below the server's address. The token is in the fragment, which browsers send to nobody. */
+/** Path of the link's page. The token is in the fragment, which browsers do not send to servers. */
 export function pathOfLink(kind: LinkKind, token: string): string {
   return `/console/${kind}#${token}`
 }
@@ -106,7 +106,7 @@ export function createLinks(db: Database, now: () => number): Links {
   }
 }
 
-/** The token has more randomness than can be searched: a plain hash is enough. */
+/** Hashes a token. A plain hash is enough, because the token is too random to be guessed. */
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex')
 }

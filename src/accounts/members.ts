@@ -1,10 +1,10 @@
-/** Who belongs to an account, and as what. An account that has an owner keeps one. */
+/** Members of accounts and their roles. An account that has an owner always keeps one. */
 import { ErrandError } from '../domain/errors.ts'
 import { projectLock } from '../store/locks.ts'
 import { type Database, fenced, type Query, wasMade } from '../store/port.ts'
 import { type AccountEntry, entryStatement } from './account-log.ts'
 
-/** `owner`: everything. `developer`: all but members, switch, budgets. `viewer`: reads. */
+/** Roles. `owner`: everything. `developer`: everything except members, the service switch and budgets. `viewer`: reads. */
 export const ROLES = ['owner', 'developer', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
 
@@ -20,25 +20,25 @@ export interface Membership {
   readonly accountId: string
   readonly accountName: string
   readonly role: Role
-  /** The account's switch for this service. */
+  /** Whether the service is on for the account. */
   readonly enabled: boolean
 }
 
 export interface Members {
-  /** The accounts of a user, oldest first. */
+  /** Memberships of a user, oldest first. */
   ofUser(userId: string): Promise<readonly Membership[]>
-  /** What the user is in the account; undefined: not a member, or there is none by that id. */
+  /** Membership of the user in the account. Undefined if there is none. */
   find(userId: string, accountId: string): Promise<Membership | undefined>
-  /** The same by a project of the account. */
+  /** Membership of the user in the account of a project. Undefined if there is none. */
   findByProject(userId: string, projectId: string): Promise<Membership | undefined>
   /** Whether any account of this server has an owner. */
   anyOwner(): Promise<boolean>
-  /** The id of the user with that e-mail address. */
+  /** Id of the user with this e-mail address. */
   userOf(email: string): Promise<string | undefined>
   list(accountId: string): Promise<readonly Member[]>
-  /** Throws ErrandError `not_found`, `conflict` (no owner would be left). */
+  /** Throws ErrandError `not_found`, `conflict` (the last owner). */
   changeRole(accountId: string, userId: string, role: Role, actor: string): Promise<void>
-  /** The same errors. */
+  /** Throws ErrandError `not_found`, `conflict` (the last owner). */
   remove(accountId: string, userId: string, actor: string): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export function createMembers(db: Database, now: () => number): Members {
       .select(['a.id as accountId', 'a.name as accountName', 'm.role', 's.value'])
       .where('m.user_id', '=', userId)
 
-  /** One at a time in an account, so that two owners who go at once do not each count on the other. */
+  /** Runs one change at a time per account, so that two owners can't leave at the same time. */
   async function change(query: Query, entry: AccountEntry): Promise<void> {
     const lock = projectLock(db, entry.accountId)
     const result = await db.write([...lock, fenced(query), entryStatement(db, entry, now())])
@@ -65,7 +65,7 @@ export function createMembers(db: Database, now: () => number): Members {
       .where('user_id', '=', entry.target!)
       .executeTakeFirst()
     if (!found) throw new ErrandError('not_found', `There is no member ${JSON.stringify(entry.target)}.`)
-    throw new ErrandError('conflict', 'This is the last owner of the account; make another member an owner first.')
+    throw new ErrandError('conflict', 'This is the last owner of the account. Make another member an owner first.')
   }
 
   const otherOwners = (accountId: string, userId: string) =>

@@ -1,7 +1,6 @@
 /**
- * Accounts over the database. One account, `default`, is made with the first project; more come by `errand accounts create`
- * and by signing up. A key is looked up by its hash at each call: the read is a few microseconds, and a revoked key is dead
- * at once.
+ * Accounts in the database. The account `default` is created with the first project, others by `errand accounts create` and by
+ * signing up. Each call looks up its key by hash: the read takes a few microseconds, and revoking a key works immediately.
  */
 import { createSecretKey, hash as digestOf, hkdfSync } from 'node:crypto'
 import { sql } from 'kysely'
@@ -16,20 +15,20 @@ import { createProjects, DEFAULT_ACCOUNT } from './projects.ts'
 import type { Scope } from './scopes.ts'
 import { webhookSecret } from './webhook-secret.ts'
 
-/** The key id of an interaction that a command on this process's data directory made. */
+/** Key id of interactions that a command on this process's data directory starts. */
 const TEMPORARY = 'key_temporary'
-/** `last_used_at` is written at most so often a key: it is for people, who look by the minute. */
+/** Minimum time between two writes of a key's `last_used_at`, which is only shown to people. */
 const LAST_USED_MS = 60_000
 const MAX_KNOWN_HASHES = 1_000
 
 export interface AccountsOptions {
   readonly db: Database
-  /** The server's. */
+  /** The server's secret. */
   readonly secret: string
   readonly now?: () => number
 }
 
-/** Asked on every call. */
+/** The query of every call. */
 const callerOf = fixedQuery((db, { hash }: { hash: string }) =>
   db.query
     .selectFrom('keys as k')
@@ -45,7 +44,7 @@ export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): A
   const hashSecret = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'errand api keys', 32)))
   const temporary = new Map<string, Caller>()
   const lastUsed = new Map<string, number>()
-  /** Of good keys, by a digest that costs a tenth of the keyed one. */
+  /** Valid keys by a digest that costs a tenth of the keyed one. */
   const knownHashes = new Map<string, string>()
   const keys = createKeys(db, hashSecret, now)
   const projects = createProjects(db, now)
@@ -55,7 +54,7 @@ export function openAccounts({ db, secret, now = Date.now }: AccountsOptions): A
     if (at - (lastUsed.get(keyId) ?? 0) < LAST_USED_MS) return
     lastUsed.set(keyId, at)
     const query = db.query.updateTable('keys').set({ last_used_at: at }).where('id', '=', keyId).compile()
-    // Only a hint for people: a call must not fail, or wait, for it.
+    // Only shown to people: a call must not wait for it, or fail because of it.
     db.write([{ query }]).catch(() => lastUsed.delete(keyId))
   }
 

@@ -1,8 +1,8 @@
-/** Which passwords may be set. A long one of one's own is enough; no classes of characters are asked for. */
+/** Rules for new passwords: long and not common. No character classes are required. */
 
 export const PASSWORD_CHARS = { min: 12, max: 128 } as const
 
-/** Of the most common ones, what their lists have in 12 characters and more; and what people type when told to. */
+/** Common passwords of 12 characters or more. */
 const COMMON = new Set(
   `123456789012 1234567890123 12345678901234 123456789123 123123123123 121212121212 111111111111 000000000000
   abcdefghijkl abcdefghijklm qwertyuiop12 qwertyuiop123 qwertyuiopas qwertyuiopasdfghjkl qwerty123456 qwerty1234567
@@ -14,15 +14,15 @@ const COMMON = new Set(
   errand123456 errandpassword`.split(/\s+/),
 )
 
-/** Why it may not be a password, to stand behind its name; undefined where it may. */
+/** Why the text is not an acceptable password, as a phrase that follows the field's name. Undefined if it is. */
 export function passwordProblem(password: string, email: string): string | undefined {
   const { min, max } = PASSWORD_CHARS
   if (password.length < min) return `must have at least ${min} characters`
   if (password.length > max) return `may have at most ${max} characters`
   const plain = password.toLowerCase()
-  if (COMMON.has(plain)) return 'is one of the most common passwords; choose one of your own'
+  if (COMMON.has(plain)) return 'is one of the most common passwords; choose another one'
   if (plain.includes(email.toLowerCase()) || new Set(plain).size < 4) {
-    return 'is too easy to guess; choose one of your own'
+    return 'is too easy to guess; choose another one'
   }
   return undefined
 }

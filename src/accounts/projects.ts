@@ -1,4 +1,4 @@
-/** Accounts and their projects: names under which keys, agents, interactions and secrets stand. */
+/** Accounts and their projects, which own keys, agents, interactions and secrets. */
 import { sql } from 'kysely'
 import { ErrandError } from '../domain/errors.ts'
 import { newId } from '../domain/ids.ts'
@@ -22,28 +22,28 @@ export interface AccountInfo {
   readonly enabled: boolean
 }
 
-/** Stands among the account’s settings. */
+/** A one-time claim of one process, stored with the account's settings. */
 export type Claim = 'first.key' | 'first.link'
 
 export interface Projects {
-  /** The account's id; `default` is made where there is none yet. Throws ErrandError `not_found`. */
+  /** Id of the account with this name. Creates `default` if needed. Throws ErrandError `not_found`. */
   accountId(name: string): Promise<string>
   accounts(): Promise<readonly AccountInfo[]>
-  /** The service is off until an owner switches it on. `beside`: statements of the same transaction, given its id. Throws ErrandError `conflict`. */
+  /** Creates an account with the service off. `beside`: statements for the same transaction. Throws ErrandError `conflict`. */
   createAccount(name: string, beside?: (accountId: string) => readonly Statement[], actor?: string): Promise<string>
   find(id: string): Promise<Project | undefined>
   /** Oldest first. */
   list(accountId: string): Promise<readonly Project[]>
-  /** Throws ErrandError `conflict` where the name is taken. */
+  /** Throws ErrandError `conflict` if the account has a project with this name. */
   create(accountId: string, name: string, actor?: string): Promise<Project>
-  /** The id of that name, made where there is none. */
+  /** Id of the project with this name. Creates it if needed. */
   ensure(accountId: string, name: string): Promise<string>
-  /** The same error. */
+  /** Throws ErrandError `conflict` if the account has a project with this name. */
   rename(project: Project, name: string, actor?: string): Promise<Project>
   isOn(accountId: string): Promise<boolean>
-  /** Who has claimed that; undefined: nobody yet. */
+  /** The process that has made the claim. Undefined if none has. */
   claimed(accountId: string, what: Claim): Promise<string | undefined>
-  /** Goes before what one process alone may do: touches one row, or somebody else came first. `before`: who had it. */
+  /** Statement that makes the claim: it changes one row, or another process was first. `before`: the previous claimant. */
   claim(accountId: string, what: Claim, before: string | undefined, by: string): Statement
   switchService(accountId: string, on: boolean, actor?: string): Promise<void>
 }
@@ -71,7 +71,7 @@ export function createProjects(db: Database, now: () => number): Projects {
     const found = await db.query.selectFrom('accounts').select('id').where('name', '=', name).executeTakeFirst()
     if (found) return found.id
     if (name !== DEFAULT_ACCOUNT) throw new ErrandError('not_found', `There is no account ${JSON.stringify(name)}.`)
-    // Its owner is who runs this server, so the service is switched on.
+    // This account belongs to the server's operator, so the service is on.
     return (await insertAccount(name, true, () => [])) ?? accountId(name)
   }
 
@@ -125,7 +125,7 @@ export function createProjects(db: Database, now: () => number): Projects {
     },
     async createAccount(name, beside = () => [], actor) {
       const id = await insertAccount(name, false, beside, actor)
-      if (id === undefined) throw new ErrandError('conflict', `There is an account ${JSON.stringify(name)} already.`)
+      if (id === undefined) throw new ErrandError('conflict', `There is already an account ${JSON.stringify(name)}.`)
       return id
     },
     async find(id) {
@@ -187,5 +187,5 @@ function toProject(row: Project): Project {
 }
 
 function nameTaken(name: string): ErrandError {
-  return new ErrandError('conflict', `The account has a project ${JSON.stringify(name)} already.`, { param: 'name' })
+  return new ErrandError('conflict', `The account already has a project ${JSON.stringify(name)}.`, { param: 'name' })
 }

@@ -56,9 +56,9 @@ export async function openSignInLibrary({ db, secret, publicUrl, oidc, log }: Si
     telemetry: { enabled: false },
     logger: { level: 'error', log: (level, message) => log.warn({ from: 'sign-in', level }, message) },
     advanced: {
-      // What the gate checks (http/gate/gate.ts) goes further.
+      // The gate's own check is stricter (http/gate/session.ts).
       disableCSRFCheck: true,
-      // The library's own prefix is not the stricter `__Host-`.
+      // The library would use another prefix than `__Host-`, which is stricter.
       useSecureCookies: false,
       cookiePrefix: 'errand',
       defaultCookieAttributes: { secure: https, httpOnly: true, sameSite: 'lax', path: '/' },

@@ -1,4 +1,4 @@
-/** The sign-in library's tables, over the port to the database: reads by Kysely, writes durable when they resolve. */
+/** Adapter of the sign-in library to our database: reads with Kysely, writes are durable when they resolve. */
 import { createAdapterFactory } from 'better-auth/adapters'
 import type { Kysely } from 'kysely'
 import { assertMade, type Database } from '../store/port.ts'
@@ -22,7 +22,7 @@ interface Condition {
 type Row = Record<string, unknown>
 
 export function createSignInStore(db: Database) {
-  // Which table it is shows only when it is asked: the library names them.
+  // The library names the table only when it calls.
   const query = db.query as unknown as Kysely<Record<string, Row>>
 
   async function write(statement: { compile(): { sql: string; parameters: readonly unknown[] } }): Promise<Row[]> {
@@ -75,7 +75,7 @@ export function createSignInStore(db: Database) {
       },
       deleteMany: async ({ model, where }) => (await remove(model, where)).length,
       consumeOne: async <T>({ model, where }: { model: string; where: Condition[] }) => {
-        // By its id, so that two who race find one row between them.
+        // By id, so that two concurrent calls find the same row.
         const found = await select(model, where).limit(1).executeTakeFirst()
         if (!found) return null
         const same = [...where, { field: 'id', value: found.id, operator: 'eq', connector: 'AND' }]
@@ -85,7 +85,7 @@ export function createSignInStore(db: Database) {
   })
 }
 
-/** All conditions together: the library asks for no other way in what of it is used here. */
+/** Combines conditions with AND. The parts of the library that we use need nothing else. */
 function matching<Q extends { where(...args: never[]): Q }>(statement: Q, where: readonly Condition[]): Q {
   return where.reduce((narrowed, { field, value, operator, connector }) => {
     const sign = OPERATORS[operator as keyof typeof OPERATORS]
@@ -120,7 +120,7 @@ function decode(row: Row): Row {
   )
 }
 
-/** `expiresAt` → `expires_at` */
+/** Converts a field name: `expiresAt` → `expires_at`. */
 function columnOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

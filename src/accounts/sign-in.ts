@@ -14,13 +14,13 @@ export interface Visitor {
   readonly createdAt: number
 }
 
-/** What a request shows of who sent it. */
+/** Information about the sender of a request. */
 export interface Origin {
   readonly cookie: string | undefined
   readonly userAgent: string | undefined
   /** The IP address. */
   readonly address: string
-  /** Under what its tries are counted: addresses that one visitor may have are one. */
+  /** Key for counting attempts: the network that contains the address. */
   readonly network: string
 }
 
@@ -40,35 +40,35 @@ export interface OidcOptions {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret?: string
-  /** What the button says. */
+  /** Label of the sign-in button. */
   readonly name: string
 }
 
 export interface SignIn {
-  /** How the provider is called; undefined where none is configured. */
+  /** The provider's name. Undefined if none is configured. */
   readonly oidc: { readonly name: string } | undefined
-  /** Whose session the cookie is; undefined for none, a forged, an ended one. */
+  /** The user of the cookie's session. Undefined without a valid session. */
   visitor(cookie: string | undefined): Promise<Visitor | undefined>
   /** Begins a session. Throws ErrandError `unauthenticated`, `rate_limited`. */
   withPassword(email: string, password: string, origin: Origin): Promise<Cookies>
   /** Ends the cookie's session. */
   end(origin: Origin): Promise<Cookies>
-  /** Where to send the browser. Paths are of this server. Throws ErrandError `not_found`, `unavailable`. */
+  /** Returns the URL to send the browser to. Throws ErrandError `not_found`, `unavailable`. */
   beginOidc(paths: OidcPaths, origin: Origin): Promise<{ readonly url: string; readonly cookies: Cookies }>
-  /** The provider sent the browser back with this query. */
+  /** Finishes signing in with the query that the provider sent the browser back with. */
   finishOidc(query: string, origin: Origin): Promise<{ readonly location: string; readonly cookies: Cookies }>
-  /** The new user's id; undefined where the e-mail address has an account. */
+  /** Returns the new user's id, or undefined if the e-mail address has a user. */
   createUser(user: {
     readonly name: string
     readonly email: string
     readonly password: string
   }): Promise<string | undefined>
-  /** Ends all sessions of the user but the one to keep. */
+  /** Ends all sessions of the user except `keep`. */
   setPassword(userId: string, password: string, keep?: string): Promise<void>
-  /** Whether it is the user's. Counts as an attempt to sign in. Throws ErrandError `rate_limited`. */
+  /** Checks the user's password. Counts as a sign-in attempt. Throws ErrandError `rate_limited`. */
   isPassword(email: string, password: string, origin: Origin): Promise<boolean>
   sessions(userId: string): Promise<readonly SessionInfo[]>
-  /** How many ended: that one alone, or all but that one. */
+  /** Ends one session, or all but one. Returns how many ended. */
   endSessions(userId: string, which: { readonly only: string } | { readonly but?: string }): Promise<number>
 }
 
@@ -79,13 +79,13 @@ export interface OidcPaths {
 
 export interface SignInOptions {
   readonly db: Database
-  /** The server's. */
+  /** The server's secret. */
   readonly secret: string
-  /** How browsers reach this server; asked when the first one comes. */
+  /** The URL of this server for browsers. Called at the first sign-in. */
   readonly publicUrl: () => string
   readonly oidc?: OidcOptions
   readonly log: { warn(fields: object, message: string): void }
-  /** Nobody waits for it: how long an answer takes must not show whether there is such a user. */
+  /** Not awaited: the response time must not reveal whether the user exists. */
   readonly onFailure: (email: string) => Promise<void>
   readonly now?: () => number
 }

@@ -1,7 +1,7 @@
 /**
- * The vault: what is sealed can be read with the server's secret alone, and only as what it was sealed for. AES-256-GCM
- * under a key derived for this purpose (HKDF); `owner` goes in as associated data, so that a ciphertext copied into
- * another record can't be opened there.
+ * Encrypts secrets for storage. A sealed text can only be opened with the server's secret, for the owner that it was sealed
+ * for: AES-256-GCM with a derived key (HKDF). `owner` is associated data, so a ciphertext that is copied to another record can't
+ * be opened there.
  *
  *   sealed = base64url( version 1 · nonce 12 · ciphertext · tag 16 )
  */
@@ -12,18 +12,18 @@ const VERSION = 1
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** What a sealed text belongs to: `['credential', projectId, id]`. */
+/** The record that a sealed text belongs to: `['credential', projectId, id]`. */
 export type Owner = readonly string[]
 
 export interface Vault {
   seal(text: string, owner: Owner): string
-  /** Throws an Error that says nothing of the content where it was sealed with another secret, for another owner, or changed. */
+  /** Throws an Error, which reveals nothing of the content, if the secret or the owner differs or the text was changed. */
   unseal(sealed: string, owner: Owner): string
-  /** A keyed digest: knows the same text again, and tells nothing of it. Hexadecimal. */
+  /** Keyed digest in hexadecimal: equal for equal texts, and reveals nothing else. */
   digest(text: string): string
 }
 
-/** `secret` is the server's. */
+/** `secret`: the server's. */
 export function createVault(secret: string): Vault {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'errand vault', 32))
   const digestKey = Buffer.from(hkdfSync('sha256', secret, '', 'errand digests', 32))
@@ -52,11 +52,13 @@ export function createVault(secret: string): Vault {
   }
 }
 
-/** JSON keeps the parts apart: no two owners are the same bytes. The version is bound too. */
+/** Associated data. JSON separates the parts, so no two owners have the same bytes. Includes the version. */
 function bind(owner: Owner): Buffer {
   return Buffer.from(JSON.stringify([VERSION, ...owner]))
 }
 
 function unreadable(): Error {
-  return new Error('A sealed secret could not be opened: ERRAND_SECRET is another one than it was sealed with.')
+  return new Error(
+    'A stored secret could not be decrypted: ERRAND_SECRET differs from the one that it was encrypted with.',
+  )
 }

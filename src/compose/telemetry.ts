@@ -1,7 +1,7 @@
 /** Metrics, the log and traces: every room emits its events to one function, which passes them to all three. */
 import { VERSION } from '../domain/version.ts'
 import type { Emit } from '../telemetry/events.ts'
-import { logMoments } from '../telemetry/log-moments.ts'
+import { logTelemetryEvents } from '../telemetry/log-telemetry-events.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { openTraces } from '../telemetry/traces.ts'
 import type { Closers } from './closers.ts'
@@ -20,7 +20,7 @@ export async function openTelemetry(
   closers: Closers,
 ): Promise<Telemetry> {
   const metrics = createMetrics(VERSION)
-  const logEvent = logMoments(log)
+  const logEvent = logTelemetryEvents(log)
   const traces = await openTraces(env, VERSION, log)
   if (traces) closers.add(traces)
   let wakeWebhooks = () => {}

@@ -1,4 +1,4 @@
-/** The counts and histograms that grow with each moment. */
+/** Counters and histograms, updated by telemetry events. */
 import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
 import { isToolName } from '../domain/agent.ts'
 import type { TokenCount } from '../domain/usage.ts'
@@ -8,7 +8,7 @@ const SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800]
 const SHORT_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 30]
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
-type Counters = { readonly [T in TelemetryEvent['type']]: (moment: Extract<TelemetryEvent, { type: T }>) => void }
+type Counters = { readonly [T in TelemetryEvent['type']]: (event: Extract<TelemetryEvent, { type: T }>) => void }
 
 export function createCounters(registers: Registry[]): Counters {
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>

@@ -1,9 +1,8 @@
 /**
- * What a server lives through, as plain data: told by the rooms when it is over, heard by who watches (metrics, traces,
- * the log). Telling is synchronous, costs next to nothing, and never throws.
+ * Telemetry events: plain data that the server's parts emit when something has happened, for metrics, traces and the log.
+ * Emitting is synchronous, cheap and never throws.
  *
- * `ms`: how long it took up to now, milliseconds. What callers and models wrote is in it only to be shown by who was
- * told to show it, through `redact`.
+ * `ms`: duration in milliseconds. Content of callers and models is only shown if the operator asks for it, and through `redact`.
  */
 
 import type { ErrorCode } from '../domain/errors.ts'
@@ -16,9 +15,9 @@ import type { OutboundConnection } from '../egress/port.ts'
 import type { ModelDescription, ModelOutcome, ModelRequest } from '../models/port.ts'
 import type { SandboxErrorCode } from '../sandbox/port.ts'
 
-export type Emit = (moment: TelemetryEvent) => void
+export type Emit = (event: TelemetryEvent) => void
 
-/** A worker's time with an interaction. */
+/** One worker's run of an interaction. */
 export interface RunName {
   readonly id: string
   readonly projectId: string
@@ -26,15 +25,15 @@ export interface RunName {
 }
 
 export type ToolEnding =
-  | 'answered' // the tool ran; what it said may be a complaint to the model
-  | 'denied' // a person did not agree
-  | 'refused' // there is no such tool, or the arguments are no JSON object
-  | 'interrupted' // the server or the sandbox went while it ran: nobody knows what came of it
+  | 'answered' // the tool ran; its output may be an error message for the model
+  | 'denied' // a person denied the call
+  | 'refused' // the tool does not exist, or the arguments are not a JSON object
+  | 'interrupted' // the server or the sandbox failed during the call: the outcome is unknown
   | 'stopped' // the run ended first
 
 export type TelemetryEvent =
   | { readonly type: 'accepted'; readonly interactionId: string; readonly projectId: string }
-  /** A worker has it. `waitedMs`: since it was accepted. `givenUp`: it has ended its workers too often, and is ended. */
+  /** A worker has claimed it. `waitedMs`: since it was accepted. `givenUp`: it crashed its workers too often and is ended. */
   | {
       readonly type: 'claimed'
       readonly run: RunName
@@ -42,9 +41,9 @@ export type TelemetryEvent =
       readonly waitedMs: number
       readonly givenUp: boolean
     }
-  /** Its main sandbox is ready, with the input files in it. */
+  /** The main sandbox is ready and has the input files. */
   | { readonly type: 'provisioned'; readonly run: RunName; readonly ms: number }
-  /** A sandbox was asked for. `fresh`: made now, not taken up. `error`: there is none. */
+  /** A sandbox was requested. `fresh`: created now, not resumed. `error`: it could not be opened. */
   | {
       readonly type: 'sandbox_opened'
       readonly run: Pick<RunName, 'id' | 'epoch'>
@@ -53,7 +52,7 @@ export type TelemetryEvent =
       readonly error?: SandboxErrorCode
       readonly ms: number
     }
-  /** `firstMs`: until it said anything. `cost`: US dollars; undefined where the model has no price. */
+  /** `firstMs`: time until the first output. `cost`: US dollars; undefined if the model has no price. */
   | {
       readonly type: 'model_called'
       readonly run: RunName
@@ -66,7 +65,7 @@ export type TelemetryEvent =
       readonly redact: (text: string) => string
       readonly ms: number
     }
-  /** A try failed, and there will be another. */
+  /** An attempt failed and will be retried. */
   | { readonly type: 'model_retried'; readonly model: string }
   | {
       readonly type: 'tool_called'
@@ -80,9 +79,9 @@ export type TelemetryEvent =
       readonly redact: (text: string) => string
       readonly ms: number
     }
-  /** Its output files are taken and its sandboxes gone. */
+  /** The output files are stored and the sandboxes are gone. */
   | { readonly type: 'settled'; readonly run: RunName; readonly ms: number }
-  /** The end is written; by whom: the run, or somebody outside (a cancellation, nobody took it). */
+  /** The end is stored. Without `run`, the run did not write it itself (a cancellation, or no worker claimed it). */
   | {
       readonly type: 'ended'
       readonly interactionId: string
@@ -91,10 +90,10 @@ export type TelemetryEvent =
       readonly code?: ErrorCode
       readonly stopReason?: StopReason
       readonly usage: Usage
-      /** Whether a webhook may be due. */
+      /** Whether a webhook may have to be sent. */
       readonly webhook: boolean
     }
-  /** Of a project's budget for that month, `2026-11`; `spent` and `limit`: US dollars. Told once for all nodes. */
+  /** A part of a project's budget for `month` (`2026-11`) is spent. `spent`, `limit`: US dollars. Emitted once for all nodes. */
   | {
       readonly type: 'budget_passed'
       readonly projectId: string
@@ -103,23 +102,23 @@ export type TelemetryEvent =
       readonly spent: string
       readonly limit: string
     }
-  /** A worker has it no more. `lost`: to another one. `broken`: by a bug. */
+  /** A worker has stopped working on it. `lost`: another worker has it. `broken`: a bug. */
   | { readonly type: 'left'; readonly run: RunName; readonly cause: LeavingCause; readonly ms: number }
-  /** Events of interactions are durable. */
+  /** Events of interactions were stored. */
   | { readonly type: 'events_stored'; readonly count: number }
-  /** From the asking for it to its being durable. */
+  /** A database write. `ms`: from the request until it is durable. */
   | { readonly type: 'database_written'; readonly outcome: 'done' | 'undone' | 'unavailable'; readonly ms: number }
-  /** How many writes went into one transaction. */
+  /** A transaction with this number of writes was committed. */
   | { readonly type: 'database_committed'; readonly writes: number }
-  /** A host outside is turned to on behalf of a run. */
+  /** A run connects to a host. */
   | {
       readonly type: 'contact_made'
       readonly kind: OutboundConnectionKind
       readonly outcome: OutboundConnection['outcome']
     }
-  /** An attempt was made; `state`: how its webhook stands now. */
+  /** A webhook attempt was made. `state`: the webhook's state after it. */
   | { readonly type: 'webhook_sent'; readonly state: WebhookState; readonly ms: number }
-  /** `route`: its pattern, `none` where the address is no route. A stream's `ms` count until its last byte. */
+  /** `route`: the route's pattern, or `none`. For a stream, `ms` is the time until its last byte. */
   | {
       readonly type: 'http_answered'
       readonly requestId: string
@@ -129,7 +128,7 @@ export type TelemetryEvent =
       readonly ms: number
     }
   | { readonly type: 'stream_opened' }
-  /** `slow`: the reader took nothing for too long, and was dropped. */
+  /** `slow`: the reader read nothing for too long and was disconnected. */
   | { readonly type: 'stream_closed'; readonly cause: 'whole' | 'gone' | 'slow' }
 
 export type LeavingCause = 'ended' | 'cancelled' | 'lost' | 'shutdown' | 'broken'

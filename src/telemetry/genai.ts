@@ -1,6 +1,6 @@
 /**
- * Attributes of spans by the GenAI semantic conventions (open-telemetry/semantic-conventions-genai, 1.41); what is
- * `errand.*` has no word there. The functions that end in `Content` give what was said: only for who asked for it.
+ * Span attributes by the GenAI semantic conventions (open-telemetry/semantic-conventions-genai, 1.41), and `errand.*` for what the
+ * conventions lack. Functions that end in `Content` return what was said, and are only called if the operator asks for it.
  */
 import type { Attributes } from '@opentelemetry/api'
 import type { RunSpec } from '../domain/interaction.ts'
@@ -9,7 +9,7 @@ import type { ModelOutcome } from '../models/port.ts'
 import { findProvider } from '../models/providers/registry.ts'
 import type { RunName, TelemetryEvent } from './events.ts'
 
-type Told<T extends TelemetryEvent['type']> = Extract<TelemetryEvent, { type: T }>
+type EventOf<T extends TelemetryEvent['type']> = Extract<TelemetryEvent, { type: T }>
 
 export function agentAttributes({ id, projectId, epoch }: RunName, spec: RunSpec): Attributes {
   return {
@@ -25,7 +25,7 @@ export function agentAttributes({ id, projectId, epoch }: RunName, spec: RunSpec
   }
 }
 
-export function endAttributes({ status, stopReason, usage }: Told<'ended'>): Attributes {
+export function endAttributes({ status, stopReason, usage }: EventOf<'ended'>): Attributes {
   return {
     'errand.interaction.status': status,
     ...(stopReason && { 'gen_ai.response.finish_reasons': [stopReason] }),
@@ -46,7 +46,7 @@ export function chatAttributes({
   tokens,
   cost,
   firstMs,
-}: Told<'model_called'>): Attributes {
+}: EventOf<'model_called'>): Attributes {
   return {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': findProvider(model.provider)?.telemetryName ?? model.provider,
@@ -67,7 +67,7 @@ export function chatAttributes({
   }
 }
 
-export function chatContent({ request, redact }: Told<'model_called'>, outcome: ModelOutcome): Attributes {
+export function chatContent({ request, redact }: EventOf<'model_called'>, outcome: ModelOutcome): Attributes {
   const { system, messages } = request
   return {
     ...(system !== undefined && {
@@ -82,7 +82,7 @@ export function chatContent({ request, redact }: Told<'model_called'>, outcome: 
   }
 }
 
-export function toolAttributes({ name, callId, ending }: Told<'tool_called'>): Attributes {
+export function toolAttributes({ name, callId, ending }: EventOf<'tool_called'>): Attributes {
   return {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.type': 'function',
@@ -91,7 +91,7 @@ export function toolAttributes({ name, callId, ending }: Told<'tool_called'>): A
   }
 }
 
-export function toolContent({ name, args, output, redact }: Told<'tool_called'>): Attributes {
+export function toolContent({ name, args, output, redact }: EventOf<'tool_called'>): Attributes {
   return {
     'gen_ai.tool.name': redact(name),
     'gen_ai.tool.call.arguments': redact(JSON.stringify(args)),
@@ -99,7 +99,7 @@ export function toolContent({ name, args, output, redact }: Told<'tool_called'>)
   }
 }
 
-/** In the form of the conventions' JSON schemas of messages. */
+/** A message in the JSON format of the conventions. */
 function messageContent(message: Message): object {
   if (message.role === 'tool') {
     const { callId: id, output: response } = message
@@ -108,7 +108,7 @@ function messageContent(message: Message): object {
   return { role: message.role, parts: message.content.map(partContent) }
 }
 
-/** Pictures and documents are named, not shown. */
+/** A part of a message. Images and documents are named, without their content. */
 function partContent(part: AssistantPart | Exclude<Message, { role: 'tool' }>['content'][number]): object {
   switch (part.type) {
     case 'text':

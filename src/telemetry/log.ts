@@ -1,11 +1,11 @@
 /**
- * The server's own log: structured lines, by pino. Never a secret, never a caller's content.
+ * The server's log: structured lines, written by pino. It never contains secrets or content of callers.
  *
- * Which request or run a line belongs to is known by where it is written, so that no room has to hand it down.
+ * The request or run of a line comes from the async context, so that it need not be passed along.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** What rooms need of a logger: pino's shape. */
+/** The part of pino's interface that we use. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -15,12 +15,12 @@ export interface Log {
 
 const storage = new AsyncLocalStorage<object>()
 
-/** Does `work`; all that is logged in it, and in what it starts, carries these fields in place of those around. */
+/** Runs `work` with these fields on all its log lines, and those of what it starts. Replaces outer fields. */
 export function logWith<T>(fields: object, work: () => T): T {
   return storage.run(fields, work)
 }
 
-/** The fields of where we are. */
+/** Log fields of the current async context. */
 export function logFields(): object {
   return storage.getStore() ?? {}
 }

@@ -1,7 +1,6 @@
 /**
- * What an operator asks of the running server, in Prometheus's text format; docs/metrics.md tells each. Labels are few and
- * bounded: never a project, an interaction or a caller's words. Moments are counted as they are told (counters.ts); how
- * things stand now is looked up at each scrape (readings.ts).
+ * Metrics in Prometheus's text format; docs/metrics.md describes them. Labels have few values: never a project, an interaction
+ * or a caller's text. Events update counters (counters.ts); gauges are read at each scrape (readings.ts).
  */
 import { collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client'
 import { createCounters } from './counters.ts'
@@ -10,7 +9,7 @@ import { createReadings, type MetricSources } from './readings.ts'
 
 export interface Metrics {
   readonly emit: Emit
-  /** From now on each scrape asks these, too. */
+  /** Adds sources that are read at each scrape. */
   watch(sources: MetricSources): void
   /** The exposition text, with its content type. */
   render(): Promise<{ readonly text: string; readonly contentType: string }>
@@ -30,7 +29,7 @@ export function createMetrics(version: string): Metrics {
   }).set({ version, node: process.version }, 1)
 
   return {
-    emit: (moment) => (counters[moment.type] as (moment: TelemetryEvent) => void)(moment),
+    emit: (event) => (counters[event.type] as (event: TelemetryEvent) => void)(event),
     watch: readings.watch,
     async render() {
       await readings.read()

@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry's SDK, with what we bound: spans that wait to be sent are few, and a collector that is away costs them and
- * nothing else. The exporter itself reads the standard variables (endpoint, headers, timeout, certificates, compression).
+ * Sets up OpenTelemetry's SDK. The queue of spans is limited: if the collector is down, spans are lost and nothing else. The
+ * exporter reads the standard variables itself (endpoint, headers, timeout, certificates, compression).
  */
 import { type DiagLogger, diag, type Tracer } from '@opentelemetry/api'
 import { setGlobalErrorHandler } from '@opentelemetry/core'
@@ -22,17 +22,17 @@ const SAMPLERS = /^(parentbased_)?(always_on|always_off|traceidratio)$/
 const MAX_WAITING_SPANS = 2_048
 const MAX_VALUE_CHARS = 16_384
 const SEND_MS = 5_000
-/** Of one complaint; a collector that is away is told once in so long. */
-const COMPLAIN_EVERY_MS = 60_000
+/** Minimum time between two log lines about an unreachable collector. */
+const WARN_EVERY_MS = 60_000
 
 export async function openSdk(
   env: Env,
   version: string,
   log: Log,
 ): Promise<{ readonly tracer: Tracer; close(): Promise<void> }> {
-  const complain = complaints(log)
-  setGlobalErrorHandler(complain)
-  diag.setLogger(quiet(complain), { suppressOverrideMessage: true })
+  const warn = createWarnings(log)
+  setGlobalErrorHandler(warn)
+  diag.setLogger(errorsOnly(warn), { suppressOverrideMessage: true })
   const exporter = await openExporter(env)
   const own = resourceFromAttributes({ 'service.name': 'errand', 'service.version': version })
   const provider = new TracerProvider({
@@ -46,9 +46,9 @@ export async function openSdk(
   return {
     tracer: provider.getTracer('errand', version),
     async close() {
-      const patience = Promise.withResolvers<void>()
-      const timer = setTimeout(patience.resolve, SEND_MS)
-      await Promise.race([provider.shutdown().catch(complain), patience.promise])
+      const timeout = Promise.withResolvers<void>()
+      const timer = setTimeout(timeout.resolve, SEND_MS)
+      await Promise.race([provider.shutdown().catch(warn), timeout.promise])
       clearTimeout(timer)
     },
   }
@@ -65,7 +65,7 @@ async function openExporter(env: Env) {
   return new OTLPTraceExporter(options)
 }
 
-/** By the standard names; without one, or with another, the default: all but what a caller’s trace leaves out. */
+/** The sampler with a standard name. Default: all spans, except in traces that the caller does not sample. */
 function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: arg }: Env): Sampler {
   const [, parentBased, root] = SAMPLERS.exec(name ?? '') ?? SAMPLERS.exec('parentbased_always_on')!
   const ratio = arg === undefined || Number.isNaN(Number(arg)) ? 1 : Number(arg)
@@ -78,20 +78,20 @@ function samplerOf({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: arg }: 
   return parentBased ? new ParentBasedSampler({ root: sampler }) : sampler
 }
 
-function complaints(log: Log): (error: unknown) => void {
+function createWarnings(log: Log): (error: unknown) => void {
   let silentUntil = 0
   return (error) => {
     const now = performance.now()
     if (now < silentUntil) return
-    silentUntil = now + COMPLAIN_EVERY_MS
-    log.warn({ err: error }, 'traces could not be sent; those that wait are kept up to a number, then dropped')
+    silentUntil = now + WARN_EVERY_MS
+    log.warn({ err: error }, 'traces could not be sent; a limited number is kept for a retry, others are dropped')
   }
 }
 
-function quiet(complain: (error: unknown) => void): DiagLogger {
+function errorsOnly(warn: (error: unknown) => void): DiagLogger {
   const nothing = () => {}
   return {
-    error: (message) => complain(new Error(message)),
+    error: (message) => warn(new Error(message)),
     warn: nothing,
     info: nothing,
     debug: nothing,

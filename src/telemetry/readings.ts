@@ -1,32 +1,32 @@
 /**
- * How things stand, looked up at each scrape. What can't be looked up now is left out rather than shown as it was, and
- * `errand_up` says which part it is: a database that is away must not take the metrics with it.
+ * Gauges that are read at each scrape. A gauge that can't be read is left out, and `errand_up` shows which part failed: metrics
+ * must work while the database is down.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { Gauge, type Registry } from '@prometheus-io/client'
 
 export interface MetricSources {
-  /** Interactions that are not over: `running` have a worker, `queued` wait for one. Of the whole database. */
+  /** Interactions in the whole database that have not ended: `running` have a worker, `queued` wait for one. */
   readonly queue: () => Promise<{ readonly running: number; readonly queued: number; readonly oldestWaitMs: number }>
-  /** Webhooks of interactions that are over, not delivered and not given up. Of the whole database. */
+  /** Webhooks in the whole database that are due and neither delivered nor failed. */
   readonly webhooksPending: () => Promise<number>
-  /** Of this process's sandbox host. */
+  /** Sandboxes of this process's sandbox host. */
   readonly sandboxes: () => Promise<{ readonly open: number; readonly warm: number }>
-  /** Undefined where the database has no pool of connections. */
+  /** Undefined if the database has no connection pool. */
   readonly connections: () => { readonly open: number; readonly idle: number; readonly waiting: number } | undefined
-  /** Of this process. */
+  /** Runs and slots of this process. */
   readonly worker: () => { readonly running: number; readonly slots: number }
   readonly models: () => readonly { readonly name: string; readonly resting: boolean }[]
 }
 
 export interface Readings {
   watch(sources: MetricSources): void
-  /** Resolves, always, when the gauges show what could be looked up. */
+  /** Updates the gauges. Never rejects. */
   read(): Promise<void>
 }
 
-/** Shorter than the time that Prometheus gives a scrape. */
-const PATIENCE_MS = 4_000
+/** Shorter than Prometheus's scrape timeout. */
+const READ_TIMEOUT_MS = 4_000
 
 export function createReadings(registers: Registry[]): Readings {
   const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
@@ -68,17 +68,17 @@ export function createReadings(registers: Registry[]): Readings {
   )
   let sources: MetricSources | undefined
 
-  /** Shows what `look` finds; hides the gauges where it fails or takes too long. */
+  /** Sets the gauges from `look`. Hides them if it fails or takes too long. */
   async function show<T>(
     part: string,
     look: () => Promise<T>,
     gauges: readonly Pick<Gauge<string>, 'reset' | 'remove'>[],
     set: (found: T) => void,
   ): Promise<void> {
-    const found = await Promise.race([look().catch(() => undefined), delay(PATIENCE_MS, undefined, { ref: false })])
+    const found = await Promise.race([look().catch(() => undefined), delay(READ_TIMEOUT_MS, undefined, { ref: false })])
     for (const each of gauges) {
       each.reset()
-      each.remove({}) // without labels it would stand at 0
+      each.remove({}) // without labels it would show 0
     }
     up.set({ part }, found === undefined ? 0 : 1)
     if (found !== undefined) set(found)

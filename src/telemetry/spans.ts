@@ -1,11 +1,11 @@
 /**
- * Moments as OpenTelemetry spans, by the GenAI conventions:
+ * Telemetry events as OpenTelemetry spans, by the GenAI conventions:
  *
  *   POST /v1beta/interactions → invoke_agent → chat …, execute_tool …, open_sandbox, settle
  *
- * A moment is told when it is over, so its span is made then, with its beginning in the past. Only requests and runs are
- * open in between. A run goes on in the trace of the request that made it, on whichever node and after whichever crash:
- * its spec carries the `traceparent`.
+ * An event is emitted when its work has ended, so its span is created then, with a start in the past. Only spans of requests and
+ * runs are open meanwhile. A run belongs to the trace of the request that started it, on every node and after a crash: its spec
+ * contains the `traceparent`.
  */
 import {
   type Attributes,
@@ -45,7 +45,7 @@ export function createSpans(tracer: Tracer, withContent: boolean): Spans {
   const requests = new Map<string, Span>()
   const runs = new Map<string, OpenRun>()
 
-  /** A span that is over now. Without a parent that is open (it was lost, or began before tracing) it is not made. */
+  /** Records a span that ends now. Does nothing without an open parent (it was lost, or began before tracing). */
   function record(
     parent: Span | undefined,
     { name, kind = SpanKind.INTERNAL, ms, error }: { name: string; kind?: SpanKind; ms: number; error?: string },
@@ -60,7 +60,7 @@ export function createSpans(tracer: Tracer, withContent: boolean): Spans {
 
   const runOf = (run: Pick<RunName, 'id' | 'epoch'>) => runs.get(nameOf(run))?.span
 
-  function hear(moment: TelemetryEvent): void {
+  function emit(moment: TelemetryEvent): void {
     switch (moment.type) {
       case 'http_answered': {
         const { requestId, method, route, status } = moment
@@ -85,16 +85,16 @@ export function createSpans(tracer: Tracer, withContent: boolean): Spans {
       }
       case 'model_called': {
         const { model, outcome, ms, run } = moment
-        const told = { name: `chat ${model.model}`, kind: SpanKind.CLIENT, ms, error: failureOf(moment) }
-        record(runOf(run), told, { ...chatAttributes(moment), ...(withContent && chatContent(moment, outcome)) })
+        const span = { name: `chat ${model.model}`, kind: SpanKind.CLIENT, ms, error: failureOf(moment) }
+        record(runOf(run), span, { ...chatAttributes(moment), ...(withContent && chatContent(moment, outcome)) })
         break
       }
       case 'tool_called': {
         const { ending, ms, run } = moment
-        // A name that no tool has is the model's own words.
+        // The name of an unknown tool is the model's own text.
         const name = ending === 'refused' ? 'execute_tool' : `execute_tool ${moment.name}`
-        const told = { name, ms, error: ending === 'answered' ? undefined : ending }
-        record(runOf(run), told, { ...toolAttributes(moment), ...(withContent && toolContent(moment)) })
+        const span = { name, ms, error: ending === 'answered' ? undefined : ending }
+        record(runOf(run), span, { ...toolAttributes(moment), ...(withContent && toolContent(moment)) })
         break
       }
       case 'sandbox_opened': {
@@ -125,7 +125,7 @@ export function createSpans(tracer: Tracer, withContent: boolean): Spans {
   }
 
   return {
-    emit: hear,
+    emit,
     begin(requestId, headers) {
       const attributes = { 'errand.request.id': requestId }
       const span = tracer.startSpan('HTTP', { kind: SpanKind.SERVER, startTime: now(), attributes }, extract(headers))
@@ -153,7 +153,7 @@ function failureOf({ outcome }: Extract<TelemetryEvent, { type: 'model_called' }
   return outcome.ok ? undefined : outcome.failure.kind
 }
 
-/** One clock for all spans: the SDK's own begins at whole milliseconds, and a child would seem to outlive its parent. */
+/** The clock of all spans. The SDK's own clock is less precise: a child would seem to outlive its parent. */
 function now(): number {
   return performance.timeOrigin + performance.now()
 }

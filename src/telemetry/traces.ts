@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry traces: a span a request, a run, a model call, a tool call. On where the standard variables name a
- * collector; else nothing of it is loaded.
+ * OpenTelemetry traces: one span per request, run, model call and tool call. Enabled by the standard environment variables;
+ * without them the SDK is not loaded.
  */
 
 import type { Log } from './log.ts'
@@ -13,7 +13,7 @@ export interface Traces extends Spans {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Undefined where nobody wants them. Throws nothing: a collector that can't be reached is told by the log. */
+/** Returns undefined if traces are not enabled. Never throws: an unreachable collector is logged. */
 export async function openTraces(env: Env, version: string, log: Log): Promise<Traces | undefined> {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT
   if (!endpoint || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none')
@@ -24,7 +24,7 @@ export async function openTraces(env: Env, version: string, log: Log): Promise<T
   return { ...createSpans(tracer, capturesContent(env)), close }
 }
 
-/** What callers, models and tools say is shown where the GenAI conventions' own variable asks for it, and nowhere else. */
+/** Whether spans contain what callers, models and tools say. Set by the variable of the GenAI conventions. */
 function capturesContent({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: wanted = '' }: Env): boolean {
   return ['true', 'span_only', 'span_and_event'].includes(wanted.toLowerCase())
 }

@@ -1,11 +1,10 @@
 /**
- * What counts calls for the rate limits: in this process, or in the database that several nodes share.
+ * Counters for the rate limits: in this process, or in the database that several nodes share.
  *
- * Shared counts are exact: no node holds calls in reserve, since those that it does not use would be missing elsewhere. So a
- * call asks the database once more; what comes while a count is under way goes into the next, and however many calls a project
- * makes at once, a node has one statement on its way for them. Beside looking up the key that is one round trip more for a call
- * alone, and with 32 at once a third of its cost. Rejected: counting in the query that looks the key up. Alone it is quicker (0.7
- * times), but nothing of it can be put together, and at 32 at once, each waiting for the project's row, it is slower (1.2 times).
+ * Shared counts are exact: no node reserves calls, because other nodes would miss those that it does not use. A single call costs
+ * one more round trip to the database. Concurrent calls of a project are batched: a node has one statement in flight per project,
+ * and calls that arrive meanwhile go into the next one. Rejected: counting in the query that looks up the key. It is faster for
+ * a single call (0.7 times) but can't be batched, so 32 concurrent calls, which wait for the same row, are slower (1.2 times).
  */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Database } from '../../store/port.ts'
@@ -19,16 +18,16 @@ export interface Count {
   readonly window: number
 }
 
-/** One class of calls, for each project a window of its own. */
+/** Counts one class of calls, with a window per project. */
 export interface RateCounter {
-  /** Counts a call where the window has room. Rejects with DatabaseUnavailable. */
+  /** Counts a call if the window has room. Rejects with DatabaseUnavailable. */
   take(projectId: string): Promise<Count>
-  /** Takes a call out of its window again; nothing where that is over. */
+  /** Removes a call from its window. Does nothing if the window has ended. */
   giveBack(projectId: string, window: number): Promise<void>
 }
 
 export interface CounterOptions {
-  /** Of calls. */
+  /** Name of the class of calls. */
   readonly name: string
   readonly limit: number
   readonly windowMs: number
@@ -65,7 +64,7 @@ interface Waiting {
 
 export function createSharedCounter(db: Database): CreateCounter {
   return ({ name, limit, windowMs }) => {
-    /** By project: those that wait for the count that is under way. */
+    /** Calls by project that wait for the count in flight. */
     const queues = new Map<string, Waiting[]>()
 
     async function countAll(projectId: string, queue: Waiting[]): Promise<void> {
