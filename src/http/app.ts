@@ -1,7 +1,6 @@
 /**
- * The HTTP edge: a table of contents. A request passes the gate (gate.ts), its body is read (json-body.ts), its route
- * decodes it by the revision's codec, asks one thing of the engine or the store, and encodes the answer. Every error
- * leaves by problems.ts.
+ * The HTTP server. A request passes the gate (gate.ts), its body is read (json-body.ts), its route decodes it with the
+ * revision's codec, calls the engine or the store, and encodes the response. problems.ts answers all errors.
  */
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Accounts } from '../accounts/accounts.ts'
@@ -19,7 +18,7 @@ import { sessionRoutes } from './console-api/session-routes.ts'
 import { signInRoutes } from './console-api/sign-in-routes.ts'
 import { usageRoutes } from './console-api/usage-routes.ts'
 import type { Edge } from './edge.ts'
-import { createGate, giveBack } from './gate/gate.ts'
+import { createGate, refundCreation } from './gate/gate.ts'
 import { createInFlight, type Share } from './gate/in-flight.ts'
 import { createReaders, inPieces, PIECE_BYTES } from './gate/readers.ts'
 import { createSessions } from './gate/session.ts'
@@ -66,15 +65,15 @@ export interface AppDeps
   readonly accounts: Accounts
   readonly console: ConsoleDependencies
   readonly log: FastifyBaseLogger
-  /** Begins the trace of a request, where they are traced. */
+  /** Begins the trace of a request. Undefined if tracing is off. */
   readonly trace?: Traces['begin'] | undefined
-  /** Shown under /metrics where the configuration has a key for it. */
+  /** Served at /metrics if the configuration has a metrics key. */
   readonly metrics?: Exposition
-  /** The revisions to serve; the newest is the default of callers that name none. */
+  /** The revisions to serve. Callers that name none get the newest. */
   readonly revisions?: readonly Codec[]
 }
 
-/** What is being sent when the server closes has so long to arrive. */
+/** Time for responses to finish when the server closes. */
 const CLOSE_GRACE_MS = 1_000
 
 /** Ready to listen; a worker tells its health and its metrics alone. Closing it ends streams and tells waiting callers; the engine is not closed with it. */
@@ -106,14 +105,14 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     holdBack(raw)
     done()
   })
-  observeCalls(app, deps)
+  logCalls(app, deps)
   app.addHook('onRequest', gate)
   app.addHook('onRequest', (request, reply, done) => {
     warnOfUnknownParameters(request, reply)
     done()
   })
   app.addHook('onSend', async (request, reply, payload) => {
-    await giveBack(deps.rateLimits, request, reply)
+    await refundCreation(deps.rateLimits, request, reply)
     const body = countBody(request.share, reply, payload)
     leaveUnread(request.raw, reply.raw)
     readers.watch(reply.raw)
@@ -161,7 +160,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   return app
 }
 
-/** Every field from the start, so that all requests keep one shape; the gate fills them in. */
+/** Declares all request fields up front, so that all requests have one shape. The gate sets them. */
 function decorateRequests(app: FastifyInstance): void {
   for (const name of [
     'caller',
@@ -200,8 +199,8 @@ function readBodies(app: FastifyInstance, { limits }: Edge): void {
   })
 }
 
-/** What is logged on the way of a request carries its id; at the end it has one line, and is told. */
-function observeCalls(app: FastifyInstance, { emit, trace }: AppDeps): void {
+/** Adds the request's id to all log lines, and logs and emits one line for each finished request. */
+function logCalls(app: FastifyInstance, { emit, trace }: AppDeps): void {
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.routeOptions.config?.open) request.traceparent = trace?.(request.id, request.headers)
     logWith({ requestId: request.id }, done)

@@ -1,4 +1,4 @@
-/** What a request names, held against what this server has. */
+/** Checks the names in a configuration against the models, tools and servers that exist. */
 import { type AgentConfig, TOOL_NAMES } from '../domain/agent.ts'
 import type { Warning } from '../domain/event.ts'
 import { resolve } from '../domain/resolve.ts'
@@ -6,14 +6,14 @@ import type { Catalogue } from '../models/port.ts'
 import type { Edge } from './edge.ts'
 import { wrongField } from './request/fields.ts'
 
-/** Throws ErrandError `invalid_request` with param `model` and the names there are. */
+/** Throws ErrandError `invalid_request` that lists the known models. */
 export function checkModel(catalogue: Catalogue, model: string | undefined): void {
   if (model === undefined || catalogue.get(model)) return
   throw wrongField('model', `is not a model of this server; it has ${catalogue.names().join(', ')}`)
 }
 
-/** What a run of this configuration would pass over, told when it is stored: by the very code that resolves a run. */
-export async function passedOver(
+/** Warnings for settings that a run would ignore, from the same code that resolves a run. */
+export async function unusedSettings(
   config: AgentConfig,
   projectId: string,
   { catalogue, limits, mcpServers, skills }: Pick<Edge, 'catalogue' | 'limits' | 'mcpServers' | 'skills'>,

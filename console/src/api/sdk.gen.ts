@@ -21,7 +21,7 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 /**
  * List agents
  *
- * The project’s agents, a page at a time, by creation time.
+ * Returns the project’s agents in pages, by creation time.
  */
 export const listAgents = <ThrowOnError extends boolean = false>(options?: Options<ListAgentsData, ThrowOnError>): RequestResult<ListAgentsResponses, ListAgentsErrors, ThrowOnError> => (options?.client ?? client).get<ListAgentsResponses, ListAgentsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -32,7 +32,7 @@ export const listAgents = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Create an agent
  *
- * Stores a configuration under an id, so that an interaction can name it. Nothing is required: `model` falls to the server’s default. The answer is 200 with the agent and its `Location`.
+ * Stores a configuration that interactions can run by its id. All fields are optional; without `model`, the agent gets the server’s default model. Returns 200 with the agent, and its path in `Location`.
  */
 export const createAgent = <ThrowOnError extends boolean = false>(options: Options<CreateAgentData, ThrowOnError>): RequestResult<CreateAgentResponses, CreateAgentErrors, ThrowOnError> => (options.client ?? client).post<CreateAgentResponses, CreateAgentErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -47,7 +47,7 @@ export const createAgent = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Delete an agent
  *
- * With all its versions; 404 from then on. Running interactions keep the configuration they started with.
+ * Deletes the agent with all its versions. Running interactions keep the configuration that they started with.
  */
 export const deleteAgent = <ThrowOnError extends boolean = false>(options: Options<DeleteAgentData, ThrowOnError>): RequestResult<DeleteAgentResponses, DeleteAgentErrors, ThrowOnError> => (options.client ?? client).delete<DeleteAgentResponses, DeleteAgentErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -58,7 +58,7 @@ export const deleteAgent = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Read an agent
  *
- * The newest version. Its `etag` also comes as the `ETag` header.
+ * Returns the newest version. The `ETag` header has the same value as `etag`.
  */
 export const getAgent = <ThrowOnError extends boolean = false>(options: Options<GetAgentData, ThrowOnError>): RequestResult<GetAgentResponses, GetAgentErrors, ThrowOnError> => (options.client ?? client).get<GetAgentResponses, GetAgentErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -67,9 +67,9 @@ export const getAgent = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
- * Change an agent
+ * Update an agent
  *
- * A merge patch (RFC 7396), also as `application/merge-patch+json`: what is absent stays, `null` clears, lists are replaced whole, `policy` and `labels` merge key by key. `version` rises only when something really changes.
+ * Applies a merge patch (RFC 7396), sent as `application/json` or `application/merge-patch+json`. Absent fields stay as they are, `null` clears a field, lists are replaced as a whole, `policy` and `labels` are merged key by key. `version` rises only if something changes.
  */
 export const updateAgent = <ThrowOnError extends boolean = false>(options: Options<UpdateAgentData, ThrowOnError>): RequestResult<UpdateAgentResponses, UpdateAgentErrors, ThrowOnError> => (options.client ?? client).patch<UpdateAgentResponses, UpdateAgentErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -84,7 +84,7 @@ export const updateAgent = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * List an agent’s versions
  *
- * Newest first.
+ * Returns the versions, newest first.
  */
 export const listAgentVersions = <ThrowOnError extends boolean = false>(options: Options<ListAgentVersionsData, ThrowOnError>): RequestResult<ListAgentVersionsResponses, ListAgentVersionsErrors, ThrowOnError> => (options.client ?? client).get<ListAgentVersionsResponses, ListAgentVersionsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -95,7 +95,7 @@ export const listAgentVersions = <ThrowOnError extends boolean = false>(options:
 /**
  * Read one version of an agent
  *
- * The agent as it was in that version.
+ * Returns the agent as it was in that version.
  */
 export const getAgentVersion = <ThrowOnError extends boolean = false>(options: Options<GetAgentVersionData, ThrowOnError>): RequestResult<GetAgentVersionResponses, GetAgentVersionErrors, ThrowOnError> => (options.client ?? client).get<GetAgentVersionResponses, GetAgentVersionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -106,7 +106,7 @@ export const getAgentVersion = <ThrowOnError extends boolean = false>(options: O
 /**
  * List interactions
  *
- * The project’s interactions, a page at a time, by creation time. Items leave out what may be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.
+ * Returns the project’s interactions in pages, by creation time, without the fields that can be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.
  */
 export const listInteractions = <ThrowOnError extends boolean = false>(options?: Options<ListInteractionsData, ThrowOnError>): RequestResult<ListInteractionsResponses, ListInteractionsErrors, ThrowOnError> => (options?.client ?? client).get<ListInteractionsResponses, ListInteractionsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -117,15 +117,15 @@ export const listInteractions = <ThrowOnError extends boolean = false>(options?:
 /**
  * Run an agent
  *
- * Accepts a run, waits for its end, and answers 200 with the whole interaction.
+ * Starts a run, waits until it ends, and returns 200 with the whole interaction.
  *
- * - `background: true` answers at once, with `status: "running"`. `Prefer: wait=N` waits at most N seconds, then answers in the same way. `stream: true` answers with an event stream.
- * - `X-Interaction-Id` and `Location` are there in each of these cases.
- * - A run that fails answers with the HTTP status of its error, `interactionId` inside `error`; what it did until then stays readable. A run that somebody cancels answers 200 with `status: "cancelled"`.
- * - `files[i].url` is fetched when the run starts, before the model is asked. An address that shows by itself that it is refused is 400; what only shows later (no such host, a status other than 200, too large, too slow) ends the run with `file_unavailable`.
- * - A tool call that waits for approval holds up a waiting caller too: `background`, `stream` or `Prefer: wait=N` let it hear of it, and `:approve` lets it go on.
- * - A caller that goes away does not stop the run, unless `onDisconnect` is `"cancel"`.
- * - Unknown fields, tools and skills never fail: each is told in `warnings`. With `Prefer: handling=strict`, a skill or MCP server that can’t be used is 400.
+ * - To return immediately with `status: "running"`, send `background: true`. To wait at most N seconds, send `Prefer: wait=N`. To get an event stream, send `stream: true`.
+ * - Every successful response has the headers `X-Interaction-Id` and `Location`.
+ * - If the run fails, the response has the HTTP status of its error, and `error` has the `interactionId`. The interaction stays readable. If the run is cancelled, the response is 200 with `status: "cancelled"`.
+ * - Each `files[i].url` is fetched when the run starts, before the first model call. A URL that is not allowed is 400. A file that can’t be fetched (unknown host, a status other than 200, too large, too slow) fails the run with `file_unavailable`.
+ * - While a tool call waits for approval, this request waits too. To learn of pending approvals, use `background`, `stream` or `Prefer: wait=N`; decide with `:approve`.
+ * - If the caller disconnects, the run continues, unless `onDisconnect` is `"cancel"`.
+ * - Unknown fields, tools and skills are ignored and reported in `warnings`. With `Prefer: handling=strict`, a skill or MCP server that can’t be used is 400.
  */
 export const createInteraction = <ThrowOnError extends boolean = false>(options: Options<CreateInteractionData, ThrowOnError>): RequestResult<CreateInteractionResponses, CreateInteractionErrors, ThrowOnError> => (options.client ?? client).post<CreateInteractionResponses, CreateInteractionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -140,7 +140,7 @@ export const createInteraction = <ThrowOnError extends boolean = false>(options:
 /**
  * Run an agent, streamed
  *
- * As `POST /v1beta/interactions` with `stream: true`: the answer is the run’s event stream from its first event. Errors before the first event are ordinary HTTP errors; later ones are an `error` event, then `completed` with `status: "failed"`.
+ * The same as `POST /v1beta/interactions` with `stream: true`: returns the run’s event stream from its first event. Errors before the first event are HTTP errors. Later errors are an `error` event, followed by `completed` with `status: "failed"`.
  */
 export const createInteractionStream = <ThrowOnError extends boolean = false>(options: Options<CreateInteractionStreamData, ThrowOnError, CreateInteractionStreamResponse>): Promise<ServerSentEventsResult<CreateInteractionStreamResponses>> => (options.client ?? client).sse.post<CreateInteractionStreamResponses, CreateInteractionStreamErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -155,7 +155,7 @@ export const createInteractionStream = <ThrowOnError extends boolean = false>(op
 /**
  * Delete an interaction
  *
- * Removes an ended interaction with its events and files. 409 while it runs: cancel it first.
+ * Deletes an ended interaction with its events and files. 409 while it runs: cancel it first.
  */
 export const deleteInteraction = <ThrowOnError extends boolean = false>(options: Options<DeleteInteractionData, ThrowOnError>): RequestResult<DeleteInteractionResponses, DeleteInteractionErrors, ThrowOnError> => (options.client ?? client).delete<DeleteInteractionResponses, DeleteInteractionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -166,7 +166,7 @@ export const deleteInteraction = <ThrowOnError extends boolean = false>(options:
 /**
  * Read an interaction
  *
- * As it stands now, running or ended: the same body that POST answers. File addresses are signed anew, for an hour. Ended interactions are kept for the server’s retention time (30 days by default), then 404.
+ * Returns the current state, running or ended, as POST does. Its download URLs are valid for one hour; each read returns new ones. Ended interactions are deleted after the server’s retention time (default: 30 days), then 404.
  */
 export const getInteraction = <ThrowOnError extends boolean = false>(options: Options<GetInteractionData, ThrowOnError>): RequestResult<GetInteractionResponses, GetInteractionErrors, ThrowOnError> => (options.client ?? client).get<GetInteractionResponses, GetInteractionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -177,7 +177,7 @@ export const getInteraction = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Follow or resume a stream
  *
- * What came after the event with number `Last-Event-ID`, then live until the end; without it, from the first event. Works while the interaction runs, after its end, and after a restart of the server.
+ * Returns the events after number `Last-Event-ID`, then new events until the run ends. Without `Last-Event-ID`, starts at the first event. Works while the interaction runs, after it has ended, and after a restart of the server.
  */
 export const streamInteraction = <ThrowOnError extends boolean = false>(options: Options<StreamInteractionData, ThrowOnError, StreamInteractionResponse>): Promise<ServerSentEventsResult<StreamInteractionResponses>> => (options.client ?? client).sse.get<StreamInteractionResponses, StreamInteractionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -199,7 +199,7 @@ export const streamInteractionBySlash = <ThrowOnError extends boolean = false>(o
 /**
  * Cancel an interaction
  *
- * Ends a running interaction. When the answer comes, its sandbox is dead, on whichever node it was. Again: 200. Already completed or failed: 409. Needs no body. Where that node does not answer any more, the answer comes when its lease has run out (half a minute unless the operator set another): by then it has stopped, or is gone, and then what it left on its machine ends with the sandbox’s own time or with its next start.
+ * Cancels a running interaction and returns when its sandbox is gone, on whichever node it ran. No body is needed. Cancelling again is 200; an interaction that has completed or failed is 409. If the run’s node does not respond, this call returns when the node’s lease has expired (30 seconds by default): the node has then stopped the run, or has crashed. After a crash, leftover processes end at the sandbox’s own deadline or when the node starts again.
  */
 export const cancelInteraction = <ThrowOnError extends boolean = false>(options: Options<CancelInteractionData, ThrowOnError>): RequestResult<CancelInteractionResponses, CancelInteractionErrors, ThrowOnError> => (options.client ?? client).post<CancelInteractionResponses, CancelInteractionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -219,9 +219,9 @@ export const cancelInteractionBySlash = <ThrowOnError extends boolean = false>(o
 });
 
 /**
- * Approve or deny tool calls that wait
+ * Approve or deny pending tool calls
  *
- * For an interaction in stage `requires_action`. Without a body, all of `pendingApprovals` is approved; with `step` and `approve`, or `decisions`, each as it says. A denied call is told to the model, which goes on. The same decision again: 200. Another one on a step that was decided, or nothing that waits: 409. The decision is durable when the answer comes; the run goes on at once, on whichever node it is. Its time goes on too: `policy.maxTurnDuration` counts while it waits.
+ * For an interaction in stage `requires_action`. Without a body, approves all `pendingApprovals`. To decide on single calls, send `step` and `approve`, or `decisions`. The model sees which calls were denied, and the run continues at once. The decision is durable when this call returns. Repeating a decision is 200; changing it, or deciding when nothing is pending, is 409. Waiting counts towards `policy.maxTurnDuration`.
  */
 export const approveInteraction = <ThrowOnError extends boolean = false>(options: Options<ApproveInteractionData, ThrowOnError>): RequestResult<ApproveInteractionResponses, ApproveInteractionErrors, ThrowOnError> => (options.client ?? client).post<ApproveInteractionResponses, ApproveInteractionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -234,7 +234,7 @@ export const approveInteraction = <ThrowOnError extends boolean = false>(options
 });
 
 /**
- * Approve or deny tool calls that wait (other spelling)
+ * Approve or deny pending tool calls (other spelling)
  *
  * The same as `POST /v1beta/interactions/{id}:approve`, for clients that can’t write a colon.
  */
@@ -249,9 +249,9 @@ export const approveInteractionBySlash = <ThrowOnError extends boolean = false>(
 });
 
 /**
- * Read an interaction’s audit
+ * Read an interaction’s network audit
  *
- * Every host outside that was turned to on the interaction’s behalf, allowed or refused, oldest first; also while it runs.
+ * Returns every host that the interaction connected to or was refused to connect to, oldest first. Also works while it runs.
  */
 export const listAudit = <ThrowOnError extends boolean = false>(options: Options<ListAuditData, ThrowOnError>): RequestResult<ListAuditResponses, ListAuditErrors, ThrowOnError> => (options.client ?? client).get<ListAuditResponses, ListAuditErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -262,7 +262,7 @@ export const listAudit = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Read an interaction’s events
  *
- * What a stream sends, as a list, each event with the time at which it was stored; also while it runs.
+ * Returns the events of the stream as a list, each with the time at which it was stored. Also works while the interaction runs.
  */
 export const listEvents = <ThrowOnError extends boolean = false>(options: Options<ListEventsData, ThrowOnError>): RequestResult<ListEventsResponses, ListEventsErrors, ThrowOnError> => (options.client ?? client).get<ListEventsResponses, ListEventsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -273,7 +273,7 @@ export const listEvents = <ThrowOnError extends boolean = false>(options: Option
 /**
  * List credentials
  *
- * The project’s credentials without their secrets, a page at a time, by creation time.
+ * Returns the project’s credentials in pages, by creation time, without their secrets.
  */
 export const listCredentials = <ThrowOnError extends boolean = false>(options?: Options<ListCredentialsData, ThrowOnError>): RequestResult<ListCredentialsResponses, ListCredentialsErrors, ThrowOnError> => (options?.client ?? client).get<ListCredentialsResponses, ListCredentialsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -284,7 +284,7 @@ export const listCredentials = <ThrowOnError extends boolean = false>(options?: 
 /**
  * Store a credential
  *
- * Keeps a secret, encrypted, for the project’s runs to sign in with: MCP servers name it by `{"type": "credential", "credentialId": …}`. No call shows it again. The answer is 200 with what may be seen of it, and its `Location`.
+ * Stores a secret encrypted, for the project’s runs to authenticate with. MCP servers refer to it as `{"type": "credential", "credentialId": …}`. The secret is never returned. Returns 200 with the credential’s other fields, and its path in `Location`.
  */
 export const createCredential = <ThrowOnError extends boolean = false>(options: Options<CreateCredentialData, ThrowOnError>): RequestResult<CreateCredentialResponses, CreateCredentialErrors, ThrowOnError> => (options.client ?? client).post<CreateCredentialResponses, CreateCredentialErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -299,7 +299,7 @@ export const createCredential = <ThrowOnError extends boolean = false>(options: 
 /**
  * Delete a credential
  *
- * The secret is gone at once; 404 from then on. Agents that name it go on without it.
+ * Deletes the credential and its secret immediately. Agents that refer to it continue without it.
  */
 export const deleteCredential = <ThrowOnError extends boolean = false>(options: Options<DeleteCredentialData, ThrowOnError>): RequestResult<DeleteCredentialResponses, DeleteCredentialErrors, ThrowOnError> => (options.client ?? client).delete<DeleteCredentialResponses, DeleteCredentialErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -308,9 +308,9 @@ export const deleteCredential = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
- * Read about a credential
+ * Read a credential
  *
- * What it is for, where it may be sent, when it was used last; never the secret.
+ * Returns its type, the hosts that may receive it, and when it was last used. Never returns the secret.
  */
 export const getCredential = <ThrowOnError extends boolean = false>(options: Options<GetCredentialData, ThrowOnError>): RequestResult<GetCredentialResponses, GetCredentialErrors, ThrowOnError> => (options.client ?? client).get<GetCredentialResponses, GetCredentialErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -319,9 +319,9 @@ export const getCredential = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * Rotate or change a credential
+ * Update or rotate a credential
  *
- * What is absent stays, `null` clears; a new `token`, `password` … replaces the one there was, and running interactions use it from their next sign-in on.
+ * Absent fields stay as they are, `null` clears a field. A new `token`, `password` … replaces the old one; running interactions use it the next time they authenticate.
  */
 export const updateCredential = <ThrowOnError extends boolean = false>(options: Options<UpdateCredentialData, ThrowOnError>): RequestResult<UpdateCredentialResponses, UpdateCredentialErrors, ThrowOnError> => (options.client ?? client).patch<UpdateCredentialResponses, UpdateCredentialErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -336,7 +336,7 @@ export const updateCredential = <ThrowOnError extends boolean = false>(options: 
 /**
  * List skills
  *
- * What the project’s runs can name: its own skills and the server’s, each at its newest version, a page at a time, by creation time.
+ * Returns the skills that the project’s runs can use (its own and the server’s) in pages, by creation time, each at its newest version.
  */
 export const listSkills = <ThrowOnError extends boolean = false>(options?: Options<ListSkillsData, ThrowOnError>): RequestResult<ListSkillsResponses, ListSkillsErrors, ThrowOnError> => (options?.client ?? client).get<ListSkillsResponses, ListSkillsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -347,9 +347,9 @@ export const listSkills = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Upload a skill
  *
- * Registers a skill (the [agentskills.io](https://agentskills.io) convention) from a zip with `SKILL.md` at its root or in its one top folder. The body is the zip itself, or a form with it as `file`.
+ * Uploads a skill (in the [agentskills.io](https://agentskills.io) format) as a zip with `SKILL.md` at its root or in its only top-level folder. Send the zip as the body, or as the form field `file`.
  *
- * Another content under the same name is the next version: 1, 2, 3 …; the newest content again is the same version. Runs keep the version that they were accepted with. What the convention asks for and the skill lacks is 400, with all of it in `details`; what it would merely have otherwise is told in `warnings`. Zips that are encrypted, hold links, have names that leave the folder or collide, or overlap themselves are refused.
+ * New content under an existing name becomes the next version: 1, 2, 3 …; uploading the newest content again changes nothing. Runs keep the version that they were accepted with. A skill that violates the format is 400, and `details` lists all problems; deviations from its recommendations are reported in `warnings`. Zips that are encrypted, contain links, have names that leave the folder or collide, or have overlapping entries are refused.
  */
 export const uploadSkill = <ThrowOnError extends boolean = false>(options: Options<UploadSkillData, ThrowOnError>): RequestResult<UploadSkillResponses, UploadSkillErrors, ThrowOnError> => (options.client ?? client).post<UploadSkillResponses, UploadSkillErrors, ThrowOnError>({
     bodySerializer: null,
@@ -365,7 +365,7 @@ export const uploadSkill = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Delete a skill
  *
- * All its versions, or the one that is named (`pdf@3`); 404 from then on. Running interactions keep what they have, and a number is never given out again. A skill of the server is its operator’s to remove: 409.
+ * Deletes all versions, or only the version in the path (`pdf@3`). Running interactions keep their version, and version numbers are never reused. The server’s own skills can’t be deleted: 409.
  */
 export const deleteSkill = <ThrowOnError extends boolean = false>(options: Options<DeleteSkillData, ThrowOnError>): RequestResult<DeleteSkillResponses, DeleteSkillErrors, ThrowOnError> => (options.client ?? client).delete<DeleteSkillResponses, DeleteSkillErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -374,9 +374,9 @@ export const deleteSkill = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
- * Read about a skill
+ * Read a skill
  *
- * The newest version, or the one that is named: what its front matter says, its versions, its files.
+ * Returns the front matter, versions and files of the newest version, or of the version in the path (`pdf@3`).
  */
 export const getSkill = <ThrowOnError extends boolean = false>(options: Options<GetSkillData, ThrowOnError>): RequestResult<GetSkillResponses, GetSkillErrors, ThrowOnError> => (options.client ?? client).get<GetSkillResponses, GetSkillErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -387,7 +387,7 @@ export const getSkill = <ThrowOnError extends boolean = false>(options: Options<
 /**
  * List a skill’s versions
  *
- * Newest first.
+ * Returns the versions, newest first.
  */
 export const listSkillVersions = <ThrowOnError extends boolean = false>(options: Options<ListSkillVersionsData, ThrowOnError>): RequestResult<ListSkillVersionsResponses, ListSkillVersionsErrors, ThrowOnError> => (options.client ?? client).get<ListSkillVersionsResponses, ListSkillVersionsErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -398,7 +398,7 @@ export const listSkillVersions = <ThrowOnError extends boolean = false>(options:
 /**
  * Read a file of a skill
  *
- * One of its `files`, of the newest version or the one that is named (`pdf@3`). Text up to 256 KiB stands in `text`; of what is no text, or longer, the size alone is told.
+ * Returns one of the `files` of the newest version, or of the version in the path (`pdf@3`). `text` has the content of text files up to 256 KiB; for other files, only the size is returned.
  */
 export const readSkillFile = <ThrowOnError extends boolean = false>(options: Options<ReadSkillFileData, ThrowOnError>): RequestResult<ReadSkillFileResponses, ReadSkillFileErrors, ThrowOnError> => (options.client ?? client).get<ReadSkillFileResponses, ReadSkillFileErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -409,7 +409,7 @@ export const readSkillFile = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Read one version of a skill
  *
- * As `GET /v1beta/skills/{name}@{version}`: what its front matter says, and its files.
+ * The same as `GET /v1beta/skills/{name}@{version}`: returns the front matter and the files.
  */
 export const getSkillVersion = <ThrowOnError extends boolean = false>(options: Options<GetSkillVersionData, ThrowOnError>): RequestResult<GetSkillVersionResponses, GetSkillVersionErrors, ThrowOnError> => (options.client ?? client).get<GetSkillVersionResponses, GetSkillVersionErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -418,9 +418,9 @@ export const getSkillVersion = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
- * See what became of the webhook
+ * List webhook delivery attempts
  *
- * Each attempt to tell the interaction’s `webhook` of its end, and when the next one is.
+ * Returns each attempt to notify the interaction’s `webhook`, and the time of the next one.
  */
 export const listDeliveries = <ThrowOnError extends boolean = false>(options: Options<ListDeliveriesData, ThrowOnError>): RequestResult<ListDeliveriesResponses, ListDeliveriesErrors, ThrowOnError> => (options.client ?? client).get<ListDeliveriesResponses, ListDeliveriesErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -429,9 +429,9 @@ export const listDeliveries = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * What this server is
+ * Describe the server
  *
- * Its version; what its sandboxes enforce on this host and what they do not; its models, tools and limits. As found when it started, on its workers where it has no sandboxes of its own.
+ * Returns the version, what the sandboxes enforce on this host, and the models, tools and limits. The sandbox facts are found at start; a server without sandboxes shows those of its workers.
  */
 export const getServer = <ThrowOnError extends boolean = false>(options?: Options<GetServerData, ThrowOnError>): RequestResult<GetServerResponses, GetServerErrors, ThrowOnError> => (options?.client ?? client).get<GetServerResponses, GetServerErrors, ThrowOnError>({
     security: [{ name: 'x-svc-api-key', type: 'apiKey' }],
@@ -440,16 +440,16 @@ export const getServer = <ThrowOnError extends boolean = false>(options?: Option
 });
 
 /**
- * Is it alive?
+ * Check that the server is alive
  *
- * The process answers.
+ * Returns 200 if the process responds.
  */
 export const healthz = <ThrowOnError extends boolean = false>(options?: Options<HealthzData, ThrowOnError>): RequestResult<HealthzResponses, HealthzErrors, ThrowOnError> => (options?.client ?? client).get<HealthzResponses, HealthzErrors, ThrowOnError>({ url: '/healthz', ...options });
 
 /**
- * Can it take work?
+ * Check that the server is ready
  *
- * 503 with the reason while it can’t.
+ * Returns 200 if the server can accept interactions, otherwise 503 with the reason.
  */
 export const readyz = <ThrowOnError extends boolean = false>(options?: Options<ReadyzData, ThrowOnError>): RequestResult<ReadyzResponses, ReadyzErrors, ThrowOnError> => (options?.client ?? client).get<ReadyzResponses, ReadyzErrors, ThrowOnError>({ url: '/readyz', ...options });
 
@@ -1035,13 +1035,13 @@ export const setBudget = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Download an output file
  *
- * The `url` of an entry in an interaction’s `files`, as it came: it is signed, valid for an hour, and needs no key. The content comes as an attachment. An expired or altered address is 404.
+ * Returns the file as an attachment. Use the `url` of an entry in an interaction’s `files` unchanged: it is signed, valid for one hour, and needs no API key. An expired or changed URL is 404.
  */
 export const downloadFile = <ThrowOnError extends boolean = false>(options: Options<DownloadFileData, ThrowOnError>): RequestResult<DownloadFileResponses, DownloadFileErrors, ThrowOnError> => (options.client ?? client).get<DownloadFileResponses, DownloadFileErrors, ThrowOnError>({ url: '/v1beta/files/{projectId}/{interactionId}/{name}', ...options });
 
 /**
  * Download an input file
  *
- * The `url` of an entry in an interaction’s `resolved.files`: what the run was given, by the same rules as output files.
+ * Returns the file as an attachment. Use the `url` of an entry in an interaction’s `resolved.files` unchanged: it is signed, valid for one hour, and needs no API key. An expired or changed URL is 404.
  */
 export const downloadInputFile = <ThrowOnError extends boolean = false>(options: Options<DownloadInputFileData, ThrowOnError>): RequestResult<DownloadInputFileResponses, DownloadInputFileErrors, ThrowOnError> => (options.client ?? client).get<DownloadInputFileResponses, DownloadInputFileErrors, ThrowOnError>({ url: '/v1beta/input-files/{projectId}/{interactionId}/{name}', ...options });

@@ -1752,7 +1752,7 @@ export type Skill = {
 /**
  * SkillFile
  *
- * What is in a file of a skill.
+ * A file of a skill.
  */
 export type SkillFile = {
     path: string;
@@ -1824,7 +1824,7 @@ export type SkillSummary = {
 /**
  * SkillUpload
  *
- * A skill’s zip as a field of a form.
+ * A skill’s zip as a form field.
  */
 export type SkillUpload = {
     /**
@@ -2125,26 +2125,26 @@ export type ListAgentsData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path?: never;
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
         /**
-         * By creation time. Default `desc`, newest first.
+         * Order by creation time. Default `desc`, newest first.
          */
         order?: 'asc' | 'desc';
         /**
-         * Only those whose label `<key>` has this value: `label.team=sales`. May be said for several keys.
+         * Only items whose label `<key>` has this value, such as `label.team=sales`. Can be given for several keys.
          */
         'label.<key>'?: string;
         /**
@@ -2157,7 +2157,7 @@ export type ListAgentsData = {
 
 export type ListAgentsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2165,7 +2165,7 @@ export type ListAgentsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -2173,15 +2173,15 @@ export type ListAgentsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2204,7 +2204,7 @@ export type CreateAgentData = {
     body: NewAgent;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
@@ -2215,7 +2215,7 @@ export type CreateAgentData = {
 
 export type CreateAgentErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2223,11 +2223,11 @@ export type CreateAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -2235,19 +2235,19 @@ export type CreateAgentErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2267,13 +2267,13 @@ export type DeleteAgentData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -2283,7 +2283,7 @@ export type DeleteAgentData = {
 
 export type DeleteAgentErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2291,11 +2291,11 @@ export type DeleteAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -2303,15 +2303,15 @@ export type DeleteAgentErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2333,13 +2333,13 @@ export type GetAgentData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -2349,7 +2349,7 @@ export type GetAgentData = {
 
 export type GetAgentErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2357,11 +2357,11 @@ export type GetAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -2369,15 +2369,15 @@ export type GetAgentErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2400,17 +2400,17 @@ export type UpdateAgentData = {
     body: AgentPatch;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
-         * The `etag` that the change is based on; 412 where it is stale.
+         * The `etag` that the change is based on. If the resource has changed since, the call is 412.
          */
         'If-Match'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -2420,7 +2420,7 @@ export type UpdateAgentData = {
 
 export type UpdateAgentErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2428,15 +2428,15 @@ export type UpdateAgentErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `precondition_failed`: `If-Match` is stale.
+     * `precondition_failed`: The resource has changed: `If-Match` does not match its `etag`.
      */
     412: Error;
     /**
@@ -2444,19 +2444,19 @@ export type UpdateAgentErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2476,23 +2476,23 @@ export type ListAgentVersionsData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
     };
@@ -2501,7 +2501,7 @@ export type ListAgentVersionsData = {
 
 export type ListAgentVersionsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2509,11 +2509,11 @@ export type ListAgentVersionsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -2521,15 +2521,15 @@ export type ListAgentVersionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2549,17 +2549,17 @@ export type GetAgentVersionData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
         /**
-         * A whole number from 1.
+         * A version number, from 1.
          */
         version: string;
     };
@@ -2569,7 +2569,7 @@ export type GetAgentVersionData = {
 
 export type GetAgentVersionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2577,11 +2577,11 @@ export type GetAgentVersionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -2589,15 +2589,15 @@ export type GetAgentVersionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2617,7 +2617,7 @@ export type ListInteractionsData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -2628,19 +2628,19 @@ export type ListInteractionsData = {
     path?: never;
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
         /**
-         * By creation time. Default `desc`, newest first.
+         * Order by creation time. Default `desc`, newest first.
          */
         order?: 'asc' | 'desc';
         /**
-         * Only those whose label `<key>` has this value: `label.team=sales`. May be said for several keys.
+         * Only items whose label `<key>` has this value, such as `label.team=sales`. Can be given for several keys.
          */
         'label.<key>'?: string;
         /**
@@ -2652,23 +2652,23 @@ export type ListInteractionsData = {
          */
         agentId?: string;
         /**
-         * Only interactions in this state.
+         * Only interactions with this status.
          */
         status?: 'running' | 'completed' | 'failed' | 'cancelled';
         /**
-         * Only interactions of this model, as it was asked for.
+         * Only interactions that requested this model.
          */
         model?: string;
         /**
-         * Only interactions that this key started.
+         * Only interactions that this API key started.
          */
         keyId?: string;
         /**
-         * Only interactions made at that time or later. RFC 3339.
+         * Only interactions created at this time or later. RFC 3339.
          */
         createdAfter?: string;
         /**
-         * Only interactions made before that time. RFC 3339.
+         * Only interactions created before this time. RFC 3339.
          */
         createdBefore?: string;
     };
@@ -2677,7 +2677,7 @@ export type ListInteractionsData = {
 
 export type ListInteractionsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2685,7 +2685,7 @@ export type ListInteractionsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -2693,15 +2693,15 @@ export type ListInteractionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2724,7 +2724,7 @@ export type CreateInteractionData = {
     body: NewInteraction;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -2732,7 +2732,7 @@ export type CreateInteractionData = {
          */
         Prefer?: string;
         /**
-         * 1 to 255 visible ASCII characters. For 24 hours, the same key with the same body joins the interaction that the first request started, running or ended; the answer then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run instead, and `retryOf` names the failed one. Another body with the key is 422. `stream` and `background` may differ: they say how to answer, not what to run.
+         * 1 to 255 visible ASCII characters. Within 24 hours, a request with the same key and body joins the interaction that the first request started, running or ended; the response then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run, and `retryOf` names the failed one. The same key with another body is 422; only `stream` and `background` may differ.
          */
         'Idempotency-Key'?: string;
     };
@@ -2748,7 +2748,7 @@ export type CreateInteractionData = {
 
 export type CreateInteractionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served. `file_unavailable`: A file by URL could not be had when the run started; the message says which, and why.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones. `file_unavailable`: A file by URL could not be fetched when the run started. The message says which file and why.
      */
     400: Error;
     /**
@@ -2756,15 +2756,15 @@ export type CreateInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -2772,7 +2772,7 @@ export type CreateInteractionErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
@@ -2780,19 +2780,19 @@ export type CreateInteractionErrors = {
      */
     422: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds. `model_error`: The model’s provider failed.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds. `model_error`: The model’s provider failed.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off. `sandbox_unavailable`: No sandbox is to be had now. Back off, or split large tasks.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff. `sandbox_unavailable`: No sandbox is available. Retry with backoff, or split large tasks.
      */
     503: Error;
     /**
-     * `deadline_exceeded`: The run took longer than `policy.maxTurnDuration`. Raise it, split the work, or stream.
+     * `deadline_exceeded`: The run took longer than `policy.maxTurnDuration`. Raise the limit or split the work.
      */
     504: Error;
 };
@@ -2815,7 +2815,7 @@ export type CreateInteractionStreamData = {
     body: NewInteraction;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -2823,7 +2823,7 @@ export type CreateInteractionStreamData = {
          */
         Prefer?: string;
         /**
-         * 1 to 255 visible ASCII characters. For 24 hours, the same key with the same body joins the interaction that the first request started, running or ended; the answer then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run instead, and `retryOf` names the failed one. Another body with the key is 422. `stream` and `background` may differ: they say how to answer, not what to run.
+         * 1 to 255 visible ASCII characters. Within 24 hours, a request with the same key and body joins the interaction that the first request started, running or ended; the response then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run, and `retryOf` names the failed one. The same key with another body is 422; only `stream` and `background` may differ.
          */
         'Idempotency-Key'?: string;
     };
@@ -2839,7 +2839,7 @@ export type CreateInteractionStreamData = {
 
 export type CreateInteractionStreamErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2847,15 +2847,15 @@ export type CreateInteractionStreamErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -2863,7 +2863,7 @@ export type CreateInteractionStreamErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
@@ -2871,15 +2871,15 @@ export type CreateInteractionStreamErrors = {
      */
     422: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2899,13 +2899,13 @@ export type DeleteInteractionData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -2915,7 +2915,7 @@ export type DeleteInteractionData = {
 
 export type DeleteInteractionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -2923,15 +2923,15 @@ export type DeleteInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -2939,15 +2939,15 @@ export type DeleteInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -2969,7 +2969,7 @@ export type GetInteractionData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -2979,7 +2979,7 @@ export type GetInteractionData = {
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -2994,7 +2994,7 @@ export type GetInteractionData = {
 
 export type GetInteractionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3002,11 +3002,11 @@ export type GetInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3014,15 +3014,15 @@ export type GetInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3042,7 +3042,7 @@ export type StreamInteractionData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -3050,13 +3050,13 @@ export type StreamInteractionData = {
          */
         Prefer?: string;
         /**
-         * The number of the last event you have; the stream goes on after it. Goes before `lastEventId`.
+         * The number of the last event that you received. The stream resumes after it. Overrides `lastEventId`.
          */
         'Last-Event-ID'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3066,7 +3066,7 @@ export type StreamInteractionData = {
          */
         view?: 'full' | 'short';
         /**
-         * As the header `Last-Event-ID`.
+         * The same as the header `Last-Event-ID`.
          */
         lastEventId?: string;
     };
@@ -3075,7 +3075,7 @@ export type StreamInteractionData = {
 
 export type StreamInteractionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3083,11 +3083,11 @@ export type StreamInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3095,15 +3095,15 @@ export type StreamInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3123,7 +3123,7 @@ export type StreamInteractionBySlashData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -3131,13 +3131,13 @@ export type StreamInteractionBySlashData = {
          */
         Prefer?: string;
         /**
-         * The number of the last event you have; the stream goes on after it. Goes before `lastEventId`.
+         * The number of the last event that you received. The stream resumes after it. Overrides `lastEventId`.
          */
         'Last-Event-ID'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3147,7 +3147,7 @@ export type StreamInteractionBySlashData = {
          */
         view?: 'full' | 'short';
         /**
-         * As the header `Last-Event-ID`.
+         * The same as the header `Last-Event-ID`.
          */
         lastEventId?: string;
     };
@@ -3156,7 +3156,7 @@ export type StreamInteractionBySlashData = {
 
 export type StreamInteractionBySlashErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3164,11 +3164,11 @@ export type StreamInteractionBySlashErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3176,15 +3176,15 @@ export type StreamInteractionBySlashErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3204,7 +3204,7 @@ export type CancelInteractionData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -3214,7 +3214,7 @@ export type CancelInteractionData = {
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3229,7 +3229,7 @@ export type CancelInteractionData = {
 
 export type CancelInteractionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3237,15 +3237,15 @@ export type CancelInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -3253,15 +3253,15 @@ export type CancelInteractionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3281,7 +3281,7 @@ export type CancelInteractionBySlashData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -3291,7 +3291,7 @@ export type CancelInteractionBySlashData = {
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3306,7 +3306,7 @@ export type CancelInteractionBySlashData = {
 
 export type CancelInteractionBySlashErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3314,15 +3314,15 @@ export type CancelInteractionBySlashErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -3330,15 +3330,15 @@ export type CancelInteractionBySlashErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3361,7 +3361,7 @@ export type ApproveInteractionData = {
     body?: Approval;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -3371,7 +3371,7 @@ export type ApproveInteractionData = {
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3386,7 +3386,7 @@ export type ApproveInteractionData = {
 
 export type ApproveInteractionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3394,15 +3394,15 @@ export type ApproveInteractionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -3410,19 +3410,19 @@ export type ApproveInteractionErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3445,7 +3445,7 @@ export type ApproveInteractionBySlashData = {
     body?: Approval;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
         /**
@@ -3455,7 +3455,7 @@ export type ApproveInteractionBySlashData = {
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3470,7 +3470,7 @@ export type ApproveInteractionBySlashData = {
 
 export type ApproveInteractionBySlashErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3478,15 +3478,15 @@ export type ApproveInteractionBySlashErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -3494,19 +3494,19 @@ export type ApproveInteractionBySlashErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3526,23 +3526,23 @@ export type ListAuditData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
     };
@@ -3551,7 +3551,7 @@ export type ListAuditData = {
 
 export type ListAuditErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3559,11 +3559,11 @@ export type ListAuditErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3571,15 +3571,15 @@ export type ListAuditErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3599,23 +3599,23 @@ export type ListEventsData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
     };
@@ -3624,7 +3624,7 @@ export type ListEventsData = {
 
 export type ListEventsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3632,11 +3632,11 @@ export type ListEventsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3644,15 +3644,15 @@ export type ListEventsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3672,22 +3672,22 @@ export type ListCredentialsData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path?: never;
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
         /**
-         * By creation time. Default `desc`, newest first.
+         * Order by creation time. Default `desc`, newest first.
          */
         order?: 'asc' | 'desc';
     };
@@ -3696,7 +3696,7 @@ export type ListCredentialsData = {
 
 export type ListCredentialsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3704,7 +3704,7 @@ export type ListCredentialsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -3712,15 +3712,15 @@ export type ListCredentialsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3743,7 +3743,7 @@ export type CreateCredentialData = {
     body: NewCredential;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
@@ -3754,7 +3754,7 @@ export type CreateCredentialData = {
 
 export type CreateCredentialErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3762,11 +3762,11 @@ export type CreateCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -3774,19 +3774,19 @@ export type CreateCredentialErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3806,13 +3806,13 @@ export type DeleteCredentialData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3822,7 +3822,7 @@ export type DeleteCredentialData = {
 
 export type DeleteCredentialErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3830,11 +3830,11 @@ export type DeleteCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3842,15 +3842,15 @@ export type DeleteCredentialErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3872,13 +3872,13 @@ export type GetCredentialData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3888,7 +3888,7 @@ export type GetCredentialData = {
 
 export type GetCredentialErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3896,11 +3896,11 @@ export type GetCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3908,15 +3908,15 @@ export type GetCredentialErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -3939,13 +3939,13 @@ export type UpdateCredentialData = {
     body: CredentialPatch;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -3955,7 +3955,7 @@ export type UpdateCredentialData = {
 
 export type UpdateCredentialErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -3963,11 +3963,11 @@ export type UpdateCredentialErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -3975,19 +3975,19 @@ export type UpdateCredentialErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4007,22 +4007,22 @@ export type ListSkillsData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path?: never;
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
         /**
-         * By creation time. Default `desc`, newest first.
+         * Order by creation time. Default `desc`, newest first.
          */
         order?: 'asc' | 'desc';
     };
@@ -4031,7 +4031,7 @@ export type ListSkillsData = {
 
 export type ListSkillsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4039,7 +4039,7 @@ export type ListSkillsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -4047,15 +4047,15 @@ export type ListSkillsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4073,12 +4073,12 @@ export type ListSkillsResponse = ListSkillsResponses[keyof ListSkillsResponses];
 
 export type UploadSkillData = {
     /**
-     * A skill’s zip as a field of a form.
+     * A skill’s zip as a form field.
      */
     body: Blob | File;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
@@ -4089,7 +4089,7 @@ export type UploadSkillData = {
 
 export type UploadSkillErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4097,11 +4097,11 @@ export type UploadSkillErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -4109,19 +4109,19 @@ export type UploadSkillErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4141,13 +4141,13 @@ export type DeleteSkillData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * `pdf`, its newest version; or `pdf@3`.
+         * `pdf` for the newest version, or `pdf@3`.
          */
         name: string;
     };
@@ -4157,7 +4157,7 @@ export type DeleteSkillData = {
 
 export type DeleteSkillErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4165,15 +4165,15 @@ export type DeleteSkillErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -4181,15 +4181,15 @@ export type DeleteSkillErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4211,13 +4211,13 @@ export type GetSkillData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * `pdf`, its newest version; or `pdf@3`.
+         * `pdf` for the newest version, or `pdf@3`.
          */
         name: string;
     };
@@ -4227,7 +4227,7 @@ export type GetSkillData = {
 
 export type GetSkillErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4235,11 +4235,11 @@ export type GetSkillErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -4247,15 +4247,15 @@ export type GetSkillErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4275,23 +4275,23 @@ export type ListSkillVersionsData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * `pdf`, its newest version; or `pdf@3`.
+         * `pdf` for the newest version, or `pdf@3`.
          */
         name: string;
     };
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
     };
@@ -4300,7 +4300,7 @@ export type ListSkillVersionsData = {
 
 export type ListSkillVersionsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4308,11 +4308,11 @@ export type ListSkillVersionsErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -4320,15 +4320,15 @@ export type ListSkillVersionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4348,13 +4348,13 @@ export type ReadSkillFileData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * `pdf`, its newest version; or `pdf@3`.
+         * `pdf` for the newest version, or `pdf@3`.
          */
         name: string;
     };
@@ -4366,7 +4366,7 @@ export type ReadSkillFileData = {
 
 export type ReadSkillFileErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4374,11 +4374,11 @@ export type ReadSkillFileErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -4386,15 +4386,15 @@ export type ReadSkillFileErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4414,17 +4414,17 @@ export type GetSkillVersionData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * `pdf`, its newest version; or `pdf@3`.
+         * `pdf` for the newest version, or `pdf@3`.
          */
         name: string;
         /**
-         * A whole number from 1.
+         * A version number, from 1.
          */
         version: string;
     };
@@ -4434,7 +4434,7 @@ export type GetSkillVersionData = {
 
 export type GetSkillVersionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4442,11 +4442,11 @@ export type GetSkillVersionErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -4454,15 +4454,15 @@ export type GetSkillVersionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4482,13 +4482,13 @@ export type ListDeliveriesData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
     path: {
         /**
-         * As POST answered it, or as you chose it.
+         * The id that POST returned, or that you chose.
          */
         id: string;
     };
@@ -4498,7 +4498,7 @@ export type ListDeliveriesData = {
 
 export type ListDeliveriesErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4506,11 +4506,11 @@ export type ListDeliveriesErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -4518,15 +4518,15 @@ export type ListDeliveriesErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4546,7 +4546,7 @@ export type GetServerData = {
     body?: never;
     headers?: {
         /**
-         * Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.
+         * The API revision to use. Absent: the latest. Always send it in production.
          */
         'Api-Revision'?: string;
     };
@@ -4557,7 +4557,7 @@ export type GetServerData = {
 
 export type GetServerErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems. `unsupported_api_revision`: `Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.
      */
     400: Error;
     /**
@@ -4565,7 +4565,7 @@ export type GetServerErrors = {
      */
     401: Error;
     /**
-     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `feature_disabled`: Managed agents are switched off for the key’s account. `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -4573,15 +4573,15 @@ export type GetServerErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4606,7 +4606,7 @@ export type HealthzData = {
 
 export type HealthzErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4614,7 +4614,7 @@ export type HealthzErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4641,7 +4641,7 @@ export type ReadyzData = {
 
 export type ReadyzErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4649,11 +4649,11 @@ export type ReadyzErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -4667,7 +4667,7 @@ export type ReadyzResponses = {
     200: {
         status: 'ready';
         /**
-         * Of several nodes on one Postgres: those that work on interactions. Without any, what is sent waits.
+         * Number of nodes that run interactions, if several nodes share one Postgres. With none, new interactions wait.
          */
         workers?: number;
     };
@@ -4684,7 +4684,7 @@ export type OpenapiData = {
 
 export type OpenapiErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4692,7 +4692,7 @@ export type OpenapiErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4720,7 +4720,7 @@ export type ConsoleOpenapiData = {
 
 export type ConsoleOpenapiErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4728,7 +4728,7 @@ export type ConsoleOpenapiErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4756,7 +4756,7 @@ export type DocsData = {
 
 export type DocsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4764,7 +4764,7 @@ export type DocsErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4789,7 +4789,7 @@ export type RootData = {
 
 export type RootErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4797,7 +4797,7 @@ export type RootErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4822,7 +4822,7 @@ export type ConsoleData = {
 
 export type ConsoleErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4830,7 +4830,7 @@ export type ConsoleErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4855,7 +4855,7 @@ export type GetSignInOptionsData = {
 
 export type GetSignInOptionsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4863,7 +4863,7 @@ export type GetSignInOptionsErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4909,7 +4909,7 @@ export type SignInData = {
 
 export type SignInErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -4917,7 +4917,7 @@ export type SignInErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -4925,11 +4925,11 @@ export type SignInErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4956,11 +4956,11 @@ export type SignOutData = {
 
 export type SignOutErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -4968,7 +4968,7 @@ export type SignOutErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -4998,15 +4998,15 @@ export type SignInWithProviderData = {
 
 export type SignInWithProviderErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5014,11 +5014,11 @@ export type SignInWithProviderErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5050,15 +5050,15 @@ export type InspectLinkData = {
 
 export type InspectLinkErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5066,7 +5066,7 @@ export type InspectLinkErrors = {
      */
     413: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -5102,7 +5102,7 @@ export type AcceptLinkData = {
 
 export type AcceptLinkErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5110,15 +5110,15 @@ export type AcceptLinkErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -5126,11 +5126,11 @@ export type AcceptLinkErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -5163,7 +5163,7 @@ export type SignUpData = {
 
 export type SignUpErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5171,11 +5171,11 @@ export type SignUpErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5183,11 +5183,11 @@ export type SignUpErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -5212,7 +5212,7 @@ export type GetMeData = {
 
 export type GetMeErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5220,7 +5220,7 @@ export type GetMeErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -5228,15 +5228,15 @@ export type GetMeErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5270,7 +5270,7 @@ export type ChangePasswordData = {
 
 export type ChangePasswordErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5278,7 +5278,7 @@ export type ChangePasswordErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -5286,19 +5286,19 @@ export type ChangePasswordErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5325,7 +5325,7 @@ export type ListSessionsData = {
 
 export type ListSessionsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5333,7 +5333,7 @@ export type ListSessionsErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -5341,15 +5341,15 @@ export type ListSessionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5378,7 +5378,7 @@ export type EndSessionData = {
 
 export type EndSessionErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5386,11 +5386,11 @@ export type EndSessionErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5398,15 +5398,15 @@ export type EndSessionErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5433,7 +5433,7 @@ export type EndOtherSessionsData = {
 
 export type EndOtherSessionsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5441,7 +5441,7 @@ export type EndOtherSessionsErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -5449,15 +5449,15 @@ export type EndOtherSessionsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5486,7 +5486,7 @@ export type ListProjectsData = {
 
 export type ListProjectsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5494,11 +5494,11 @@ export type ListProjectsErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5506,15 +5506,15 @@ export type ListProjectsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5545,7 +5545,7 @@ export type CreateProjectData = {
 
 export type CreateProjectErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5553,15 +5553,15 @@ export type CreateProjectErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -5569,19 +5569,19 @@ export type CreateProjectErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5610,7 +5610,7 @@ export type RenameProjectData = {
 
 export type RenameProjectErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5618,15 +5618,15 @@ export type RenameProjectErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -5634,19 +5634,19 @@ export type RenameProjectErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5673,7 +5673,7 @@ export type GetAccountSettingsData = {
 
 export type GetAccountSettingsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5681,11 +5681,11 @@ export type GetAccountSettingsErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5693,15 +5693,15 @@ export type GetAccountSettingsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5731,7 +5731,7 @@ export type ChangeAccountSettingsData = {
 
 export type ChangeAccountSettingsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5739,11 +5739,11 @@ export type ChangeAccountSettingsErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5751,19 +5751,19 @@ export type ChangeAccountSettingsErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5786,11 +5786,11 @@ export type ListAccountLogData = {
     };
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
     };
@@ -5799,7 +5799,7 @@ export type ListAccountLogData = {
 
 export type ListAccountLogErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5807,11 +5807,11 @@ export type ListAccountLogErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5819,15 +5819,15 @@ export type ListAccountLogErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5857,7 +5857,7 @@ export type ListMembersData = {
 
 export type ListMembersErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5865,11 +5865,11 @@ export type ListMembersErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -5877,15 +5877,15 @@ export type ListMembersErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5916,7 +5916,7 @@ export type RemoveMemberData = {
 
 export type RemoveMemberErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5924,15 +5924,15 @@ export type RemoveMemberErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -5940,15 +5940,15 @@ export type RemoveMemberErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -5983,7 +5983,7 @@ export type ChangeMemberData = {
 
 export type ChangeMemberErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -5991,15 +5991,15 @@ export type ChangeMemberErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -6007,19 +6007,19 @@ export type ChangeMemberErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6047,7 +6047,7 @@ export type CreateResetLinkData = {
 
 export type CreateResetLinkErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6055,15 +6055,15 @@ export type CreateResetLinkErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -6071,15 +6071,15 @@ export type CreateResetLinkErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6120,7 +6120,7 @@ export type CreateInviteData = {
 
 export type CreateInviteErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6128,11 +6128,11 @@ export type CreateInviteErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6140,19 +6140,19 @@ export type CreateInviteErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6190,7 +6190,7 @@ export type RevokeInviteData = {
 
 export type RevokeInviteErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6198,11 +6198,11 @@ export type RevokeInviteErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6210,15 +6210,15 @@ export type RevokeInviteErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6247,7 +6247,7 @@ export type ListKeysData = {
 
 export type ListKeysErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6255,11 +6255,11 @@ export type ListKeysErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6267,15 +6267,15 @@ export type ListKeysErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6311,7 +6311,7 @@ export type CreateKeyData = {
 
 export type CreateKeyErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6319,11 +6319,11 @@ export type CreateKeyErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6331,19 +6331,19 @@ export type CreateKeyErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6382,7 +6382,7 @@ export type RotateKeyData = {
 
 export type RotateKeyErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6390,15 +6390,15 @@ export type RotateKeyErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
-     * `conflict`: The id is taken, or the state does not allow it.
+     * `conflict`: The id is already used, or the resource’s state does not allow the call.
      */
     409: Error;
     /**
@@ -6406,19 +6406,19 @@ export type RotateKeyErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6453,7 +6453,7 @@ export type RevokeKeyData = {
 
 export type RevokeKeyErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6461,11 +6461,11 @@ export type RevokeKeyErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6473,15 +6473,15 @@ export type RevokeKeyErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6529,7 +6529,7 @@ export type ReadUsageData = {
 
 export type ReadUsageErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6537,11 +6537,11 @@ export type ReadUsageErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6549,15 +6549,15 @@ export type ReadUsageErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6643,11 +6643,11 @@ export type ListWebhooksData = {
     };
     query?: {
         /**
-         * How many on a page. Default 50.
+         * Maximum number of items per page. Default 50.
          */
         pageSize?: number;
         /**
-         * The `nextPageToken` of the page before, with the same filters and order.
+         * The `nextPageToken` of the previous page. Keep the filters and the order.
          */
         pageToken?: string;
         /**
@@ -6660,7 +6660,7 @@ export type ListWebhooksData = {
 
 export type ListWebhooksErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6668,11 +6668,11 @@ export type ListWebhooksErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6680,15 +6680,15 @@ export type ListWebhooksErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6718,7 +6718,7 @@ export type ListMcpServersData = {
 
 export type ListMcpServersErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6726,11 +6726,11 @@ export type ListMcpServersErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6738,15 +6738,15 @@ export type ListMcpServersErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6779,7 +6779,7 @@ export type CheckMcpServerData = {
 
 export type CheckMcpServerErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6787,11 +6787,11 @@ export type CheckMcpServerErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6799,19 +6799,19 @@ export type CheckMcpServerErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6836,7 +6836,7 @@ export type ListModelsData = {
 
 export type ListModelsErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6844,7 +6844,7 @@ export type ListModelsErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
@@ -6852,15 +6852,15 @@ export type ListModelsErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6890,7 +6890,7 @@ export type GetBudgetData = {
 
 export type GetBudgetErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6898,11 +6898,11 @@ export type GetBudgetErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6910,15 +6910,15 @@ export type GetBudgetErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -6967,7 +6967,7 @@ export type SetBudgetData = {
 
 export type SetBudgetErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
@@ -6975,11 +6975,11 @@ export type SetBudgetErrors = {
      */
     401: Error;
     /**
-     * `permission_denied`: The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.
+     * `permission_denied`: The key’s scope or the user’s role does not allow the call, or the call came from another site.
      */
     403: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -6987,19 +6987,19 @@ export type SetBudgetErrors = {
      */
     413: Error;
     /**
-     * `unsupported_media_type`: The body is not declared as `application/json`, or an upload as a zip or a form.
+     * `unsupported_media_type`: The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.
      */
     415: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
     /**
-     * `unavailable`: The server takes no work now: its queue is full, or it is closing. Back off.
+     * `unavailable`: The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.
      */
     503: Error;
 };
@@ -7036,7 +7036,7 @@ export type DownloadFileData = {
     };
     query: {
         /**
-         * Seconds since 1970.
+         * Seconds since the Unix epoch.
          */
         expires: string;
         signature: string;
@@ -7046,11 +7046,11 @@ export type DownloadFileData = {
 
 export type DownloadFileErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -7058,11 +7058,11 @@ export type DownloadFileErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -7071,7 +7071,7 @@ export type DownloadFileError = DownloadFileErrors[keyof DownloadFileErrors];
 
 export type DownloadFileResponses = {
     /**
-     * The file’s bytes, under its own media type.
+     * The file’s bytes, with the file’s media type.
      */
     200: Blob | File;
 };
@@ -7090,7 +7090,7 @@ export type DownloadInputFileData = {
     };
     query: {
         /**
-         * Seconds since 1970.
+         * Seconds since the Unix epoch.
          */
         expires: string;
         signature: string;
@@ -7100,11 +7100,11 @@ export type DownloadInputFileData = {
 
 export type DownloadInputFileErrors = {
     /**
-     * `invalid_request`: The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.
+     * `invalid_request`: The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.
      */
     400: Error;
     /**
-     * `not_found`: There is no such thing, or it is another project’s: the answers are the same.
+     * `not_found`: The resource does not exist, or belongs to another project.
      */
     404: Error;
     /**
@@ -7112,11 +7112,11 @@ export type DownloadInputFileErrors = {
      */
     413: Error;
     /**
-     * `rate_limited`: Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.
+     * `rate_limited`: Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.
      */
     429: Error;
     /**
-     * `internal`: A fault of the server. Try again after `Retry-After` seconds.
+     * `internal`: An internal server error. Retry after `Retry-After` seconds.
      */
     500: Error;
 };
@@ -7125,7 +7125,7 @@ export type DownloadInputFileError = DownloadInputFileErrors[keyof DownloadInput
 
 export type DownloadInputFileResponses = {
     /**
-     * The file’s bytes, under its own media type.
+     * The file’s bytes, with the file’s media type.
      */
     200: Blob | File;
 };

@@ -1,8 +1,8 @@
 /**
- * The order of checks, each before the next, none of which needs the body: key (401), switch and scope (403), rate and
- * what is in flight (429), revision, address (404, 405), media type (415), declared size (413). JSON, fields and the rest come after.
+ * Checks that need no body, in this order: key (401), account switch and scope (403), rate limit and in-flight limit (429),
+ * revision (400), path (404, 405), media type (415), declared size (413). The body is read and checked after these.
  *
- * Instead of a key, who is signed in to the console may name a project of an account of theirs (session.ts).
+ * Instead of sending a key, a signed-in user of the console may name one of their projects (session.ts).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Accounts, Caller } from '../../accounts/accounts.ts'
@@ -28,15 +28,15 @@ declare module 'fastify' {
     visitor: Visitor
     codec: Codec
     quota: Quota | undefined
-    /** What it has in flight, of its project or its visitor; undefined where the route is open. */
+    /** The request's share of what its project or visitor has in flight. Undefined on open routes. */
     share: Share | undefined
-    /** That it made. */
+    /** The interaction that the request created. */
     interactionId: string | undefined
-    /** Where the address is one of ours and the method is not. */
+    /** Set if the path exists but does not support the method. */
     refusal: Refusal | undefined
-    /** What is done for it goes by this W3C trace context, where it is traced. */
+    /** W3C trace context of the request's span. Undefined if it is not traced. */
     traceparent: string | undefined
-    /** This creation's count stands: something was created, or the count was given back already. */
+    /** The count of this creation is final: something was created, or the count was refunded. */
     counted: boolean
   }
 }
@@ -53,7 +53,7 @@ export interface GateParts {
 }
 
 const KEY_HEADER = 'x-svc-api-key'
-/** A body that a route has no use for is passed over, up to this size. */
+/** Maximum size of a body on a route that ignores it. */
 const USELESS_BODY_BYTES = 64 * 1024
 
 export type Gate = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
@@ -80,11 +80,15 @@ export function createGate(parts: GateParts): Gate {
   }
 }
 
-/** Moves the count of a creation that created nothing over to the calls. */
-export async function giveBack(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+/** If the request created nothing, counts it as a call instead of a creation. */
+export async function refundCreation(
+  rateLimits: RateLimits,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   if (request.counted || !request.quota?.admitted || request.quota.class !== 'interactions') return
   request.counted = true
-  request.quota = await rateLimits.giveBack(request.caller.projectId, request.quota)
+  request.quota = await rateLimits.refund(request.caller.projectId, request.quota)
   reply.headers(rateLimits.headers(request.quota))
 }
 
@@ -92,7 +96,7 @@ function isNowhere({ is404, refusal }: FastifyRequest): boolean {
   return is404 && refusal === undefined
 }
 
-/** Unknown addresses of the API are told to callers of the API alone. */
+/** Whether an unknown path is below the API, where only callers with a key learn that it is unknown. */
 function isKeyed(url: string): boolean {
   return /^\/v1beta(?:\/|$)/.test(pathOf(url))
 }
@@ -105,7 +109,7 @@ async function admitToConsole(parts: GateParts, request: FastifyRequest, reply: 
   openShare(parts.inFlight, request, reply, request.visitor.userId)
 }
 
-/** Until its connection is done with the answer. Throws ErrandError `rate_limited` where too much is in flight already. */
+/** Opens the request's in-flight share until its connection closes. Throws ErrandError `rate_limited` if the owner is over a limit. */
 export function openShare(inFlight: InFlight, request: FastifyRequest, reply: FastifyReply, owner: string): void {
   const share = inFlight.open(owner)
   request.share = share
@@ -151,7 +155,7 @@ function enabled(caller: Caller): Caller {
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Whether the caller may do such a thing at all. An address or method that does not exist is told as that. */
+/** Checks the key's scope. Skips unknown paths and methods, which are 404 and 405 whatever the scope. */
 function checkScope(request: FastifyRequest, { scopes }: RouteAccess): void {
   const { scope } = request.caller
   if (scope === 'all' || request.is404) return
@@ -193,12 +197,12 @@ function checkAddress(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.refusal) return
   const { allow } = request.refusal
   reply.header('Allow', allow)
-  throw new ErrandError('method_not_allowed', `${request.method} is not possible here. What is: ${allow}.`)
+  throw new ErrandError('method_not_allowed', `${request.method} is not allowed on this path. Allowed: ${allow}.`)
 }
 
 function checkMediaType(request: FastifyRequest, { json, upload }: RouteAccess): void {
   if ((!json && !upload) || (json === 'optional' && declaredLength(request.raw) === 0)) {
-    // Fastify would refuse one that it can't read, on routes where it says nothing.
+    // On these routes the header means nothing, but Fastify would refuse a type that it can't parse.
     delete request.raw.headers['content-type']
     return
   }

@@ -14,7 +14,7 @@ export interface Count {
   readonly admitted: boolean
   readonly remaining: number
   readonly endsInMs: number
-  /** Names the window, for `giveBack`. */
+  /** Identifies the window, for `refund`. */
   readonly window: number
 }
 
@@ -23,7 +23,7 @@ export interface RateCounter {
   /** Counts a call if the window has room. Rejects with DatabaseUnavailable. */
   take(projectId: string): Promise<Count>
   /** Removes a call from its window. Does nothing if the window has ended. */
-  giveBack(projectId: string, window: number): Promise<void>
+  refund(projectId: string, window: number): Promise<void>
 }
 
 export interface CounterOptions {
@@ -51,7 +51,7 @@ export const createMemoryCounter: CreateCounter = ({ limit, windowMs }) => {
         return countOf(refusal, false)
       }
     },
-    async giveBack(projectId, window) {
+    async refund(projectId, window) {
       if (Date.now() < window) await limiter.reward(projectId)
     },
   }
@@ -97,7 +97,7 @@ export function createSharedCounter(db: Database): CreateCounter {
           void countAll(projectId, first)
         })
       },
-      giveBack: (projectId, window) => uncountCall(db, { projectId, class: name }, window),
+      refund: (projectId, window) => uncountCall(db, { projectId, class: name }, window),
     }
   }
 }

@@ -1,10 +1,9 @@
 /**
- * How often a project may call: creations of interactions and all other calls, each with its own count in a window that
- * begins with the first call in it. Exactly `limit` are admitted a window; a refused call is not counted, so that
- * waiting out `Retry-After` always helps.
+ * Rate limits of a project: one for new interactions, one for all other calls. A window begins with its first call and admits
+ * exactly `limit` calls. Refused calls are not counted, so waiting for `Retry-After` always works.
  *
- * A creation is counted when it comes, before anyone knows what will become of it. Where nothing was created, it is
- * moved over to the calls (`giveBack`) while there is room: refused requests neither use up creations nor come for free.
+ * A creation is counted before it is known whether it creates anything. If it does not, it is refunded and counted as a call,
+ * as long as the calls have room: refused requests neither use up creations nor are free.
  */
 import type { Limits } from '../../domain/limits.ts'
 import { DatabaseUnavailable } from '../../store/port.ts'
@@ -19,20 +18,20 @@ export interface Quota {
   readonly admitted: boolean
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds since 1970, by this process's clock. */
+  /** Milliseconds since the Unix epoch, by this process's clock. */
   readonly windowEnd: number
-  /** As its counter names the window. */
+  /** The counter's own identifier of the window. */
   readonly window: number
 }
 
 export interface RateLimits {
   admit(projectId: string, rateClass: RateClass): Promise<Quota>
   /**
-   * The creation that `quota` admitted created nothing. The quota that the call counts against now; the same where there is
-   * no room, or the database is away.
+   * Refunds a creation that created nothing and counts it as a call. Returns the quota that it now counts against, which is
+   * the same one if the calls have no room or the database is down.
    */
-  giveBack(projectId: string, quota: Quota): Promise<Quota>
-  /** For the answer to a call that counted against `quota`. */
+  refund(projectId: string, quota: Quota): Promise<Quota>
+  /** Response headers for a call that counted against `quota`. */
   headers(quota: Quota): Record<string, string>
   /** Seconds until the window ends, at least 1. */
   secondsLeft(quota: Quota): number
@@ -61,12 +60,12 @@ export function createRateLimits(
   return {
     admit,
     secondsLeft,
-    async giveBack(projectId, quota) {
+    async refund(projectId, quota) {
       try {
         const call = await admit(projectId, 'calls')
         if (!call.admitted) return quota
-        // Into a later window nothing is given back: it would admit one too many there.
-        await counters.interactions.giveBack(projectId, quota.window)
+        // The counter refunds only into the same window: a later one would admit one call too many.
+        await counters.interactions.refund(projectId, quota.window)
         return call
       } catch (error) {
         if (error instanceof DatabaseUnavailable) return quota

@@ -1,7 +1,7 @@
 /**
- * The OpenAPI 3.1 documents, made from the routes and the schemas that validate: one of everything that is served, which is what
- * the console calls, and the part of it that is the public API. What holds for many answers at once (headers, shared schemas
- * by reference) is put in here, over the finished document.
+ * The OpenAPI 3.1 documents, generated from the routes and the schemas that validate: one of all routes, which the console
+ * uses, and one of the public API. This file also adds what many operations share: response headers, and references to shared
+ * schemas.
  */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
@@ -28,13 +28,13 @@ export async function registerOpenApi(app: FastifyInstance, shared: SharedSchema
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       tags: [
-        { name: 'Interactions', description: 'Running agents.' },
-        { name: 'Agents', description: 'Stored configurations.' },
-        { name: 'Credentials', description: 'Secrets that runs sign in with; written, never read back.' },
-        { name: 'Skills', description: 'Instructions, scripts and references that runs can be given by name.' },
-        { name: 'Files', description: 'What agents produced.' },
+        { name: 'Interactions', description: 'Run agents.' },
+        { name: 'Agents', description: 'Store agent configurations.' },
+        { name: 'Credentials', description: 'Store secrets that runs authenticate with. Secrets are never returned.' },
+        { name: 'Skills', description: 'Upload instructions, scripts and reference files that runs can use by name.' },
+        { name: 'Files', description: 'Download the files of runs.' },
         { name: CONSOLE_TAG, description: 'Calls of the web console: sign-in, keys, members, usage.' },
-        { name: 'Server', description: 'About this server.' },
+        { name: 'Server', description: 'Read about the server.' },
       ],
       components: {
         securitySchemes: {
@@ -44,7 +44,7 @@ export async function registerOpenApi(app: FastifyInstance, shared: SharedSchema
             in: 'cookie',
             name: 'errand_session',
             description:
-              'Who is signed in to the console; over https its name begins with `__Host-`. Calls that change something also need the header `X-Errand-Console`, and to come from the console’s own site.',
+              'The console’s session cookie. Over https its name begins with `__Host-`. Requests other than GET and HEAD must come from the console’s own site and have the header `X-Errand-Console`.',
           },
         },
       },
@@ -98,7 +98,7 @@ export function servedFrom(document: JsonObject, url: string): JsonObject {
   return { ...document, servers: [{ url }] }
 }
 
-/** Schemas that no route shows by itself. */
+/** Schemas that no route has. */
 export interface SharedSchemas {
   readonly webhookEvent: z.ZodType
   readonly streamEvent: z.ZodType
@@ -109,7 +109,7 @@ function toJsonSchema(type: z.ZodType): JsonObject {
   return schema
 }
 
-/** What this server sends. */
+/** The webhook request, which this server sends. */
 function webhookOperation(event: z.ZodType): JsonObject {
   const header = (name: string, description: string) => {
     return { name, in: 'header', required: true, description, schema: { type: 'string' } }
@@ -117,8 +117,8 @@ function webhookOperation(event: z.ZodType): JsonObject {
   return {
     operationId: 'interactionEnded',
     tags: ['Interactions'],
-    summary: 'An interaction is over',
-    description: 'Sent to `webhook.url`, at least once, signed as Standard Webhooks has it: see docs/webhooks.md.',
+    summary: 'An interaction has ended',
+    description: 'Sent to `webhook.url` at least once, signed according to Standard Webhooks. See docs/webhooks.md.',
     // It carries a signature instead of a key.
     security: [],
     parameters: [
@@ -128,9 +128,9 @@ function webhookOperation(event: z.ZodType): JsonObject {
     ],
     requestBody: { required: true, content: { 'application/json': { schema: toJsonSchema(event) } } },
     responses: {
-      '2XX': { description: 'Taken.' },
-      '410': { description: 'Nothing more is sent.' },
-      default: { description: 'Tried again later.' },
+      '2XX': { description: 'Delivered.' },
+      '410': { description: 'The webhook is not called again.' },
+      default: { description: 'Retried later.' },
     },
   }
 }
@@ -201,23 +201,23 @@ function nameWildcards(paths: Record<string, JsonObject>): void {
 }
 
 const HEADERS: JsonObject = {
-  'X-Request-Id': header('Names this request in the server’s log.'),
+  'X-Request-Id': header('Identifies this request in the server’s log.'),
   'Api-Revision': header('The revision that was used.'),
   [WARNING_HEADER]: header(
     'The query parameters that this call does not have and that were ignored: `unknown_parameter;param="pagesize"`, several by comma, the names percent-encoded.',
   ),
-  RateLimit: header('What is left: `"calls";r=599;t=42` (r calls, t seconds to the window’s end).'),
+  RateLimit: header('Remaining quota: `"calls";r=599;t=42` (r calls, t seconds until the window ends).'),
   'RateLimit-Policy': header('The quotas of a project: `"calls";q=600;w=60` (q calls in w seconds).'),
-  'X-RateLimit-Limit': header('Calls of this kind in a window.', 'integer'),
-  'X-RateLimit-Remaining': header('Calls of this kind that are left.', 'integer'),
+  'X-RateLimit-Limit': header('Calls of this kind that are allowed in a window.', 'integer'),
+  'X-RateLimit-Remaining': header('Calls of this kind that remain in this window.', 'integer'),
   'X-RateLimit-Reset': header('Seconds until the window ends.', 'integer'),
   'Retry-After': header('Seconds to wait before trying again.', 'integer'),
   'X-Interaction-Id': header('The interaction’s id.'),
-  Location: header('Where to read what was made.'),
+  Location: header('Path of the created resource.'),
   'Idempotent-Replayed': header(
     '`true` if the request joined the run of an earlier request with its `Idempotency-Key`.',
   ),
-  'Preference-Applied': header('Which preferences were followed.'),
+  'Preference-Applied': header('The preferences that this response follows.'),
   ETag: header('The agent’s `etag`.'),
 }
 

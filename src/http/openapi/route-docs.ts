@@ -1,36 +1,35 @@
 /**
- * What a route tells about itself: the schema object that Fastify takes and the OpenAPI document is made from. Errors
- * that every call of the API can meet are added here once, so that no route can forget them.
+ * Documentation of a route: the schema object for Fastify, from which the OpenAPI document is generated. The errors that every
+ * call can return are added here, so that no route forgets one.
  */
 import type { FastifySchema } from 'fastify'
 import { z } from 'zod'
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts'
 
-/** When a caller meets each error, for the API reference. */
+/** When each error occurs, for the API reference. */
 const ERROR_MEANINGS: Readonly<Record<ErrorCode, string>> = {
-  invalid_request: 'The request is malformed or a field is wrong; `param` names it, `details` lists all that is wrong.',
-  unsupported_api_revision:
-    '`Api-Revision` is unknown, malformed or retired; `supported` lists the ones that are served.',
-  file_unavailable: 'A file by URL could not be had when the run started; the message says which, and why.',
+  invalid_request:
+    'The request is malformed or a field is wrong. `param` names the field, `details` lists all problems.',
+  unsupported_api_revision: '`Api-Revision` is unknown, malformed or retired. `supported` lists the valid ones.',
+  file_unavailable: 'A file by URL could not be fetched when the run started. The message says which file and why.',
   unauthenticated: 'The API key is missing, mistyped, expired or revoked.',
   feature_disabled: 'Managed agents are switched off for the key’s account.',
-  permission_denied:
-    'The key’s scope, or the role of who is signed in, does not go so far; or the call came from another site.',
+  permission_denied: 'The key’s scope or the user’s role does not allow the call, or the call came from another site.',
   budget_exceeded: 'The project has spent its budget for this month.',
-  not_found: 'There is no such thing, or it is another project’s: the answers are the same.',
-  method_not_allowed: 'The address exists, the method does not; `Allow` lists those that do.',
-  conflict: 'The id is taken, or the state does not allow it.',
-  precondition_failed: '`If-Match` is stale.',
+  not_found: 'The resource does not exist, or belongs to another project.',
+  method_not_allowed: 'The path does not support the method. `Allow` lists the supported methods.',
+  conflict: 'The id is already used, or the resource’s state does not allow the call.',
+  precondition_failed: 'The resource has changed: `If-Match` does not match its `etag`.',
   payload_too_large: 'The body or the files in it are too large.',
-  unsupported_media_type: 'The body is not declared as `application/json`, or an upload as a zip or a form.',
+  unsupported_media_type: 'The `Content-Type` is not `application/json`, or for uploads neither a zip nor a form.',
   idempotency_mismatch: 'The `Idempotency-Key` was used with another body.',
   rate_limited:
-    'Too many calls, or too much of the project in flight: answers not read, bodies being sent, streams open. Wait `Retry-After` seconds.',
-  internal: 'A fault of the server. Try again after `Retry-After` seconds.',
+    'Too many calls, or the project has too much in flight: unread responses, request bodies, open streams. Retry after `Retry-After` seconds.',
+  internal: 'An internal server error. Retry after `Retry-After` seconds.',
   model_error: 'The model’s provider failed.',
-  sandbox_unavailable: 'No sandbox is to be had now. Back off, or split large tasks.',
-  unavailable: 'The server takes no work now: its queue is full, or it is closing. Back off.',
-  deadline_exceeded: 'The run took longer than `policy.maxTurnDuration`. Raise it, split the work, or stream.',
+  sandbox_unavailable: 'No sandbox is available. Retry with backoff, or split large tasks.',
+  unavailable: 'The server accepts no work: its queue is full, or it is shutting down. Retry with backoff.',
+  deadline_exceeded: 'The run took longer than `policy.maxTurnDuration`. Raise the limit or split the work.',
 }
 
 const problem = z

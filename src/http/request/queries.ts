@@ -26,19 +26,23 @@ export const page = {
         .max(MAX_PAGE_SIZE, { error: `must be from 1 to ${MAX_PAGE_SIZE}` }),
     )
     .optional()
-    .meta({ description: `How many on a page. Default ${DEFAULT_PAGE_SIZE}.` }),
+    .meta({ description: `Maximum number of items per page. Default ${DEFAULT_PAGE_SIZE}.` }),
   pageToken: z
     .string()
     .max(1000)
     .optional()
-    .meta({ description: 'The `nextPageToken` of the page before, with the same filters and order.' }),
+    .meta({ description: 'The `nextPageToken` of the previous page. Keep the filters and the order.' }),
 }
 
 export const list = {
   ...page,
-  order: z.enum(['asc', 'desc']).optional().meta({ description: 'By creation time. Default `desc`, newest first.' }),
+  order: z
+    .enum(['asc', 'desc'])
+    .optional()
+    .meta({ description: 'Order by creation time. Default `desc`, newest first.' }),
   [LABEL_FILTER]: filterText.optional().meta({
-    description: 'Only those whose label `<key>` has this value: `label.team=sales`. May be said for several keys.',
+    description:
+      'Only items whose label `<key>` has this value, such as `label.team=sales`. Can be given for several keys.',
   }),
 }
 
@@ -78,7 +82,7 @@ export const headers = {
       .string()
       .optional()
       .meta({
-        description: 'Pins the behaviour to a dated revision. Absent: the latest. Send it always in production.',
+        description: 'The API revision to use. Absent: the latest. Always send it in production.',
         examples: ['2026-05-20'],
       }),
   },
@@ -94,20 +98,25 @@ export const headers = {
   idempotencyKey: {
     'Idempotency-Key': z.string().optional().meta({
       description:
-        '1 to 255 visible ASCII characters. For 24 hours, the same key with the same body joins the interaction that the first request started, running or ended; the answer then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run instead, and `retryOf` names the failed one. Another body with the key is 422. `stream` and `background` may differ: they say how to answer, not what to run.',
+        '1 to 255 visible ASCII characters. Within 24 hours, a request with the same key and body joins the interaction that the first request started, running or ended; the response then has `Idempotent-Replayed: true`. If that run failed with a retryable error, the request starts one new run, and `retryOf` names the failed one. The same key with another body is 422; only `stream` and `background` may differ.',
     }),
   },
   ifMatch: {
     'If-Match': z
       .string()
       .optional()
-      .meta({ description: 'The `etag` that the change is based on; 412 where it is stale.' }),
+      .meta({
+        description: 'The `etag` that the change is based on. If the resource has changed since, the call is 412.',
+      }),
   },
   lastEventId: {
     'Last-Event-ID': z.string().optional().meta({
-      description: 'The number of the last event you have; the stream goes on after it. Goes before `lastEventId`.',
+      description:
+        'The number of the last event that you received. The stream resumes after it. Overrides `lastEventId`.',
     }),
   },
 }
 
-export const idParam = z.object({ id: z.string().meta({ description: 'As POST answered it, or as you chose it.' }) })
+export const idParam = z.object({
+  id: z.string().meta({ description: 'The id that POST returned, or that you chose.' }),
+})

@@ -1,4 +1,4 @@
-/** The agent configuration API: stored configurations with versions (spec.md 2.1, contract.md "Agents"). */
+/** The agents API: stored, versioned configurations. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Agent, type AgentConfig, agentEtag, patchConfig } from '../../domain/agent.ts'
@@ -9,17 +9,17 @@ import { keyed } from '../openapi/route-docs.ts'
 import { wrongField } from '../request/fields.ts'
 import { readPageToken, writePageToken } from '../request/page-tokens.ts'
 import { filterText, headers, idParam, labelFilters, list, page, pageSizeOf } from '../request/queries.ts'
-import { checkModel, passedOver } from '../validate-config.ts'
+import { checkModel, unusedSettings } from '../validate-config.ts'
 
 const AGENTS = '/v1beta/agents'
-// Ids as they are made and as callers may choose them: what is no id is no address.
+// Only valid ids match, so other paths are 404.
 const AGENT = `${AGENTS}/:id(^[A-Za-z0-9_-]+)`
 
 const listQuery = z.looseObject({
   ...list,
   model: filterText.optional().meta({ description: 'Only agents with this model.' }),
 })
-const versionParams = idParam.extend({ version: z.string().meta({ description: 'A whole number from 1.' }) })
+const versionParams = idParam.extend({ version: z.string().meta({ description: 'A version number, from 1.' }) })
 
 type ById = { Params: z.infer<typeof idParam> }
 
@@ -36,7 +36,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
         tag: 'Agents',
         summary: 'Create an agent',
         description:
-          'Stores a configuration under an id, so that an interaction can name it. Nothing is required: `model` falls to the server’s default. The answer is 200 with the agent and its `Location`.',
+          'Stores a configuration that interactions can run by its id. All fields are optional; without `model`, the agent gets the server’s default model. Returns 200 with the agent, and its path in `Location`.',
         headers: z.object(headers.revision),
         body: schemas.newAgent,
         answer: schemas.agent,
@@ -63,7 +63,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
         id: 'listAgents',
         tag: 'Agents',
         summary: 'List agents',
-        description: 'The project’s agents, a page at a time, by creation time.',
+        description: 'Returns the project’s agents in pages, by creation time.',
         headers: z.object(headers.revision),
         query: listQuery,
         answer: schemas.agentList,
@@ -89,7 +89,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
         id: 'getAgent',
         tag: 'Agents',
         summary: 'Read an agent',
-        description: 'The newest version. Its `etag` also comes as the `ETag` header.',
+        description: 'Returns the newest version. The `ETag` header has the same value as `etag`.',
         headers: z.object(headers.revision),
         params: idParam,
         answer: schemas.agent,
@@ -110,9 +110,9 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
       schema: keyed({
         id: 'updateAgent',
         tag: 'Agents',
-        summary: 'Change an agent',
+        summary: 'Update an agent',
         description:
-          'A merge patch (RFC 7396), also as `application/merge-patch+json`: what is absent stays, `null` clears, lists are replaced whole, `policy` and `labels` merge key by key. `version` rises only when something really changes.',
+          'Applies a merge patch (RFC 7396), sent as `application/json` or `application/merge-patch+json`. Absent fields stay as they are, `null` clears a field, lists are replaced as a whole, `policy` and `labels` are merged key by key. `version` rises only if something changes.',
         headers: z.object({ ...headers.revision, ...headers.ifMatch }),
         params: idParam,
         body: schemas.agentPatch,
@@ -144,7 +144,7 @@ export function agentRoutes(app: FastifyInstance, edge: Edge): void {
         tag: 'Agents',
         summary: 'Delete an agent',
         description:
-          'With all its versions; 404 from then on. Running interactions keep the configuration they started with.',
+          'Deletes the agent with all its versions. Running interactions keep the configuration that they started with.',
         headers: z.object(headers.revision),
         params: idParam,
         answer: z.object({}),
@@ -169,7 +169,7 @@ function versionRoutes(app: FastifyInstance, { agents, documented }: Edge): void
         id: 'listAgentVersions',
         tag: 'Agents',
         summary: 'List an agent’s versions',
-        description: 'Newest first.',
+        description: 'Returns the versions, newest first.',
         headers: z.object(headers.revision),
         params: idParam,
         query: pageQuery,
@@ -196,7 +196,7 @@ function versionRoutes(app: FastifyInstance, { agents, documented }: Edge): void
         id: 'getAgentVersion',
         tag: 'Agents',
         summary: 'Read one version of an agent',
-        description: 'The agent as it was in that version.',
+        description: 'Returns the agent as it was in that version.',
         headers: z.object(headers.revision),
         params: versionParams,
         answer: documented.schemas.agent,
@@ -220,15 +220,15 @@ function sendAgent(request: FastifyRequest, reply: FastifyReply, agent: Agent, w
 }
 
 function unused({ config }: Agent, { caller }: FastifyRequest, edge: Edge): Promise<readonly Warning[]> {
-  return passedOver(config, caller.projectId, edge)
+  return unusedSettings(config, caller.projectId, edge)
 }
 
-/** The model is written down when it is not said, so that a new default does not change agents there are. */
+/** Stores the default model with the agent, so that a new default does not change existing agents. */
 function withModel(config: AgentConfig, { catalogue }: Edge): AgentConfig {
   return { ...config, model: config.model ?? catalogue.defaultName }
 }
 
-/** A patch may add labels to those there are. */
+/** Checks the merged labels: a patch may add to the existing ones. */
 function checkLabelCount(config: AgentConfig, { limits }: Edge): AgentConfig {
   const count = Object.keys(config.labels ?? {}).length
   if (count > limits.labels)
@@ -236,14 +236,14 @@ function checkLabelCount(config: AgentConfig, { limits }: Edge): AgentConfig {
   return config
 }
 
-/** RFC 9110, 13.1.1: any of the listed tags, or `*`. A weak tag never matches. */
+/** Checks `If-Match` (RFC 9110, 13.1.1): one of the listed tags must match, or `*`. A weak tag never matches. */
 function checkIfMatch(header: string | undefined, agent: Agent): void {
   if (header === undefined || header.trim() === '*') return
   const tags = header.split(',').map((tag) => tag.trim())
   if (tags.includes(agentEtag(agent))) return
   throw new ErrandError(
     'precondition_failed',
-    `The agent has changed since: its etag is ${agentEtag(agent)} now. Read it, and base the change on that.`,
+    `The agent has changed: its etag is now ${agentEtag(agent)}. Read it again and repeat the change.`,
     { param: 'If-Match' },
   )
 }

@@ -1,4 +1,4 @@
-/** Deciding on tool calls that wait for a person: `POST /v1beta/interactions/{id}:approve`, and by a slash. */
+/** Decisions on pending tool calls: `POST /v1beta/interactions/{id}:approve`, and the same path with a slash. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'

@@ -1,4 +1,4 @@
-/** The audit of an interaction: which hosts were turned to on its behalf. */
+/** The network audit of an interaction: the hosts it connected to. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'
@@ -16,9 +16,9 @@ export function auditRoutes(app: FastifyInstance, { engine, documented }: Edge):
       schema: keyed({
         id: 'listAudit',
         tag: 'Interactions',
-        summary: 'Read an interaction’s audit',
+        summary: 'Read an interaction’s network audit',
         description:
-          'Every host outside that was turned to on the interaction’s behalf, allowed or refused, oldest first; also while it runs.',
+          'Returns every host that the interaction connected to or was refused to connect to, oldest first. Also works while it runs.',
         headers: z.object(headers.revision),
         params: idParam,
         query: pageQuery,

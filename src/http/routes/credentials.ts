@@ -1,4 +1,4 @@
-/** The credentials API: secrets are written here, and never read back. */
+/** The credentials API. Secrets are written and never returned. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ErrandError } from '../../domain/errors.ts'
@@ -28,7 +28,7 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
         id: 'createCredential',
         summary: 'Store a credential',
         description:
-          'Keeps a secret, encrypted, for the project’s runs to sign in with: MCP servers name it by `{"type": "credential", "credentialId": …}`. No call shows it again. The answer is 200 with what may be seen of it, and its `Location`.',
+          'Stores a secret encrypted, for the project’s runs to authenticate with. MCP servers refer to it as `{"type": "credential", "credentialId": …}`. The secret is never returned. Returns 200 with the credential’s other fields, and its path in `Location`.',
         body: schemas.newCredential,
         answer: schemas.credential,
         errors: ['conflict'],
@@ -49,7 +49,7 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
         ...shared,
         id: 'listCredentials',
         summary: 'List credentials',
-        description: 'The project’s credentials without their secrets, a page at a time, by creation time.',
+        description: 'Returns the project’s credentials in pages, by creation time, without their secrets.',
         query: listQuery,
         answer: schemas.credentialList,
       }),
@@ -72,8 +72,9 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
       schema: keyed({
         ...shared,
         id: 'getCredential',
-        summary: 'Read about a credential',
-        description: 'What it is for, where it may be sent, when it was used last; never the secret.',
+        summary: 'Read a credential',
+        description:
+          'Returns its type, the hosts that may receive it, and when it was last used. Never returns the secret.',
         params: idParam,
         answer: schemas.credential,
         errors: ['not_found'],
@@ -93,9 +94,9 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
       schema: keyed({
         ...shared,
         id: 'updateCredential',
-        summary: 'Rotate or change a credential',
+        summary: 'Update or rotate a credential',
         description:
-          'What is absent stays, `null` clears; a new `token`, `password` … replaces the one there was, and running interactions use it from their next sign-in on.',
+          'Absent fields stay as they are, `null` clears a field. A new `token`, `password` … replaces the old one; running interactions use it the next time they authenticate.',
         params: idParam,
         body: schemas.credentialPatch,
         bodyTypes: ['application/json', 'application/merge-patch+json'],
@@ -117,7 +118,7 @@ export function credentialRoutes(app: FastifyInstance, edge: Edge): void {
         ...shared,
         id: 'deleteCredential',
         summary: 'Delete a credential',
-        description: 'The secret is gone at once; 404 from then on. Agents that name it go on without it.',
+        description: 'Deletes the credential and its secret immediately. Agents that refer to it continue without it.',
         params: idParam,
         answer: z.object({}),
         errors: ['not_found'],

@@ -1,4 +1,4 @@
-/** An interaction's log a page at a time, with the time of each event: what a timeline is drawn from. */
+/** An interaction's events in pages, with the time of each, for timelines. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'
@@ -18,7 +18,7 @@ export function eventLogRoutes(app: FastifyInstance, { engine, documented }: Edg
         tag: 'Interactions',
         summary: 'Read an interaction’s events',
         description:
-          'What a stream sends, as a list, each event with the time at which it was stored; also while it runs.',
+          'Returns the events of the stream as a list, each with the time at which it was stored. Also works while the interaction runs.',
         headers: z.object(headers.revision),
         params: idParam,
         query: pageQuery,

@@ -1,6 +1,6 @@
 /**
- * The files of a run by signed address. Whatever is in them is served as a download that no browser runs: a hostile HTML
- * or SVG file must not get a foot into this server's origin.
+ * Files of a run by signed URL. They are served as downloads that browsers do not run: a hostile HTML or SVG file must not run
+ * in this server's origin.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
@@ -17,7 +17,7 @@ const params = z.object({
   '*': z.string().meta({ description: 'The file’s name.' }),
 })
 const query = z.object({
-  expires: z.string().meta({ description: 'Seconds since 1970.' }),
+  expires: z.string().meta({ description: 'Seconds since the Unix epoch.' }),
   signature: z.string(),
 })
 
@@ -26,17 +26,17 @@ export function fileRoutes(app: FastifyInstance, edge: Edge): void {
     id: 'downloadFile',
     summary: 'Download an output file',
     description:
-      'The `url` of an entry in an interaction’s `files`, as it came: it is signed, valid for an hour, and needs no key. The content comes as an attachment. An expired or altered address is 404.',
+      'Returns the file as an attachment. Use the `url` of an entry in an interaction’s `files` unchanged: it is signed, valid for one hour, and needs no API key. An expired or changed URL is 404.',
   })
   fileRoute(app, edge, 'input', {
     id: 'downloadInputFile',
     summary: 'Download an input file',
     description:
-      'The `url` of an entry in an interaction’s `resolved.files`: what the run was given, by the same rules as output files.',
+      'Returns the file as an attachment. Use the `url` of an entry in an interaction’s `resolved.files` unchanged: it is signed, valid for one hour, and needs no API key. An expired or changed URL is 404.',
   })
 }
 
-interface Words {
+interface Texts {
   readonly id: string
   readonly summary: string
   readonly description: string
@@ -46,22 +46,22 @@ function fileRoute(
   app: FastifyInstance,
   { engine, blobs, signer, inFlight }: Edge,
   kind: FileKind,
-  words: Words,
+  texts: Texts,
 ): void {
   app.get<{ Params: z.infer<typeof params>; Querystring: z.infer<typeof query> }>(
     `${FILE_PATHS[kind]}/:projectId/:interactionId/*`,
     {
       config: { open: true },
-      // What is missing in the address makes the address wrong, not the request: 404, as for a wrong signature.
+      // A URL with missing parameters is 404, like one with a wrong signature.
       attachValidation: true,
       schema: open({
-        ...words,
+        ...texts,
         tag: 'Files',
         params,
         query,
         other: [
           'application/octet-stream',
-          z.string().meta({ description: 'The file’s bytes, under its own media type.' }),
+          z.string().meta({ description: 'The file’s bytes, with the file’s media type.' }),
         ],
         errors: ['not_found', 'rate_limited'],
       }),
@@ -97,7 +97,7 @@ function fileHeaders(reply: FastifyReply, file: StoredFile): FastifyReply {
   })
 }
 
-/** RFC 6266: the last part of the name, in ASCII for old readers and in UTF-8 for the others. */
+/** `Content-Disposition` (RFC 6266) with the last part of the name: in ASCII for old clients, and in UTF-8. */
 function attachment(name: string): string {
   const last = name.slice(name.lastIndexOf('/') + 1).toWellFormed()
   const ascii = last.replace(/[^\x20-\x7e]|["\\%]/g, '_')

@@ -1,4 +1,4 @@
-/** For load balancers and supervisors: is the process alive, and is it able to take work? */
+/** Liveness and readiness checks, for load balancers and supervisors. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ErrandError } from '../../domain/errors.ts'
@@ -13,8 +13,8 @@ export function healthRoutes(app: FastifyInstance, { engine, closing, workers }:
       schema: open({
         id: 'healthz',
         tag: 'Server',
-        summary: 'Is it alive?',
-        description: 'The process answers.',
+        summary: 'Check that the server is alive',
+        description: 'Returns 200 if the process responds.',
         answer: z.object({ status: z.literal('ok') }),
       }),
     },
@@ -28,13 +28,13 @@ export function healthRoutes(app: FastifyInstance, { engine, closing, workers }:
       schema: open({
         id: 'readyz',
         tag: 'Server',
-        summary: 'Can it take work?',
-        description: '503 with the reason while it can’t.',
+        summary: 'Check that the server is ready',
+        description: 'Returns 200 if the server can accept interactions, otherwise 503 with the reason.',
         answer: z.object({
           status: z.literal('ready'),
           workers: z.int().min(0).optional().meta({
             description:
-              'Of several nodes on one Postgres: those that work on interactions. Without any, what is sent waits.',
+              'Number of nodes that run interactions, if several nodes share one Postgres. With none, new interactions wait.',
           }),
         }),
         errors: ['unavailable'],

@@ -1,47 +1,47 @@
-/** What the API reference says about each operation on interactions. */
+/** Summaries and descriptions of the operations on interactions, for the API reference. */
 
 export const INTERACTION_TEXTS = {
   create: {
     id: 'createInteraction',
     summary: 'Run an agent',
-    description: `Accepts a run, waits for its end, and answers 200 with the whole interaction.
+    description: `Starts a run, waits until it ends, and returns 200 with the whole interaction.
 
-- \`background: true\` answers at once, with \`status: "running"\`. \`Prefer: wait=N\` waits at most N seconds, then answers in the same way. \`stream: true\` answers with an event stream.
-- \`X-Interaction-Id\` and \`Location\` are there in each of these cases.
-- A run that fails answers with the HTTP status of its error, \`interactionId\` inside \`error\`; what it did until then stays readable. A run that somebody cancels answers 200 with \`status: "cancelled"\`.
-- \`files[i].url\` is fetched when the run starts, before the model is asked. An address that shows by itself that it is refused is 400; what only shows later (no such host, a status other than 200, too large, too slow) ends the run with \`file_unavailable\`.
-- A tool call that waits for approval holds up a waiting caller too: \`background\`, \`stream\` or \`Prefer: wait=N\` let it hear of it, and \`:approve\` lets it go on.
-- A caller that goes away does not stop the run, unless \`onDisconnect\` is \`"cancel"\`.
-- Unknown fields, tools and skills never fail: each is told in \`warnings\`. With \`Prefer: handling=strict\`, a skill or MCP server that can’t be used is 400.`,
+- To return immediately with \`status: "running"\`, send \`background: true\`. To wait at most N seconds, send \`Prefer: wait=N\`. To get an event stream, send \`stream: true\`.
+- Every successful response has the headers \`X-Interaction-Id\` and \`Location\`.
+- If the run fails, the response has the HTTP status of its error, and \`error\` has the \`interactionId\`. The interaction stays readable. If the run is cancelled, the response is 200 with \`status: "cancelled"\`.
+- Each \`files[i].url\` is fetched when the run starts, before the first model call. A URL that is not allowed is 400. A file that can’t be fetched (unknown host, a status other than 200, too large, too slow) fails the run with \`file_unavailable\`.
+- While a tool call waits for approval, this request waits too. To learn of pending approvals, use \`background\`, \`stream\` or \`Prefer: wait=N\`; decide with \`:approve\`.
+- If the caller disconnects, the run continues, unless \`onDisconnect\` is \`"cancel"\`.
+- Unknown fields, tools and skills are ignored and reported in \`warnings\`. With \`Prefer: handling=strict\`, a skill or MCP server that can’t be used is 400.`,
   },
   createStream: {
     id: 'createInteractionStream',
     summary: 'Run an agent, streamed',
     description:
-      'As `POST /v1beta/interactions` with `stream: true`: the answer is the run’s event stream from its first event. Errors before the first event are ordinary HTTP errors; later ones are an `error` event, then `completed` with `status: "failed"`.',
+      'The same as `POST /v1beta/interactions` with `stream: true`: returns the run’s event stream from its first event. Errors before the first event are HTTP errors. Later errors are an `error` event, followed by `completed` with `status: "failed"`.',
   },
   list: {
     id: 'listInteractions',
     summary: 'List interactions',
     description:
-      'The project’s interactions, a page at a time, by creation time. Items leave out what may be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.',
+      'Returns the project’s interactions in pages, by creation time, without the fields that can be long: `output`, `executionTrace`, `files`, `warnings`, `resolved`.',
   },
   get: {
     id: 'getInteraction',
     summary: 'Read an interaction',
     description:
-      'As it stands now, running or ended: the same body that POST answers. File addresses are signed anew, for an hour. Ended interactions are kept for the server’s retention time (30 days by default), then 404.',
+      'Returns the current state, running or ended, as POST does. Its download URLs are valid for one hour; each read returns new ones. Ended interactions are deleted after the server’s retention time (default: 30 days), then 404.',
   },
   remove: {
     id: 'deleteInteraction',
     summary: 'Delete an interaction',
-    description: 'Removes an ended interaction with its events and files. 409 while it runs: cancel it first.',
+    description: 'Deletes an ended interaction with its events and files. 409 while it runs: cancel it first.',
   },
   stream: {
     id: 'streamInteraction',
     summary: 'Follow or resume a stream',
     description:
-      'What came after the event with number `Last-Event-ID`, then live until the end; without it, from the first event. Works while the interaction runs, after its end, and after a restart of the server.',
+      'Returns the events after number `Last-Event-ID`, then new events until the run ends. Without `Last-Event-ID`, starts at the first event. Works while the interaction runs, after it has ended, and after a restart of the server.',
   },
   streamBySlash: {
     id: 'streamInteractionBySlash',
@@ -52,23 +52,23 @@ export const INTERACTION_TEXTS = {
     id: 'cancelInteraction',
     summary: 'Cancel an interaction',
     description:
-      'Ends a running interaction. When the answer comes, its sandbox is dead, on whichever node it was. Again: 200. Already completed or failed: 409. Needs no body. Where that node does not answer any more, the answer comes when its lease has run out (half a minute unless the operator set another): by then it has stopped, or is gone, and then what it left on its machine ends with the sandbox’s own time or with its next start.',
+      'Cancels a running interaction and returns when its sandbox is gone, on whichever node it ran. No body is needed. Cancelling again is 200; an interaction that has completed or failed is 409. If the run’s node does not respond, this call returns when the node’s lease has expired (30 seconds by default): the node has then stopped the run, or has crashed. After a crash, leftover processes end at the sandbox’s own deadline or when the node starts again.',
   },
   approve: {
     id: 'approveInteraction',
-    summary: 'Approve or deny tool calls that wait',
+    summary: 'Approve or deny pending tool calls',
     description:
-      'For an interaction in stage `requires_action`. Without a body, all of `pendingApprovals` is approved; with `step` and `approve`, or `decisions`, each as it says. A denied call is told to the model, which goes on. The same decision again: 200. Another one on a step that was decided, or nothing that waits: 409. The decision is durable when the answer comes; the run goes on at once, on whichever node it is. Its time goes on too: `policy.maxTurnDuration` counts while it waits.',
+      'For an interaction in stage `requires_action`. Without a body, approves all `pendingApprovals`. To decide on single calls, send `step` and `approve`, or `decisions`. The model sees which calls were denied, and the run continues at once. The decision is durable when this call returns. Repeating a decision is 200; changing it, or deciding when nothing is pending, is 409. Waiting counts towards `policy.maxTurnDuration`.',
   },
   approveBySlash: {
     id: 'approveInteractionBySlash',
-    summary: 'Approve or deny tool calls that wait (other spelling)',
+    summary: 'Approve or deny pending tool calls (other spelling)',
     description: 'The same as `POST /v1beta/interactions/{id}:approve`, for clients that can’t write a colon.',
   },
   deliveries: {
     id: 'listDeliveries',
-    summary: 'See what became of the webhook',
-    description: 'Each attempt to tell the interaction’s `webhook` of its end, and when the next one is.',
+    summary: 'List webhook delivery attempts',
+    description: 'Returns each attempt to notify the interaction’s `webhook`, and the time of the next one.',
   },
   cancelBySlash: {
     id: 'cancelInteractionBySlash',

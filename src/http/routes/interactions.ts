@@ -1,8 +1,8 @@
-/** The interactions API: runs are started, watched, listed, cancelled and removed here (contract.md "Interactions"). */
+/** The interactions API: starts, streams, reads, lists, cancels and deletes runs. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'
-import { giveBack } from '../gate/gate.ts'
+import { refundCreation } from '../gate/gate.ts'
 import { keyed } from '../openapi/route-docs.ts'
 import { wrongField } from '../request/fields.ts'
 import { fingerprintOf } from '../request/fingerprint.ts'
@@ -26,9 +26,11 @@ const ID = ':id(^[A-Za-z0-9_-]+)'
 const viewQuery = z.object({ view })
 const streamQuery = z.object({
   view,
-  lastEventId: z.string().optional().meta({ description: 'As the header `Last-Event-ID`.' }),
+  lastEventId: z.string().optional().meta({ description: 'The same as the header `Last-Event-ID`.' }),
 })
-const time = z.iso.datetime({ offset: true, error: 'must be a time as RFC 3339 has it' }).optional()
+const time = z.iso
+  .datetime({ offset: true, error: 'must be an RFC 3339 time, such as 2026-05-20T09:30:00Z' })
+  .optional()
 const listQuery = z.looseObject({
   ...list,
   view,
@@ -36,11 +38,11 @@ const listQuery = z.looseObject({
   status: z
     .enum(['running', 'completed', 'failed', 'cancelled'])
     .optional()
-    .meta({ description: 'Only interactions in this state.' }),
-  model: filterText.optional().meta({ description: 'Only interactions of this model, as it was asked for.' }),
-  keyId: filterText.optional().meta({ description: 'Only interactions that this key started.' }),
-  createdAfter: time.meta({ description: 'Only interactions made at that time or later. RFC 3339.' }),
-  createdBefore: time.meta({ description: 'Only interactions made before that time. RFC 3339.' }),
+    .meta({ description: 'Only interactions with this status.' }),
+  model: filterText.optional().meta({ description: 'Only interactions that requested this model.' }),
+  keyId: filterText.optional().meta({ description: 'Only interactions that this API key started.' }),
+  createdAfter: time.meta({ description: 'Only interactions created at this time or later. RFC 3339.' }),
+  createdBefore: time.meta({ description: 'Only interactions created before this time. RFC 3339.' }),
 })
 
 type ById = { Params: z.infer<typeof idParam> }
@@ -92,7 +94,7 @@ function creationRoutes(app: FastifyInstance, edge: Edge): void {
   )
 }
 
-/** Decodes, submits, and answers in the way that was asked for: as a stream, at once, or at the end. */
+/** Starts a run, and answers as the caller prefers: with a stream, immediately, or when the run ends. */
 async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: FastifyReply, streamPath: boolean) {
   const { caller, codec, query } = request
   const preferences = parsePrefer(request.headers.prefer)
@@ -102,7 +104,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   checkModel(edge.catalogue, run.settings.model)
   const streams = streamPath || stream
   const waitS = background ? 0 : preferences.waitS
-  // Before the run is accepted: a caller that may not wait for it must not have begun it.
+  // Checked before the run is accepted: a refused request must not start a run.
   if (streams || waitS !== 0) request.share?.take('streams', 1)
   const { interactionId, joined, begun } = await edge.engine.submit(caller.projectId, run, {
     idempotency: key === undefined ? undefined : { key, fingerprint: await fingerprintOf(request.body) },
@@ -110,10 +112,10 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
     keyId: caller.keyId,
     traceparent: request.traceparent,
   })
-  if (joined) await giveBack(edge.rateLimits, request, reply)
+  if (joined) await refundCreation(edge.rateLimits, request, reply)
   request.counted = true
   request.interactionId = interactionId
-  request.body = undefined // the caller may wait for hours, and nobody needs it any more
+  request.body = undefined // frees memory: the caller may wait for hours
   request.share?.release('uploadBytes')
   reply.headers(runHeaders(interactionId))
   if (joined) reply.header('Idempotent-Replayed', 'true')
@@ -260,7 +262,7 @@ function millis(time: string | undefined): number | undefined {
 
 type Resuming = FastifyRequest<{ Querystring: z.infer<typeof streamQuery> }>
 
-/** A browser that reconnects sends the header beside the address it began with: the header is the newer one. */
+/** The header overrides the query: a browser that reconnects sends both, and only the header is current. */
 function lastEventIdParam(request: Resuming): string {
   return request.headers['last-event-id'] ? 'Last-Event-ID' : 'lastEventId'
 }

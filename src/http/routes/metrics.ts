@@ -1,6 +1,6 @@
 /**
- * Prometheus metrics: on the main port for who holds the operator's own key (no key configured: no such address), or on a
- * port of their own, where whoever can reach it may read them.
+ * Prometheus metrics: on the main port with the operator's metrics key (without a configured key the path does not exist), or
+ * without a key on a separate port.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
@@ -22,7 +22,7 @@ export function metricsRoutes(app: FastifyInstance, metrics: Exposition | undefi
   })
 }
 
-/** Answers `GET /metrics` and nothing else. Rejects as node's `listen` does. */
+/** Opens a server for `GET /metrics` only. Caller must close. Rejects if it can't listen. */
 export async function openMetricsPort(
   metrics: Exposition,
   address: { readonly host: string; readonly port: number },
@@ -42,7 +42,7 @@ export async function openMetricsPort(
   }
 }
 
-/** In a time that does not tell how much of it was right. */
+/** Compares in constant time. */
 function same(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))

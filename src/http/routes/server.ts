@@ -1,4 +1,4 @@
-/** What this server is: what `doctor` and the start log tell the operator, as far as callers may know it. */
+/** The server's description for callers: the part of `doctor` and the start log that is not confidential. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'
@@ -13,9 +13,9 @@ export function serverRoutes(app: FastifyInstance, { documented, facts, catalogu
         id: 'getServer',
         tag: 'Server',
         headers: z.object(headers.revision),
-        summary: 'What this server is',
+        summary: 'Describe the server',
         description:
-          'Its version; what its sandboxes enforce on this host and what they do not; its models, tools and limits. As found when it started, on its workers where it has no sandboxes of its own.',
+          'Returns the version, what the sandboxes enforce on this host, and the models, tools and limits. The sandbox facts are found at start; a server without sandboxes shows those of its workers.',
         answer: documented.schemas.server,
       }),
     },

@@ -1,4 +1,4 @@
-/** The skills API: a project's skills are uploaded, listed, read and deleted here; the operator's can be read. */
+/** The skills API: uploads, lists, reads and deletes a project's skills. The operator's skills are read-only. */
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
@@ -16,18 +16,18 @@ const SKILL = `${SKILLS}/:name(^[A-Za-z0-9@_-]+)`
 const listQuery = z.object({ ...page, order: list.order })
 const pageQuery = z.object(page)
 const nameParam = z.object({
-  name: z.string().meta({ description: '`pdf`, its newest version; or `pdf@3`.', examples: ['pdf'] }),
+  name: z.string().meta({ description: '`pdf` for the newest version, or `pdf@3`.', examples: ['pdf'] }),
 })
-const versionParams = nameParam.extend({ version: z.string().meta({ description: 'A whole number from 1.' }) })
+const versionParams = nameParam.extend({ version: z.string().meta({ description: 'A version number, from 1.' }) })
 const zip = z
   .object({ file: z.string().meta({ format: 'binary', description: 'The zip.' }) })
-  .meta({ title: 'SkillUpload', description: 'A skill’s zip as a field of a form.' })
+  .meta({ title: 'SkillUpload', description: 'A skill’s zip as a form field.' })
 
 type ByName = { Params: z.infer<typeof nameParam> }
 
-const UPLOAD = `Registers a skill (the [agentskills.io](https://agentskills.io) convention) from a zip with \`SKILL.md\` at its root or in its one top folder. The body is the zip itself, or a form with it as \`file\`.
+const UPLOAD = `Uploads a skill (in the [agentskills.io](https://agentskills.io) format) as a zip with \`SKILL.md\` at its root or in its only top-level folder. Send the zip as the body, or as the form field \`file\`.
 
-Another content under the same name is the next version: 1, 2, 3 …; the newest content again is the same version. Runs keep the version that they were accepted with. What the convention asks for and the skill lacks is 400, with all of it in \`details\`; what it would merely have otherwise is told in \`warnings\`. Zips that are encrypted, hold links, have names that leave the folder or collide, or overlap themselves are refused.`
+New content under an existing name becomes the next version: 1, 2, 3 …; uploading the newest content again changes nothing. Runs keep the version that they were accepted with. A skill that violates the format is 400, and \`details\` lists all problems; deviations from its recommendations are reported in \`warnings\`. Zips that are encrypted, contain links, have names that leave the folder or collide, or have overlapping entries are refused.`
 
 export function skillRoutes(app: FastifyInstance, edge: Edge): void {
   const { skills, limits } = edge
@@ -65,7 +65,7 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
         id: 'listSkills',
         summary: 'List skills',
         description:
-          'What the project’s runs can name: its own skills and the server’s, each at its newest version, a page at a time, by creation time.',
+          'Returns the skills that the project’s runs can use (its own and the server’s) in pages, by creation time, each at its newest version.',
         query: listQuery,
         answer: schemas.skillList,
       }),
@@ -88,9 +88,9 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
       schema: keyed({
         ...shared,
         id: 'getSkill',
-        summary: 'Read about a skill',
+        summary: 'Read a skill',
         description:
-          'The newest version, or the one that is named: what its front matter says, its versions, its files.',
+          'Returns the front matter, versions and files of the newest version, or of the version in the path (`pdf@3`).',
         params: nameParam,
         answer: schemas.skill,
         errors: ['not_found'],
@@ -112,7 +112,7 @@ export function skillRoutes(app: FastifyInstance, edge: Edge): void {
         id: 'deleteSkill',
         summary: 'Delete a skill',
         description:
-          'All its versions, or the one that is named (`pdf@3`); 404 from then on. Running interactions keep what they have, and a number is never given out again. A skill of the server is its operator’s to remove: 409.',
+          'Deletes all versions, or only the version in the path (`pdf@3`). Running interactions keep their version, and version numbers are never reused. The server’s own skills can’t be deleted: 409.',
         params: nameParam,
         answer: z.object({}),
         errors: ['not_found', 'conflict'],
@@ -136,7 +136,7 @@ const SHOWN_BYTES = 256 * 1024
 const fileQuery = z.object({ path: z.string().meta({ examples: ['SKILL.md'] }) })
 const skillFile = z
   .object({ path: z.string(), size: z.int().meta({ description: 'Bytes.' }), text: z.string().optional() })
-  .meta({ title: 'SkillFile', description: 'What is in a file of a skill.' })
+  .meta({ title: 'SkillFile', description: 'A file of a skill.' })
 
 function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void {
   const shared = { tag: 'Skills', headers: z.object(headers.revision), errors: ['not_found'] } as const
@@ -147,7 +147,7 @@ function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void
         ...shared,
         id: 'listSkillVersions',
         summary: 'List a skill’s versions',
-        description: 'Newest first.',
+        description: 'Returns the versions, newest first.',
         params: nameParam,
         query: pageQuery,
         answer: documented.schemas.skillVersions,
@@ -172,7 +172,7 @@ function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void
         ...shared,
         id: 'readSkillFile',
         summary: 'Read a file of a skill',
-        description: `One of its \`files\`, of the newest version or the one that is named (\`pdf@3\`). Text up to ${SHOWN_BYTES / 1024} KiB stands in \`text\`; of what is no text, or longer, the size alone is told.`,
+        description: `Returns one of the \`files\` of the newest version, or of the version in the path (\`pdf@3\`). \`text\` has the content of text files up to ${SHOWN_BYTES / 1024} KiB; for other files, only the size is returned.`,
         params: nameParam,
         query: fileQuery,
         answer: skillFile,
@@ -194,7 +194,7 @@ function versionRoutes(app: FastifyInstance, { skills, documented }: Edge): void
         ...shared,
         id: 'getSkillVersion',
         summary: 'Read one version of a skill',
-        description: 'As `GET /v1beta/skills/{name}@{version}`: what its front matter says, and its files.',
+        description: 'The same as `GET /v1beta/skills/{name}@{version}`: returns the front matter and the files.',
         params: versionParams,
         answer: documented.schemas.skill,
       }),

@@ -1,4 +1,4 @@
-/** What became of an interaction's webhook: `GET /v1beta/interactions/{id}/deliveries`. */
+/** Delivery attempts of an interaction's webhook: `GET /v1beta/interactions/{id}/deliveries`. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'

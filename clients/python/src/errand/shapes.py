@@ -283,7 +283,7 @@ class Skill(Record):
 
 
 class SkillFile(Record):
-    """What is in a file of a skill."""
+    """A file of a skill."""
 
     path: str
     size: int

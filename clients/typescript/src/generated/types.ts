@@ -1460,7 +1460,7 @@ export type Skill = {
 /**
  * SkillFile
  *
- * What is in a file of a skill.
+ * A file of a skill.
  */
 export type SkillFile = {
     path: string;
@@ -1532,7 +1532,7 @@ export type SkillSummary = {
 /**
  * SkillUpload
  *
- * A skill’s zip as a field of a form.
+ * A skill’s zip as a form field.
  */
 export type SkillUpload = {
     /**
