@@ -1,4 +1,4 @@
-/** What the routes work with. Made once by createApp, handed to every file of routes. */
+/** The dependencies of the routes. */
 import type { FastifyBaseLogger } from 'fastify'
 import type { Credentials } from '../accounts/credentials.ts'
 import type { Blobs } from '../blobs/port.ts'
@@ -28,14 +28,14 @@ export interface Edge {
   readonly readers: Readers
   readonly limits: Limits
   readonly facts: ServerFacts
-  /** How many nodes work on interactions; undefined where there is but this one. */
+  /** Number of nodes that run interactions. Undefined if there is only this one. */
   readonly workers?: () => number
-  /** Those that the operator registered. */
+  /** Names of the MCP servers that the operator registered. */
   readonly mcpServers: ReadonlySet<string>
   readonly log: FastifyBaseLogger
   readonly emit: Emit
-  /** The codec whose schemas the OpenAPI document shows: the newest. */
+  /** The newest codec. The OpenAPI document shows its schemas. */
   readonly documented: Codec
-  /** Aborts when the server closes: streams end, waiting callers are told. */
+  /** Aborts when the server closes: streams end, and waiting callers get an error. */
   readonly closing: AbortSignal
 }

@@ -1,20 +1,20 @@
-/** 405 with `Allow` for every method that an address does not have. */
+/** Finds the methods of a path, for 405 responses with `Allow`. */
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import createRouter from 'find-my-way'
 import type { RouteAccess } from './gate/route-access.ts'
 
-/** What stands under an address for the methods that it does not have. */
+/** Information about a path, for requests with a method that it does not have. */
 export interface Refusal extends Pick<RouteAccess, 'open' | 'console'> {
-  /** The pattern of its routes. */
+  /** Pattern of the path's routes. */
   readonly url: string
-  /** The methods that it has. */
+  /** Methods of the path, for `Allow`. */
   readonly allow: string
 }
 
 export interface Addresses {
-  /** Learns what is registered on `app` from here on. */
+  /** Records the routes that are registered on `app` from now on. */
   learn(app: FastifyInstance): void
-  /** Undefined where there is nothing. */
+  /** Undefined if the path does not exist. */
   refusal(url: string): Refusal | undefined
 }
 

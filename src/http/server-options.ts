@@ -1,4 +1,4 @@
-/** Fastify and the Node server below it: timeouts against slow senders, ids, addresses, errors that are no request yet. */
+/** Options of Fastify and Node's server: timeouts, request ids, proxies, and errors before there is a request. */
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { type FastifyBaseLogger, type FastifySchemaCompiler, type FastifyServerOptions, LogController } from 'fastify'
@@ -10,16 +10,16 @@ import { check } from './request/fields.ts'
 import { decodeColons } from './request/path.ts'
 import { answerClientError, answerProblem } from './response/problems.ts'
 
-/** For headers alone; a client on a bad line needs a second, a slow-loris hours. */
+/** Time for the headers to arrive. A slow client needs a second; a slow-loris attack takes hours. */
 const HEADERS_TIMEOUT_MS = 15_000
-/** For the whole request: 20 MiB in that time is 1.4 Mbit/s. */
+/** Time for the whole request to arrive: for 20 MiB it needs 1.4 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 120_000
-/** Longer than the 60 s of common load balancers, so that it is never us who close under a request on its way. */
+/** Longer than the 60 s of common load balancers, so that we never close a connection that one is about to use. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 const CHECK_CONNECTIONS_MS = 5_000
 const MAX_PARAM_CHARS = 256
 
-/** Query and path parameters by their schemas. Bodies are the codec's: their shape hangs on the revision. */
+/** Validates query and path parameters. Codecs validate bodies, whose schema depends on the revision. */
 const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   return (value: unknown) => {
     if (httpPart === 'body' || httpPart === 'headers') return { value }
@@ -30,7 +30,7 @@ const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart 
     }
   }
 }
-/** Answers are ours, and tests hold them to their schemas: they are not checked again on each request. */
+/** Does not validate responses: tests check that they match their schemas. */
 const serializerCompiler = () => (data: unknown) => JSON.stringify(data)
 
 /** Set later, they would find Fastify's own loaded: 120 modules that compile JSON Schemas, which alone its types know. */

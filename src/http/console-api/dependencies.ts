@@ -1,4 +1,4 @@
-/** What the console's own routes work with, and who may do what there. */
+/** Dependencies of the console's own routes, and their role checks. */
 import type { FastifyRequest } from 'fastify'
 import type { AccountLog } from '../../accounts/account-log.ts'
 import type { Accounts } from '../../accounts/accounts.ts'
@@ -22,7 +22,7 @@ export interface ConsoleDependencies {
   readonly joining: Joining
   readonly log: AccountLog
   readonly budgets: Pick<Budgets, 'status' | 'set'>
-  /** What these projects used. Throws ErrandError `invalid_request` where the answer would be too long. */
+  /** Usage of these projects. Throws ErrandError `invalid_request` if the report would be too long. */
   readonly usage: (question: UsageQuestion) => Promise<UsageReport>
   readonly engine: Pick<Engine, 'webhooks'>
   readonly agents: Pick<AgentStore, 'list'>
@@ -30,14 +30,14 @@ export interface ConsoleDependencies {
   /** Those that the operator registered: what each is. */
   readonly mcpServers: Readonly<Record<string, 'address' | 'program'>>
   readonly checkMcp: CheckMcp
-  /** How the models did lately, by their names, on each process that calls them; a name for each where there are several. */
+  /** Recent model health on each process that calls models. `name` is null if there is only one process. */
   readonly nodes: () => readonly {
     readonly name: string | null
     readonly health: Readonly<Record<string, ModelHealth>>
   }[]
   /** Whether anybody may make an account of their own. */
   readonly signUp: boolean
-  /** How browsers reach this server. */
+  /** The URL of this server for browsers. */
   readonly publicUrl: () => string
 }
 
@@ -45,7 +45,7 @@ export const CONSOLE = '/console/api'
 export const ACCOUNT = `${CONSOLE}/accounts/:accountId`
 export const PROJECT = `${CONSOLE}/projects/:projectId`
 
-/** Who is worth less comes first. */
+/** Roles in rising order. */
 const RANKS: readonly Role[] = ['viewer', 'developer', 'owner']
 
 /** The visitor's membership. Throws ErrandError `not_found` (also for an account of others), `permission_denied`. */

@@ -111,7 +111,7 @@ export function memberRoutes(app: FastifyInstance, dependencies: ConsoleDependen
       const { userId } = request.params
       const { userId: actor } = request.visitor
       if (!(await members.find(userId, accountId))) throw new ErrandError('not_found', 'There is no such member.')
-      // Whoever sets the password is that user, in all of their accounts.
+      // Setting the password gives access to all accounts of that user.
       const own = await members.ofUser(actor)
       const owned = new Set(own.filter((each) => each.role === 'owner').map((each) => each.accountId))
       if (!(await members.ofUser(userId)).every((each) => owned.has(each.accountId))) {

@@ -1,4 +1,4 @@
-/** What a project's pages show beside the API: its webhooks, its MCP servers, and the models that it can use. */
+/** A project's webhooks, MCP servers and models, for the console's pages. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Agent } from '../../domain/agent.ts'

@@ -1,4 +1,4 @@
-/** What an account's projects used: sums by day, project, agent, model and key, as JSON and as CSV. */
+/** Usage of an account's projects: sums by day, project, agent, model and key, as JSON or CSV. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { dayOf, USAGE_GROUPS, type UsageGroup } from '../../store/usage.ts'

@@ -1,7 +1,7 @@
 /**
- * What a project has in flight in this process: bytes of answers that its callers have not taken yet, bytes of bodies
- * that it sends, and streams (event streams, calls that wait for a run's end, downloads, uploads of files). Each has a
- * limit; over it, calls of that project alone are refused with `rate_limited`, so no project can take the memory of all.
+ * Limits what each project has in flight in this process: response bytes that callers have not read, request body bytes, and
+ * streams (event streams, waiting calls, downloads, uploads). Above a limit, only that project's calls are refused, with
+ * `rate_limited`: no project can use up the memory that all share.
  */
 import { ErrandError } from '../../domain/errors.ts'
 import type { Limits } from '../../domain/limits.ts'
@@ -9,29 +9,29 @@ import type { Limits } from '../../domain/limits.ts'
 export type InFlightLimits = Pick<Limits, 'responseBytesPerProject' | 'uploadBytesPerProject' | 'streamsPerProject'>
 export type InFlightKind = 'responseBytes' | 'uploadBytes' | 'streams'
 
-/** What one request has in flight. */
+/** The part of one request in what its project has in flight. */
 export interface Share {
   /**
-   * Adds to it. Throws ErrandError `rate_limited`, and adds nothing, where the project then has more than its limit. The
-   * only request of a project that has any of a kind is never refused: one answer may be larger than the limit.
+   * Adds an amount. Throws ErrandError `rate_limited`, and adds nothing, if the project would exceed its limit. A request
+   * that is the only one with this kind is never refused: one response may be larger than the limit.
    */
   take(kind: InFlightKind, amount: number): void
-  /** Makes it this amount: takes what is missing, or gives back what is over. Throws as `take`. */
+  /** Sets the amount, up or down. Throws like `take`. */
   set(kind: InFlightKind, amount: number): void
-  /** Waits for its turn to make a large answer: one at a time of an owner, since making one takes several times its size. */
+  /** Waits for its turn to build a large response: one at a time per owner, because it takes several times its size. */
   enter(): Promise<void>
-  /** Ends its turn. Idempotent; `release` of all does it too. */
+  /** Ends the turn. Idempotent. `release` without a kind also does it. */
   leave(): void
-  /** Gives back what the request has of one kind, or of all. Idempotent. */
+  /** Releases the request's amount of one kind, or of all kinds. Idempotent. */
   release(kind?: InFlightKind): void
 }
 
 export interface InFlight {
-  /** `owner`: a project's id, or a visitor's of the console. */
+  /** `owner`: the id of a project, or of a user of the console. */
   open(owner: string): Share
 }
 
-/** Half of the time after which a caller that reads nothing is dropped. */
+/** Half the time after which a caller that reads nothing is disconnected. */
 const RETRY_AFTER_S = 10
 const KINDS: readonly InFlightKind[] = ['responseBytes', 'uploadBytes', 'streams']
 
@@ -39,7 +39,7 @@ type Amounts = Record<InFlightKind, number>
 
 export function createInFlight(limits: InFlightLimits): InFlight {
   const owners = new Map<string, Amounts & { shares: number }>()
-  /** By owner: resolves when the last turn that was given ends. */
+  /** By owner: resolves when the owner's last turn ends. */
   const turns = new Map<string, Promise<void>>()
 
   return {

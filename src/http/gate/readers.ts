@@ -1,25 +1,25 @@
 /**
- * Callers that stop reading: where nothing of an answer is taken for 20 to 25 s, the connection ends. Large answers are
- * written in pieces, so that a slow reader shows by each piece that it still reads.
+ * Disconnects callers that stop reading: those that take no byte of a response for 20 to 25 s. Large responses are written in
+ * pieces, so that a slow reader makes visible progress.
  */
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 
 const TICK_MS = 5_000
-/** Ticks in a row without a byte taken after which a reader counts as gone. */
+/** Number of consecutive ticks without progress after which a reader counts as gone. */
 const STALLED_TICKS = 4
-/** A larger answer is written in pieces of this size. */
+/** Larger responses are written in pieces of this size, in bytes. */
 export const PIECE_BYTES = 64 * 1024
 
 export interface Readers {
-  /** Watches an answer from when it is sent until its connection is done with it. `onStalled` is called before it ends. */
+  /** Watches a response until it closes. `onStalled` is called before a stalled connection is destroyed. */
   watch(response: ServerResponse, onStalled?: () => void): void
   close(): void
 }
 
 interface Sending {
   readonly onStalled: (() => void) | undefined
-  /** Bytes of the connection that the kernel had taken at the last tick. */
+  /** Bytes that the kernel had accepted from the connection at the last tick. */
   taken: number
   stalled: number
 }

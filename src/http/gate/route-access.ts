@@ -1,4 +1,4 @@
-/** What a route needs from the gate: which callers it admits, and which body it takes. */
+/** Access rules of a route: the callers that it admits, and the body that it takes. */
 import type { Scope } from '../../accounts/scopes.ts'
 
 export interface RouteAccess {

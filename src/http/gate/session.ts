@@ -1,7 +1,6 @@
 /**
- * Calls of who is signed in to the console, told by a cookie. A browser sends cookies along wherever a call comes from, so what
- * changes something must come from this server's own site, and carry a header that other sites' pages can't put there: we
- * never allow it by CORS.
+ * Calls with a session cookie, from the console. Browsers send cookies with requests from any site. So requests that change
+ * something must come from this server's own site, and have a header that other sites can't set: CORS never allows it.
  */
 import type { FastifyRequest } from 'fastify'
 import type { Caller } from '../../accounts/accounts.ts'
@@ -10,17 +9,17 @@ import type { Origin, SignIn, Visitor } from '../../accounts/sign-in.ts'
 import { ErrandError } from '../../domain/errors.ts'
 import { networkOf } from '../../egress/address.ts'
 
-/** Which project a call to the API is for, instead of a key. */
+/** Names the project of a call to the API, instead of a key. */
 export const PROJECT_HEADER = 'x-errand-project'
-/** With calls of the console's own API that change something. */
+/** Required for calls of the console's own API that change something. */
 export const CONSOLE_HEADER = 'x-errand-console'
 
 export interface Sessions {
-  /** Throws ErrandError `permission_denied` where an unsafe call comes from elsewhere, or lacks the header. */
+  /** Throws ErrandError `permission_denied` if an unsafe call comes from another site or lacks the header. */
   checkSite(request: FastifyRequest, header: string): void
   /** Throws ErrandError `unauthenticated`. */
   visitor(request: FastifyRequest): Promise<Visitor>
-  /** Whom the session and the project's header speak for. Throws ErrandError `unauthenticated`, `permission_denied`, `not_found`. */
+  /** The caller, from the session and the project header. Throws ErrandError `unauthenticated`, `permission_denied`, `not_found`. */
   caller(request: FastifyRequest): Promise<Caller>
 }
 
@@ -62,7 +61,7 @@ export function createSessions(
   }
 }
 
-/** What the sign-in room wants to know of a request. */
+/** The parts of a request that signing in needs. */
 export function originOf(request: FastifyRequest): Origin {
   const { cookie, 'user-agent': userAgent } = request.headers
   return { cookie, userAgent, address: request.ip, network: networkOf(request.ip) }

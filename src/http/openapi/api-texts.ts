@@ -1,4 +1,4 @@
-/** The parts of the API reference that belong to no single operation. Markdown; docs.ts and OpenAPI both show them. */
+/** Markdown texts of the API reference that are not about a single operation. The documentation and OpenAPI show them. */
 
 export const INTRODUCTION = `Errand runs an AI agent on your behalf: you send an instruction, the agent works in a fresh, isolated Linux sandbox, and you get an answer in natural language with a step-by-step trace. The sandbox is discarded at the end; nothing in it is kept between runs.
 

@@ -1,8 +1,8 @@
 /**
- * Checks a value against a zod schema and says what is wrong in words for people: which field, what it must be, what it
- * was. The first problem is the error; all of them (up to a bound) stand in `details`.
+ * Checks values against zod schemas, with error messages for people: which field is wrong, what it must be, what it was. The
+ * error reports the first problem; `details` lists up to 50.
  *
- * Also finds the fields that a schema does not know: those never fail a request, they are told as warnings.
+ * Also finds fields that a schema does not know. These do not fail a request: they become warnings.
  */
 import type { z } from 'zod'
 import { ErrandError } from '../../domain/errors.ts'
@@ -12,14 +12,14 @@ const MAX_DETAILS = 50
 const MAX_UNKNOWN_FIELDS = 20
 const MAX_NAME_CHARS = 80
 
-/** `value` as the schema gives it out. Throws ErrandError `invalid_request`. */
+/** Returns the schema's output for `value`. Throws ErrandError `invalid_request`. */
 export function check<S extends z.ZodType>(schema: S, value: unknown, root = 'The body'): z.output<S> {
   const result = schema.safeParse(value, { error: phrase })
   if (result.success) return result.data
   throw refuse(result.error.issues, root)
 }
 
-/** One wrong field that a schema can't express. */
+/** An `invalid_request` error for a rule that no schema expresses. `phrase` continues the field's name. */
 export function wrongField(param: string, phrase: string): ErrandError {
   const message = `\`${param}\` ${phrase}.`
   return new ErrandError('invalid_request', message, { param, details: [{ param, message }] })
@@ -46,7 +46,7 @@ function refuse(issues: readonly z.core.$ZodIssue[], root: string): ErrandError 
   return new ErrandError('invalid_request', first?.message ?? `${root} is not valid.`, { param: first?.param, details })
 }
 
-/** What is wrong, as the rest of a sentence that begins with the field's name. A schema's own `error` goes before. */
+/** Phrase for an issue, to follow the field's name in a sentence. A schema's own `error` overrides it. */
 function phrase(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -101,7 +101,7 @@ function lengthOf(input: unknown): string {
   return (input as { length: number }).length.toLocaleString('en')
 }
 
-/** A warning for each field of `value` that `schema` has no name for, in objects and lists below it too. */
+/** Returns a warning for each field of `value` that `schema` does not have, on every level. */
 export function unknownFields(schema: z.ZodType, value: unknown, readOnly: ReadonlySet<string>): Warning[] {
   const found: PropertyKey[][] = []
   collectUnknown(schema as z.core.$ZodType, value, [], found)

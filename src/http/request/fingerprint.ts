@@ -1,14 +1,13 @@
-/** Identifies the body of a request, for its Idempotency-Key. */
+/** Fingerprints of request bodies, for `Idempotency-Key`. */
 import { createHash, type Hash } from 'node:crypto'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 
-/** Characters that are hashed in one turn of the event loop. */
+/** Number of characters that are hashed in one turn of the event loop. */
 const SLICE_CHARACTERS = 1024 * 1024
 
 /**
- * SHA-256 of the body without `stream` and `background`, which say how to answer; the order of fields does not matter. So a
- * caller whose stream broke can repeat the request in the background, and joins the same run. Lets others have the event
- * loop in between.
+ * SHA-256 of the body, independent of the order of fields. `stream` and `background` are left out: a caller whose stream broke
+ * can repeat the request in the background and join the same run. Yields to the event loop.
  */
 export async function fingerprintOf(body: unknown): Promise<string> {
   const { stream: _stream, background: _background, ...rest } = body as Record<string, unknown>
@@ -17,7 +16,7 @@ export async function fingerprintOf(body: unknown): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Each text has its length before it, so that two values never give the same sequence. */
+/** Hashes each text after its length, so that no two values give the same sequence. */
 async function addValue(hash: Hash, value: unknown): Promise<void> {
   if (typeof value === 'string') return addText(hash, value)
   if (Array.isArray(value)) {

@@ -1,6 +1,6 @@
 /**
- * Request bodies: read with a cap, and only when every check that needs no body has passed. JSON is bounded in depth
- * and in number of values before it is parsed, so that a small hostile body can't become a large object.
+ * Reads JSON bodies, after all checks that need no body. Size is limited while reading; depth and number of values are limited
+ * before parsing, so that a small hostile body can't become a large object.
  */
 
 import { isUtf8 } from 'node:buffer'
@@ -8,13 +8,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { ErrandError } from '../../domain/errors.ts'
 
-/** Objects, lists and their members in one body. The largest sensible request has some thousands. */
+/** Maximum number of objects, lists and members in a body. The largest sensible request has a few thousand. */
 const MAX_VALUES = 20_000
-/** Escaped characters in one body. Each costs the parser as much as several plain ones. */
+/** Maximum number of escaped characters in a body. Each costs the parser as much as several plain ones. */
 const MAX_ESCAPES = 2_000_000
-/** What of an unread body is read and thrown away to keep the connection; above it, the connection is closed. */
+/** Maximum size of an unread body that is drained to keep the connection. For longer ones the connection is closed. */
 const MAX_DRAINED_BYTES = 64 * 1024
-/** How long a refused caller that is still sending may take to read the answer. */
+/** Time for a refused caller that is still sending to read the response. */
 const LINGER_MS = 1000
 
 export interface BodyLimits {
@@ -22,7 +22,7 @@ export interface BodyLimits {
   readonly jsonDepth: number
 }
 
-/** `onBytes` hears the size of each piece and may refuse it. Throws what it throws; ErrandError `payload_too_large`, `invalid_request`. */
+/** `onBytes` gets the size of each chunk and may throw. Throws that error, or ErrandError `payload_too_large`, `invalid_request`. */
 export async function readJson(
   request: IncomingMessage,
   response: ServerResponse,
@@ -41,7 +41,7 @@ export function tooLarge(limit: number): ErrandError {
   return new ErrandError('payload_too_large', `The body has more than ${limit} bytes.`)
 }
 
-/** The declared length of the body in bytes; undefined where it comes in chunks of unknown number, 0 where there is none. */
+/** Declared length of the body in bytes: undefined for a chunked body, 0 without a body. */
 export function declaredLength(request: IncomingMessage): number | undefined {
   if (request.headers['transfer-encoding'] !== undefined) return undefined
   return Number(request.headers['content-length'] ?? 0)
@@ -52,17 +52,16 @@ function isLong(request: IncomingMessage): boolean {
 }
 
 /**
- * Of a long body no more is read than what came with its headers, until somebody reads it. To be called as the request
- * arrives: Node drains what nobody asked for, and a read of nothing, before there is any of it, says that somebody did.
+ * Stops Node from reading a long body until a route reads it. Must be called when the request arrives: Node drains bodies that
+ * have no reader, and reading 0 bytes before any have arrived makes it wait for one.
  */
 export function holdBack(request: IncomingMessage): void {
   if (isLong(request)) request.read(0)
 }
 
 /**
- * For an answer to a request whose body was not read to its end. A short rest is left to Node, which drains it and keeps
- * the connection; with a longer one, which is held back, the connection ends, after the caller had time for the answer:
- * closing at once would reset it and take the answer away.
+ * Handles a body that was not read to its end. Node drains a short one and keeps the connection. For a long one, this closes
+ * the connection after a delay: closing at once would reset it, and the caller would lose the response.
  */
 export function leaveUnread(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete || !isLong(request)) return
@@ -83,7 +82,7 @@ function readBytes(request: IncomingMessage, onPiece: (bytes: number, total: num
       onPiece(chunk.length, total)
       chunks.push(chunk)
     } catch (refusal) {
-      // Only paused: destroying the stream would destroy the socket, and with it the answer.
+      // Paused, not destroyed: destroying the stream would destroy the socket before the response is sent.
       release()
       request.pause()
       reject(refusal)
@@ -131,12 +130,12 @@ const OPEN_LIST = 0x5b
 const OPEN_OBJECT = 0x7b
 const CLOSE_LIST = 0x5d
 const CLOSE_OBJECT = 0x7d
-/** Looked through in one turn of the event loop, bytes: a few milliseconds. */
+/** Number of bytes that are scanned in one turn of the event loop: a few milliseconds. */
 const SLICE_BYTES = 1024 * 1024
-/** Behind so many plain bytes of a string, its rest is skipped by a native search. */
+/** After this many plain bytes in a string, a native search skips to its end. */
 const PLAIN_BYTES = 256
 
-/** Counts depth and values without parsing. Lets others have the event loop in between. */
+/** Checks depth and number of values without parsing. Yields to the event loop. */
 async function boundJson(bytes: Buffer, maxDepth: number): Promise<void> {
   const bounds = createBounds(maxDepth)
   for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
@@ -176,7 +175,7 @@ function createBounds(maxDepth: number): (piece: Buffer) => void {
   }
 }
 
-/** Where that byte is next, from a place that only grows; the end where it is not. Looks at no byte twice. */
+/** Finds the next occurrence of a byte, or the end. `from` must only grow: no byte is searched twice. */
 function nextOf(piece: Buffer, byte: number): (from: number) => number {
   let known = -1
   return (from) => {
@@ -188,7 +187,7 @@ function nextOf(piece: Buffer, byte: number): (from: number) => number {
   }
 }
 
-/** `__proto__` as a name is never a field; what it is, is an attack on code that merges objects. */
+/** Refuses `__proto__` as a field name: it is an attack on code that merges objects. */
 function refuseProto(root: unknown): void {
   const open = [root]
   while (open.length > 0) {

@@ -1,13 +1,13 @@
 /**
- * Page tokens: opaque to callers, made and checked here alone. A token holds where its page ended and a digest of the
- * list it belongs to, so that one used on another list, or with other filters, is refused instead of answering nonsense.
+ * Page tokens, opaque to callers. A token contains the position where its page ended and a digest of its list, so that a token
+ * from another list, or with other filters, is refused.
  */
 import { createHash } from 'node:crypto'
 import { wrongField } from './fields.ts'
 
 const DIGEST_CHARS = 12
 
-/** What tells one list from another: its path, filters and order. */
+/** Everything that identifies a list: its path, filters and order. */
 export type ListIdentity = Readonly<Record<string, unknown>>
 
 export function writePageToken(list: ListIdentity, after: string | undefined): string | undefined {
@@ -15,7 +15,7 @@ export function writePageToken(list: ListIdentity, after: string | undefined): s
   return Buffer.from(JSON.stringify([digest(list), after])).toString('base64url')
 }
 
-/** Where the page before ended. Throws ErrandError `invalid_request` with param `pageToken`. */
+/** The position where the previous page ended. Throws ErrandError `invalid_request`. */
 export function readPageToken(list: ListIdentity, token: string | undefined): string | undefined {
   if (token === undefined) return undefined
   const [ofList, after] = parse(token)

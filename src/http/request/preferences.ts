@@ -1,17 +1,17 @@
 /**
- * The `Prefer` header (RFC 7240): `wait=N`, `respond-async`, `return=minimal`, `handling=strict`. A preference that is
- * unknown or malformed is passed over, as the RFC has it; which ones were followed is told in `Preference-Applied`.
+ * The `Prefer` header (RFC 7240): `wait=N`, `respond-async`, `return=minimal`, `handling=strict`. Unknown and malformed
+ * preferences are ignored, as the RFC requires. `Preference-Applied` lists the ones that were followed.
  */
 
-/** Longer than any run; a timer takes no more than 24 days. */
+/** Longer than any run. Timers can't be longer than 24 days. */
 const MAX_WAIT_S = 86_400
 
 export interface Preferences {
-  /** Seconds to wait for the end at most. `respond-async` alone is 0. Undefined: until the end. */
+  /** Maximum seconds to wait for the end. 0 for `respond-async` alone. Undefined: no maximum. */
   readonly waitS: number | undefined
   readonly minimal: boolean
   readonly strict: boolean
-  /** As sent, for `Preference-Applied`. */
+  /** Known preferences as sent, for `Preference-Applied`. */
   readonly asked: ReadonlySet<string>
 }
 
@@ -31,7 +31,7 @@ export function parsePrefer(header: string | readonly string[] | undefined): Pre
       .join('=')
       .replaceAll('"', '')
     const wait = /^wait=(\d{1,9})$/.exec(preference)
-    // The first one counts where a preference is said twice (RFC 7240, 2).
+    // If a preference is repeated, the first one counts (RFC 7240, 2).
     if (wait) waitS ??= Math.min(Number(wait[1]), MAX_WAIT_S)
     else if (preference === 'respond-async') async = true
     else if (!KNOWN.has(preference)) continue

@@ -1,16 +1,16 @@
-/** Query parameters, path parameters and request headers that several routes share: checked and documented from here. */
+/** Query parameters, path parameters and request headers that several routes share. */
 import { z } from 'zod'
 import type { Labels } from '../../domain/agent.ts'
 import { wrongField } from './fields.ts'
 
 const DEFAULT_PAGE_SIZE = 50
 const MAX_PAGE_SIZE = 100
-/** The start of the names that `LABEL_FILTER` documents. */
+/** Prefix of label filters, such as `label.team`. */
 export const LABEL_PREFIX = 'label.'
-/** The documented name of all label filters. */
+/** Name under which the API reference shows label filters. */
 export const LABEL_FILTER = 'label.<key>'
 
-/** A value to look up. Control characters are in no id and no label, and a NUL stops some databases. */
+/** A value to search for. No id and no label has control characters, and some databases reject NUL. */
 export const filterText = z
   .string()
   .max(512)
@@ -71,7 +71,7 @@ export function labelFilters(query: Readonly<Record<string, unknown>>): Labels {
   return labels
 }
 
-/** A parameter's digits as a number; what is not digits stays, for the schema to refuse. */
+/** Converts digits to a number. Other values stay as they are: the schema refuses them. */
 function wholeNumber(value: unknown): unknown {
   return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
 }
@@ -102,12 +102,9 @@ export const headers = {
     }),
   },
   ifMatch: {
-    'If-Match': z
-      .string()
-      .optional()
-      .meta({
-        description: 'The `etag` that the change is based on. If the resource has changed since, the call is 412.',
-      }),
+    'If-Match': z.string().optional().meta({
+      description: 'The `etag` that the change is based on. If the resource has changed since, the call is 412.',
+    }),
   },
   lastEventId: {
     'Last-Event-ID': z.string().optional().meta({

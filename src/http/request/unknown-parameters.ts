@@ -1,6 +1,6 @@
 /**
- * Query parameters that a route does not have. They are ignored, as unknown fields of a body are, and never without a warning: in a
- * header of every answer, and in `warnings` of the answers that have them.
+ * Unknown query parameters. Like unknown fields of a body they are ignored, with a warning: in a header of every response, and
+ * in `warnings` of responses that have that field.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 /**
- * Bodies that are one file: as they are, or as the field `file` of a form. Given on as they come, never held whole, and
- * read to no more than their limit.
+ * Bodies that are one file: the whole body, or the field `file` of a form. They are streamed, never held in memory, and read up
+ * to a size limit.
  */
 
 import { Readable } from 'node:stream'
@@ -10,13 +10,13 @@ import { ErrandError } from '../../domain/errors.ts'
 import { wrongField } from './fields.ts'
 import { tooLarge } from './json-body.ts'
 
-/** Of a file, and of the form that it may come in. */
+/** Accepted media types: a zip, or a form with one. */
 export const UPLOAD_TYPES = ['application/zip', 'application/x-zip-compressed', 'multipart/form-data'] as const
 const FORM = 'multipart/form-data'
-/** What a form may have around its file. */
+/** Limits on the other parts of a form. */
 const FORM_LIMITS = { fields: 20, fieldSize: 4096, parts: 21, headerPairs: 20 }
 
-/** Throws ErrandError `payload_too_large`, `invalid_request` while it is read. */
+/** Streams the uploaded file. Reading throws ErrandError `payload_too_large`, `invalid_request`. */
 export async function* uploadOf(
   { raw }: FastifyRequest,
   reply: FastifyReply,

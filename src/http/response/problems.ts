@@ -1,6 +1,5 @@
 /**
- * Every error, wherever it comes from, in the one body that callers meet. What a caller need not know (causes, stacks,
- * addresses) goes to the log alone.
+ * Error responses. All errors have the same body. Causes, stacks and addresses go only to the log.
  */
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -42,13 +41,13 @@ function problemBody(error: ErrandError, requestId: string): ProblemBody {
   }
 }
 
-/** The error handler of the whole edge. */
+/** The error handler of all routes. */
 export function answerProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = toErrandError(thrown)
-  // What was not thrown on purpose is a bug, or lost infrastructure: its stack belongs in the log.
+  // An error that was not thrown on purpose is a bug or an outage: its stack belongs in the log.
   const unexpected = !(thrown instanceof ErrandError) && error.status >= 500
   const level = unexpected ? 'error' : error.status >= 500 ? 'info' : 'debug'
-  // The message may hold the caller's words: it is for the caller alone.
+  // The message is not logged: it may quote what the caller sent.
   request.log[level](
     {
       ...((unexpected || error.cause !== undefined) && { err: thrown }),
@@ -91,8 +90,8 @@ const NOT_HTTP: Readonly<Record<string, string>> = {
 }
 
 /**
- * For what never became a request: the bytes are no HTTP, the headers too large, the sender too slow. Where no byte came there
- * is nothing to answer: browsers open connections in advance, and would take it for the answer to what they send just then.
+ * Answers what never became a request: invalid HTTP, too large headers, a slow sender. A connection without any byte gets no
+ * answer: browsers open connections in advance, and would take it as the answer to their next request.
  */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) {

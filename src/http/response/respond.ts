@@ -1,4 +1,4 @@
-/** How a caller gets a run: as a stream, as it stands now, or whole at its end. All three are reads of its log. */
+/** Responses with a run: an event stream, its current state, or its final state. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ErrandError } from '../../domain/errors.ts'
@@ -11,9 +11,9 @@ import { STREAM_HEADERS, sendEvents } from './sse.ts'
 
 export const INTERACTIONS = '/v1beta/interactions'
 
-/** Events of a log that is read without waiting for a turn. */
+/** Maximum number of events in a log that is read without waiting for a turn. */
 const SMALL_LOG = 50
-/** How often what was read of a log is in memory while the answer is made: as events, as the view, as JSON. */
+/** Number of copies of a log in memory while the response is built: events, view and JSON. */
 const COPIES = 3
 
 export interface Asked {
@@ -26,24 +26,24 @@ export function noInteraction(id: string): ErrandError {
   return new ErrandError('not_found', `There is no interaction ${id}.`)
 }
 
-/** The query goes before the header. */
+/** The requested form. The query overrides the header. */
 export function formOf(view: Form | undefined, preferences: Preferences): Form {
   return view ?? (preferences.minimal ? 'short' : 'full')
 }
 
-/** So that a caller can cancel or resume before the first byte of the body. */
+/** Headers with which a caller can cancel or resume before the first byte of the body. */
 export function runHeaders(interactionId: string): Record<string, string> {
   return { 'X-Interaction-Id': interactionId, Location: `${INTERACTIONS}/${interactionId}` }
 }
 
-/** The interaction as it stands. Throws ErrandError `not_found`. */
+/** Responds with the current state. Throws ErrandError `not_found`. */
 export async function answerNow(edge: Edge, request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<Body> {
   return encode(edge, request, reply, asked, await read(edge, request, asked.interactionId))
 }
 
 /**
- * The interaction at its end, or as it stands after `waitS` seconds. A failed one is thrown as the ErrandError that it
- * ended with. Where the caller goes away first, the run goes on, or is cancelled where that was asked for.
+ * Responds when the run ends, or with its current state after `waitS` seconds. Throws the ErrandError of a failed run. If the
+ * caller disconnects, the run continues, or is cancelled with `cancelOnLeave`.
  */
 export async function answerAtEnd(
   edge: Edge,
@@ -76,7 +76,7 @@ export async function answerAtEnd(
   return encode(edge, request, reply, asked, snapshot)
 }
 
-/** The log after event number `after`, then live until the end. */
+/** Streams the events after number `after`, then new events until the run ends. */
 export async function streamRun(
   edge: Edge,
   request: FastifyRequest,
@@ -142,19 +142,19 @@ function encode(
   })
 }
 
-/** Tells in `Preference-Applied` which of the caller's preferences this answer follows (RFC 7240, 3). */
+/** Sets `Preference-Applied` to the caller's preferences that this response follows (RFC 7240, 3). */
 function applied(reply: FastifyReply, { form, preferences }: Asked, snapshot?: InteractionSnapshot): void {
   const followed = [...preferences.asked].filter((preference) => {
     if (preference === 'return=minimal') return form === 'short'
     if (preference === 'return=representation') return form === 'full'
-    // Waiting is followed by any whole answer; going on without one only where there is none yet.
+    // Any whole response honors `wait`. `respond-async` is honored only if the run has not ended.
     if (preference === 'respond-async') return snapshot?.interaction.status === 'running'
     return preference.startsWith('handling=') || snapshot !== undefined
   })
   if (followed.length > 0) reply.header('Preference-Applied', followed.join(', '))
 }
 
-/** Aborts when the caller's connection closes before the answer has gone. */
+/** A signal that aborts if the caller's connection closes before the response is sent. */
 function leaving(reply: FastifyReply): { signal: AbortSignal; release(): void } {
   const left = new AbortController()
   const onClose = () => left.abort()
@@ -163,7 +163,7 @@ function leaving(reply: FastifyReply): { signal: AbortSignal; release(): void } 
   return { signal: left.signal, release: () => reply.raw.off('close', onClose) }
 }
 
-/** For a caller that went away: nobody is left to hear that the run had just ended by itself. */
+/** Cancels the run of a caller that disconnected. Ignores that the run has just ended. */
 async function cancelFor(edge: Edge, request: FastifyRequest, interactionId: string): Promise<void> {
   try {
     await edge.engine.cancel(request.caller.projectId, interactionId)

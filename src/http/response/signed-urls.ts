@@ -1,13 +1,13 @@
 /**
- * Addresses of a run's files that need no key: whoever holds one may read that one file for an hour. The signature is an
- * HMAC over everything that the address names, under a key derived for this purpose alone from the server's secret.
+ * Signed download URLs for a run's files. Anyone who has one can read that file for an hour, without a key. The signature is an
+ * HMAC over all parts of the URL, with a key that is derived from the server's secret for this purpose only.
  */
 
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { withoutEnd } from '../../domain/trim.ts'
 
 const LIFETIME_S = 3600
-/** Where a run's files lie: those that it made, and those that it was given. */
+/** Paths of output files and input files. */
 export const FILE_PATHS = { output: '/v1beta/files', input: '/v1beta/input-files' } as const
 export type FileKind = keyof typeof FILE_PATHS
 
@@ -20,9 +20,9 @@ export interface FileAddress {
 }
 
 export interface Signer {
-  /** An absolute address, valid for an hour from now. */
+  /** Returns an absolute URL that is valid for one hour. */
   sign(file: FileAddress): string
-  /** Whether these are a signature of ours for that file, and its time is not over. */
+  /** Whether the signature is valid for the file and has not expired. */
   verify(file: FileAddress, expires: string, signature: string): boolean
 }
 

@@ -1,8 +1,8 @@
 /**
- * Server-Sent Events from an interaction's log: one write a batch, with backpressure. A reader that takes nothing is
- * dropped (readers.ts); it can come back and go on after the last event it has.
+ * Streams an interaction's events as Server-Sent Events: one write per batch, with backpressure. A reader that reads nothing is
+ * disconnected (readers.ts) and can resume after its last event.
  *
- * What is framed is JSON, which has no raw line breaks, so no text can forge an event.
+ * Event data is JSON on one line, without raw line breaks, so no text can forge an event.
  */
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ import type { EventEncoder, Frame } from '../wire/codec.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
-/** In lower case, as the headers that they replace: Node would send both spellings. */
+/** In lower case, like the headers that they replace. Otherwise Node would send both. */
 export const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
@@ -26,11 +26,11 @@ export interface EventStream {
   readonly headers: OutgoingHttpHeaders
   readonly follow: (signal: AbortSignal) => AsyncIterable<readonly StoredEvent[]>
   readonly encode: EventEncoder
-  /** Aborts when the server closes: the stream ends where it is. */
+  /** Aborts when the server closes, which ends the stream. */
   readonly closing: AbortSignal
   readonly emit: Emit
   readonly readers: Readers
-  /** Counts bytes that wait for the reader; 0: none wait. Throws if the project has too many. */
+  /** Sets the number of bytes that wait for the reader. Throws if the project has too many. */
   readonly hold: (bytes: number) => void
 }
 
@@ -42,7 +42,7 @@ export function formatEvent(seq: number, frames: readonly Frame[]): string {
     .join('')
 }
 
-/** Resolves when the response has ended: true after the last event or at closing, false where the reader went away. */
+/** Resolves when the response has ended: true after the last event or at closing, false if the reader disconnected. */
 export async function sendEvents({
   response,
   headers,
@@ -85,14 +85,14 @@ export async function sendEvents({
 }
 
 interface Reader {
-  /** Aborts when nobody reads any more, and when the server closes. */
+  /** Aborts when the reader disconnects or the server closes. */
   readonly signal: AbortSignal
   isGone(): boolean
   isSlow(): boolean
   release(): void
 }
 
-/** Keeps the connection alive, and notices when nobody reads any more. */
+/** Keeps the connection alive and detects that the reader has disconnected or stalled. */
 function watchReader(response: ServerResponse, readers: Readers, closing: AbortSignal): Reader {
   const stop = new AbortController()
   const onClosing = () => stop.abort()

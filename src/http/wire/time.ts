@@ -1,6 +1,6 @@
-/** Times as they stand on the wire: RFC 3339, UTC. */
+/** Times in JSON bodies: RFC 3339, UTC. */
 
-/** `ms`: since 1970. */
+/** `ms`: milliseconds since the Unix epoch. */
 export function rfc3339(ms: number): string {
   return new Date(ms).toISOString()
 }
