@@ -59,6 +59,6 @@ function bind(owner: Owner): Buffer {
 
 function unreadable(): Error {
   return new Error(
-    'A stored secret could not be decrypted: ERRAND_SECRET differs from the one that it was encrypted with.',
+    'A stored secret could not be opened: ERRAND_SECRET differs from the one that it was encrypted with.',
   )
 }
