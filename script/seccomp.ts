@@ -1,6 +1,6 @@
 /**
  * Prints deploy/image/seccomp.json, the system calls that a container of the image can use: those of code in a sandbox (the allowlist
- * in src/sandbox/syscalls.ts) and those that create a sandbox. test/deploy/image.test.ts keeps the file.
+ * in src/sandbox/syscalls.ts) and those that create a sandbox. test/deploy/docker/image.test.ts keeps the file.
  *
  *     node script/seccomp.ts >deploy/image/seccomp.json
  */

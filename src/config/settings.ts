@@ -18,6 +18,8 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
     'For the clients, `errand run` and the other commands that call a server: its address, if `--server` is not given.',
   ERRAND_API_KEY:
     'For the clients, `errand run` and the other commands that call a server: the key, if `--key` is not given.',
+  ERRAND_WEBHOOK_SECRET:
+    'For programs that verify webhooks: the output of `errand webhooks secret`. The server does not read it.',
   ERRAND_CRASH_AT:
     'For tests of recovery: the server kills itself where a run comes to this point, `tool-begins`, or comes to it for the third time, `after-write:3`; `src/engine/dependencies.ts` names them.',
 }

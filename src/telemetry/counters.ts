@@ -39,7 +39,7 @@ export function createCounters(registers: Registry[]): Counters {
   )
   const budgets = counter(
     'errand_budgets_passed_total',
-    'Projects’ monthly budgets of which a part was spent at which it is told (`alert`), or all (`exceeded`)',
+    'Monthly budgets that reached an alert threshold (`alert`) or were used up (`exceeded`)',
     'state',
   )
   // From the start, so that the first one counts as an increase.
