@@ -1,4 +1,4 @@
-/** Credentials in the database, on every backend. */
+/** Tests of stored credentials, on every database. */
 import { expect, it } from 'vitest'
 import { createCredentials } from '../../src/accounts/create-credentials.ts'
 import { createVault } from '../../src/accounts/vault.ts'
@@ -13,7 +13,7 @@ onEveryBackend((backend) => {
     return { db, credentials: createCredentials({ db, vault: createVault('one secret') }) }
   }
 
-  it('what is sealed comes back to who uses it, and the use is noted', async () => {
+  it('opens a stored credential only in its own project, and records the use', async () => {
     const { credentials } = await open()
     const made = await credentials.create(PROJECT, { name: 'Ü 🙂', allowedHosts: ['a.example'], secret: secret('t') })
     expect(await credentials.open(PROJECT, made.id)).toMatchObject({ credential: made, secret: secret('t') })
@@ -21,7 +21,7 @@ onEveryBackend((backend) => {
     expect(await credentials.open('prj_2', made.id)).toBeUndefined()
   })
 
-  it('a renewal is written over what it was made from alone', async () => {
+  it('a renewal replaces only the version that it was made from', async () => {
     const { credentials } = await open()
     const { id } = await credentials.create(PROJECT, { id: 'one', name: 'One', secret: secret('1') })
     const { version } = (await credentials.open(PROJECT, id))!
@@ -33,7 +33,7 @@ onEveryBackend((backend) => {
     expect(await credentials.renew(PROJECT, id, next!, secret('4'))).toBeUndefined()
   })
 
-  it('a row that was copied into another project opens for nobody', async () => {
+  it('a sealed value that was copied to another project cannot be opened there', async () => {
     const { db, credentials } = await open()
     await credentials.create(PROJECT, { id: 'one', secret: secret('t') })
     await credentials.create('prj_2', { id: 'one', secret: secret('u') })

@@ -1,4 +1,6 @@
-/** Where a credential may be sent, as what, and which texts must then be kept from view. */
+/**
+ * Tests of credential secrets: to which hosts a credential may be sent, in which headers, and which texts are redacted.
+ */
 import { expect, it } from 'vitest'
 import { confidential, headersOf, hostAllowed } from '../../src/domain/credential.ts'
 
@@ -16,7 +18,7 @@ it.each([
   [['a.test', '127.0.0.1:9000'], 'http://127.0.0.1:9000/mcp', true],
   [['127.0.0.1'], 'http://127.0.0.1:9000/mcp', false],
   [undefined, 'https://anywhere.test/', true],
-])('%j and %s: %s', (hosts, url, allowed) => {
+])('allowed hosts %j, URL %s: allowed is %s', (hosts, url, allowed) => {
   expect(hostAllowed(hosts, new URL(url))).toBe(allowed)
 })
 
@@ -26,7 +28,7 @@ it.each([
   [{ type: 'basic', username: 'u', password: 'p' }, { authorization: 'Basic dTpw' }, ['p', 'dTpw']],
   [{ type: 'oauth2', refreshToken: 'r', clientSecret: 's' }, {}, ['s', 'r']],
   [{ type: 'oauth2', accessToken: 'a' }, { authorization: 'Bearer a' }, ['a']],
-] as const)('%j goes out as headers, and is known again', (secret, headers, texts) => {
+] as const)('%j becomes request headers, and lists the texts to redact', (secret, headers, texts) => {
   expect(headersOf(secret)).toEqual(headers)
   expect(confidential(secret)).toEqual(texts)
 })

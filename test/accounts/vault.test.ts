@@ -1,10 +1,10 @@
-/** What the vault promises of a sealed text. */
+/** Tests of the vault, which encrypts secrets. */
 import { expect, it } from 'vitest'
 import { createVault } from '../../src/accounts/vault.ts'
 
 const OWNER = ['credential', 'prj_1', 'tracker']
 
-it('a text comes back as it was, and never looks the same twice', () => {
+it('returns the original text, and seals the same text differently each time', () => {
   const vault = createVault('one secret')
   for (const text of ['', 'x', 'ünïcode 🙂 \0', 'a'.repeat(100_000)]) {
     const sealed = [vault.seal(text, OWNER), vault.seal(text, OWNER)]
@@ -14,7 +14,7 @@ it('a text comes back as it was, and never looks the same twice', () => {
   }
 })
 
-it('it opens for its owner and with its secret alone', () => {
+it('opens only with the same owner and the same server secret', () => {
   const vault = createVault('one secret')
   const sealed = vault.seal('the-content', OWNER)
   const others = [
@@ -28,7 +28,7 @@ it('it opens for its owner and with its secret alone', () => {
   expect(() => createVault('another secret').unseal(sealed, OWNER)).toThrow('could not be opened')
 })
 
-it('every changed bit, and every cut, is noticed', () => {
+it('rejects a sealed text with any bit flipped, or cut off anywhere', () => {
   const vault = createVault('one secret')
   const bytes = Buffer.from(vault.seal('the-content', OWNER), 'base64url')
   for (let bit = 0; bit < bytes.length * 8; bit++) {

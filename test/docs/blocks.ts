@@ -1,5 +1,5 @@
 /**
- * The code blocks of a page. The rule after a block's language says how the tests check it:
+ * The code blocks of a documentation page. The rule after a block's language says how the tests check it:
  *
  *     ```sh run                 runs, in order with the other blocks of its page
  *     ```text output            is the output of the block before it; … matches any text in a line, […] any lines
@@ -9,8 +9,8 @@
  *     ```sh not-run="why"       is a command that cannot run here
  *     ```text shown="why"       is not a command
  *
- * `<!-- setup sh … -->` runs at its position. `<!-- setup ts … -->` and `<!-- setup python … -->` are put before each later
- * block of that language. A block without a rule is an error.
+ * `<!-- setup sh … -->` runs at its position. `<!-- setup ts … -->` and `<!-- setup python … -->` are put before each
+ * later block of that language. A block without a rule is an error.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -11,7 +11,7 @@ const SOURCE = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8
   .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'))
   .join('\n')
 
-test('lists each error with its status, retryability, cause and cure', () => {
+test('lists each error with its status, whether it can be retried, its cause and its fix', () => {
   const sections = [...PAGE.matchAll(/^### `(\w+)`\n\n([\s\S]*?)(?=\n##|$(?![\s\S]))/gm)]
   expect(sections.map(([, code]) => code).sort()).toEqual(Object.keys(ERRORS).sort())
   for (const [, code, text = ''] of sections) {
@@ -23,7 +23,7 @@ test('lists each error with its status, retryability, cause and cure', () => {
   }
 })
 
-test('lists the warnings of the source', () => {
+test('lists each warning of the source', () => {
   const table = PAGE.slice(PAGE.indexOf('## Warnings')).matchAll(/^\| (`[^|]+) \|/gm)
   const named = [...table].flatMap(([, codes = '']) => codes.split(' · ').map((code) => code.replaceAll('`', '')))
   const given = SOURCE.matchAll(/(?:\bcode: |\bwarn\()'([a-z]+_[a-z_]+)'/g)

@@ -1,4 +1,4 @@
-/** Runs the examples of the API reference exactly as shown, in order, for each language in its own project. */
+/** Runs the examples of the API reference exactly as shown, in order. Each language has its own project. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BEGINNINGS, curl, EXAMPLES } from '../../site/examples.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -17,7 +17,7 @@ const code = (text: string) => ({ toolCalls: [{ name: 'code_execution', args: { 
 beforeAll(async () => {
   ;[provider, mcp] = await Promise.all([openFakeProvider(), openFakeMcp()])
   mcp.tools = [{ name: 'close_issue', annotations: { readOnlyHint: false } }]
-  // The receiver has not responded when the example reads the deliveries.
+  // The webhook receiver does not respond before the example reads the deliveries.
   mcp.onCall = () => undefined
   provider.when('17 * 23', code('print(17 * 23)'), { text: '17 * 23 = 391' })
   provider.when(RUNS.ended.instruction, code('open("outputs/region.txt", "w").write("north")'), { text: 'North.' })
@@ -41,13 +41,13 @@ const RUNS = {
   waiting: { instruction: 'Close issue 7.', background: true },
 } as const
 
-/** The state of the run that an example needs. */
+/** The state that the example's run must have. */
 function stateFor(id: string): keyof typeof RUNS {
   if (id.startsWith('cancel')) return 'running'
   return id.startsWith('approve') ? 'waiting' : 'ended'
 }
 
-/** Starts a run in the project of the key, and waits until it has that state. */
+/** Starts a run in the project of the key. Resolves when the run has that state. */
 async function openRun(key: string, state: keyof typeof RUNS) {
   const call = async (method: string, path: string, body?: object) =>
     (await server.request(method, `/v1beta/interactions${path}`, body, { 'x-svc-api-key': key })).body
@@ -66,14 +66,14 @@ async function openRun(key: string, state: keyof typeof RUNS) {
   return call('GET', `/${id}`)
 }
 
-/** Operations whose responses are pages or files: they are not recorded as examples. */
+/** Operations that return pages or files. Their responses are not recorded. */
 const WITHOUT_SAMPLE = ['openapi', 'docs', 'downloadFile', 'downloadInputFile']
-/** Operations without a key, for probes and browsers. */
+/** Operations that need no key, for probes and browsers. */
 const KEYLESS = ['healthz', 'readyz', 'openapi', 'docs', 'downloadInputFile']
 
 const operationOf = (id: string) => api.operations().find(([, , { operationId }]) => operationId === id)!
 
-test('run in sh, and respond as recorded', { timeout: 600_000 }, async () => {
+test('run in sh, and return the recorded responses', { timeout: 600_000 }, async () => {
   const key = await server.createKey('examples-sh')
   const runner = await openGreeting(key)
   const answers: Record<string, unknown> = {}
@@ -105,7 +105,7 @@ test('run in sh, and respond as recorded', { timeout: 600_000 }, async () => {
       const place = api.schemaPlace(method, path.replaceAll(/\{[^}]*\}/g, '{}'), 200, 'application/json')
       expect(api.complaints(place, sample), id).toBe('')
     }
-    // The server's description depends on the machine.
+    // The response of getServer depends on the machine.
     if (id !== 'getServer')
       expect(shapeOf(answers[id]), `${id}: test/docs/samples.ts says how to record it again`).toEqual(shapeOf(sample))
   }
@@ -134,7 +134,7 @@ async function openGreeting(key: string): Promise<SnippetRunner> {
   return runner
 }
 
-test('exist for every operation, in curl and for both clients', () => {
+test('exist for every operation, in curl and in both clients', () => {
   const named = [...KEYLESS, ...EXAMPLES.map(({ id }) => id)]
   expect(named.sort()).toEqual(
     api

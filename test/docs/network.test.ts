@@ -1,4 +1,6 @@
-/** Runs the programs of docs/start.md on a broken network: each prints the same as without faults, and starts one run. */
+/**
+ * Runs the programs of docs/start.md on a faulty network. Each prints the same as without faults, and starts one run.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openUnreliableProxy, type Plan, type UnreliableProxy } from '../clients/unreliable-proxy.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -31,7 +33,7 @@ const TROUBLE: Readonly<Record<string, readonly Plan[]>> = {
 }
 
 describe.each(PROGRAMS)('the program in $language', ({ language, text }) => {
-  test.each(Object.entries(TROUBLE))('prints the same if the network %s', async (_, plans) => {
+  test.each(Object.entries(TROUBLE))('prints the same output when the network %s', async (_, plans) => {
     const key = await server.createKey('network')
     const runs = async () =>
       (await server.get('/v1beta/interactions?pageSize=100', { 'x-svc-api-key': key })).body.interactions.length

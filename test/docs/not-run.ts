@@ -1,4 +1,7 @@
-/** The commands of the documentation that no test runs, with the reasons in the pages. The suite fails for one that is not listed. */
+/**
+ * Commands in the documentation that no test runs, each with the reason in the page. A command that is not listed fails
+ * the test.
+ */
 export const NOT_RUN: readonly (readonly [page: string, reason: string])[] = [
   ['docs/configuration.md', 'its key file is looked for'],
   ['docs/cookbook.md', 'a workflow of GitHub Actions, not of Errand'],

@@ -1,4 +1,4 @@
-/** Files and directories that the documents for developers name exist. */
+/** Checks that files and directories named in the developer documents exist. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,6 +1,8 @@
 /**
- * The recorded responses that the API reference shows. The examples' test compares new responses with them. To record again:
- * ERRAND_RECORD=1 npx vitest run --project errand test/docs/examples.test.ts -t 'in sh'
+ * The recorded responses that the API reference shows. test/docs/examples.test.ts compares new responses with them. To
+ * record again:
+ *
+ *     ERRAND_RECORD=1 npx vitest run --project errand test/docs/examples.test.ts -t 'in sh'
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,13 +11,16 @@ import { ROOT } from './blocks.ts'
 const FILE = join(ROOT, 'site/samples.json')
 export const RECORDING = process.env.ERRAND_RECORD !== undefined
 
-/** Responses by operation id: a stream as text, others as JSON. */
+/** Responses by operation id: a stream is a string, other responses are parsed JSON. */
 type Samples = Record<string, unknown>
 
 export const kept = (): Samples => JSON.parse(readFileSync(FILE, 'utf8'))
 export const keep = (samples: Samples): void => writeFileSync(FILE, `${JSON.stringify(samples, null, 2)}\n`)
 
-/** Removes addresses and times of this machine, and all but two items of a list. `places` maps an address to the shown one. */
+/**
+ * Replaces addresses and times of this machine, and keeps the first two items of a list. `places` maps each address to
+ * the one shown instead.
+ */
 export function sampleOf(printed: string, places: Readonly<Record<string, string>>): unknown {
   let text = printed
   for (const [from, to] of Object.entries(places)) text = text.replaceAll(from, to)
@@ -35,7 +40,10 @@ export function sampleOf(printed: string, places: Readonly<Record<string, string
   return value
 }
 
-/** All fields by path and type; for a stream, the fields of each kind of event, except those that a busy machine may merge. */
+/**
+ * Paths and types of all fields. For a stream: the fields of each event type, except events that a busy machine may
+ * merge.
+ */
 export function shapeOf(sample: unknown): string[] {
   if (typeof sample !== 'string') return [...new Set(pathsOf(sample, ''))].sort()
   const events = sample.split('\n\n').map((message) => /^event: (.*)\ndata: (.*)$/m.exec(message)!)

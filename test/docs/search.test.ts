@@ -1,4 +1,4 @@
-/** Tests of the documentation's search: the expected page is the first result, for the words that readers type. */
+/** Tests of the documentation's search: for the words that readers type, the expected page is the first result. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const assets = join(ROOT, 'site/dist/assets')
   const file = readdirSync(assets).find((name) => name.startsWith('passages.'))!
   const passages = JSON.parse(readFileSync(join(assets, file), 'utf8').slice('export default '.length))
-  // By path: MiniSearch's types would add the DOM's to all tests.
+  // Imported by path, because MiniSearch's types would add the DOM types to all tests.
   const { default: MiniSearch } = await import(join(ROOT, 'node_modules/minisearch/dist/es/index.js'))
   const { createSearch } = await import(join(ROOT, 'site/search-index.js'))
   search = createSearch(MiniSearch, passages)
@@ -28,7 +28,7 @@ const first = (query: string, count = 3) =>
     .slice(0, count)
     .map(({ id }) => id.split('#')[0])
 
-describe('ranks titles first', () => {
+describe('ranks matches in titles first', () => {
   test.each([
     ['troubleshooting', 'troubleshooting.html'],
     ['guarantees', 'guarantees.html'],
@@ -64,13 +64,13 @@ describe('knows synonyms', () => {
   })
 })
 
-test('shows one result for the same method of both clients, in the chosen language', () => {
+test('shows a method that both clients have once, in the chosen language', () => {
   const found = search('interactions.create', 'Python')
   expect(found[0]).toMatchObject({ id: 'client-python.html#interactions.create' })
   expect([...found[0]!.languages].sort()).toEqual(['Python', 'TypeScript'])
   expect(found.filter(({ heading }) => heading === 'errand.interactions.create')).toHaveLength(1)
 })
 
-test('finds code, below text', () => {
+test('finds code, ranked below text', () => {
   expect(search('verifyWebhook').map(({ id }) => id)).toContain('webhooks.html#checking-the-signature')
 })

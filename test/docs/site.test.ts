@@ -1,4 +1,7 @@
-/** Tests of the documentation site: pages, caching, content security policy, accessibility, search, and hosting by any web server. */
+/**
+ * Tests of the documentation site: pages, caching, content security policy, accessibility, search, and hosting on any
+ * web server.
+ */
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
@@ -32,7 +35,7 @@ afterAll(async () => {
 
 interface Reader {
   readonly page: Page
-  /** Messages in the browser's console: blocked by the policy, not found, thrown. */
+  /** Errors in the browser's console: requests blocked by the policy, missing files, exceptions. */
   readonly complaints: readonly string[]
   leave(): Promise<void>
 }
@@ -47,7 +50,7 @@ async function open(address: string, options: BrowserContextOptions = {}): Promi
   return { page, complaints, leave: () => context.close() }
 }
 
-describe('what is served', () => {
+describe('the served site', () => {
   test('has every page of docs/, every operation, object and setting', async () => {
     const sources = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'))
     const named = sources.map((name) => (name === 'README.md' ? 'index.html' : name.replace(/md$/, 'html')))
@@ -77,7 +80,7 @@ describe('what is served', () => {
     }
   })
 
-  test('lets browsers cache pages by ETag and assets forever', async () => {
+  test('lets browsers cache pages by ETag, and assets without expiry', async () => {
     const page = await server.get('/docs/start.html')
     const etag = page.headers.get('etag') as string
     const again = await server.get('/docs/start.html', { 'if-none-match': etag })
@@ -88,7 +91,7 @@ describe('what is served', () => {
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
   })
 
-  test('has a policy that allows only its own scripts, and no page with others', async () => {
+  test('sends a policy that allows only the site’s own scripts, and no page has other scripts', async () => {
     for (const name of PAGES) {
       const { headers, text } = await server.get(`/docs/${name}`)
       expect(headers.get('content-security-policy')).toBe(
@@ -102,7 +105,7 @@ describe('what is served', () => {
 })
 
 describe('in a browser', () => {
-  // axe is slow on the reference, which has every field of every object.
+  // axe is slow on the API reference, which lists every field of every object.
   test.each(PAGES)('%s is accessible and logs no errors', { timeout: 300_000 }, async (name) => {
     const { page, complaints, leave } = await open(name)
     await page.getByRole('heading', { level: 1 }).waitFor()
@@ -111,7 +114,7 @@ describe('in a browser', () => {
     await leave()
   })
 
-  test('shows the chosen language on every page, chosen by mouse or keyboard', async () => {
+  test('shows the chosen language on every page, after a choice by mouse or keyboard', async () => {
     const { page, leave } = await open('interactions.html')
     await page.getByRole('tab', { name: 'Python' }).first().click()
     expect(await page.getByRole('tab', { name: 'Python', selected: true }).count()).toBeGreaterThan(5)
@@ -124,7 +127,7 @@ describe('in a browser', () => {
     await leave()
   })
 
-  test('finds a setting, an error, an operation and a synonym, by keyboard only', async () => {
+  test('finds a setting, an error, an operation and a synonym, using only the keyboard', async () => {
     const { page, complaints, leave } = await open('start.html')
     for (const [words, option, heading] of [
       ['ERRAND_LEASE_S', 'Configuration', 'Configuration'],
@@ -146,7 +149,7 @@ describe('in a browser', () => {
     await leave()
   })
 
-  test('copies code exactly, and keeps the chosen theme', async () => {
+  test('copies code exactly, and remembers the chosen theme', async () => {
     const { page, leave } = await open('start.html')
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const block = page.locator('figure', { hasText: 'keys create' }).first()
@@ -162,7 +165,7 @@ describe('in a browser', () => {
   })
 })
 
-test('shows everything without scripts', async () => {
+test('shows all content without scripts', async () => {
   const { page, leave } = await open('interactions.html', { javaScriptEnabled: false })
   for (const text of ['for await (const event of stream)', 'case "tool_call":', 'call -N']) {
     expect(await page.getByText(text).first().isVisible(), text).toBe(true)
@@ -170,7 +173,7 @@ test('shows everything without scripts', async () => {
   await leave()
 })
 
-test('works below any path of any web server, without broken links', async () => {
+test('works under any path of any web server, without broken links', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'errand-docs-'))
   await run(process.execPath, [join(ROOT, 'site/build.ts'), directory])
   const plain = createServer(async (request, response) => {

@@ -1,6 +1,6 @@
 /**
- * Runs the blocks of a page as its reader would: in a home directory with the checkout at ~/errand and both clients installed, in one
- * shell session. The address http://127.0.0.1:8080 is replaced by that of the test's server.
+ * Runs the blocks of a page as a reader would: in one shell session, in a home directory with the checkout at ~/errand
+ * and both clients installed. The address http://127.0.0.1:8080 is replaced by the address of the test's server.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ export function openSnippetRunner(server: Pick<Server, 'url' | 'key' | 'dataDir'
   symlinkSync(join(ROOT, 'clients/typescript'), join(home, 'node_modules/errand-client'))
   mkdirSync(join(home, 'script'))
   writeFileSync(join(home, 'script/errand'), '#!/bin/sh\nexec ~/errand/script/errand "$@"\n', { mode: 0o755 })
-  // Makes curl fail for an HTTP error.
+  // Makes curl fail on HTTP errors.
   writeFileSync(join(home, '.curlrc'), 'fail-with-body\n')
   writeFileSync(state, `cd ${home}/errand\n`)
   const env = {
@@ -47,7 +47,7 @@ export function openSnippetRunner(server: Pick<Server, 'url' | 'key' | 'dataDir'
   }
   let programs = 0
 
-  /** Runs a block; the shell's directory, variables and functions are kept for the next one. */
+  /** Runs a block in the shell. Its directory, variables and functions are kept for the next block. */
   function inShell(command: string): Promise<string> {
     const script = `. '${state}'\nset -euo pipefail\n${command}\n{ export -p; declare -f; printf 'cd %q\\n' "$PWD"; } >'${state}'\n`
     return ended(spawn('bash', ['-c', script], { env, stdio: ['ignore', 'pipe', 'pipe'] }), command)
@@ -58,7 +58,7 @@ export function openSnippetRunner(server: Pick<Server, 'url' | 'key' | 'dataDir'
     run(language, text) {
       const here = text.replaceAll('http://127.0.0.1:8080', server.url)
       if (language === 'sh') return inShell(here)
-      // Outside the checkout, whose modules would be found first.
+      // Outside the checkout: modules in the checkout would be found first.
       const name = `${home}/program-${++programs}.${language === 'python' ? 'py' : 'mts'}`
       writeFileSync(name, here)
       return inShell(`cd ~; ${language === 'python' ? 'python3' : 'node'} '${name}'`)

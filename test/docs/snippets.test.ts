@@ -1,6 +1,6 @@
 /**
- * Runs every command and program of the documentation, page by page, on one server with the demo model. blocks.ts explains the
- * rules.
+ * Runs every command and program of the documentation, page by page, on one server with the demo model.
+ * test/docs/blocks.ts explains the rules.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const BLOCKS = pages().flatMap(blocksOf)
 let server: Server
 let api: OpenApi
 beforeAll(async () => {
-  // The receiver of docs/webhooks.md and docs/cookbook.md.
+  // The webhook receiver in docs/webhooks.md and docs/cookbook.md.
   server = await startServer({ env: { ERRAND_EGRESS_ALLOW_PRIVATE: '127.0.0.1:8096' } })
   api = await openApiOf(server.url)
 })
@@ -36,7 +36,7 @@ test('runs every block, except those listed with a reason', () => {
 })
 
 describe.each([...new Set(BLOCKS.map(({ page }) => page))])('%s', (page) => {
-  test('can be followed from its beginning', { timeout: 600_000 }, async () => {
+  test('can be followed from the beginning', { timeout: 600_000 }, async () => {
     const runner = openSnippetRunner({ ...server, key: await server.createKey(page.replaceAll(/\W/g, '-')) })
     try {
       await follow(
@@ -69,7 +69,7 @@ async function follow(runner: SnippetRunner, blocks: readonly Block[]): Promise<
   }
 }
 
-/** Wraps the body of a coroutine into a program. */
+/** Wraps the body of a coroutine in a program. */
 function inAsync(text: string): string {
   const body = text.replaceAll(/^/gm, '    ')
   return `import asyncio\nasync def main():\n${body}\nasyncio.run(main())`

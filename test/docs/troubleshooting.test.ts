@@ -1,4 +1,7 @@
-/** docs/troubleshooting.md and docs/guarantees.md name messages, proof rows and tests that exist. */
+/**
+ * Checks that the messages, proof rows and tests named in docs/troubleshooting.md, docs/operating.md and
+ * docs/guarantees.md exist.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -11,7 +14,7 @@ const SOURCE = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8
   .map((name) => read(join('src', name)))
   .join('\n')
 
-test('every quoted message is a message of the server', () => {
+test('every message quoted in docs/troubleshooting.md is in the source', () => {
   const quoted = [...read('docs/troubleshooting.md').matchAll(/`([A-Z…][^`]*[ ][^`]*)`/g)].map(([, text = '']) => text)
   const messages = quoted.filter(
     (text) => !text.startsWith('ERRAND_') && !text.startsWith('GET ') && text !== 'Could not resolve host',
@@ -27,14 +30,14 @@ test('every quoted message is a message of the server', () => {
   }
 })
 
-test('every log text in docs/operating.md is a text of the server', () => {
+test('every log message quoted in docs/operating.md is in the source', () => {
   const texts = [...read('docs/operating.md').matchAll(/`([A-Za-z]+(?: [a-z]+){2,})`/g)].map(([, text]) => text!)
   const quoted = texts.filter((text) => !/^(?:systemctl|journalctl)/.test(text))
   expect(quoted.length).toBeGreaterThan(3)
   for (const text of quoted) expect(SOURCE).toContain(text)
 })
 
-test('the guarantees name rows of the proof and tests that exist', () => {
+test('the proof rows and tests named in docs/guarantees.md exist', () => {
   const page = read('docs/guarantees.md')
   const ids = ROWS.map(({ id }) => id)
   const named = [...page.matchAll(/\b([RS]\d+)\b/g)].map(([, id]) => id!)

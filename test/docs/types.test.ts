@@ -1,4 +1,4 @@
-/** Compiles every TypeScript snippet against the client, with strict options. */
+/** Compiles every TypeScript snippet of the documentation against the client, with strict options. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-/** All programs by file name, with the setup before them. */
+/** All TypeScript programs by file name, each with its setup. */
 function programs(): [string, string][] {
   const found: [string, string][] = EXAMPLES.map(({ id, ts }) => [
     `reference-${id}`,
@@ -38,7 +38,7 @@ function programs(): [string, string][] {
 
 const isProgram = ({ rule }: Block) => rule.kind === 'run' || rule.kind === 'file'
 
-test('compiles the snippets in TypeScript', async () => {
+test('the TypeScript snippets compile', async () => {
   const found = programs()
   expect(found.length).toBeGreaterThan(EXAMPLES.length)
   for (const [name, text] of found) writeFileSync(join(home, `${name}.mts`), text)

@@ -1,10 +1,10 @@
 /**
- * R1: kill -9 of the server, at a named crash point or at a random moment, during runs that think, run code and answer. The
- * next server completes each run, and repeats no finished tool call: each call appends a line with the time to a file in
- * outputs/, and prints it; the trace must match the file.
+ * R1: kill -9 of the server, at a named crash point or at a random moment, while runs think, run code and answer. The
+ * next server completes each run and repeats no finished tool call. Each call appends a line with the time to a file in
+ * outputs/ and prints it; the trace must match the file.
  *
- * The first model sometimes fails and is billed for it, and a fallback answers. Each such call is stored and counted, and the
- * next server does not repeat calls without end.
+ * The first model sometimes fails after using billed tokens, and a fallback answers. Each such call is stored and
+ * counted, and the number of repeated calls is bounded.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,13 +21,13 @@ import { onEveryStore } from './stores.ts'
 const LEASE_S = 2
 const AT_ONCE = 3
 const CALLS = 2
-/** Rounds on each store, with two kills each: one at a random moment, one at a crash point. */
+/** Rounds on each store. Each round kills twice: at a random moment and at a crash point. */
 const ROUNDS = rounds(50, 2)
-/** An answer whose first fragment is too long to be held back. */
+/** An answer whose first fragment is too long to be buffered. */
 const ANSWER = [`${'One '.repeat(80)}, `, 'two, ', 'three.']
 const random = seeded('R1')
 
-/** Each crash point, with the number of times that a batch of runs reaches it. */
+/** Each crash point, and how often a batch of runs reaches it. */
 const POINTS: readonly (readonly [CrashPoint, number])[] = [
   ['accepted', AT_ONCE],
   ['claimed', AT_ONCE],
@@ -43,7 +43,7 @@ const POINTS: readonly (readonly [CrashPoint, number])[] = [
 
 const BILLED_FAILURE: Reply = { finish: 'error', text: [], usage: { input: 7, output: 0 } }
 
-/** The scripted models: two tool calls that each write a line, then the answer, or the rest of it. */
+/** Scripted model: two tool calls that each append a line, then the answer, or the rest of an answer that broke off. */
 function work(request: RecordedRequest): Reply {
   const turn = request.body.messages.filter(({ tool_calls }) => tool_calls).length
   if (turn === CALLS) return { text: restOf(ANSWER.join(''), request).match(/^(?:One )+|.{1,6}/g)!, delayMs: 10 }
@@ -100,7 +100,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** Returns the ids of acknowledged requests. A request that the kill cut off is not acknowledged. */
+  /** Returns the ids of acknowledged requests. A request that the kill interrupted is not acknowledged. */
   async function submit(): Promise<string[]> {
     const body = { instruction: '[works]', tools: ['code_execution'], background: true }
     const answers = await Promise.all(
@@ -127,7 +127,7 @@ onEveryStore((createDatabase) => {
     expect(interaction, error).toMatchObject({ status: 'completed', output: ANSWER.join('') })
   }
 
-  test('after kill -9 anywhere the next server goes on, loses nothing and repeats nothing', {
+  test('after kill -9 at any point the next server completes every run, and loses and repeats nothing', {
     timeout: ROUNDS * 60_000,
   }, async () => {
     const tally = { kills: 0, runs: 0 }
@@ -137,12 +137,12 @@ onEveryStore((createDatabase) => {
       await sleep(random.whole(0, 600))
       await server.stop('SIGKILL')
       const [point, often] = random.pick(POINTS)
-      // It resumes the runs of the server before it, and may reach its crash point before it listens.
+      // The server resumes the previous server's runs, and may reach its crash point before it listens.
       const doomed = await start(`${point}:${random.whole(1, often)}`).catch(() => undefined)
       if (doomed) {
         server = doomed
         ids.push(...(await submit()))
-        // Until the server is dead; the runs may end before they reach the crash point.
+        // Waits until the server is dead. The runs may end before they reach the crash point.
         await Promise.all(ids.map((id) => ended(server, id))).catch(() => {})
         await server.stop('SIGKILL')
       }
@@ -167,7 +167,7 @@ onEveryStore((createDatabase) => {
         (select sum(epoch) from interactions) as claims from turns`,
     )
     const { turns, failed, claims } = sums!
-    // A killed worker leaves at most two billed calls without turns: the failed one and the fallback's.
+    // Each claim can lose at most two billed calls: the failed one and the fallback's.
     expect(modelCalls).toBeLessThanOrEqual(Number(turns) + 2 * Number(claims))
     expect(Number(failed)).toBeGreaterThan(0)
     figure('R1', 'model calls, stored, billed though they failed', `${modelCalls}, ${turns}, ${failed}`)

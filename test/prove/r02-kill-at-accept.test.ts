@@ -1,6 +1,6 @@
 /**
- * R2: the server is killed while it accepts requests: at a random moment under many POSTs, or between storing one and
- * answering it. Each interaction whose id a caller has exists on the next server, and ends.
+ * R2: the server is killed while it accepts requests: at a random moment under many POSTs, or after storing a request
+ * and before answering it. Every interaction whose id was returned exists on the next server, and ends.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -41,7 +41,7 @@ onEveryStore((createDatabase) => {
     return startServer({ ...options, ...(server && { key: server.key }) })
   }
 
-  /** Sends all at once. Returns the ids of those that were answered, and the number of the others. */
+  /** Sends all requests at once. Returns the ids of those that were answered, and the number of the others. */
   async function post(at: Server, onAnswer: () => void): Promise<{ ids: string[]; cut: number }> {
     const answers = await Promise.all(
       Array.from({ length: POSTS }, async () => {
@@ -55,7 +55,9 @@ onEveryStore((createDatabase) => {
     return { ids, cut: answers.filter((answer) => !answer).length }
   }
 
-  test('after kill -9 around accept no acknowledged interaction is missing', { timeout: ROUNDS * 60_000 }, async () => {
+  test('no acknowledged interaction is missing after kill -9 while requests are accepted', {
+    timeout: ROUNDS * 60_000,
+  }, async () => {
     const tally = { posts: 0, acknowledged: 0, cut: 0 }
     for (let round = 0; round < ROUNDS; round++) {
       let answered = 0

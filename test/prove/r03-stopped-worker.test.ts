@@ -1,6 +1,7 @@
 /**
- * R3: a worker is stopped (SIGSTOP) beyond its leases, while its models stream and its code runs; another worker takes over
- * its runs and completes them. When the first continues, it writes nothing, closes its model streams and ends its sandboxes.
+ * R3: a worker is stopped (SIGSTOP) until its leases have expired, while its models stream and its code runs. Another
+ * worker takes over its runs and completes them. When the first worker continues, it writes nothing, closes its model
+ * streams and ends its sandboxes.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,7 +15,7 @@ import type { Server } from '../support/server.ts'
 
 const RUNS = 10
 const ROUNDS = rounds(5, 1)
-/** Longer in the short form, which shares its machine with other tests. */
+/** Longer in the short form, which runs in parallel with other tests. */
 const STOPS_WITHIN_MS = rounds(1_000, 10_000)
 const PATH = '/v1beta/interactions'
 
@@ -32,7 +33,10 @@ onPostgres('several nodes', (cluster) => {
     await provider?.close()
   })
 
-  /** Starts runs: half stream from a model that never stops, half run endless code. Resolves when all are at it. */
+  /**
+   * Starts runs: half stream from a model that never stops, half run endless code. Resolves when all runs have reached
+   * that point.
+   */
   async function begin(mark: string): Promise<string[]> {
     const thoughts = Array.from({ length: 5_000 }, (_, i) => `thought ${i}, `)
     const code = `exec -a ${mark} sleep 600`
@@ -60,7 +64,7 @@ onPostgres('several nodes', (cluster) => {
     return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(text))
   }
 
-  test('a worker that was stopped beyond its leases writes nothing when it continues, and stops its runs', {
+  test('a worker that was stopped until its leases expired writes nothing when it continues, and stops its runs', {
     timeout: ROUNDS * 120_000,
   }, async () => {
     let slowest = 0

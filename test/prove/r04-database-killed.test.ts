@@ -1,7 +1,7 @@
 /**
- * R4: Postgres is killed and restarted repeatedly, under load on two nodes. Callers that are refused get 503 with
- * Retry-After and retry with the same key; in the end each request is one completed interaction. Open streams stay open and
- * miss no event.
+ * R4: Postgres is killed and restarted repeatedly, under load on two nodes. Refused callers get 503 with Retry-After
+ * and retry with the same key. In the end each request is one completed interaction. Open streams stay open and miss no
+ * event.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ import type { WireEvent } from '../support/sse.ts'
 
 const INTERACTIONS = rounds(5_000, 100)
 const CALLERS = 6
-/** Minimum number of kills; requests go on until then. */
+/** Minimum number of kills. Requests continue until it is reached. */
 const KILLS = rounds(20, 3)
 /** Time between two kills: 5 to 20 seconds at full length. */
 const PAUSE_MS = { from: rounds(5_000, 500), to: rounds(20_000, 2_000) }
@@ -38,11 +38,11 @@ onPostgres('R4', (cluster) => {
     await provider?.close()
   })
 
-  test(`${INTERACTIONS} interactions under a database that is killed repeatedly`, {
+  test(`completes ${INTERACTIONS} interactions while the database is killed repeatedly`, {
     timeout: 120 * 60_000,
   }, async () => {
     const refused: Record<string, number> = {}
-    /** Each interaction, with the events that a follower saw. */
+    /** Events that a follower received, by interaction id. */
     const accepted = new Map<string, Promise<WireEvent[] | undefined>>()
     let next = 0
     const recoveries: number[] = []
@@ -102,7 +102,10 @@ onPostgres('R4', (cluster) => {
   })
 })
 
-/** Follows a stream, which must stay open while the database is down. Undefined if it could not be opened. */
+/**
+ * Follows a stream, which must stay open while the database is down. Resolves with undefined if the stream could not be
+ * opened.
+ */
 async function follow(node: Server, id: string): Promise<WireEvent[] | undefined> {
   const stream = await node.stream(`/v1beta/interactions/${id}:stream`)
   if (stream.status === 200) return stream.all()

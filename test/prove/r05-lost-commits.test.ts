@@ -1,7 +1,8 @@
 /**
- * R5: a connection to Postgres is cut around a COMMIT: before it arrives, right after it, or after the commit when only its
- * answer is lost. The server cannot distinguish these cases, so it looks up the write instead of repeating it: no event is
- * stored twice, none is missing, followers see each once, and a request that is retried with its key is one interaction.
+ * R5: a connection to Postgres is cut around a COMMIT: before it arrives, right after it was forwarded, or after the
+ * commit when only the answer is lost. The server cannot distinguish these cases, so it checks whether the write exists
+ * instead of repeating it. No event is stored twice, none is missing, followers receive each once, and a request that
+ * is retried with its key is one interaction.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ROOMY } from '../contract/invariants.ts'
@@ -13,7 +14,7 @@ import { type Server, startServer } from '../support/server.ts'
 import type { WireEvent } from '../support/sse.ts'
 
 const CUTS = rounds(200, 12)
-/** Number of fragments, with pauses long enough to make each one an event. */
+/** Fragments with pauses long enough that each one becomes an event. */
 const ANSWER = Array.from({ length: 12 }, (_, i) => `part ${i}, ${'long '.repeat(20)}`)
 const random = seeded('R5')
 
@@ -34,8 +35,8 @@ onPostgres('R5', (cluster) => {
     await provider?.close()
   })
 
-  test(`of ${CUTS} cuts none doubles an event, and none loses one`, { timeout: 30 * 60_000 }, async () => {
-    /** Each interaction, with the events that its caller saw. */
+  test(`${CUTS} cuts around COMMIT neither duplicate nor lose an event`, { timeout: 30 * 60_000 }, async () => {
+    /** Events that the caller received, by interaction id. */
     const runs = new Map<string, WireEvent[]>()
     const cuts = { before: 0, behind: 0, after: 0 }
     for (let made = 0; made < CUTS; made++) {
@@ -66,7 +67,7 @@ onPostgres('R5', (cluster) => {
     figure('R5', 'interactions', runs.size)
   })
 
-  /** Streams one run from its first event. Retries with the same key if it is refused. */
+  /** Streams one run from its first event. Retries with the same key if the request is refused. */
   async function runOne(key: string): Promise<WireEvent[]> {
     for (;;) {
       const headers = { 'idempotency-key': key }

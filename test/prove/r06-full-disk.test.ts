@@ -1,6 +1,6 @@
 /**
- * R6: the disk of the database and the sandbox host, or of the files, has no space or no inodes left. Callers get a 503 or a
- * failed run, stored data can still be read, and once there is space, everything works again.
+ * R6: the disk of the database and the sandbox host, or the disk of the files, has no free space or no free inodes.
+ * Callers get a 503 or a failed run, and stored data can still be read. Once there is space, everything works again.
  *
  * The disks are small file systems in memory. Mounting them needs root.
  */
@@ -20,7 +20,9 @@ const ROUNDS = rounds(5, 1)
 const POSTS = 10
 const SIZE = '96M'
 const INODES = 3_000
-/** In the full form, every other time is longer than a worker waits for a disk, and than its lease. */
+/**
+ * In the full form, every second outage is longer than a worker's lease, and longer than a worker waits for the disk.
+ */
 const fullForMs = (round: number) => (process.env.PROVE && round % 2 === 1 ? 30_000 : 1_000)
 const isRoot = process.getuid!() === 0
 
@@ -64,7 +66,7 @@ describe.skipIf(!isRoot)(`a full disk${isRoot ? '' : ' (skipped: mounting needs 
     return { instruction, files, tools: ['code_execution'], background: true }
   }
 
-  /** Returns the ids of acknowledged requests. Any other answer must be a 503. */
+  /** Returns the ids of acknowledged requests. Any other response must be a 503. */
   async function submit(instruction: string): Promise<string[]> {
     const answer = await server.post(PATH, body(instruction))
     if (answer.status === 200) return [answer.body.interactionId]
@@ -105,7 +107,7 @@ describe.skipIf(!isRoot)(`a full disk${isRoot ? '' : ' (skipped: mounting needs 
   })
 })
 
-/** Uses up all free space; returns a function that frees it. */
+/** Uses up all free space. Returns a function that frees it. */
 function fill(ballast: string, what: What): () => void {
   mkdirSync(ballast)
   try {

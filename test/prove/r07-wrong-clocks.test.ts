@@ -1,6 +1,6 @@
 /**
- * R7: workers whose wall clocks are an hour ahead and an hour behind. Leases depend on the database's clock, so no worker
- * takes another's run; deadlines are on time, even for a run that moves from one clock to the other.
+ * R7: workers whose wall clocks are an hour ahead and an hour behind. Leases use the database's clock, so no worker
+ * takes another's run. Deadlines are on time, even for a run that moves between workers with different clocks.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -13,11 +13,11 @@ import type { Server } from '../support/server.ts'
 
 const RUNS = rounds(10, 6)
 const HOUR_MS = 3_600_000
-/** Longer in the short form, which shares its machine with other tests. */
+/** Longer in the short form, which runs in parallel with other tests. */
 const LATE_MS = rounds(1_000, 10_000)
 const PATH = '/v1beta/interactions'
 
-/** Runs Node with a wall clock that is wrong by this much. Monotonic clocks are right. */
+/** Runs Node with a wall clock that is wrong by `byMs`. Monotonic clocks are right. */
 function wrongClock(byMs: number): Record<string, string> {
   const code = `const Right = Date
 globalThis.Date = class extends Right {
@@ -53,7 +53,7 @@ onPostgres('several nodes', (cluster) => {
     return (await api.post(PATH, { instruction, background: true, ...fields })).body.interactionId
   }
 
-  test('no worker takes a run from another, for three leases', async () => {
+  test('no worker takes over another’s run during three lease times', async () => {
     await Promise.all([startAhead(), startBehind()])
     const { promise: hold, resolve: release } = Promise.withResolvers<void>()
     provider.when('[held]', { text: 'Done.', hold })
@@ -63,7 +63,7 @@ onPostgres('several nodes', (cluster) => {
     release()
     for (const id of ids) expect(await ended(api, id)).toMatchObject({ status: 'completed' })
     for (const id of ids) await checkEnded(api, id)
-    // A worker that took over a run would have called its model again.
+    // A worker that took over a run would have called its model a second time.
     expect(asked('[held]')).toHaveLength(RUNS)
     figure('R7', `leases taken from who had them, of ${RUNS} runs for three leases`, 0)
   })
@@ -73,7 +73,7 @@ onPostgres('several nodes', (cluster) => {
     ['behind to the one ahead', startBehind, startAhead],
   ] as const
   test.each(ways.slice(0, rounds(2, 1)))(
-    'a deadline is kept by a run that goes from the worker %s',
+    'a run that moves from the worker %s ends at its deadline',
     async (_, startFirst, startSecond) => {
       const limitS = 12
       const first = await startFirst()

@@ -1,7 +1,7 @@
 /**
- * R8: repeated restarts by SIGTERM, under twenty streams: runs that end while the server drains, runs that wait for their
- * model, and runs with a tool or an answer that takes longer than the drain. None fails, and each reader resumes its stream
- * at the event where it was cut off. On Postgres two nodes restart in turn.
+ * R8: repeated restarts by SIGTERM, under twenty streams. Some runs end during the drain, some wait for their model,
+ * and some have a tool call or an answer that takes longer than the drain. None fails, and each reader resumes its
+ * stream at the event where it was cut off. On Postgres two nodes restart in turn.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,10 +19,10 @@ const PATH = '/v1beta/interactions'
 const STREAMS = 20
 const ROUNDS = rounds(50, 1)
 const DRAIN_S = 2
-/** Duration of a tool call that is longer than the drain. */
+/** Duration of a tool call that outlasts the drain. */
 const TOOL_S = DRAIN_S + 3
 const EXIT_MS = 30_000
-/** An answer that takes longer than the drain. */
+/** An answer that outlasts the drain. */
 const LONG_ANSWER = Array.from({ length: 80 }, (_, i) => `Line ${i} of a long answer. `)
 const KINDS = ['[quick]', '[silent]', '[working]', '[answering]']
 const random = seeded('R8')
@@ -67,7 +67,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** Reads to the end from any node that answers, resuming after each cut. */
+  /** Reads to the end from any node that answers, and resumes after each cut. */
   async function read(id: string): Promise<WireEvent[]> {
     const seen: WireEvent[] = []
     while (seen.at(-1)?.event !== 'completed') {
@@ -76,13 +76,15 @@ onEveryStore((createDatabase) => {
         const stream = await node.stream(`${PATH}/${id}:stream`, undefined, { 'last-event-id': `${seen.length}` })
         for await (const event of stream.events) seen.push(event)
       } catch {
-        await sleep(50) // no node is listening
+        await sleep(50) // No node is listening.
       }
     }
     return seen
   }
 
-  test('no run fails, and no stream has a gap', { timeout: ROUNDS * 120_000 }, async () => {
+  test('during repeated restarts no run fails, and no stream misses an event', {
+    timeout: ROUNDS * 120_000,
+  }, async () => {
     const tally = { restarts: 0, runs: 0, slowestExitMs: 0 }
     for (let round = 0; round < ROUNDS; round++) {
       gate = createGate()

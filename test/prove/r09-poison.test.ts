@@ -1,6 +1,6 @@
 /**
- * R9: an interaction that kills its worker each time is claimed three times and then failed. Interactions before and after
- * it, whose worker was killed each time too, complete.
+ * R9: an interaction that kills its worker each time (a poison interaction) is claimed three times and then fails.
+ * Interactions before and after it complete, although their workers were killed each time too.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,10 @@ import { type Server, startServer } from '../support/server.ts'
 import { onEveryStore } from './stores.ts'
 
 const ROUNDS = rounds(10, 1)
-/** Time after which a claimed run no longer counts as poison: longer than a start takes on a busy machine. */
+/**
+ * Lease time in seconds. A run that its worker has held for one lease time no longer counts as poison, so this is
+ * longer than a start on a busy machine.
+ */
 const LEASE_S = 8
 const PATH = '/v1beta/interactions'
 
@@ -22,7 +25,7 @@ onEveryStore((createDatabase) => {
   let dataDir: string
   let database: string | undefined
   let server: Server
-  /** The running server, which may call a model before it reports that it has started. */
+  /** The running server. It may call a model before it reports that it has started. */
   let latest: Promise<Server>
   beforeAll(async () => {
     provider = await openFakeProvider({ record: false })
@@ -46,7 +49,7 @@ onEveryStore((createDatabase) => {
     return (await server.post(PATH, { instruction, background: true })).body.interactionId
   }
 
-  /** Restarts the server, as a supervisor does, until that interaction has ended. */
+  /** Restarts the server, as a supervisor does, until the interaction has ended. */
   async function superviseUntilEnded(id: string): Promise<void> {
     for (let over = false; !over; ) {
       over = await ended(server, id).then(
@@ -59,7 +62,9 @@ onEveryStore((createDatabase) => {
     }
   }
 
-  test('a poison interaction fails, and the others complete', { timeout: ROUNDS * 180_000 }, async () => {
+  test('a poison interaction fails after three claims, and the others complete', {
+    timeout: ROUNDS * 180_000,
+  }, async () => {
     let most = 0
     for (let round = 0; round < ROUNDS; round++) {
       let claims = 0

@@ -1,6 +1,6 @@
 /**
- * R10: runs are canceled at a random point: queued, opening a sandbox, running code that ignores signals, streaming from the
- * model, ending. When 200 arrives no process of the run is left, and a second request changes nothing.
+ * R10: runs are canceled at a random point: queued, opening a sandbox, running code that ignores signals, streaming
+ * from the model, ending. When the 200 arrives, no process of the run is left. A second request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { type Server, startServer } from '../support/server.ts'
 
 const RUNS = rounds(500)
 const AT_ONCE = 4
-/** Longer in the short form, which shares its machine with other tests. */
+/** Longer in the short form, which runs in parallel with other tests. */
 const WITHIN_MS = rounds(1_000, 10_000)
 const PATH = '/v1beta/interactions'
 const random = seeded('R10')
@@ -30,7 +30,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Scripts a run of one kind and returns its instruction. */
+/** Scripts a run of a random kind. Returns its instruction. */
 function script(mark: string): string {
   const instruction = `[${mark}]`
   const code = { toolCalls: [{ name: 'code_execution', args: { code: stubbornTree(mark) } }] }
@@ -60,7 +60,7 @@ async function cancelOne(): Promise<{ status: number; ms: number }> {
   return { status, ms }
 }
 
-test('a canceled run has ended when 200 arrives', { timeout: RUNS * 20_000 }, async () => {
+test('a canceled run has ended when the 200 arrives', { timeout: RUNS * 20_000 }, async () => {
   const times: number[] = []
   let left = RUNS
   const lanes = Array.from({ length: AT_ONCE }, async () => {

@@ -1,4 +1,4 @@
-/** R11: maxTurnDuration ends a process tree that ignores SIGTERM in time, and leaves nothing of it. */
+/** R11: maxTurnDuration ends a process tree that ignores SIGTERM on time, and no process is left. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ROOMY } from '../contract/invariants.ts'
@@ -10,7 +10,7 @@ import { type Server, startServer } from '../support/server.ts'
 const RUNS = rounds(100, 8)
 const AT_ONCE = 4
 const LIMIT_S = 3
-/** The short form shares its machine with other tests. */
+/** Longer in the short form, which runs in parallel with other tests. */
 const LATE_MS = rounds(2_000, 10_000)
 const PATH = '/v1beta/interactions'
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Delay of the answer after the deadline, in milliseconds. */
+/** Returns the delay of the response after the deadline, in milliseconds. */
 async function runIntoDeadline(): Promise<number> {
   const mark = `mark-${randomUUID()}`
   provider.when(`[${mark}]`, { toolCalls: [{ name: 'code_execution', args: { code: stubbornTree(mark) } }] })
@@ -44,7 +44,7 @@ async function runIntoDeadline(): Promise<number> {
   return lateMs
 }
 
-test('a run whose processes ignore SIGTERM ends at its deadline, with nothing left', {
+test('a run whose processes ignore SIGTERM ends at its deadline and leaves no process', {
   timeout: RUNS * 20_000,
 }, async () => {
   const late: number[] = []

@@ -1,7 +1,7 @@
 /**
- * R12: kill -9 of the server and its sandbox host with twenty open sandboxes, each with background processes: after the next
- * start no sandbox, directory, mount or control group is left, and each run ends. The same for sandboxes of runs that were
- * canceled on another node while their own node was down.
+ * R12: kill -9 of the server and its sandbox host with twenty open sandboxes, each with background processes. After the
+ * next start no sandbox, directory, mount or control group is left, and each run ends. The same holds for sandboxes of
+ * runs that were canceled on another node while their own node was down.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ function start({ database, role = 'all', key, dir = dataDir }: Start = {}): Prom
   return startServer({ provider, dataDir: dir, database, config, env, ...(key !== undefined && { key }) })
 }
 
-/** Starts runs whose code never ends. Resolves when the code of all of them runs. */
+/** Starts runs whose code never ends. Resolves when the code of all of them is running. */
 async function beginStubborn(server: Server, mark: string): Promise<string[]> {
   provider.when(
     `[${mark}]`,
@@ -63,7 +63,7 @@ async function beginStubborn(server: Server, mark: string): Promise<string[]> {
   return ids
 }
 
-/** Sandboxes of runs. Warm sandboxes of the pool do not count. */
+/** Checks that no sandbox of a run is left. Warm sandboxes of the pool do not count. */
 async function expectNothingLeft(mark: string): Promise<void> {
   await until(async () => (await processesWith(mark)).length === 0)
 }
@@ -82,7 +82,7 @@ function readMounts(pid: string): string[] {
   try {
     return readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')
   } catch {
-    return [] // it has ended
+    return [] // The process has ended.
   }
 }
 
@@ -115,14 +115,14 @@ test('after kill -9 of everything the next start removes all sandboxes, and each
 })
 
 onPostgres('cancelled on another node', (cluster) => {
-  test('a sandbox whose run was canceled while its node was down ends when the node is back', async () => {
+  test('a run that is canceled while its node is down loses its sandbox when the node is back', async () => {
     const database = await cluster().createDatabase()
     const apiDir = await mkdtemp(join(tmpdir(), 'errand-r12-api-'))
     const api = await start({ database, role: 'api', dir: apiDir })
     let worker = await start({ database, role: 'worker', key: 'none' })
     const mark = `mark-${randomUUID()}`
     const ids = await beginStubborn(api, mark)
-    // The host and its sandboxes outlive the server.
+    // The sandbox host and its sandboxes outlive the server.
     await worker.stop('SIGKILL')
     for (const id of ids) expect((await api.post(`${PATH}/${id}:cancel`)).status).toBe(200)
     worker = await start({ database, role: 'worker', key: 'none' })

@@ -1,6 +1,7 @@
 /**
- * R13: a run ends whatever its model's provider does: completed, or failed with a reason after at most three tries before the
- * answer and six after its beginning. Text that was shown is kept and never repeated. The idle timeout ends a silence.
+ * R13: a run ends whatever its model's provider does. It completes, or fails with a reason after at most three attempts
+ * before the answer begins and six after. Text that was shown is kept and never repeated. The idle timeout ends a
+ * silent connection.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ended, outputOf, ROOMY } from '../contract/invariants.ts'
@@ -11,7 +12,7 @@ import { type Server, startServer } from '../support/server.ts'
 const PATH = '/v1beta/interactions'
 const ANSWER = ['Grüße ', 'aus 東京, ', 'für 10 €. 🙂']
 const ROUNDS = rounds(50, 4)
-/** Fewer failures than open the circuit breaker; a good answer between the batches resets its count. */
+/** Runs in a batch: fewer failures than open the circuit breaker. A good answer between batches resets its count. */
 const BATCH = 4
 const RETRY_AFTER_S = 1
 
@@ -33,9 +34,9 @@ afterAll(async () => {
 
 interface Trouble {
   readonly reply: Reply
-  /** Output of a run if the trouble occurs at every try. */
+  /** Output of a run if every attempt has the fault. */
   readonly said: string
-  /** Number of tries of such a run. */
+  /** Number of attempts of such a run. */
   readonly tries: 3 | 6
 }
 
@@ -56,7 +57,7 @@ const TROUBLES: Record<string, Trouble> = {
   'an error event in the middle': amid('error-event-after:1'),
 }
 
-/** A scripted reply that records the time of each try. */
+/** Scripts replies that record the time of each attempt. */
 function scripted(marker: string, replies: readonly Reply[]): void {
   const times: number[] = []
   arrivals.set(marker, times)
@@ -87,25 +88,29 @@ async function inBatches(
   }
 }
 
-test.each(Object.entries(TROUBLES))('%s that stays', { timeout: 600_000 }, async (name, { reply, said, tries }) => {
-  const waits: number[] = []
-  await inBatches(`stays: ${name}`, [reply], async (id, marker) => {
-    const body = await ended(server, id)
-    expect(body, name).toMatchObject({ status: 'failed', error: { code: 'model_error', retryable: true } })
-    const { events } = await checkEnded(server, id)
-    expect(outputOf(events)).toBe(said)
-    const times = arrivals.get(marker)!
-    expect(times).toHaveLength(tries)
-    for (const [i, at] of times.slice(1).entries()) waits.push(at - times[i]!)
-  })
-  if (reply.headers) expect(Math.min(...waits)).toBeGreaterThanOrEqual(RETRY_AFTER_S * 1000)
-  // With jitter: no two runs retry at the same time.
-  if (waits.length > 0) expect(new Set(waits.map((wait) => Math.round(wait))).size).toBeGreaterThan(1)
-  figure('R13', `${name}, that stays: runs that ended failed after ${tries} tries`, ROUNDS)
-})
+test.each(Object.entries(TROUBLES))(
+  'a run fails after a bounded number of attempts if the fault is permanent: %s',
+  { timeout: 600_000 },
+  async (name, { reply, said, tries }) => {
+    const waits: number[] = []
+    await inBatches(`stays: ${name}`, [reply], async (id, marker) => {
+      const body = await ended(server, id)
+      expect(body, name).toMatchObject({ status: 'failed', error: { code: 'model_error', retryable: true } })
+      const { events } = await checkEnded(server, id)
+      expect(outputOf(events)).toBe(said)
+      const times = arrivals.get(marker)!
+      expect(times).toHaveLength(tries)
+      for (const [i, at] of times.slice(1).entries()) waits.push(at - times[i]!)
+    })
+    if (reply.headers) expect(Math.min(...waits)).toBeGreaterThanOrEqual(RETRY_AFTER_S * 1000)
+    // Jitter: no two runs retry at the same time.
+    if (waits.length > 0) expect(new Set(waits.map((wait) => Math.round(wait))).size).toBeGreaterThan(1)
+    figure('R13', `${name}, that stays: runs that ended failed after ${tries} tries`, ROUNDS)
+  },
+)
 
 test.each(Object.entries(TROUBLES).filter(([, { tries }]) => tries === 3))(
-  '%s that passes',
+  'a run completes at the second attempt if the fault is temporary: %s',
   { timeout: 600_000 },
   async (name, { reply }) => {
     await inBatches(`passes: ${name}`, [reply, { text: ANSWER }], async (id, marker) => {
@@ -117,7 +122,7 @@ test.each(Object.entries(TROUBLES).filter(([, { tries }]) => tries === 3))(
   },
 )
 
-test('an answer whose chunks split characters', { timeout: 600_000 }, async () => {
+test('completes an answer whose chunks split characters', { timeout: 600_000 }, async () => {
   const cut = (body: Buffer) =>
     Array.from({ length: Math.ceil(body.length / 7) }, (_, i) => body.subarray(i * 7, i * 7 + 7))
   await inBatches('split UTF-8', [{ text: ANSWER, cut }], async (id) => {

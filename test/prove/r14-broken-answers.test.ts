@@ -1,7 +1,8 @@
 /**
- * R14: the model's stream breaks after fragments of the answer were sent: it ends, is reset, sends an error or falls silent,
- * after any fragment, with tools or without, several times in a row. The model is asked to continue, and does so exactly,
- * with the end of the shown text repeated, or from the beginning. The answer is complete, and no text is shown twice.
+ * R14: the model's stream breaks after fragments of the answer were sent. It ends, is reset, sends an error or stalls,
+ * after any fragment, with or without tools, several times in a row. The model is asked to continue. It continues
+ * exactly, repeats the end of the shown text, or starts from the beginning. The answer is complete, and no text is
+ * shown twice.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkEnded, ROOMY } from '../contract/invariants.ts'
@@ -23,7 +24,7 @@ const PARTS = Array.from(
   (_, i) => `Part ${i}: ${Array.from({ length: 20 }, (_, j) => i * j).join(' ')}. `,
 )
 const ANSWER = PARTS.join('')
-/** Number of broken streams in one run. */
+/** Maximum number of broken streams in one run. */
 const MOST_BREAKS = 3
 const random = seeded('R14')
 
@@ -39,7 +40,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** A model that continues after the part that it is sent, and breaks the stream this many times. */
+/** A model that continues after the partial answer it receives, and breaks the stream `breaks` times. */
 function breaking(breaks: number, from: (sent: number) => number) {
   let left = breaks
   return (request: RecordedRequest): Reply => {
@@ -52,7 +53,7 @@ function breaking(breaks: number, from: (sent: number) => number) {
   }
 }
 
-/** Beginning of a continuation: at the right place, with some text repeated, or from the start. */
+/** Start of a continuation: exactly where the text stopped, with some text repeated, or from the beginning. */
 const CONTINUATIONS: readonly ((sent: number) => number)[] = [
   (sent) => sent,
   (sent) => Math.max(0, sent - 12),
@@ -60,7 +61,7 @@ const CONTINUATIONS: readonly ((sent: number) => number)[] = [
   () => 0,
 ]
 
-test('an answer whose stream breaks is continued where it stopped, and is complete', {
+test('continues an answer whose stream breaks, without losing or repeating text', {
   timeout: RUNS * 10_000,
 }, async () => {
   let breaks = 0

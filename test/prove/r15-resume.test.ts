@@ -1,6 +1,6 @@
 /**
- * R15: a stream is resumed at every event: during the run, after it, and after the server was stopped or killed in the middle.
- * The reader gets exactly the events after the one that it names.
+ * R15: a stream is resumed at every event: during the run, after it, and after the server was stopped or killed during
+ * it. The reader gets exactly the events after the one that it names.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,9 +20,9 @@ import time
 for i in range(10):
     print(i, flush=True)
     time.sleep(0.02)`
-/** Fragments longer than the text that is held back until it is known to be the answer. */
+/** Fragments longer than the text that is buffered until it is known to be the answer. */
 const FRAGMENTS = Array.from({ length: 30 }, (_, i) => `${i} ${'x'.repeat(250)} `)
-/** The number of an event, and the events that a reader got when it resumed after it. */
+/** An event number, and the events received when resuming after it. */
 type Rest = readonly [number, Promise<WireEvent[]>]
 
 const random = seeded('R15')
@@ -69,12 +69,12 @@ onEveryStore((createDatabase) => {
     return server.stream(`${PATH}/${id}:stream`, undefined, { 'last-event-id': String(after) })
   }
 
-  /** Reads all events after number `after`, to the end. */
+  /** Reads all events after number `after`, until the end. */
   async function rest(id: string, after: number): Promise<WireEvent[]> {
     return (await follow(id, after)).all()
   }
 
-  /** Resumes after each event as soon as it is seen, until the end. */
+  /** Resumes after each event as soon as it arrives, until the end. */
   async function followAtEach(id: string, after: number): Promise<Rest[]> {
     const rests: Rest[] = [[after, rest(id, after)]]
     for await (const event of (await follow(id, after)).events) {
@@ -107,7 +107,7 @@ onEveryStore((createDatabase) => {
     for (const [when, times] of Object.entries(count)) figure('R15', `picked up ${when}, times`, times)
   })
 
-  /** A reader that disconnects after each event and resumes. */
+  /** Disconnects after each event and resumes. */
   async function hop(id: string): Promise<number> {
     const seen: WireEvent[] = []
     while (seen.at(-1)?.event !== 'completed') {
@@ -127,7 +127,7 @@ onEveryStore((createDatabase) => {
     for await (const event of (await follow(id, 0)).events) if (seen.push(event) === stopAt) break
     await server.stop(signal)
     server = await start()
-    // At the event where it was cut off, and at each event before it.
+    // Resumes at the event where the stream was cut off, and at each event before it.
     const rests = seen.map((_, index): Rest => [index, rest(id, index)])
     rests.push(...(await followAtEach(id, seen.length)))
     await ended(server, id)

@@ -1,6 +1,6 @@
 /**
- * R16: clients that request a stream of 24 MB and never read it, during the run and after it. They cost hardly any memory,
- * are dropped, and other runs go on.
+ * R16: clients that request a stream of 24 MB and never read it, during the run and after it. They use almost no memory
+ * and are disconnected, and other runs continue.
  */
 import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
@@ -16,11 +16,11 @@ const PATH = '/v1beta/interactions'
 const MIB = 1024 * 1024
 const CLIENTS = rounds(50, 10)
 const TURNS = rounds(12, 3)
-/** Text of one turn; all turns together have 24 MB. */
+/** Size of one turn's text. All turns together have 24 MB. */
 const TURN_BYTES = 2 * MIB
 const PASSES = 5
 const MOST_GROWTH = 64 * MIB
-/** 30 s in the row; longer in the short form, which shares its machine with other tests. */
+/** 30 s in the full form; longer in the short form, which runs in parallel with other tests. */
 const DROPPED_WITHIN_MS = rounds(30_000, 45_000)
 
 let provider: FakeProvider
@@ -43,7 +43,7 @@ async function residentBytes(): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024
 }
 
-/** Peak memory while `task` runs. */
+/** Returns the peak memory of the server while `task` runs. */
 async function peakDuring(task: Promise<unknown>): Promise<number> {
   let peak = 0
   let over = false
@@ -72,7 +72,7 @@ async function shortRuns(): Promise<unknown> {
   )
 }
 
-/** Requests the stream and never reads. */
+/** Requests the stream and never reads it. */
 async function ask(id: string): Promise<Socket> {
   const socket = await open(server.url)
   socket.pause().on('error', () => {})
@@ -80,7 +80,10 @@ async function ask(id: string): Promise<Socket> {
   return socket
 }
 
-/** Number of connections from `sockets` that the server still has, by the kernel's table: the clients do not read. */
+/**
+ * Number of connections from `sockets` that the server still has. Read from the kernel's table, because the clients
+ * never read.
+ */
 async function held(sockets: readonly Socket[]): Promise<number> {
   const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/))
   const server_ = hexPort(Number(new URL(server.url).port))
@@ -91,15 +94,15 @@ async function held(sockets: readonly Socket[]): Promise<number> {
   }).length
 }
 
-/** A port in the form of /proc/net/tcp: `:1F90`. */
+/** A port as in /proc/net/tcp: `:1F90`. */
 function hexPort(port: number): string {
   return `:${port.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
-test('clients that never read cost no memory, are dropped, and do not affect others', {
+test('clients that never read use almost no memory, are disconnected, and do not affect other clients', {
   timeout: 600_000,
 }, async () => {
-  // Memory of a long run beside short ones: the maximum of several passes, because it still rises in the first ones.
+  // Memory of a long run while short ones run: the maximum of several passes, because it still rises in the first ones.
   let finished = ''
   let alone = 0
   for (let pass = 0; pass < PASSES; pass++) {

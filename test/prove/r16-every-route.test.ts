@@ -1,6 +1,7 @@
 /**
- * R16, second half: clients that send requests to every documented route and never read. A project's answers in flight stay
- * within its limit, other projects are answered meanwhile, and a reader that takes nothing is dropped.
+ * R16, second half: clients that send requests to every documented route and never read the responses. A project's
+ * pending responses stay within its limit, other projects are served at the same time, and a client that reads nothing
+ * is disconnected.
  */
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -17,15 +18,18 @@ import { firstOwner, type Member } from '../support/visitor.ts'
 
 const PATH = '/v1beta/interactions'
 const MIB = 1024 * 1024
-/** Connections to one route, and requests on each. */
+/** Connections to one route, and requests on each connection. */
 const ASKING = rounds(100, 20)
 const PIPELINED = 4
-/** Size of an interaction and of its output file: larger than the kernel's buffers of a connection. */
+/** Size of an interaction and of its output file. Larger than the kernel's buffers for a connection. */
 const LARGE_BYTES = 16 * MIB
 const TURN_BYTES = 2 * MIB
-/** The limit of a project's answers (64 MiB), with copies in flight and the connections' own memory. */
+/**
+ * Maximum growth of memory: the limit on a project's pending responses (64 MiB), plus copies and the connections' own
+ * memory.
+ */
 const MOST_GROWTH = 192 * MIB
-/** 30 s in the row; longer in the short form, which shares its machine with other tests. */
+/** 30 s in the full form; longer in the short form, which runs in parallel with other tests. */
 const DROPPED_WITHIN_MS = rounds(30_000, 45_000)
 
 let provider: FakeProvider
@@ -43,7 +47,7 @@ afterAll(async () => {
 })
 
 interface Clients {
-  /** Closes earlier connections and opens new ones that send this request. Resolves with their ports. */
+  /** Closes earlier connections and opens `count` new ones that send this request. Resolves with their ports. */
   ask(count: number, request: string): Promise<number[]>
   close(): void
 }
@@ -63,7 +67,7 @@ function openClients(port: number): Clients {
   }
 }
 
-/** Number of connections that the server still has, by the kernel's table: the clients do not read. */
+/** Number of connections that the server still has. Read from the kernel's table, because the clients never read. */
 async function held(ports: readonly number[]): Promise<number> {
   const hex = (port: number) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const ours = new Set(ports.map(hex))
@@ -94,7 +98,7 @@ async function peakDuring(work: Promise<unknown>): Promise<number> {
   return peak
 }
 
-/** Waits until the server's memory has not grown for two seconds: it has answered or refused all requests. */
+/** Waits until the server's memory has not grown for two seconds: all requests have been answered or refused. */
 async function settled(): Promise<void> {
   for (let last = 0, now = await memory(); now > last + MIB; now = await memory()) {
     last = now
@@ -102,7 +106,7 @@ async function settled(): Promise<void> {
   }
 }
 
-/** A run whose answer and whose output file are large. */
+/** Creates a run with a large answer and a large output file. */
 async function largeRun(): Promise<Awaited<ReturnType<Server['post']>>['body']> {
   const turn = { text: 'x'.repeat(TURN_BYTES), toolCalls: [{ name: 'nothing', args: {} }] }
   const writing = python(`open('outputs/large', 'wb').truncate(${LARGE_BYTES})`)
@@ -118,7 +122,7 @@ async function largeRun(): Promise<Awaited<ReturnType<Server['post']>>['body']> 
   return body
 }
 
-/** Every route with its address; routes that end or remove something come last. */
+/** Every route with its address. Routes that end or remove something come last. */
 async function everyRoute(things: Things): Promise<{ route: Route; address: string }[]> {
   const { body } = await server.get(`${PATH}/${things[PATH]!.id}`)
   const order = ['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE']
@@ -133,7 +137,7 @@ async function everyRoute(things: Things): Promise<{ route: Route; address: stri
     .sort((a, b) => order.indexOf(a.route.method) - order.indexOf(b.route.method))
 }
 
-/** The bytes of the request. */
+/** The request as bytes. */
 function wireOf({ method, scheme, type }: Route, address: string, owner: Member): string {
   const body = type === undefined ? '' : '{}'
   const signIn = scheme === 'apiKey' ? `x-svc-api-key: ${server.key}` : `Cookie: ${owner.cookies()}`
@@ -142,14 +146,14 @@ function wireOf({ method, scheme, type }: Route, address: string, owner: Member)
   return `${method} ${address} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${body}`
 }
 
-test('requests to any route that are not read delay only their own project', { timeout: 900_000 }, async () => {
+test('unread responses on any route delay only their own project', { timeout: 900_000 }, async () => {
   const owner = await firstOwner(server)
   const body = await largeRun()
   const things = { ...(await ownThings(server, owner)), [PATH]: { id: body.interactionId } }
   const routes = await everyRoute(things)
   const neighbor = { 'x-svc-api-key': await server.createKey('neighbor') }
 
-  // Time of each route when it is read, and which answers are large.
+  // Reads every GET route, to measure the peak memory and to find the large responses.
   const large: string[] = []
   const read = async () => {
     for (const { route, address } of routes.filter(({ route }) => route.method === 'GET')) {
@@ -177,7 +181,9 @@ test('requests to any route that are not read delay only their own project', { t
   expect(peak - alone).toBeLessThan(MOST_GROWTH)
 })
 
-test('a reader that takes nothing of a large answer is dropped, on any route', { timeout: 300_000 }, async () => {
+test('a client that reads nothing of a large response is disconnected, on any route', {
+  timeout: 300_000,
+}, async () => {
   const body = await largeRun()
   const { pathname, search } = new URL(body.files[0].url)
   const addresses = [`${PATH}/${body.interactionId}`, `${PATH}/${body.interactionId}:stream`, pathname + search]

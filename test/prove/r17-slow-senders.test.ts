@@ -1,6 +1,6 @@
 /**
- * R17: connections that send a byte from time to time and never a whole request: each is refused after a while (one that sends
- * nothing is closed without an answer), and other clients are served at normal speed meanwhile.
+ * R17: connections that send a byte from time to time and never a whole request. Each is refused after a while (one
+ * that sends nothing is closed without a response). Other clients are served at normal speed at the same time.
  */
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -29,7 +29,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** 99th percentile of calls in milliseconds; each is a whole run, one after the other. */
+/** 99th percentile of the duration of calls, in milliseconds. Each call is a whole run, one after the other. */
 async function callsTake(): Promise<number> {
   const times: number[] = []
   for (let i = 0; i < CALLS; i++) {
@@ -50,7 +50,7 @@ function drip(socket: Socket): NodeJS.Timeout {
 test('slow senders are refused and do not slow down other clients', {
   timeout: 600_000,
 }, async () => {
-  await callsTake() // a warm-up
+  await callsTake() // Warm-up.
   const alone = await callsTake()
   const answers: ReturnType<typeof readAnswer>[] = []
   const timers: NodeJS.Timeout[] = []
@@ -67,12 +67,12 @@ test('slow senders are refused and do not slow down other clients', {
   const refused = await Promise.all(answers)
   for (const timer of timers) clearInterval(timer)
   expect(refused.filter(({ status }) => status !== 400)).toEqual([])
-  // A browser may preconnect: an error sent on an idle connection would look like the answer to its next request.
+  // A browser may preconnect, and would read an error sent on an idle connection as the response to its next request.
   expect((await silent).text).toBe('')
 
   figure('R17', 'slow senders, each refused', refused.length)
   figure('R17', 'p99 of a run without them, ms', alone.toFixed(1))
   figure('R17', 'p99 of a run beside them, ms', beside.toFixed(1))
-  // The short form runs beside other tests, where a p99 has no meaning.
+  // The short form runs in parallel with other tests, where a p99 has no meaning.
   if (process.env.PROVE) expect(beside / alone).toBeLessThanOrEqual(MOST_RATIO)
 })

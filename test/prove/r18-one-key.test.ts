@@ -1,6 +1,6 @@
 /**
- * R18: a hundred concurrent POSTs with one Idempotency-Key start one interaction, also after kill -9. If it fails with a
- * retryable error, the next hundred start one new interaction.
+ * R18: a hundred concurrent POSTs with one Idempotency-Key start one interaction, also after kill -9. If it fails with
+ * a retryable error, the next hundred start one new interaction.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ onEveryStore((createDatabase) => {
     return startServer({ ...options, ...(server && { key: server.key }) })
   }
 
-  test('a hundred POSTs with one key are one interaction, even after kill -9', async () => {
+  test('a hundred POSTs with one key start one interaction, even after kill -9', async () => {
     provider.when('[once]', [{ fault: 'stall' }, { text: 'Done.' }])
     const body = { instruction: '[once]', background: true }
     const headers = { 'idempotency-key': 'one-key' }

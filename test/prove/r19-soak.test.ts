@@ -1,5 +1,5 @@
 /**
- * R19: after thousands of interactions, some with a sandbox and a file, the server holds the same resources as before.
+ * R19: after thousands of interactions, some with a sandbox and a file, the server uses the same resources as before.
  */
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,11 +14,11 @@ import { BOUNDED_HEAP, type Server, startServer } from '../support/server.ts'
 const PATH = '/v1beta/interactions'
 const RUNS = rounds(20_000, 800)
 const AT_ONCE = 16
-/** One in this many runs has a sandbox; one in this many is checked completely. */
+/** One in this many runs has a sandbox. */
 const WITH_SANDBOX = 20
 const CHECKED = 100
 const LOOKS = 20
-/** Allowed growth of memory from the first half to the second, without the start. */
+/** Allowed growth of memory from the first half to the second, without the warm-up. */
 const MOST_CLIMB_BYTES = 16 * 1024 * 1024
 interface Look {
   readonly residentBytes: number
@@ -84,14 +84,14 @@ test('ended runs leave no memory, handle or sandbox behind', { timeout: 3_600_00
     await runAll((RUNS / LOOKS) * i, (RUNS / LOOKS) * (i + 1))
     looks.push(await look())
   }
-  // The first fifth is the warm-up: some things are made only once.
+  // The first fifth is the warm-up: some objects are created only once.
   const steady = looks.slice(LOOKS / 5)
   const halves = [steady.slice(0, steady.length / 2), steady.slice(steady.length / 2)] as const
   const [before, after] = halves.map((half) => middle(half.map(({ residentBytes }) => residentBytes))) as [
     number,
     number,
   ]
-  // The host's processes and open files: none belongs to a run.
+  // Counts the processes and open files of the sandbox host: none belongs to a run.
   const processes = await until(async () => {
     const found = await processesWith(dataDir)
     return found.length <= 2 && found.length

@@ -1,7 +1,8 @@
 /**
- * R20: the engine in simulated worlds, one for each seed: several nodes on one database, callers that come and go, and faults,
- * on virtual time. A failing seed is reproducible: `ERRAND_SEED=… vitest run test/prove/r20-simulation.test.ts` begins with
- * it. 10,000 seeds; the short form runs for some seconds.
+ * R20: the engine in simulated worlds, one for each seed. Several nodes share one database, callers come and go, and
+ * faults occur, all in virtual time. A failing seed is reproducible: `ERRAND_SEED=… vitest run
+ * test/prove/r20-simulation.test.ts` starts with it. The full form runs 10,000 seeds, the short form runs for some
+ * seconds.
  */
 import { expect, test } from 'vitest'
 import { describeFailure } from '../simulation/describe.ts'
@@ -10,7 +11,7 @@ import { figure, rounds, seeded } from '../support/prove.ts'
 
 const HOUR_MS = 3_600_000
 
-test('no fault of the nodes loses, doubles or blocks an interaction, for any seed', {
+test('no fault of the nodes loses, duplicates or blocks an interaction, for any seed', {
   timeout: 7_200_000,
 }, async () => {
   const { seed: first } = seeded('R20')

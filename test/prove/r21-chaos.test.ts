@@ -1,7 +1,7 @@
 /**
- * R21: random faults all at once: servers (on Postgres two on one database) and their sandbox hosts are killed repeatedly, runs
- * are canceled, streams dropped and resumed, and callers retry with their idempotency key until they have an answer. In the
- * end no interaction is lost, doubled, stuck or left behind.
+ * R21: random faults, all at once. Servers (on Postgres two on one database) and their sandbox hosts are killed
+ * repeatedly, runs are canceled, and streams are dropped and resumed. Callers retry with their idempotency key until
+ * they get a response. In the end no interaction is lost, duplicated or stuck, and no process is left.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -35,14 +35,14 @@ const random = seeded('R21')
 interface Run {
   readonly id: string
   readonly kind: string
-  /** Status of the cancellation, if there was one. */
+  /** HTTP status of the cancellation. Undefined if the run was not canceled. */
   readonly cancelled: number | undefined
   readonly seen: readonly WireEvent[]
 }
 
 const call = (code: string) => ({ toolCalls: [{ name: 'code_execution', args: { code } }] })
 
-/** The answer, or its rest if the next worker asks the model to continue it. */
+/** The answer, or the rest of it if the next worker asks the model to continue. */
 function answer(request: RecordedRequest): Reply {
   const rest = restOf(ANSWER.join(''), request)
   return { reasoning: 'Hm.', text: rest.match(/.{1,80}/g)!, delayMs: 20 }
@@ -61,7 +61,7 @@ onEveryStore((createDatabase) => {
   let blobs: string
   let dirs: string[]
   let key: string
-  /** Undefined while it is killed. */
+  /** The server of each node. Undefined while it is killed. */
   const nodes: (Server | undefined)[] = []
   beforeAll(async () => {
     provider = await openFakeProvider({ record: false })
@@ -96,7 +96,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** Retries on any node until one answers that is neither down nor busy. */
+  /** Retries on any node until one returns a result: it is neither down nor busy. */
   async function ask<T>(question: (node: Server) => Promise<T | undefined>): Promise<T> {
     for (;;) {
       const node = random.pick(nodes)
@@ -106,7 +106,7 @@ onEveryStore((createDatabase) => {
     }
   }
 
-  /** Ignores only errors of a server that is down. */
+  /** Ignores errors of a server that is down, and throws others. */
   function passOver(error: Error): undefined {
     if (!/fetch failed|terminated/.test(error.message)) throw error
   }
@@ -114,7 +114,7 @@ onEveryStore((createDatabase) => {
   async function submit(kind: string): Promise<string> {
     const headers = { 'idempotency-key': randomUUID() }
     const body = { instruction: `${kind} ${headers['idempotency-key']}`, tools: ['code_execution'], background: true }
-    // A run that ignores signals ends only at its deadline, unless it is canceled.
+    // A run that ignores signals ends only at its deadline or when it is canceled.
     const policy = { maxTurnDuration: 4 }
     return ask(async (node) => {
       const answer = await node.post(PATH, kind === '[stubborn]' ? { ...body, policy } : body, headers)
@@ -124,7 +124,7 @@ onEveryStore((createDatabase) => {
     })
   }
 
-  /** Reads to the end, and resumes where it was cut off or disconnected itself. */
+  /** Reads to the end. Resumes after every disconnect, its own or the server's. */
   async function read(id: string): Promise<WireEvent[]> {
     const seen: WireEvent[] = []
     while (seen.at(-1)?.event !== 'completed') {
@@ -142,7 +142,7 @@ onEveryStore((createDatabase) => {
     return seen
   }
 
-  /** 200: it has ended, and no process of it runs; 409: it had already ended. */
+  /** Returns 200 if the run has ended and no process of it is left, 409 if it had already ended. */
   async function cancel(id: string): Promise<number> {
     await sleep(random.whole(0, 1_500))
     return ask(async (node) => {
@@ -158,7 +158,7 @@ onEveryStore((createDatabase) => {
       try {
         process.kill(hostPid(dirs[i]!), 'SIGKILL')
       } catch {
-        // Its predecessor was killed, and no run has needed a new one since.
+        // The previous host was killed, and no run has needed a new one since.
       }
     }
     await node.stop('SIGKILL')
@@ -166,7 +166,7 @@ onEveryStore((createDatabase) => {
     nodes[i] = await start(i)
   }
 
-  test('no interaction is lost, doubled, stuck or left behind', { timeout: 60_000 + RUNS * 10_000 }, async () => {
+  test('no interaction is lost, duplicated, stuck or left behind', { timeout: 60_000 + RUNS * 10_000 }, async () => {
     const runs: Run[] = []
     let left = RUNS
     let kills = 0
@@ -232,8 +232,8 @@ onEveryStore((createDatabase) => {
   }
 
   /**
-   * Number of the project's runs, without those that a retry started after the first had failed. A request that was accepted
-   * twice would add one.
+   * Number of the project's runs, without those that a retry started after the first had failed. A request that was
+   * accepted twice would add one.
    */
   async function countAll(): Promise<number> {
     let count = 0

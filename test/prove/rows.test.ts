@@ -1,4 +1,4 @@
-/** The table of the proof lists every test file of this folder, and no others. */
+/** Checks that the table in rows.ts lists every test file of this folder, and only files that exist. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ test('each row names files that exist', () => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
-test('each file here that is named for a row shows it', () => {
+test('each test file named after a row is listed in that row', () => {
   const files = readdirSync(import.meta.dirname).filter((name) => /^[rs]\d/.test(name))
   expect(ROWS.flatMap(testsOf)).toEqual(expect.arrayContaining(files.map((name) => `test/prove/${name}`)))
 })

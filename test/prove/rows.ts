@@ -1,14 +1,14 @@
 /**
- * The table of the proof. Each row is a fault or an attack, the required result, and the tests that show it. `script/prove` runs
- * the full forms and writes docs/proof.md; every run of the suite runs the short forms.
+ * The table of the proof. Each row is a fault or an attack, the required result, and the tests that prove it.
+ * `script/prove` runs the full forms and writes docs/proof.md; every run of the test suite runs the short forms.
  *
- * A row's own test is the file with its name (`r01-….test.ts`); the table lists further tests. A row without any is reported
- * as not proved.
+ * A row's own tests are the files with its name (`r01-….test.ts`); the table lists further tests. A row without tests
+ * is reported as not proved.
  */
 import { readdirSync } from 'node:fs'
 
 export interface Row {
-  /** `R…`: reliability; `S…`: security. */
+  /** `R…` is a row about reliability, `S…` one about security. */
   readonly id: string
   readonly fault: string
   readonly pass: string
@@ -16,7 +16,7 @@ export interface Row {
   readonly tests?: readonly string[]
   /** A script of the repository that must succeed for the row. */
   readonly script?: string
-  /** Limits of the tests: what they do not show. */
+  /** What the tests do not prove. */
   readonly gap?: string
 }
 
@@ -279,7 +279,7 @@ export const ROWS: readonly Row[] = [
   },
 ]
 
-/** Paths of the test files of a row, its own first; empty if it is not proved. */
+/** Paths of the row's test files, its own first. Empty if it is not proved. */
 export function testsOf({ id, tests = [] }: Row): readonly string[] {
   const prefix = `${id[0]!.toLowerCase()}${id.slice(1).padStart(2, '0')}-`
   const own = readdirSync(import.meta.dirname).filter((name) => name.startsWith(prefix) && name.endsWith('.test.ts'))

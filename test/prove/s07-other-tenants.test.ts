@@ -1,4 +1,7 @@
-/** S7: requests to every documented route with another tenant's key, a revoked or expired one, none, or another account's session. */
+/**
+ * S7: requests to every documented route with another tenant's key, with a revoked or expired key, with no key, or with
+ * the session of another account.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addressIn, documentedRoutes, ownThings, type Route, type Things } from '../support/every-route.ts'
 import { figure } from '../support/prove.ts'
@@ -9,10 +12,10 @@ type Headers = Readonly<Record<string, string>>
 
 let server: Server
 let owner: Member
-/** Another tenant, with an account of its own. */
+/** Another tenant, with its own account. */
 let stranger: Member
 let routes: Route[]
-/** The owner's resources, by the beginning of their path. */
+/** The owner's resources, by path prefix. */
 let things: Things
 let strangersKey: string
 
@@ -29,7 +32,9 @@ beforeAll(async () => {
 })
 afterAll(() => server?.stop())
 
-/** Addresses of the owner's resource and of one that does not exist. Undefined if the route names no resource. */
+/**
+ * Addresses of the owner's resource and of a resource that does not exist. Undefined if the route names no resource.
+ */
 function addressesOf({ path }: Route): { readonly theirs: string; readonly nobodys: string } | undefined {
   if (!path.includes('{')) return undefined
   const nobodys = (name: string, own: string) =>
@@ -48,13 +53,13 @@ async function ask({ method, type, query }: Route, path: string, headers: Header
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
 }
 
-/** The error without the parts that differ between requests. */
+/** The error body without the parts that differ between requests. */
 function bodyOf(answer: Answer, path: string): string {
   const ids = path.split(/[/:]/).filter((part) => part.length > 3)
   return ids.reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(errorOf(answer)))
 }
 
-test('without a valid key or session no answer shows whether a resource exists', async () => {
+test('without a valid key or session, no response shows whether a resource exists', async () => {
   const issue = async () => (await owner.post(`${owner.project}/keys`, { name: 'short-lived' })).body
   const [revoked, expired] = [await issue(), await issue()]
   await owner.call('DELETE', `${owner.project}/keys/${revoked.info.id}`)
@@ -81,7 +86,7 @@ test('without a valid key or session no answer shows whether a resource exists',
   figure('S7', 'calls without a good key or session, all 401', asked)
 })
 
-test('another tenant’s resource answers like one that does not exist, by key and by session', async () => {
+test('another tenant’s resource gets the same response as one that does not exist, by key and by session', async () => {
   let asked = 0
   for (const route of routes) {
     const addresses = addressesOf(route)
@@ -105,7 +110,7 @@ test('another tenant’s resource answers like one that does not exist, by key a
   figure('S7', 'routes asked for another’s thing, all as if it did not exist', asked)
 })
 
-test('a session cannot name a project of another account, on any route', async () => {
+test('a session cannot access a project of another account, on any route', async () => {
   const headers = (project: string) => ({ cookie: stranger.cookies(), 'x-errand-project': project })
   for (const route of routes.filter(({ scheme }) => scheme === 'apiKey')) {
     const path = addressesOf(route)?.theirs ?? route.path
@@ -116,7 +121,7 @@ test('a session cannot name a project of another account, on any route', async (
   }
 })
 
-test('lists and new resources with another tenant’s key show nothing of the owner’s', async () => {
+test('lists and new resources with another tenant’s key contain nothing of the owner’s', async () => {
   const ids = Object.values(things).flatMap((values) => Object.values(values).filter((value) => value.length > 9))
   for (const route of routes.filter(({ method, path }) => method === 'GET' && !path.includes('{'))) {
     const credentials: Headers =

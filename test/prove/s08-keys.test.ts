@@ -1,4 +1,7 @@
-/** S8: a thousand keys: none is stored in plain text, no mistyped key reaches the database, a revoked key is refused on every node. */
+/**
+ * S8: a thousand keys. None is stored in plain text, no mistyped key reaches the database, and a revoked key is refused
+ * on every node.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,7 +44,7 @@ onEveryStore((createDatabase) => {
 
   const call = async (node: Server, key: string) => (await node.get('/v1beta/agents', { 'x-svc-api-key': key })).status
 
-  test('keys are neither in the database nor in the logs, whether used, mistyped or refused', {
+  test('keys appear neither in the database nor in the logs, whether valid, mistyped or refused', {
     timeout: 300_000,
   }, async () => {
     const made = []
@@ -79,7 +82,7 @@ test('a key with one wrong character causes no query', async () => {
   const accounts = openAccounts({ db, secret: 's'.repeat(32) })
   const keys = []
   for (let i = 0; i < rounds(10, 2); i++) keys.push((await accounts.createKey({ name: 'k', project: 'p' })).key)
-  // Every query from now on fails.
+  // Every query fails from here on.
   await db.close()
   let typos = 0
   for (const key of keys) {

@@ -1,5 +1,5 @@
 /**
- * S10: hostile bodies, as bytes on a socket: each is refused with a 4xx problem and never a 5xx, almost nothing of it is read
+ * S10: hostile bodies, as bytes on a socket. Each is refused with a 4xx problem and never a 5xx. Almost nothing is read
  * before the key is checked, and the server answers the next caller.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,13 +9,13 @@ import { figure, rounds } from '../support/prove.ts'
 
 const ROUNDS = rounds(20, 3)
 const GIB = 1024 ** 3
-/** Bytes that may be read of a body of one gigabyte. */
+/** Maximum number of bytes that may be read of a body of one gigabyte. */
 const MOST_READ = 64 * 1024
 const MOST_MS = 50
 
 let edge: Edge
 let url: string
-/** Bytes that the server read on each connection, by the client's port. */
+/** Bytes that the server has read on each connection, by the client's port. */
 const taken = new Map<number, () => number>()
 beforeAll(async () => {
   edge = await openEdge({ limits: { callsPerMinute: 1_000_000, interactionsPerMinute: 1_000_000 } })
@@ -26,7 +26,7 @@ afterAll(() => edge.close())
 
 const head = (headers: string, type = 'application/json') =>
   `POST /v1beta/interactions HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\n${headers}\r\n`
-/** Encoded in advance: encoding would take part of the measured time. */
+/** Encoded in advance, because encoding would count as response time. */
 const keyed = (body: string | Buffer, type?: string) => [
   head(`x-svc-api-key: ${KEY}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`, type),
   Buffer.from(body as string),
@@ -71,7 +71,7 @@ const WITHOUT_KEY: Record<string, readonly (string | Buffer)[]> = {
   'a million deep without a key': [head('Content-Length: 1000000\r\n'), '['.repeat(1_000_000)],
 }
 
-/** The status, the bytes that were read, and the milliseconds from the last byte that was read to the answer. */
+/** Returns the status, the number of bytes read, and the milliseconds from the last byte read to the response. */
 async function attack(bytes: readonly (string | Buffer)[]) {
   const socket = await open(url)
   const answer = readAnswer(socket, (text) => text.includes('"requestId"'))
@@ -106,6 +106,6 @@ test.each(Object.entries({ ...ATTACKS, ...WITHOUT_KEY }))('%s', async (name, byt
     expect(middle(reads)).toBeLessThanOrEqual(MOST_READ)
   }
   figure('S10', `${name}: refused after, ms (the middle one of ${ROUNDS})`, middle(times).toFixed(1))
-  // The short form runs beside other tests, and even the full one may share the machine.
+  // The short form runs in parallel with other tests, and even the full form may share the machine.
   if (process.env.PROVE) expect(Math.min(...times)).toBeLessThan(MOST_MS)
 })

@@ -1,6 +1,6 @@
 /**
- * S11: requests that the OpenAPI document allows, nearly allows and forbids, to every route and in any order, get documented
- * answers and never a 5xx. Later calls use the ids that earlier calls returned.
+ * S11: requests that the OpenAPI document allows, nearly allows and forbids, to every route and in any order, get
+ * documented responses and never a 5xx. Later calls use the ids that earlier calls returned.
  */
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -21,11 +21,11 @@ import { type Server, startServer } from '../support/server.ts'
 const CALLS = rounds(20_000, 1_500)
 const AT_ONCE = 8
 const MAX_DEPTH = 6
-/** Number of newest ids from answers that later calls use. */
+/** Number of recent ids from responses that later calls use. */
 const REMEMBERED = 60
 const JSON_TYPE = 'application/json'
 
-/** Addresses that cannot be resolved or must not be dialed. */
+/** Addresses that cannot be resolved or must not be connected to. */
 const ADDRESSES = [
   'https://10.0.0.1/x',
   'http://127.0.0.1:1/',
@@ -72,7 +72,7 @@ interface Schema {
 
 interface Call {
   readonly method: string
-  /** The path in the document's form. */
+  /** The path as in the OpenAPI document. */
   readonly path: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -99,7 +99,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Values that the schema allows, mostly. `name`: the field's name. */
+/** Values that mostly match the schema. `name`: the field's name. */
 function fitting(schema: Schema, name = '', depth = 0): Arbitrary<unknown> {
   if (schema.$ref) return fitting(resolveIn(api.document, schema.$ref.slice(1)) as Schema, name, depth)
   if (schema.const !== undefined) return fc.constant(schema.const)
@@ -151,12 +151,12 @@ function textFor(name: string): Arbitrary<string> {
   return fc.oneof(fc.constantFrom('hi', 'a', 'code_execution', 'svc-3.5-flash', ...HOSTILE), seen())
 }
 
-/** A value from an earlier answer. */
+/** A value from an earlier response. */
 function seen(): Arbitrary<string> {
   return fc.nat(REMEMBERED - 1).map((i) => known[known.length - 1 - (i % known.length)]!)
 }
 
-/** A call of the operation. */
+/** A random call of the operation. */
 function callOf(method: string, path: string, { parameters = [], requestBody }: Operation): Arbitrary<Call> {
   const given = fc.tuple(...parameters.map((parameter) => argumentOf(parameter)))
   const schema = requestBody?.content[JSON_TYPE]?.schema as Schema | undefined
@@ -180,7 +180,7 @@ function callOf(method: string, path: string, { parameters = [], requestBody }: 
   })
 }
 
-/** Undefined: the parameter is omitted. */
+/** An argument for the parameter. Undefined means that it is omitted. */
 function argumentOf({ name, in: where, required, schema = {} }: Parameter): Arbitrary<string | undefined> {
   const usual = where === 'path' ? seen() : fitting(schema, name).map((value) => String(value))
   const any = fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...HOSTILE) })
@@ -195,14 +195,14 @@ function bodyOf(schema: Schema): Arbitrary<string> {
   )
 }
 
-/** Random strings could be host names that the server resolves. */
+/** Removes the characters of host names and addresses: the server could resolve a random string. */
 function withoutAddresses(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (_, part) =>
     typeof part === 'string' ? part.replaceAll(/[.:/]/g, '') : part,
   )
 }
 
-/** Parts of the answer that are not documented; empty if all are. */
+/** Sends the call. Returns the parts of the response that are not documented; empty if all are. */
 async function send({ method, path, url, headers, body }: Call): Promise<{ status: number; problem: string }> {
   const response = await fetch(server.url + url, {
     method: method.toUpperCase(),
@@ -227,14 +227,14 @@ function problemOf(method: string, path: string, status: number, type: string, t
   }
 }
 
-/** Collects the ids and tokens of an answer. */
+/** Stores the ids and tokens of a response for later calls. */
 function remember(body: unknown): void {
   const found = JSON.stringify(body).match(/"(?:\w*[iI]d|etag|nextPageToken)":"([^"\\]{1,100})"/g) ?? []
   for (const pair of found.slice(0, 5)) known.push(pair.split('":"')[1]!.slice(0, -1))
   known.splice(0, Math.max(0, known.length - REMEMBERED))
 }
 
-test('every answer is documented, and none is a 5xx', { timeout: 3_600_000 }, async () => {
+test('every response is documented, and none is a 5xx', { timeout: 3_600_000 }, async () => {
   const routes = api.operations().map((route) => callOf(...route))
   expect(routes.length).toBeGreaterThan(30)
   const statuses = new Map<number, number>()

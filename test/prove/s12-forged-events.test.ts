@@ -1,6 +1,6 @@
 /**
- * S12: a model and a tool write text that looks like events: line breaks of every kind, `data:`, `event:`, `id:`, blank lines.
- * A strict reader gets exactly the events that were sent: from the encoder alone, and over HTTP.
+ * S12: a model and a tool write text that looks like events: line breaks of every kind, `data:`, `event:`, `id:`, blank
+ * lines. A strict reader gets exactly the events that were sent, from the encoder alone and over HTTP.
  */
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -59,7 +59,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-test('no text forges an event, by the encoder alone', async () => {
+test('the encoder never lets a text forge an event', async () => {
   const texts = fc.sample(hostile, { seed, numRuns: TEXTS })
   const sent = texts.flatMap((text) => EVENTS.map((make) => make(text)))
   const wire = sent.map((event, i) => formatEvent(i + 1, [{ type: event.type, data: encodeEvent(event) }])).join('')
@@ -72,7 +72,7 @@ test('no text forges an event, by the encoder alone', async () => {
   figure('S12', 'events framed and parsed, each of the kinds with each text', at)
 })
 
-test('no text of a model forges an event, over HTTP', { timeout: 600_000 }, async () => {
+test('no text of a model forges an event over HTTP', { timeout: 600_000 }, async () => {
   const texts = fc.sample(hostile, { seed, numRuns: TEXTS })
   for (let from = 0; from < texts.length; from += FRAGMENTS) {
     const fragments = texts.slice(from, from + FRAGMENTS)

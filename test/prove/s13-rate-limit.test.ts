@@ -1,6 +1,6 @@
 /**
- * S13: three times as many calls as a project may make, on two nodes at once. Both together admit exactly the limit, each
- * answer shows the remaining calls, and a caller that waits for `Retry-After` is admitted.
+ * S13: three times as many calls as a project's limit, on two nodes at once. Together the nodes admit exactly the
+ * limit, each response has the number of remaining calls, and a caller that waits for `Retry-After` is admitted.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -46,7 +46,7 @@ onPostgres('S13', (cluster) => {
   ]
 
   test.each(KINDS)(
-    'of three times as many %s as may be, the limit is admitted',
+    'of three times as many %s as allowed, exactly the limit is admitted',
     { timeout: 300_000 },
     async (kind, limit, call) => {
       const answers = await atOnce(3 * limit, call)
@@ -56,7 +56,7 @@ onPostgres('S13', (cluster) => {
       expect(Math.abs(admitted.length - limit)).toBeLessThanOrEqual(1)
       figure('S13', `${kind} admitted of a limit of ${limit}`, admitted.length)
 
-      // The remaining calls count down over both nodes, each number once.
+      // The remaining calls count down across both nodes, each number once.
       const left = admitted.map(({ headers }) => Number(headers.get('x-ratelimit-remaining')))
       expect(left.sort((a, b) => a - b)).toEqual(left.map((_, i) => i))
       for (const { headers } of answers)
@@ -72,7 +72,7 @@ onPostgres('S13', (cluster) => {
     },
   )
 
-  /** The full form waits this long; the short form moves the windows into the past by it. */
+  /** Lets this time pass. The full form waits; the short form moves the stored windows into the past instead. */
   async function pass(seconds: number): Promise<void> {
     if (rounds(1, 0) === 1) return sleep(seconds * 1000)
     const client = new pg.Client(database)

@@ -1,6 +1,6 @@
 /**
- * S14: output files that are pages and pictures with scripts, opened in a real browser by their signed URLs and from the
- * console's origin: no script runs. Signed URLs with any bit flipped, or for another run's file, are refused.
+ * S14: output files that are pages and images with scripts, opened in a real browser by their signed URLs and from the
+ * console's origin. No script runs. Signed URLs with any bit flipped, or for another run's file, are refused.
  */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -45,11 +45,11 @@ afterAll(async () => {
   await canary?.close()
 })
 
-test('no script of a file runs, however the file is opened', async () => {
+test('no script in a file runs, however the file is opened', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   for (const { name, url } of files) {
-    // A download: the browser stays on its page.
+    // The file is downloaded: the browser stays on its page.
     await page.goto(url).catch((error) => expect(error.message, name).toMatch(/Download is starting|ERR_ABORTED/))
     await page.goto(`${server.url}/console`)
     for (const how of ['iframe', 'img']) {
@@ -58,14 +58,14 @@ test('no script of a file runs, however the file is opened', async () => {
     await page.waitForLoadState('networkidle')
     expect(await page.evaluate('localStorage.ran'), name).toBeUndefined()
   }
-  // The control: the canary that a script would have called works.
+  // Control: the canary that a script would have called works.
   expect((await fetch(`http://127.0.0.1:${canary.port}/ran`)).ok).toBe(true)
   expect(canary.hits).toBe(1)
   await context.close()
   figure('S14', 'files with scripts, each opened, and shown in the console: scripts that ran', `0 of ${files.length}`)
 })
 
-test('a URL with a flipped bit, or for another file, is refused', async () => {
+test('a signed URL with a flipped bit, or for another file, is refused', async () => {
   const { url } = files[0]!
   const path = url.slice(server.url.length)
   let refused = 0
@@ -73,7 +73,7 @@ test('a URL with a flipped bit, or for another file, is refused', async () => {
     const bytes = Buffer.from(path)
     bytes[bit >> 3]! ^= 1 << (bit & 7)
     const other = bytes.toString('latin1')
-    // A client never sends other characters unescaped.
+    // Clients always percent-encode other characters.
     if (!/^\/[!-"$-~]+$/.test(other)) continue
     const answer = await fetch(server.url + other, { headers: { 'x-svc-api-key': 'none' } })
     expect([400, 401, 404], other).toContain(answer.status)

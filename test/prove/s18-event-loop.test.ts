@@ -1,5 +1,5 @@
 /**
- * S18: no input that a caller, a model, a tool, an MCP server or a program in a sandbox chooses keeps the event loop of
+ * S18: no input chosen by a caller, a model, a tool, an MCP server or a program in a sandbox blocks the event loop of
  * the server, or of the sandbox host, for more than 50 ms of processor time (see event-loops/watched-server.ts).
  */
 import { afterAll, beforeAll, test } from 'vitest'
@@ -12,7 +12,7 @@ import { rounds, seeded } from '../support/prove.ts'
 import { ALL_TOOLS, bash, type Call, python, readFile, scripted, writeFile } from '../support/tool-run.ts'
 
 const SMALL = 10
-/** Length of a text in a body, of a tool's output or argument, and of a header or a URL. */
+/** Length of a text in a body, in a tool's output or argument, and in a header or a URL. */
 const LONG = 200_000
 const LONG_FIELD = 12_000
 const JSON_TYPE = 'application/json'
@@ -47,7 +47,7 @@ interface Schema {
   readonly items?: Schema
 }
 
-/** Fields of a body: each function makes a body with a given value in that field. */
+/** Fields of a body. Each function creates a body with the given value in that field. */
 function placesIn(schema: Schema, depth = 0): ((inner: unknown) => unknown)[] {
   if (schema.$ref) return placesIn(resolveIn(api.document, schema.$ref.slice(1)) as Schema, depth)
   const own = (inner: unknown) => inner
@@ -64,7 +64,7 @@ function placesIn(schema: Schema, depth = 0): ((inner: unknown) => unknown)[] {
   return [own, ...choices, ...fields, ...items, ...keys]
 }
 
-/** One field of a route, with the value that is sent there. */
+/** A random field of the operation, and a request with the attack's value in it. */
 function attackOn(method: string, path: string, { parameters = [], requestBody }: Operation): Attack {
   const schema = requestBody?.content[JSON_TYPE]?.schema as Schema | undefined
   const text = hostileText(random)
@@ -117,14 +117,14 @@ async function send(
   else await response.text()
 }
 
-test('no request to a route stalls an event loop', { timeout: HOUR }, async () => {
+test('no request to a route blocks an event loop', { timeout: HOUR }, async () => {
   const routes = api.operations()
   const count = rounds(4_000, 150)
   const attacks = Array.from({ length: count }, (_, i) => attackOn(...routes[i % routes.length]!))
   await server.judgeAll('routes', attacks)
 })
 
-test('no body of the maximum size stalls an event loop', { timeout: HOUR }, async () => {
+test('no body of the maximum size blocks an event loop', { timeout: HOUR }, async () => {
   const texts = {
     plain: 'x'.repeat(9 * 1024 * 1024),
     'line feeds': '\n'.repeat(950_000),
@@ -150,7 +150,7 @@ test('no body of the maximum size stalls an event loop', { timeout: HOUR }, asyn
   await server.judgeAll('large bodies', Object.entries(texts).map(attack))
 })
 
-test('no schema of an answer stalls an event loop', { timeout: HOUR }, async () => {
+test('no schema of an answer blocks an event loop', { timeout: HOUR }, async () => {
   const many = (count: number, make: (i: number) => unknown) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, make(i)]))
   const schemas: Record<string, (size: number) => object> = {
@@ -168,7 +168,7 @@ test('no schema of an answer stalls an event loop', { timeout: HOUR }, async () 
   const attack = (name: string, schema: (size: number) => object): Attack => ({
     name: `responseFormat: ${name}`,
     make: (small) => {
-      // A unique title: compiled schemas are cached.
+      // A unique title, because compiled schemas are cached.
       const responseFormat = { title: `${random.next()}`, ...schema(small ? 3 : 1_100) }
       return server.post(PATH, { instruction: 'Answer.', background: true, responseFormat })
     },
@@ -185,7 +185,7 @@ function run(calls: readonly Call[], request: object = {}) {
   return server.post(PATH, { instruction: scripted(provider, calls), tools: ALL_TOOLS, ...request })
 }
 
-/** Python code that prints the text. */
+/** A call of Python code that prints the text. */
 function printed(text: string): Call {
   return python(`import json; print(json.loads(${JSON.stringify(JSON.stringify(text.toWellFormed()))}))`)
 }
@@ -208,7 +208,7 @@ function attackByTool(): Attack {
   return { name: `tools, ${make[0]}: ${text.name}`, make: (small) => run(make[1](text.of(small ? SMALL : LONG))) }
 }
 
-/** A text to replace that nearly matches everywhere. */
+/** Texts to replace that nearly match everywhere. */
 const REPLACEMENTS: readonly Attack[] = [
   ['a', `ab${'a'.repeat(10_000)}`],
   ['a', `${'a'.repeat(10_000)}b`],
@@ -222,7 +222,7 @@ const REPLACEMENTS: readonly Attack[] = [
   },
 }))
 
-/** Inputs that stalled the server or the sandbox host in the past. */
+/** Inputs that blocked the server or the sandbox host in the past. */
 const PRINTED: readonly Attack[] = ['\n', '\r\n', 'spawn ', 'pthread_create', 'fork'].map((part) => ({
   name: `printed: ${JSON.stringify(part)} × n`,
   make: (small) =>
@@ -284,20 +284,20 @@ function attackByMcp(): Attack {
   }
 }
 
-test('no tool argument and no result stalls an event loop', { timeout: HOUR }, async () => {
+test('no tool argument and no result blocks an event loop', { timeout: HOUR }, async () => {
   const count = rounds(1_000, 24)
   await server.judgeAll('tools', [...REPLACEMENTS, ...PRINTED, ...Array.from({ length: count }, attackByTool)])
 })
 
-test('no answer of a model stalls an event loop', { timeout: HOUR }, async () => {
+test('no answer of a model blocks an event loop', { timeout: HOUR }, async () => {
   await server.judgeAll('the wire to models', Array.from({ length: rounds(500, 24) }, attackByModel))
 })
 
-test('no answer of an MCP server stalls an event loop', { timeout: HOUR }, async () => {
+test('no response of an MCP server blocks an event loop', { timeout: HOUR }, async () => {
   await server.judgeAll('the wire to MCP servers', Array.from({ length: rounds(500, 16) }, attackByMcp))
 })
 
-test('no instruction to the demo model stalls an event loop', { timeout: HOUR }, async () => {
+test('no instruction to the demo model blocks an event loop', { timeout: HOUR }, async () => {
   const attacks = Array.from({ length: rounds(1_000, 30) }, (): Attack => {
     const text = hostileText(random)
     return {

@@ -1,6 +1,6 @@
 /**
- * S18 for content that arrives in bulk: uploaded skills, input files by URL, and pages that the browser opens. None of it keeps
- * the event loop of the server, or of the sandbox host, for more than 50 ms of processor time.
+ * S18 for large content: uploaded skills, input files by URL, and pages that the browser opens. None of it blocks the
+ * event loop of the server, or of the sandbox host, for more than 50 ms of processor time.
  */
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, test } from 'vitest'
@@ -48,7 +48,7 @@ async function upload(body: Uint8Array<ArrayBuffer>, type: string): Promise<void
   await response.text()
 }
 
-/** A form with one file in it, whose boundary, headers and content are the attacker's. */
+/** A form with one file, with the attacker's boundary, headers and content. */
 function form(boundary: string, header: string, content: string): Buffer<ArrayBuffer> {
   return Buffer.from(`--${boundary}\r\n${header}\r\n\r\n${content}\r\n--${boundary}--\r\n`)
 }
@@ -88,7 +88,7 @@ function attackByUpload(): Attack {
   }
 }
 
-/** Zips at the limits for size and number of files, and beyond them. */
+/** Zips at and beyond the limits on size and number of files. */
 const LARGE_ZIPS: readonly Attack[] = [
   {
     name: '999 files',
@@ -115,7 +115,7 @@ const LARGE_ZIPS: readonly Attack[] = [
   return { name: `upload, ${name}`, make: (small) => upload(small ? bodies.small : bodies.large, 'application/zip') }
 })
 
-test('no upload', { timeout: HOUR }, async () => {
+test('no upload blocks an event loop', { timeout: HOUR }, async () => {
   await server.judgeAll('uploads', [...LARGE_ZIPS, ...Array.from({ length: rounds(500, 24) }, attackByUpload)])
 })
 
@@ -183,7 +183,7 @@ const LARGE_FILES: readonly Attack[] = [
   },
 }))
 
-test('no input file by URL', { timeout: HOUR }, async () => {
+test('no input file by URL blocks an event loop', { timeout: HOUR }, async () => {
   await server.judgeAll('files by URL', [...LARGE_FILES, ...Array.from({ length: rounds(300, 16) }, attackByFile)])
 })
 
@@ -234,6 +234,6 @@ function visit() {
   return run([call], { tools: ['browser'] })
 }
 
-test('no page that the browser opens', { timeout: HOUR }, async () => {
+test('no page that the browser opens blocks an event loop', { timeout: HOUR }, async () => {
   await server.judgeAll('pages', [...LARGE_PAGES, ...Array.from({ length: rounds(300, 12) }, attackByPage)])
 })
