@@ -1,6 +1,7 @@
 /**
- * Runs on providers that are as strict as real ones: reasoning is refused behind a changed request, a call without a result,
- * too many images, a tool call that the output limit cut off. And runs that reach a limit: they end with an answer.
+ * Checks runs against providers that are as strict as real ones: they refuse reasoning from a changed request, a tool
+ * call without a result, too many images, and a tool call that the output limit cut off. Also checks that runs that
+ * reach a limit end with an answer.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider, type RecordedRequest, type Reply } from '../fake-provider.ts'
@@ -9,7 +10,7 @@ import { type Server, startServer } from '../support/server.ts'
 import { checkEnded, ROOMY } from './invariants.ts'
 
 const PATH = '/v1beta/interactions'
-/** One pixel, red. */
+/** A PNG image of one red pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 const DOT = { name: 'dot.png', content: PNG, encoding: 'base64' }
 const PRINT = { name: 'code_execution', args: { code: 'print(42)' } }
@@ -44,13 +45,13 @@ async function run(instruction: string, fields: object = {}) {
 const refused = () => strict.requests.flatMap((request) => request.refused ?? [])
 const messagesOf = ({ body }: { readonly body: object }) => JSON.stringify((body as { messages: unknown }).messages)
 
-describe('a conversation that continues with other settings', () => {
+describe('continuing a conversation with other settings', () => {
   it.each<[string, object]>([
     ['one more tool', { tools: ['code_execution', 'file_write'] }],
     ['another system instruction', { systemInstruction: 'Be brief.' }],
     ['a network', { network: { allow: ['example.com'] } }],
     ['the same settings', {}],
-  ])('%s is accepted by a provider that binds reasoning to its request', async (name, changed) => {
+  ])('%s is accepted by a provider that ties reasoning to its request', async (name, changed) => {
     const marker = `[first with ${name}]`
     strict.when(marker, { reasoning: 'I compute.', toolCalls: [PRINT] }, { reasoning: 'It is 42.', text: '42.' })
     strict.when(`[then ${name}]`, { reasoning: 'Once more.', toolCalls: [PRINT] }, { text: 'Still 42.' })
@@ -60,11 +61,11 @@ describe('a conversation that continues with other settings', () => {
     const before = strict.requests.length
     expect(await run(`[then ${name}]`, next)).toMatchObject({ status: 'completed', output: 'Still 42.' })
     expect(refused()).toEqual([])
-    // Reasoning is left out only where it would be refused.
+    // Reasoning is omitted only if the provider would refuse it.
     expect(messagesOf(strict.requests[before]!).includes('I compute.')).toBe(name === 'the same settings')
   })
 
-  it('and showed an image goes on for a third and a fourth interaction', async () => {
+  it('accepts a third and a fourth interaction after an image was shown', async () => {
     const fields = { tools: ['file_read'], files: [DOT] }
     strict.when('[shows]', { reasoning: 'I look.', toolCalls: [LOOK] }, { reasoning: 'Red.', text: 'It is red.' })
     let { interactionId } = await run('[shows]', fields)
@@ -78,7 +79,7 @@ describe('a conversation that continues with other settings', () => {
     expect(messagesOf(strict.requests.at(-1)!)).toContain(PNG)
   })
 
-  it('after a cancelled run, whose call has no result, is accepted', async () => {
+  it('accepts a canceled run whose tool call has no result', async () => {
     plain.when('[hangs]', { toolCalls: [{ name: 'code_execution', args: { code: 'while True: pass' } }] })
     const request = { instruction: '[hangs]', model: 'plain', tools: ['code_execution'], background: true }
     const { body } = await server.post(PATH, request)
@@ -93,7 +94,7 @@ describe('a conversation that continues with other settings', () => {
 })
 
 describe('images', () => {
-  it('are all seen, twenty-five of them, by a provider that takes twenty', async () => {
+  it('shows 25 images in one run to a provider that accepts 20 per request', async () => {
     const reads = Array.from({ length: 25 }, (_, i) => ({ reasoning: `Look ${i}.`, toolCalls: [LOOK] }))
     strict.when('[many images]', ...reads, { text: 'Seen.' })
     const before = strict.requests.length
@@ -107,7 +108,7 @@ describe('images', () => {
     }
   })
 
-  it('that were accepted are not blamed for a later error in the middle of an answer', async () => {
+  it('does not blame accepted images for a later error in the middle of an answer', async () => {
     const half = 'The first half of the answer. '
     plain.when(
       '[red]',
@@ -124,7 +125,7 @@ describe('images', () => {
 describe('a tool call that the output limit cut off', () => {
   const CUT: Reply = { toolCalls: [PRINT], argPieces: 4, fault: 'length-after:2' }
 
-  it('has a result, and the run goes on with what is left of its budget', async () => {
+  it('gets an error result, and the run continues with its remaining output budget', async () => {
     plain.when('[cut]', CUT, { toolCalls: [PRINT] }, { text: 'It is 42.' })
     const body = await run('[cut]', { model: 'plain', tools: ['code_execution'] })
     expect(body).toMatchObject({ status: 'completed', stopReason: 'end_turn', output: 'It is 42.' })
@@ -134,7 +135,7 @@ describe('a tool call that the output limit cut off', () => {
     ])
   })
 
-  it('as the last of a run is no open call for the next interaction', async () => {
+  it('does not leave an open call for the next interaction if it ended the run', async () => {
     plain.when('[cut at the end]', { ...CUT, usage: { input: 10, output: 1_000 } })
     const fields = { model: 'plain', tools: ['code_execution'] }
     const body = await run('[cut at the end]', { ...fields, policy: { maxOutputTokens: 1_000 } })
@@ -146,21 +147,21 @@ describe('a tool call that the output limit cut off', () => {
 })
 
 describe('a run that reaches a limit', () => {
-  /** A model that works until it is asked for its answer. */
+  /** A model that calls tools until it is asked for its final answer. */
   const works = (usage: Reply['usage'], last: Reply = { text: 'What I have.' }) => {
     return (request: RecordedRequest): Reply =>
       messagesOf(request).includes('about to reach one of its limits') ? last : { toolCalls: [PRINT], usage }
   }
   const fields = { model: 'plain', tools: ['code_execution'] }
 
-  it('of output tokens ends with an answer', async () => {
+  it('ends with an answer at its output token limit', async () => {
     plain.when('[tokens]', works({ input: 10, output: 9_000 }))
     const body = await run('[tokens]', fields)
     expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: 'What I have.' })
     expect(body.usage.output_tokens).toBeLessThanOrEqual(65_536)
   })
 
-  it('of cost ends with an answer', async () => {
+  it('ends with an answer at its cost limit', async () => {
     plain.when('[cost]', works({ input: 1_000, output: 1_000 }))
     const policy = { maxCost: 0.2 }
     const body = await run('[cost]', { ...fields, model: 'priced', policy })
@@ -168,7 +169,7 @@ describe('a run that reaches a limit', () => {
     expect(Number(body.usage.cost.amount)).toBeLessThanOrEqual(policy.maxCost)
   })
 
-  it('of cost with a cached prompt is not throttled before', async () => {
+  it('counts a cached prompt at the cached price toward its cost limit', async () => {
     // About 47,500 tokens a prompt: 48 cents uncached, 5 cents cached.
     const usage = { input: 47_500, cachedInput: 47_500, output: 100 }
     plain.when('[cached]', ...Array.from({ length: 6 }, () => ({ toolCalls: [PRINT], usage })), {
@@ -182,7 +183,7 @@ describe('a run that reaches a limit', () => {
     for (const { body } of plain.requests.slice(before)) expect(body.max_tokens).toBeGreaterThan(1_000)
   })
 
-  it('and asks for tools all the same has its calls declined, and one more reply', async () => {
+  it('declines further tool calls and asks the model for one last reply', async () => {
     const again: Reply = { text: 'One more look.', toolCalls: [PRINT] }
     plain.when('[stubborn]', works({ input: 10, output: 9_000 }, again))
     const body = await run('[stubborn]', fields)
@@ -191,7 +192,7 @@ describe('a run that reaches a limit', () => {
     expect(results.at(-1).output).toContain('has reached one of its limits')
   })
 
-  it('of one call goes on: a command that hangs is stopped, and the model reads so', async () => {
+  it('stops a command that exceeds its own timeout, reports that to the model, and continues', async () => {
     const hang = { name: 'code_execution', args: { code: 'while True: pass', timeoutSeconds: 1 } }
     plain.when('[hung]', { toolCalls: [hang] }, { text: 'It hangs.' })
     const body = await run('[hung]', fields)
@@ -199,7 +200,7 @@ describe('a run that reaches a limit', () => {
     expect(body.executionTrace[1].output).toMatch(/stopped after 1\.0 s, its time limit.*timeoutSeconds, at most 3600/)
   })
 
-  it('of time while a command hangs ends with an answer', async () => {
+  it('ends with an answer if a command hangs until the time limit', async () => {
     const hang = { name: 'code_execution', args: { code: 'while True: pass', timeoutSeconds: 600 } }
     plain.when('[late]', { toolCalls: [hang] }, { text: 'It hangs.' })
     const body = await run('[late]', { ...fields, policy: { maxTurnDuration: 60 } })

@@ -1,4 +1,4 @@
-/** The list of agents: order, pages, filters (contract.md, "Agents"). One project with 57 agents, made once. */
+/** Checks the list of agents: order, pages and filters. All tests read one project with 57 agents. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -7,7 +7,7 @@ const COUNT = 57
 
 let provider: FakeProvider
 let server: Server
-/** Ids in the order of creation. */
+/** Agent ids in the order of creation. */
 const ids: string[] = []
 beforeAll(async () => {
   provider = await openFakeProvider()
@@ -60,25 +60,25 @@ const byTime = (a: { createTime: string }, b: { createTime: string }) =>
 const idsOf = (agents: Page['agents']) => agents.map(({ id }) => id)
 
 describe('the list of agents', () => {
-  it('is 50 long where nothing is said, newest first, and says that there is more', async () => {
+  it('returns the 50 newest agents by default, newest first, and a token for the next page', async () => {
     const page = await list('')
     expect(page.agents).toHaveLength(50)
     expect(page.agents).toEqual(page.agents.toSorted((a, b) => byTime(b, a)))
     expect(page.nextPageToken).toEqual(expect.any(String))
   })
 
-  it('holds each agent whole, as GET shows it', async () => {
+  it('contains each agent with all its fields, as GET returns it', async () => {
     const [newest] = (await list('?pageSize=1')).agents
     expect(newest).toEqual((await server.get(`/v1beta/agents/${newest!.id}`)).body)
   })
 
-  it('is whole where the page is wide enough, without a token', async () => {
+  it('contains all agents without a page token if the page is large enough', async () => {
     const page = await list('?pageSize=100')
     expect(new Set(idsOf(page.agents))).toEqual(new Set(ids))
     expect(page).not.toHaveProperty('nextPageToken')
   })
 
-  it.each(['order=desc', 'order=asc'])('walked page by page with %s has no gap and no double', async (order) => {
+  it.each(['order=desc', 'order=asc'])('has no gap and no duplicate when read page by page with %s', async (order) => {
     const agents = await walk(`${order}&pageSize=10`)
     expect(agents).toHaveLength(COUNT)
     expect(new Set(idsOf(agents))).toEqual(new Set(ids))
@@ -86,7 +86,7 @@ describe('the list of agents', () => {
     expect(agents).toEqual(sorted)
   })
 
-  it('is by descending creation where only a page size is given', async () => {
+  it('is sorted by descending creation time if only a page size is given', async () => {
     expect(idsOf(await walk('pageSize=25'))).toEqual(idsOf(await walk('pageSize=25&order=desc')))
   })
 
@@ -96,7 +96,7 @@ describe('the list of agents', () => {
     expect((await list('?model=never-heard-of')).agents).toEqual([])
   })
 
-  it('filters by label, over pages too', async () => {
+  it('filters by label, also across pages', async () => {
     const agents = await walk('label.parity=odd&pageSize=7')
     expect(idsOf(agents).sort()).toEqual(ids.filter((_, i) => i % 2 === 1).sort())
     expect(idsOf((await list('?label.a.b=13')).agents)).toEqual([ids[13]])
@@ -107,7 +107,7 @@ describe('the list of agents', () => {
     expect((await list('?label.absent=')).agents).toEqual([])
   })
 
-  it('filters by several things at once, all of which must hold', async () => {
+  it('combines several filters with AND', async () => {
     const agents = await walk('label.parity=odd&model=svc-3.1-pro&pageSize=5&order=asc')
     expect(idsOf(agents).sort()).toEqual(ids.filter((_, i) => i % 2 === 1 && i % 3 === 0).sort())
   })
@@ -124,13 +124,13 @@ describe('the list of agents', () => {
     ['pageToken=abc', 'pageToken'],
     ['pageToken=%00', 'pageToken'],
     [`pageToken=${Buffer.from('{"id":1}').toString('base64url')}`, 'pageToken'],
-  ])('refuses %s and names the parameter', async (query, param) => {
+  ])('refuses %s with 400 and names the parameter', async (query, param) => {
     const answer = await server.get(`/v1beta/agents?${query}`)
     expect(answer.status, answer.text).toBe(400)
     expect(errorOf(answer)).toMatchObject({ code: 'invalid_request', param })
   })
 
-  it('refuses the same in a list of versions', async () => {
+  it('refuses the same parameters in the list of versions', async () => {
     for (const [query, param] of [
       ['pageSize=0', 'pageSize'],
       ['pageToken=abc', 'pageToken'],
@@ -141,20 +141,20 @@ describe('the list of agents', () => {
     }
   })
 
-  it('of a project with none is an empty list', async () => {
+  it('is empty for a project without agents', async () => {
     const key = await server.createKey('empty')
     expect(await list('', key)).toEqual({ agents: [] })
   })
 })
 
-describe('a walk over the list', () => {
-  it('is not disturbed by what is created and deleted meanwhile', async () => {
+describe('paging through the list', () => {
+  it('is not disturbed by agents that are created or deleted between pages', async () => {
     let count = 0
     const doomed = ids[20]!
     const agents = await walk('pageSize=9&order=desc', async (so) => {
       count++
       await server.post('/v1beta/agents', { displayName: `late ${count}` })
-      // The very agent that the next page begins behind.
+      // This agent is the last one of the page, so the next page starts after it.
       if (count === 1) await server.request('DELETE', `/v1beta/agents/${so.at(-1)}`)
       if (count === 2) await server.request('DELETE', `/v1beta/agents/${doomed}`)
     })

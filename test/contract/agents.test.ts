@@ -1,4 +1,4 @@
-/** Agents: create, read, change, list, delete (contract.md, "Agents"). Through the front door of a real server. */
+/** Checks agents over HTTP: create, read, change, list and delete, with versions and ETags. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider, type RecordedRequest } from '../fake-provider.ts'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
@@ -37,8 +37,8 @@ async function patched(id: string, fields: object) {
   return answer.body
 }
 
-describe('an agent is created', () => {
-  it('from an empty object, with the default model and all that the server adds', async () => {
+describe('creating an agent', () => {
+  it('fills in the default model and the fields that the server sets', async () => {
     const answer = await server.post('/v1beta/agents', {})
     expect(answer.status, answer.text).toBe(200)
     const { body } = answer
@@ -50,7 +50,7 @@ describe('an agent is created', () => {
     expect(body.warnings ?? []).toEqual([])
   })
 
-  it('with a Location that leads to it and an ETag header that is its etag', async () => {
+  it('returns the agent’s address in Location and its etag in ETag', async () => {
     const { body, headers } = await server.post('/v1beta/agents', { displayName: 'Located' })
     const location = new URL(headers.get('location') ?? '', server.url)
     expect(location.pathname).toBe(`/v1beta/agents/${body.id}`)
@@ -58,7 +58,7 @@ describe('an agent is created', () => {
     expect((await server.get(location.pathname)).body).toEqual(body)
   })
 
-  it('with every field, each of which comes back as it was sent', async () => {
+  it('returns every field as it was sent', async () => {
     const fields = {
       displayName: 'Analyst',
       description: 'Reads tables. Ünïcode, too: 表 🦉',
@@ -75,7 +75,7 @@ describe('an agent is created', () => {
     expect((await server.get(`/v1beta/agents/${agent.id}`)).body).toEqual(agent)
   })
 
-  it('with an id of the caller’s own, once in a project', async () => {
+  it('accepts an id that the caller chose, once per project', async () => {
     const id = `slug-${'x'.repeat(58)}`
     expect(await create({ id })).toMatchObject({ id, agentId: id, version: 1 })
     const again = await server.post('/v1beta/agents', { id })
@@ -84,7 +84,7 @@ describe('an agent is created', () => {
     expect((await server.get(`/v1beta/agents/${id}`)).body.version).toBe(1)
   })
 
-  it('under the same id in another project, and the two know nothing of each other', async () => {
+  it('allows the same id in two projects and keeps the agents separate', async () => {
     await create({ id: 'shared-slug', displayName: 'mine' })
     const theirs = await server.post(
       '/v1beta/agents',
@@ -97,7 +97,7 @@ describe('an agent is created', () => {
   })
 
   it.each(['My-agent', '1st', '-a', 'a_b', 'a.b', 'a/b', 'a b', 'ä', '', `a${'b'.repeat(63)}`, 'a\n', 5, [], {}])(
-    'never with the id %j',
+    'refuses the id %j',
     async (id) => {
       const answer = await server.post('/v1beta/agents', { id })
       expect(answer.status, answer.text).toBe(400)
@@ -105,20 +105,20 @@ describe('an agent is created', () => {
     },
   )
 
-  it('exactly once when twenty callers ask for the same id at the same time', async () => {
+  it('succeeds exactly once if twenty callers send the same id at the same time', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => server.post('/v1beta/agents', { id: 'wanted-by-all' })),
     )
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(409)])
   })
 
-  it('with null for a field as if the field were not there', async () => {
+  it('treats a field that is null like a missing field', async () => {
     const agent = await create({ description: null, tools: null, policy: null, labels: null, model: null })
     expect(agent).not.toHaveProperty('description')
     expect(agent).toMatchObject({ model: 'svc-3.5-flash', labels: {} })
   })
 
-  it('with unknown fields told in warnings and not kept', async () => {
+  it('reports unknown fields as warnings and does not store them', async () => {
     const agent = await create({ displayName: 'x', colour: 'red', Model: 'svc-3.1-pro' })
     const params = agent.warnings.map(({ param }: { param: string }) => param)
     expect(params.sort()).toEqual(['Model', 'colour'])
@@ -128,7 +128,7 @@ describe('an agent is created', () => {
     expect(read.model).toBe('svc-3.5-flash')
   })
 
-  it('with unknown tools, which the model then never sees', async () => {
+  it('accepts unknown tools but never offers them to the model', async () => {
     const { id, tools } = await create({ tools: ['code_execution', 'teleport'] })
     expect(tools).toContain('code_execution')
     const run = await server.post('/v1beta/interactions', { agentId: id, instruction: 'unknown tools [ut]' })
@@ -137,13 +137,13 @@ describe('an agent is created', () => {
     expect(toolsOf(requestWith('[ut]'))).toEqual(['code_execution'])
   })
 
-  it('with unknown tools and skills told in warnings', async () => {
+  it('reports unknown tools and skills as warnings', async () => {
     const agent = await create({ tools: ['code_execution', 'teleport'], skills: ['no-such-skill'] })
     const params = agent.warnings?.map(({ param }: { param: string }) => param)
     expect(params).toEqual(['tools[1]', 'skills[0]'])
   })
 
-  it('with MCP servers kept or refused, never silently dropped, and neither by a run', async () => {
+  it('stores or refuses MCP servers, and never ignores them silently, in a run either', async () => {
     const mcp = [{ name: 'search', url: 'https://mcp.example.com/mcp', authentication: { type: 'none' } }]
     const { status, body, text } = await server.post('/v1beta/agents', { mcp })
     if (status !== 200) {
@@ -160,7 +160,7 @@ describe('an agent is created', () => {
     { type: 'bearer', token: 'inline-s3cret' },
     { type: 'headers', headers: { authorization: 'inline-s3cret' } },
     'inline-s3cret',
-  ])('never with a secret in it: mcp authentication %j is refused and not repeated', async (authentication) => {
+  ])('refuses an inline secret and does not repeat it: mcp authentication %j', async (authentication) => {
     const answer = await server.post('/v1beta/agents', {
       mcp: [{ name: 'm', url: 'https://mcp.example.com/mcp', authentication }],
     })
@@ -185,13 +185,13 @@ describe('an agent is created', () => {
     [{ labels: ['a'] }, 'labels'],
     [{ labels: { a: 1 } }, 'labels.a'],
     [{ mcp: {} }, 'mcp'],
-  ])('never from a wrong field: %j', async (fields, param) => {
+  ])('refuses an invalid field: %j', async (fields, param) => {
     const answer = await server.post('/v1beta/agents', fields)
     expect(answer.status, answer.text).toBe(400)
     expect(errorOf(answer)).toMatchObject({ code: 'invalid_request', param })
   })
 
-  it('never with a model that is not there: the answer names those that are', async () => {
+  it('refuses an unknown model and lists the known ones', async () => {
     const answer = await server.post('/v1beta/agents', { model: 'gpt-nothing' })
     expect(answer.status, answer.text).toBe(400)
     const { param, message } = errorOf(answer)
@@ -201,8 +201,8 @@ describe('an agent is created', () => {
   })
 })
 
-describe('an agent is changed', () => {
-  it('by one field alone: the rest is kept, version and etag move on', async () => {
+describe('changing an agent', () => {
+  it('changes only the fields that were sent, and sets a new version and etag', async () => {
     const before = await create({ displayName: 'A', description: 'B', tools: ['file_read'], labels: { a: '1' } })
     const { body, headers } = await patch(before.id, { systemInstruction: 'New.' })
     const { etag, updateTime, ...rest } = body
@@ -216,7 +216,7 @@ describe('an agent is changed', () => {
     expect(read.headers.get('etag')).toBe(etag)
   })
 
-  it('by null, which clears', async () => {
+  it('clears a field that is set to null', async () => {
     const { id } = await create({
       displayName: 'A',
       description: 'B',
@@ -229,13 +229,13 @@ describe('an agent is changed', () => {
     expect(after.policy ?? {}).toEqual({})
   })
 
-  it('by a list, which replaces the whole list', async () => {
+  it('replaces a whole list', async () => {
     const { id } = await create({ tools: ['file_read', 'file_write'] })
     expect((await patched(id, { tools: ['code_execution'] })).tools).toEqual(['code_execution'])
     expect((await patched(id, { tools: [] })).tools ?? []).toEqual([])
   })
 
-  it('in policy and labels key by key', async () => {
+  it('merges policy and labels key by key', async () => {
     const { id } = await create({ policy: { maxTurnDuration: 60, maxOutputTokens: 100 }, labels: { a: '1', b: '2' } })
     const after = await patched(id, { policy: { maxOutputTokens: 200 }, labels: { b: null, c: '3' } })
     expect(after.policy).toEqual({ maxTurnDuration: 60, maxOutputTokens: 200 })
@@ -252,12 +252,12 @@ describe('an agent is changed', () => {
     { labels: { a: '1' } },
     { policy: {} },
     { description: null },
-  ])('not at all by what changes nothing: %j leaves version, etag and updateTime', async (fields) => {
+  ])('keeps version, etag and updateTime if nothing changes: %j', async (fields) => {
     const before = await create({ displayName: 'Same', labels: { a: '1' }, policy: { maxTurnDuration: 60 } })
     expect(await patched(before.id, fields)).toEqual(before)
   })
 
-  it('only by whoever has seen its newest state, where If-Match says so', async () => {
+  it('returns 412 if If-Match does not have the current etag', async () => {
     const before = await create({ displayName: 'one' })
     const now = await patched(before.id, { displayName: 'two' })
     const stale = await patch(before.id, { displayName: 'three' }, { 'if-match': before.etag })
@@ -271,13 +271,13 @@ describe('an agent is changed', () => {
     expect(fresh.body).toMatchObject({ displayName: 'three', version: 3 })
   })
 
-  it('where If-Match is a star, or a list with the newest etag in it', async () => {
+  it('accepts If-Match with * or with a list that contains the current etag', async () => {
     const { id, etag } = await create()
     expect((await patch(id, { displayName: 'a' }, { 'if-match': `"other", ${etag}` })).status).toBe(200)
     expect((await patch(id, { displayName: 'b' }, { 'if-match': '*' })).status).toBe(200)
   })
 
-  it('by exactly one of many who all saw the same state', async () => {
+  it('lets exactly one of several concurrent changes with the same If-Match succeed', async () => {
     const { id, etag } = await create()
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, i) => patch(id, { displayName: `writer ${i}` }, { 'if-match': etag })),
@@ -286,7 +286,7 @@ describe('an agent is changed', () => {
     expect((await server.get(`/v1beta/agents/${id}`)).body.version).toBe(2)
   })
 
-  it('by many at once without a change lost', async () => {
+  it('applies all concurrent changes without If-Match and loses none', async () => {
     const { id } = await create()
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => patch(id, { labels: { [`k${i}`]: 'v' } })))
     expect(answers.map(({ status }) => status)).toEqual(Array(12).fill(200))
@@ -295,7 +295,7 @@ describe('an agent is changed', () => {
     expect(version).toBe(13)
   })
 
-  it('never by what is wrong, and then stays as it was', async () => {
+  it('refuses an invalid change and leaves the agent as it was', async () => {
     const before = await create({ displayName: 'A', policy: { maxTurnDuration: 60 } })
     for (const [fields, param] of [
       [{ displayName: 'B', policy: { maxTurnDuration: 28_801 } }, 'policy.maxTurnDuration'],
@@ -311,7 +311,7 @@ describe('an agent is changed', () => {
     expect((await server.get(`/v1beta/agents/${before.id}`)).body).toEqual(before)
   })
 
-  it('never to more labels than an agent may have, counted after the merge', async () => {
+  it('refuses too many labels, counted after the merge', async () => {
     const labels = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`k${i}`, 'v']))
     const { id } = await create({ labels })
     const answer = await patch(id, { labels: { seventeenth: 'v' } })
@@ -320,14 +320,14 @@ describe('an agent is changed', () => {
     expect((await patched(id, { labels: { k0: null, seventeenth: 'v' } })).labels).toHaveProperty('seventeenth')
   })
 
-  it('with unknown fields told in warnings', async () => {
+  it('reports unknown fields as warnings', async () => {
     const { id } = await create()
     const after = await patched(id, { displayName: 'x', shade: 'blue' })
     expect(after.warnings).toEqual([expect.objectContaining({ param: 'shade' })])
     expect(after.version).toBe(2)
   })
 
-  it('never in what the server sets', async () => {
+  it('ignores changes of fields that the server sets', async () => {
     const before = await create({ displayName: 'fixed' })
     await patch(before.id, { id: 'new-id', version: 9, createTime: '2000-01-01T00:00:00Z', etag: '"x"' })
     expect((await server.get(`/v1beta/agents/${before.id}`)).body).toEqual(before)
@@ -336,7 +336,7 @@ describe('an agent is changed', () => {
 })
 
 describe('the versions of an agent', () => {
-  it('stay readable, each as it was, newest first', async () => {
+  it('can all be read, unchanged, and are listed newest first', async () => {
     const first = await create({ displayName: 'v1', labels: { a: '1' } })
     const second = await patched(first.id, { displayName: 'v2', labels: { a: null } })
     const third = await patched(first.id, { tools: ['file_read'] })
@@ -348,7 +348,7 @@ describe('the versions of an agent', () => {
     }
   })
 
-  it('are paged without a gap or a double', async () => {
+  it('are paged without a gap or a duplicate', async () => {
     const { id } = await create()
     for (let i = 0; i < 6; i++) await patched(id, { displayName: `${i}` })
     const seen: number[] = []
@@ -364,7 +364,7 @@ describe('the versions of an agent', () => {
     expect(seen).toEqual([7, 6, 5, 4, 3, 2, 1])
   })
 
-  it('that do not exist are 404', async () => {
+  it('return 404 if they do not exist', async () => {
     const { id } = await create()
     const answer = await server.get(`/v1beta/agents/${id}/versions/2`)
     expect(answer.status).toBe(404)
@@ -376,7 +376,7 @@ describe('the versions of an agent', () => {
     expect((await server.get('/v1beta/agents/agt_0000000000000000000000/versions')).status).toBe(404)
   })
 
-  it('can be pinned by a run, whatever came later', async () => {
+  it('can be pinned by a run, even if later versions exist', async () => {
     const { id } = await create({ systemInstruction: 'You are version one.' })
     await patched(id, { systemInstruction: 'You are version two.' })
     const pinned = await server.post('/v1beta/interactions', {
@@ -398,8 +398,8 @@ describe('the versions of an agent', () => {
   })
 })
 
-describe('an agent is deleted', () => {
-  it('with 200 and an empty object, and is 404 everywhere from then on', async () => {
+describe('deleting an agent', () => {
+  it('returns 200 and an empty object; every later request returns 404', async () => {
     const { id } = await create({ labels: { doomed: 'yes' } })
     await patched(id, { displayName: 'last words' })
     const deleted = await server.request('DELETE', `/v1beta/agents/${id}`)
@@ -422,7 +422,7 @@ describe('an agent is deleted', () => {
     expect((await server.get('/v1beta/agents?label.doomed=yes')).body.agents).toEqual([])
   })
 
-  it('while a run goes on, which ends with the configuration it started with', async () => {
+  it('does not affect a run in progress, which keeps the configuration it started with', async () => {
     const gate = Promise.withResolvers<void>()
     provider.when('[keeps]', { toolCalls: [{ name: 'no_such_tool', args: {} }], hold: gate.promise }, { text: 'Kept.' })
     const { id } = await create({ systemInstruction: 'The old rule.', tools: ['file_read'] })
@@ -461,7 +461,7 @@ describe('an agent that does not exist', () => {
     '%F0%9F%A6%89',
     'x'.repeat(2000),
     "'--",
-  ])('is 404 (or no possible name) as %s, and never a fault', async (id) => {
+  ])('returns 404, or a 4xx for a malformed id, and never 500: %s', async (id) => {
     for (const answer of [
       await server.get(`/v1beta/agents/${id}`),
       await patch(id, { displayName: 'x' }),
@@ -477,7 +477,7 @@ function textOf(request: RecordedRequest): string {
   return JSON.stringify(request.body.messages)
 }
 
-/** The newest call whose conversation has the marker in it. */
+/** Returns the newest model request whose conversation contains the marker. */
 function requestWith(marker: string): RecordedRequest {
   const found = provider.requests.findLast((request) => textOf(request).includes(marker))
   if (!found) throw new Error(`the model was never called with ${marker}`)

@@ -1,4 +1,4 @@
-/** Keys, the account's switch, and the wall between projects (spec.md 5; contract.md "Errors", "Accounts, projects, keys"). */
+/** Checks API keys, the account's switch for managed agents, and the isolation of projects from each other. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -8,7 +8,7 @@ import { type Answer, errorOf, type Server, startServer } from '../support/serve
 let provider: FakeProvider
 let server: Server
 let otherKey: string
-/** What the start said. */
+/** Output of the server at its start, which contains the first key. */
 let greeting: string
 beforeAll(async () => {
   provider = await openFakeProvider()
@@ -26,7 +26,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Every route of the service that needs a key, on ids that nothing has. */
+/** Every route that needs a key, with ids that do not exist. */
 const ROUTES: [string, string, object?][] = [
   ['POST', '/v1beta/agents', {}],
   ['GET', '/v1beta/agents'],
@@ -47,7 +47,7 @@ const ROUTES: [string, string, object?][] = [
   ['DELETE', '/v1beta/interactions/nobody'],
 ]
 
-/** A call with exactly these headers, and a JSON body where there is one. */
+/** Sends a request with exactly these headers, and a JSON body if one is given. */
 async function bare(method: string, path: string, body: unknown, headers: Record<string, string>): Promise<Answer> {
   const response = await fetch(server.url + path, {
     method,
@@ -63,14 +63,14 @@ function expectUnauthenticated(answer: Answer): void {
   expect(errorOf(answer)).toMatchObject({ code: 'unauthenticated', retryable: false })
 }
 
-/** Another character at that place, still one of the alphabet. */
+/** Replaces the character at this index by another one of the key's alphabet. */
 function typo(key: string, at: number): string {
   const index = at < 0 ? key.length + at : at
   return key.slice(0, index) + (key[index] === 'a' ? 'b' : 'a') + key.slice(index + 1)
 }
 
-describe('a call without a good key', () => {
-  it.each(ROUTES)('is 401 on %s %s', async (method: string, path: string, body?: object) => {
+describe('a call without a valid key', () => {
+  it.each(ROUTES)('returns 401 on %s %s', async (method: string, path: string, body?: object) => {
     expectUnauthenticated(await bare(method, path, body, {}))
     expectUnauthenticated(await bare(method, path, body, { 'x-svc-api-key': 'wrong' }))
   })
@@ -84,24 +84,24 @@ describe('a call without a good key', () => {
     '{"$ne":null}',
     "' OR 1=1 --",
     'x'.repeat(8000),
-  ])('is 401 with the key %j', async (key) => {
+  ])('returns 401 with the key %j', async (key) => {
     expectUnauthenticated(await bare('GET', '/v1beta/agents', undefined, { 'x-svc-api-key': encodeURI(key) }))
   })
 
-  it('is 401 with a typo of one character, wherever it is', async () => {
+  it('returns 401 with a typo of one character at any position', async () => {
     for (const at of [0, 8, 10, 11, 20, -7, -2, -1]) {
       expectUnauthenticated(await server.get('/v1beta/agents', { 'x-svc-api-key': typo(server.key, at) }))
     }
   })
 
-  it('is 401 with a key cut short, lengthened, twice, or in other case', async () => {
+  it('returns 401 with a truncated, lengthened, repeated or uppercased key', async () => {
     const { key } = server
     for (const wrong of [key.slice(0, -1), `${key}0`, `${key}, ${key}`, key.toUpperCase(), `Bearer ${key}`]) {
       expectUnauthenticated(await server.get('/v1beta/agents', { 'x-svc-api-key': wrong }))
     }
   })
 
-  it('is 401 with the key anywhere but in its header', async () => {
+  it('returns 401 with the key anywhere but in its header', async () => {
     const { key } = server
     expectUnauthenticated(await bare('GET', `/v1beta/agents?x-svc-api-key=${key}`, undefined, {}))
     expectUnauthenticated(await bare('POST', '/v1beta/agents', { 'x-svc-api-key': key }, {}))
@@ -109,7 +109,7 @@ describe('a call without a good key', () => {
 })
 
 describe('a key', () => {
-  it('is printed alone by keys create, works at once, and is refused at once when revoked', async () => {
+  it('is printed alone by keys create, works immediately, and is refused immediately after revocation', async () => {
     const made = await server.errand(['keys', 'create', '--name', 'short-lived', '--project', 'brand-new'])
     expect(made.code, made.stderr).toBe(0)
     expect(made.stdout).toMatch(/^errand_sk_\w+\n$/)
@@ -120,27 +120,27 @@ describe('a key', () => {
     const refused = await server.get('/v1beta/agents', headers)
     expectUnauthenticated(refused)
     expectUnauthenticated(await server.post('/v1beta/interactions', { instruction: 'hi' }, headers))
-    // Whether a wrong key was ever a good one is nobody's business.
+    // The answer must not reveal whether a wrong key was once valid.
     const neverGood = await server.get('/v1beta/agents', { 'x-svc-api-key': typo(made.stdout.trim(), -1) })
     expect(errorOf(neverGood)).toEqual(errorOf(refused))
     expect((await server.get('/v1beta/agents')).status).toBe(200)
   })
 
-  it('that nobody has can’t be revoked', async () => {
+  it('cannot be revoked if it does not exist', async () => {
     const { code, stderr } = await server.errand(['keys', 'revoke', 'key_nobody'])
     expect(code).not.toBe(0)
     expect(stderr).toContain('key_nobody')
     expect(stderr).not.toMatch(/^\s+at /m)
   })
 
-  it('of the same project sees the same things', async () => {
+  it('sees the same agents as another key of the same project', async () => {
     const { body } = await server.post('/v1beta/agents', { displayName: 'theirs' }, { 'x-svc-api-key': otherKey })
     const secondKey = await server.createKey('other')
     expect(secondKey).not.toBe(otherKey)
     expect((await server.get(`/v1beta/agents/${body.id}`, { 'x-svc-api-key': secondKey })).status).toBe(200)
   })
 
-  it('is never listed, logged or stored', async () => {
+  it('never appears in lists, logs or stored files', async () => {
     const typed = typo(server.key, 20)
     await server.get('/v1beta/agents', { 'x-svc-api-key': typed })
     await server.get('/v1beta/nothing', { 'x-svc-api-key': otherKey })
@@ -149,7 +149,7 @@ describe('a key', () => {
     expect(listed.code, listed.stderr).toBe(0)
     expect(listed.stdout).toContain('other')
     const said = server.output().slice(greeting.length) + listed.stdout + listed.stderr
-    // The first key is printed in the greeting, and there alone: contract.md, "The operator's interface".
+    // Only the greeting of the first start contains the first key.
     expect(said).not.toContain(server.key)
     expect(said).not.toContain(otherKey)
     expect(said).not.toContain(typed)
@@ -164,7 +164,7 @@ describe('a key', () => {
 describe('the switch experimental.managedAgents', () => {
   afterAll(() => setSwitch('on'))
 
-  it('off answers 403 on every route, for every key that is good, and on again lets calls through without a restart', async () => {
+  it('returns 403 on every route for every valid key while it is off, and takes effect without a restart when it is on again', async () => {
     await setSwitch('off')
     expect((await server.errand(['settings', 'get'])).stdout).toMatch(/experimental\.managedAgents\W+off/)
     for (const [method, path, body] of ROUTES) {
@@ -185,7 +185,7 @@ describe('the switch experimental.managedAgents', () => {
     expect((await server.get('/v1beta/agents', headers)).status).toBe(200)
   })
 
-  it('takes on and off alone, and is the only one', async () => {
+  it('accepts only on and off, and is the only setting', async () => {
     const [wrong, unknown] = await Promise.all([
       server.errand(['settings', 'set', 'experimental.managedAgents', 'maybe']),
       server.errand(['settings', 'set', 'experimental.nothing', 'on']),
@@ -196,8 +196,8 @@ describe('the switch experimental.managedAgents', () => {
   })
 })
 
-describe('another project’s key', () => {
-  it('meets what is not its own exactly as what does not exist', async () => {
+describe('a key of another project', () => {
+  it('gets the same answer for an agent or run of this project as for one that does not exist', async () => {
     const agent = (await server.post('/v1beta/agents', { displayName: 'secret plan' })).body.id
     const run = (await server.post('/v1beta/interactions', { instruction: 'mine alone' })).body.interactionId
     const cases: [string, (agent: string, run: string) => string, ((agent: string, run: string) => object)?][] = [
@@ -236,7 +236,7 @@ describe('another project’s key', () => {
     expect((await server.get(`/v1beta/interactions/${run}`)).body.status).toBe('completed')
   })
 
-  it('can’t stop a run that is not its own', async () => {
+  it('cannot cancel a run of this project', async () => {
     const gate = Promise.withResolvers<void>()
     provider.when('[theirs]', { text: 'Finished.', hold: gate.promise })
     const { body } = await server.post('/v1beta/interactions', { instruction: 'go [theirs]', background: true })
@@ -249,7 +249,7 @@ describe('another project’s key', () => {
     expect(all.at(-1)!.data).toMatchObject({ status: 'completed' })
   })
 
-  it('lists nothing that is not its own', async () => {
+  it('lists no agent or interaction of this project', async () => {
     const agent = (await server.post('/v1beta/agents', {})).body.id
     const run = (await server.post('/v1beta/interactions', { instruction: 'listed' })).body.interactionId
     for (const [path, id] of [
@@ -261,7 +261,7 @@ describe('another project’s key', () => {
     }
   })
 
-  it('opens no file without the signature of its address', async () => {
+  it('cannot download a file without the valid signature in its URL', async () => {
     const code = "import os; os.makedirs('outputs', exist_ok=True); open('outputs/a.txt', 'w').write('private')"
     provider.when('[file]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text: 'Written.' })
     const { body, text } = await server.post('/v1beta/interactions', {
@@ -284,7 +284,7 @@ describe('another project’s key', () => {
     }
   })
 
-  it('with the same idempotency key and body starts a run of its own', async () => {
+  it('starts its own run with the same idempotency key and body', async () => {
     const headers = { 'idempotency-key': 'the-same-in-both' }
     const mine = await server.post('/v1beta/interactions', { instruction: 'once' }, headers)
     const again = await server.post('/v1beta/interactions', { instruction: 'once' }, headers)
@@ -304,7 +304,7 @@ async function setSwitch(value: 'on' | 'off'): Promise<void> {
   expect(code, stderr).toBe(0)
 }
 
-/** The id of the key of that name, as `keys list` shows it to a person. */
+/** Returns the id of the key with this name, from the output of `keys list`. */
 async function idOfKey(name: string): Promise<string> {
   const { stdout } = await server.errand(['keys', 'list'])
   const line = stdout.split('\n').find((line) => line.split(/\s+/).includes(name))
@@ -313,12 +313,12 @@ async function idOfKey(name: string): Promise<string> {
   return id
 }
 
-/** Another id that looks just as well made. */
+/** Returns another id with the same format. */
 function sameShape(id: string): string {
   return id.slice(0, -4) + (id.endsWith('0000') ? '1111' : '0000')
 }
 
-/** Which headers there are, but for the counting ones, whose values differ from call to call. */
+/** The names of the response headers. Their values, such as the rate counters, differ between calls. */
 function headersOf({ headers }: Answer): { headers: string[] } {
   return { headers: [...headers.keys()].sort() }
 }

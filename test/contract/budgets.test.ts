@@ -1,4 +1,7 @@
-/** A project's budget: who may set it, who is told when, what is refused and what is stopped. */
+/**
+ * Checks the budget of a project: who may set it, which alerts are recorded, which runs are refused and which are
+ * stopped.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -6,14 +9,14 @@ import { comeIn, firstOwner, invite, type Member, tokenOf } from '../support/vis
 import { checkEnded, createGate, ended, ROOMY, until } from './invariants.ts'
 
 const PATH = '/v1beta/interactions'
-/** 10 tokens in and 5 out, at 30,000 and 250,000 US dollars a million. */
+/** Cost of one model call: 10 input and 5 output tokens, at 30,000 and 250,000 US dollars per million. */
 const CALL = 1.55
 const METRICS = 'a-key-for-metrics-alone'
 
 let provider: FakeProvider
 let server: Server
 let owner: Member
-/** A project of the test's own. */
+/** API path of the project that the current test uses. */
 let project: string
 let headers: Record<string, string>
 
@@ -46,7 +49,7 @@ const end = (id: string) => ended(server, id, headers['x-svc-api-key'])
 async function set(budget: object, who: Member = owner) {
   return who.call('PUT', `${project}/budget`, budget)
 }
-/** What is known is at most a second old. */
+/** Returns the first refusal. The server's view of the budget can be one second old, so this repeats the call. */
 const refused = () =>
   until(async () => {
     const answer = await run()
@@ -60,7 +63,7 @@ async function told(): Promise<any[]> {
 }
 
 describe('a budget', () => {
-  it('is none until it is set, and tells what was spent', async () => {
+  it('is absent until it is set, and shows how much was spent', async () => {
     await run()
     const none = { monthlyCost: null, alertAt: [], hardStop: false, state: 'none' }
     expect((await owner.get(`${project}/budget`)).body).toEqual({ ...none, spent: { amount: '1.55', currency: 'USD' } })
@@ -74,7 +77,7 @@ describe('a budget', () => {
     ])
   })
 
-  it('is set by owners, read by all members, and nobody else’s', async () => {
+  it('can be set by owners, read by all members, and seen by nobody else', async () => {
     const [developer, viewer] = [await invite(server, owner, 'developer'), await invite(server, owner, 'viewer')]
     expect(errorOf(await set({ monthlyCost: '1' }, developer))).toMatchObject({
       status: 403,
@@ -95,13 +98,13 @@ describe('a budget', () => {
     ['monthlyCost', { monthlyCost: 5 }],
     ['alertAt[0]', { monthlyCost: '1', alertAt: [0] }],
     ['hardStop', { monthlyCost: '1', hardStop: 'yes' }],
-  ])('refuses a wrong `%s`: %j', async (param, body) => {
+  ])('refuses an invalid `%s`: %j', async (param, body) => {
     expect(errorOf(await set(body))).toMatchObject({ status: 400, param })
   })
 })
 
-describe('when it is spent', () => {
-  it('new interactions are refused until it is raised, and each part is told once', async () => {
+describe('when the budget is spent', () => {
+  it('new interactions are refused until the budget is raised, and each threshold is recorded once', async () => {
     await set({ monthlyCost: '3', alertAt: [50, 90], hardStop: true })
     const first = await run()
     expect(first.status, first.text).toBe(200)
@@ -122,7 +125,7 @@ describe('when it is spent', () => {
     expect(text).toMatch(/errand_budgets_passed_total\{state="alert"\} [1-9]/)
     expect(text).toMatch(/errand_budgets_passed_total\{state="exceeded"\} [1-9]/)
     expect(server.output()).toContain('a part of a budget is spent')
-    // What ran can still be read.
+    // The interactions that ran can still be read.
     expect((await server.get(`${PATH}/${first.body.id}`, headers)).status).toBe(200)
     await set({ monthlyCost: '100', alertAt: [3], hardStop: true })
     expect((await run()).status).toBe(200)
@@ -132,7 +135,7 @@ describe('when it is spent', () => {
     ).toEqual(['3', '100', '90', '50'])
   })
 
-  it('a request that was accepted before is answered with its interaction, and other projects go on', async () => {
+  it('a repeated request returns its existing interaction, and other projects are not affected', async () => {
     const again = { ...headers, 'idempotency-key': 'once' }
     const body = { instruction: '[hi]' }
     const first = await server.post(PATH, body, again)
@@ -149,7 +152,7 @@ describe('when it is spent', () => {
     expect((await run()).status).toBe(200)
   })
 
-  it('a run stops before its next model call, with what it has', async () => {
+  it('a run stops before its next model call and keeps its output so far', async () => {
     const call = { name: 'code_execution', args: { code: '1' } }
     provider.when('[goes on]', () => ({ toolCalls: [call] }))
     await set({ monthlyCost: String(1.5 * CALL), hardStop: true })
@@ -159,7 +162,7 @@ describe('when it is spent', () => {
     await checkEnded(server, body.id, undefined, headers['x-svc-api-key'])
   })
 
-  it('a model that speaks is cut off when others have spent it', async () => {
+  it('a model that is streaming is cut off when other runs have spent the budget', async () => {
     provider.when('[speaks]', () => ({ text: Array.from({ length: 3_000 }, (_, i) => `${i} `), delayMs: 20 }))
     const speaking = await begin('[speaks]')
     await until(async () => (await server.get(`${PATH}/${speaking}`, headers)).body.output !== '')
@@ -172,7 +175,7 @@ describe('when it is spent', () => {
     expect(interaction.output).not.toContain('2999')
   })
 
-  it('a run that waited fails without a model call', async () => {
+  it('a queued run fails without a model call', async () => {
     const gate = createGate()
     provider.when('[held]', () => ({ text: 'Done.', hold: gate.opened }))
     const held = [await begin('[held]'), await begin('[held]')]

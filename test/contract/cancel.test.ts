@@ -1,6 +1,6 @@
 /**
- * Ending an interaction from outside: cancel, whatever it is doing, and the deadline against processes that do not want to
- * go. When 200 arrives, nothing of the run is left (contract.md "Interactions").
+ * Checks how an interaction is ended from outside: cancel in every stage, and the deadline with processes that ignore
+ * SIGTERM. When the answer arrives, no process of the run is left.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -40,7 +40,7 @@ function asked(marker: string) {
 }
 
 describe('cancel', () => {
-  it('ends an interaction that is queued, and no model is asked', async () => {
+  it('ends a queued interaction without a model call', async () => {
     const gate = createGate()
     provider.when('[occupies]', () => ({ text: 'Later.', hold: gate.opened }))
     const busy = [await begin('[occupies] 1'), await begin('[occupies] 2')]
@@ -69,7 +69,7 @@ describe('cancel', () => {
     expect(asked('[waits]')).toEqual([])
   })
 
-  it('lets a queued interaction run once there is room, in the order of arrival', async () => {
+  it('frees a slot for queued interactions, which run in the order of arrival', async () => {
     const gate = createGate()
     provider.when('[room]', () => ({ text: 'Later.', hold: gate.opened }))
     const busy = [await begin('[room] 1'), await begin('[room] 2')]
@@ -83,7 +83,7 @@ describe('cancel', () => {
     for (const id of [...busy, ...queued]) await checkEnded(server, id)
   })
 
-  it('ends one whose model streams: its connection is closed, and what was said stays', async () => {
+  it('ends a run whose model is streaming, closes the connection, and keeps the output so far', async () => {
     provider.when('[streams]', { text: ['Half ', 'done'], fault: 'stall-after:1' })
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[streams]' })
     const id = stream.headers.get('x-interaction-id')!
@@ -99,7 +99,7 @@ describe('cancel', () => {
     expect(interaction).toMatchObject({ status: 'cancelled', output: 'Half ' })
   })
 
-  it('ends one whose model has not answered at all', async () => {
+  it('ends a run whose model has not answered yet', async () => {
     provider.when('[silent]', { fault: 'stall' })
     const id = await begin('[silent]')
     await until(() => asked('[silent]').length === 1)
@@ -109,7 +109,7 @@ describe('cancel', () => {
     await checkEnded(server, id)
   })
 
-  it('ends one whose code runs: when 200 arrives, no process of the sandbox is left', async () => {
+  it('ends a run whose code is running; no process of the sandbox is left when 200 arrives', async () => {
     const marker = `marker-${randomUUID()}`
     provider.when('[code]', { toolCalls: [{ name: 'code_execution', args: { code: stubbornTree(marker) } }] })
     const id = await begin('[code]', { tools: TOOLS })
@@ -125,7 +125,7 @@ describe('cancel', () => {
     expect(interaction.usage.sandbox_ms).toBeGreaterThan(0)
   })
 
-  it('counts the tool call that it broke off: the trace has it, so usage has it', async () => {
+  it('counts the tool call that it interrupted in usage, as in the trace', async () => {
     const code = "import time; print('begun', flush=True); time.sleep(1000)"
     provider.when('[counts]', { toolCalls: [{ name: 'code_execution', args: { code } }] })
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[counts]', tools: TOOLS })
@@ -138,7 +138,7 @@ describe('cancel', () => {
     expect(interaction.usage.tool_calls).toBe(1)
   })
 
-  it('ends one whose sandbox only idles between two steps, sandbox and all', async () => {
+  it('ends a run between two steps and destroys its idle sandbox', async () => {
     const marker = `marker-${randomUUID()}`
     const code = `
 import os, subprocess
@@ -151,7 +151,7 @@ subprocess.Popen(['setsid', 'sleep', '1000'], env=dict(os.environ, MARKER='${mar
     await checkEnded(server, id)
   })
 
-  it('answers the blocked POST with 200 and status cancelled', async () => {
+  it('makes the blocked POST return 200 with status cancelled', async () => {
     provider.when('[blocks]', { text: ['Half ', 'done'], fault: 'stall-after:1' })
     const blocked = server.post(PATH, { instruction: '[blocks]', labels: { test: 'blocks' } })
     await until(() => asked('[blocks]').length === 1)
@@ -163,7 +163,7 @@ subprocess.Popen(['setsid', 'sleep', '1000'], env=dict(os.environ, MARKER='${mar
     expect(body).toEqual((await checkEnded(server, id)).interaction)
   })
 
-  it('by /{id}/cancel is the same', async () => {
+  it('works the same by /{id}/cancel', async () => {
     provider.when('[slash]', { fault: 'stall' })
     const id = await begin('[slash]')
     expect((await server.post(`${PATH}/${id}/cancel`)).status).toBe(200)
@@ -171,7 +171,7 @@ subprocess.Popen(['setsid', 'sleep', '1000'], env=dict(os.environ, MARKER='${mar
     expect((await server.post(`${PATH}/${id}/cancel`)).status).toBe(200)
   })
 
-  it('again is 200, even at the same time, and it ended once', async () => {
+  it('is idempotent, even with concurrent requests', async () => {
     provider.when('[again]', { fault: 'stall' })
     const id = await begin('[again]')
     const answers = await Promise.all(Array.from({ length: 8 }, () => cancel(id)))
@@ -181,7 +181,7 @@ subprocess.Popen(['setsid', 'sleep', '1000'], env=dict(os.environ, MARKER='${mar
     expect(interaction.status).toBe('cancelled')
   })
 
-  it('of a completed or failed interaction is 409, and it stays what it was', async () => {
+  it('returns 409 for a completed or failed interaction and does not change it', async () => {
     provider.when('[fails]', { fault: 'status:400' })
     const completed = (await server.post(PATH, { instruction: 'completes' })).body.interactionId
     const failed = errorOf(await server.post(PATH, { instruction: '[fails]' })).interactionId!
@@ -198,7 +198,7 @@ subprocess.Popen(['setsid', 'sleep', '1000'], env=dict(os.environ, MARKER='${mar
     }
   })
 
-  it.each(['int_0000000000000000000000', 'nonsense'])('of %s is 404', async (id) => {
+  it.each(['int_0000000000000000000000', 'nonsense'])('returns 404 for %s', async (id) => {
     for (const path of [`${PATH}/${id}:cancel`, `${PATH}/${id}/cancel`]) {
       const answer = await server.post(path)
       expect(answer.status).toBe(404)
@@ -206,7 +206,7 @@ subprocess.Popen(['setsid', 'sleep', '1000'], env=dict(os.environ, MARKER='${mar
     }
   })
 
-  it('that meets the end of the run has one of two outcomes, told alike everywhere', async () => {
+  it('has one of two outcomes if the run ends at the same time, and every endpoint reports the same one', async () => {
     for (let i = 0; i < 20; i++) {
       const gate = createGate()
       const marker = `[race ${i}.]`
@@ -227,7 +227,7 @@ subprocess.Popen(['setsid', 'sleep', '1000'], env=dict(os.environ, MARKER='${mar
 })
 
 describe('the deadline', () => {
-  it('ends a process tree that ignores SIGTERM, and nothing of it is left', async () => {
+  it('kills a process tree that ignores SIGTERM', async () => {
     const marker = `marker-${randomUUID()}`
     provider.when('[stubborn]', { toolCalls: [{ name: 'code_execution', args: { code: stubbornTree(marker) } }] })
     const answered = server.post(PATH, { instruction: '[stubborn]', tools: TOOLS, policy: { maxTurnDuration: 3 } })
@@ -245,7 +245,7 @@ describe('the deadline', () => {
 })
 
 describe('the end of a run', () => {
-  it('takes along what a finished step left running', async () => {
+  it('kills processes that a finished step left running', async () => {
     const marker = `marker-${randomUUID()}`
     const code = `
 import os, subprocess
@@ -254,7 +254,7 @@ print('left one')`
     provider.when('[daemon]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text: 'Done.' })
     const { body } = await server.post(PATH, { instruction: '[daemon]', tools: TOOLS })
     expect(body).toMatchObject({ status: 'completed' })
-    // The answer need not wait for the sandbox's end, but that comes.
+    // The answer does not wait until the sandbox is destroyed, but the sandbox is destroyed soon after.
     await until(async () => (await processesWith(marker)).length === 0)
     await checkEnded(server, body.interactionId)
   })

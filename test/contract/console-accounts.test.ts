@@ -1,4 +1,4 @@
-/** Who signs in to the console, what their role lets them do, and that a session is theirs alone (spec.md 5). */
+/** Checks sign-in to the console, sessions and their protection against other sites, roles, links and key scopes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf, type Server, startServer } from '../support/server.ts'
 import { comeIn, createVisitor, firstOwner, invite, type Member, PASSWORD, tokenOf } from '../support/visitor.ts'
@@ -7,7 +7,7 @@ let server: Server
 let owner: Member
 let developer: Member
 let viewer: Member
-/** The owner of an account of their own. */
+/** The owner of another account. */
 let stranger: Member
 beforeAll(async () => {
   server = await startServer({ config: { limits: { callsPerMinute: 1_000_000 } } })
@@ -28,7 +28,7 @@ async function link(...options: string[]): Promise<string> {
 const signIn = '/console/auth/sign-in/email'
 
 describe('the first link', () => {
-  it('made its opener an owner, and is good once', async () => {
+  it('made the person who opened it an owner, and works once', async () => {
     expect((await owner.get('/console/api/me')).body.accounts).toMatchObject([
       { name: 'default', role: 'owner', enabled: true },
     ])
@@ -47,7 +47,7 @@ describe('the first link', () => {
     })
   })
 
-  it('is a new one by the command line, and stands nowhere in the database', async () => {
+  it('can be replaced by the command line, and is not stored in the database in clear', async () => {
     const token = tokenOf(await link())
     expect((await createVisitor(server).post('/console/api/links/inspect', { token })).body).toMatchObject({
       kind: 'welcome',
@@ -59,7 +59,7 @@ describe('the first link', () => {
 })
 
 describe('signing in', () => {
-  it('sets a cookie that scripts and other sites have nothing of', async () => {
+  it('sets a cookie that scripts and other sites cannot read', async () => {
     const visitor = createVisitor(server)
     const { status, headers } = await visitor.post(signIn, { email: 'OWNER@example.org', password: PASSWORD })
     expect(status).toBe(200)
@@ -70,7 +70,7 @@ describe('signing in', () => {
     expect(line).not.toMatch(/domain=/i)
   })
 
-  it('answers a wrong password and an unknown address alike', async () => {
+  it('answers a wrong password and an unknown address the same way', async () => {
     const answers = await Promise.all(
       ['owner@example.org', 'nobody@example.org'].map((email) =>
         createVisitor(server).post(signIn, { email, password: 'not the password' }),
@@ -81,7 +81,7 @@ describe('signing in', () => {
     expect(unknown).toEqual(known)
   })
 
-  it('is refused after too many failures, with the right password, too, and for that account alone', async () => {
+  it('is refused after too many failures, even with the right password, and only for that email address', async () => {
     await server.errand(['accounts', 'create', 'tried'])
     await comeIn(server, tokenOf(await link('--account', 'tried')), 'tried@example.org')
     const attempt = (password: string) => createVisitor(server).post(signIn, { email: 'tried@example.org', password })
@@ -93,7 +93,7 @@ describe('signing in', () => {
     )
   })
 
-  it('ends a session that was there before, so that nobody can plant one', async () => {
+  it('ends the browser’s previous session, which prevents session fixation', async () => {
     const visitor = createVisitor(server)
     await visitor.post(signIn, { email: 'stranger@example.org', password: PASSWORD })
     const planted = visitor.cookies()
@@ -107,7 +107,7 @@ describe('signing in', () => {
     ['too short', 'short'],
     ['common', 'Password1234'],
     ['hardly varied', 'aaaaaaaaaaaab'],
-  ])('takes no password that is %s', async (_, password) => {
+  ])('refuses a password that is %s', async (_, password) => {
     const token = tokenOf((await owner.post(`${owner.account}/invites`, { role: 'viewer' })).body.link)
     const answer = await createVisitor(server).post('/console/api/links/accept', {
       token,
@@ -121,7 +121,7 @@ describe('signing in', () => {
 })
 
 describe('a session', () => {
-  it('is over when it is signed out, revoked, or the password changed', async () => {
+  it('ends at sign-out, when it is revoked, and when the password changes', async () => {
     const open = async () => {
       const visitor = createVisitor(server)
       await visitor.post(signIn, { email: 'stranger@example.org', password: PASSWORD })
@@ -148,14 +148,14 @@ describe('a session', () => {
     stranger = { ...stranger, ...(await open()) }
   })
 
-  it('is none with a forged or foreign signature', async () => {
+  it('is refused with a forged signature', async () => {
     const [name, value] = owner.cookies().split('=') as [string, string]
     for (const forged of [value.slice(0, 20), value.replace(/\..*/, '.AAAA'), `${value}x`, 'x', '']) {
       expect((await createVisitor(server).get('/console/api/me', { cookie: `${name}=${forged}` })).status).toBe(401)
     }
   })
 
-  it('calls the API for a project of its accounts, and for no other', async () => {
+  it('can call the API for projects of its accounts, and for no other project', async () => {
     const made = await owner.post('/v1beta/agents', { id: 'by-session' }, { 'x-errand-project': owner.projectId })
     expect(made.status, made.text).toBe(200)
     expect((await viewer.get('/v1beta/agents/by-session', { 'x-errand-project': owner.projectId })).status).toBe(200)
@@ -170,7 +170,7 @@ describe('a session', () => {
     expect((await owner.get('/v1beta/agents', { 'x-errand-project': owner.projectId, ...key })).status).toBe(401)
   })
 
-  it('changes nothing for another site', async () => {
+  it('refuses every change that another site requests', async () => {
     const project = { 'x-errand-project': owner.projectId }
     const headers: Record<string, string>[] = [
       { origin: 'https://evil.example' },
@@ -197,8 +197,8 @@ describe('a session', () => {
   })
 })
 
-describe('a role', () => {
-  /** [method, path below the account (A) or the project (P), body, the least role] */
+describe('roles', () => {
+  /** [method, path below the account or the project, body, lowest role that may call it] */
   const CALLS: [string, (member: Member) => string, unknown, 'viewer' | 'developer' | 'owner'][] = [
     ['GET', (m) => `${m.account}/members`, undefined, 'viewer'],
     ['GET', (m) => `${m.account}/projects`, undefined, 'viewer'],
@@ -217,26 +217,30 @@ describe('a role', () => {
   ]
   const RANKS = ['viewer', 'developer', 'owner']
 
-  it.each(CALLS)('%s %s needs no more and no less than its rank', async (method, path, body, least) => {
-    for (const [rank, member] of [viewer, developer, owner].entries()) {
-      const address = path(owner).replace(owner.userId, viewer.userId)
-      const answer = await member.call(method, address, body)
-      if (rank < RANKS.indexOf(least)) expect(errorOf(answer)).toMatchObject({ status: 403, code: 'permission_denied' })
-      else expect([200, 409], `${RANKS[rank]}: ${answer.text}`).toContain(answer.status)
-    }
-    const hidden = await stranger.call(method, path(owner), body)
-    expect(errorOf(hidden)).toMatchObject({ status: 404, code: 'not_found' })
-    await owner.call('PATCH', `${owner.account}/members/${viewer.userId}`, { role: 'viewer' })
-  })
+  it.each(CALLS)(
+    '%s %s is allowed from its lowest role upward, and returns 404 to other accounts',
+    async (method, path, body, least) => {
+      for (const [rank, member] of [viewer, developer, owner].entries()) {
+        const address = path(owner).replace(owner.userId, viewer.userId)
+        const answer = await member.call(method, address, body)
+        if (rank < RANKS.indexOf(least))
+          expect(errorOf(answer)).toMatchObject({ status: 403, code: 'permission_denied' })
+        else expect([200, 409], `${RANKS[rank]}: ${answer.text}`).toContain(answer.status)
+      }
+      const hidden = await stranger.call(method, path(owner), body)
+      expect(errorOf(hidden)).toMatchObject({ status: 404, code: 'not_found' })
+      await owner.call('PATCH', `${owner.account}/members/${viewer.userId}`, { role: 'viewer' })
+    },
+  )
 
-  it('of a viewer reads the API and changes nothing there', async () => {
+  it('a viewer can read through the API and change nothing', async () => {
     const project = { 'x-errand-project': owner.projectId }
     expect((await viewer.get('/v1beta/interactions', project)).status).toBe(200)
     const denied = await viewer.post('/v1beta/interactions', { instruction: 'hi' }, project)
     expect(errorOf(denied)).toMatchObject({ status: 403, code: 'permission_denied' })
   })
 
-  it('of the last owner stays', async () => {
+  it('the last owner cannot lose the role of owner', async () => {
     const self = `${owner.account}/members/${owner.userId}`
     expect(errorOf(await owner.call('DELETE', self)).code).toBe('conflict')
     expect(errorOf(await owner.call('PATCH', self, { role: 'viewer' })).code).toBe('conflict')
@@ -259,8 +263,8 @@ describe('a role', () => {
   })
 })
 
-describe('a link for a new password', () => {
-  it('sets it, ends the sessions, and is not an owner’s to make for members of other accounts', async () => {
+describe('a password reset link', () => {
+  it('sets a new password and ends the sessions; owners cannot make one for members of other accounts', async () => {
     const token = tokenOf((await owner.post(`${owner.account}/members/${viewer.userId}/reset-link`)).body.link)
     const changed = createVisitor(server)
     expect((await changed.post('/console/api/links/accept', { token, password: 'another sentence' })).status).toBe(200)
@@ -279,7 +283,7 @@ describe('a link for a new password', () => {
 })
 
 describe('an account', () => {
-  it('is switched off until an owner switches it on: its keys answer 403 until then', async () => {
+  it('is disabled until an owner enables it; until then its keys get 403', async () => {
     const { stdout } = await server.errand([
       'keys',
       'create',
@@ -296,7 +300,7 @@ describe('an account', () => {
     expect((await server.get('/v1beta/agents', headers)).status).toBe(200)
   })
 
-  it('tells its owners what was done in it, and by whom', async () => {
+  it('shows its owners an audit log with each action and who did it', async () => {
     const { body } = await owner.post(`${owner.project}/keys`, { name: 'logged' })
     await owner.call('DELETE', `${owner.project}/keys/${body.info.id}`)
     await createVisitor(server).post(signIn, { email: 'owner@example.org', password: 'not the password' })
@@ -319,7 +323,7 @@ describe('an account', () => {
 })
 
 describe('a key', () => {
-  it('does what its scope says, and is told apart from a switched-off service', async () => {
+  it('can only do what its scope allows; the error differs from that of a disabled account', async () => {
     const issue = async (scope: string) => {
       const { body } = await owner.post(`${owner.project}/keys`, { name: scope, scope })
       return { 'x-svc-api-key': body.key as string }
@@ -338,7 +342,7 @@ describe('a key', () => {
     expect(errorOf(await server.get('/v1beta/nothing', invoke)).code).toBe('not_found')
   })
 
-  it('is rotated with an overlap, and the old one ends with it', async () => {
+  it('is rotated with an overlap, after which the old key is refused', async () => {
     const { body: old } = await owner.post(`${owner.project}/keys`, { name: 'turning', scope: 'read' })
     const path = `${owner.project}/keys/${old.info.id}/rotate`
     const rotated = await owner.post(path, { overlapHours: 2 })

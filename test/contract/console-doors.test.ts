@@ -1,4 +1,6 @@
-/** The ways into the console that an operator opens: a provider, sign-up, a proxy, https. */
+/**
+ * Checks the sign-in options that an operator configures: an identity provider, sign-up, trusted proxies, and HTTPS.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IdentityProvider, openIdentityProvider } from '../support/identity-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -7,7 +9,7 @@ import { createVisitor, firstOwner, type Member, PASSWORD, tokenOf, type Visitor
 const LIMITS = { callsPerMinute: 1_000_000 }
 const signIn = '/console/auth/sign-in/email'
 
-describe('a provider', () => {
+describe('an identity provider', () => {
   let idp: IdentityProvider
   let server: Server
   let owner: Member
@@ -23,7 +25,7 @@ describe('a provider', () => {
     await idp?.close()
   })
 
-  /** Through the provider's pages as a browser goes; where it ends up here. */
+  /** Signs in through the provider's pages as a browser does. Returns the visitor and the address where it arrives. */
   async function comeInBy(login: string, visitor: Visitor = createVisitor(server), body: object = {}) {
     const begun = await visitor.post('/console/auth/sign-in/oidc', body)
     expect(begun.status, begun.text).toBe(200)
@@ -34,7 +36,7 @@ describe('a provider', () => {
     return { visitor, back, location: headers.get('location')! }
   }
 
-  it('is offered by its name, and signs in whom it knows', async () => {
+  it('is offered by its name and signs in its users', async () => {
     expect((await createVisitor(server).get('/console/api/sign-in-options')).body.oidc).toEqual({ name: 'Example ID' })
     const { visitor, location } = await comeInBy('carol', undefined, { callbackURL: '/console/keys' })
     expect(new URL(location, server.url).pathname).toBe('/console/keys')
@@ -42,7 +44,7 @@ describe('a provider', () => {
     expect(me).toMatchObject({ user: { name: 'carol', email: 'carol@example.org' }, accounts: [] })
   })
 
-  it('brings the same person back as the same user, and an invitation makes them a member', async () => {
+  it('signs the same person in as the same user; an invitation makes them a member', async () => {
     const first = await comeInBy('dave')
     const { id } = (await first.visitor.get('/console/api/me')).body.user
     const { body } = await owner.post(`${owner.account}/invites`, { role: 'developer' })
@@ -52,10 +54,10 @@ describe('a provider', () => {
     expect(me).toMatchObject({ user: { id }, accounts: [{ role: 'developer' }] })
   })
 
-  it('does not make somebody another user: neither one it does not vouch for, nor one that somebody else took before', async () => {
+  it('does not sign anyone in as an existing user: neither with an unverified address, nor with one that somebody else registered', async () => {
     for (const vouches of [false, true]) {
       idp.vouches = vouches
-      // Whoever signed up first under that address knows its password.
+      // The person who signed up first with this address knows its password.
       const login = `taken-${vouches}`
       const squatter = createVisitor(server)
       const email = `${login}@example.org`
@@ -67,7 +69,7 @@ describe('a provider', () => {
     idp.vouches = true
   })
 
-  it('is believed for the browser alone that asked, and once', async () => {
+  it('is trusted only for the browser that started the sign-in, and only once', async () => {
     const { back, visitor } = await comeInBy('erin')
     const path = back.slice(server.url.length)
     const other = createVisitor(server)
@@ -79,7 +81,7 @@ describe('a provider', () => {
   })
 
   it.each(['https://evil.example/', '//evil.example', '/console/../v1beta/x', '/console\\@evil.example'])(
-    'sends nobody to %s',
+    'refuses to redirect to %s',
     async (callbackURL) => {
       const answer = await createVisitor(server).post('/console/auth/sign-in/oidc', { callbackURL })
       expect(errorOf(answer)).toMatchObject({ status: 400, param: 'callbackURL' })
@@ -87,7 +89,7 @@ describe('a provider', () => {
   )
 })
 
-/** Signs in at the provider's own pages and agrees; the address that it sends the browser back to. */
+/** Signs in on the provider's own pages and consents. Returns the address that the provider redirects to. */
 async function throughProvider(start: string, login: string): Promise<string> {
   const jar = new Map<string, string>()
   const go = async (url: string, body?: URLSearchParams) => {
@@ -117,13 +119,13 @@ async function throughProvider(start: string, login: string): Promise<string> {
 describe('sign-up', () => {
   const person = { name: 'Ann', email: 'ann@example.org', password: PASSWORD }
 
-  it('is closed unless the operator opens it', async () => {
+  it('is closed unless the operator enables it', async () => {
     const server = await startServer({ config: { limits: LIMITS } })
     expect(errorOf(await createVisitor(server).post('/console/api/sign-up', person))).toMatchObject({ status: 404 })
     await server.stop()
   })
 
-  it('gives an account of one’s own, in which nothing runs until its owner says so', async () => {
+  it('creates an account in which nothing runs until its owner enables it', async () => {
     const server = await startServer({ config: { limits: LIMITS, console: { signUp: true } } })
     const visitor = createVisitor(server)
     const { status, body, text } = await visitor.post('/console/api/sign-up', { ...person, accountName: 'Ann’s' })
@@ -137,21 +139,21 @@ describe('sign-up', () => {
     const on = { experimental: { managedAgents: true } }
     await visitor.call('PATCH', `/console/api/accounts/${account.id}/settings`, on)
     expect((await visitor.get('/v1beta/agents', headers)).status).toBe(200)
-    // The address is taken now; only its password says whose it is.
+    // The address is registered now; only its password proves who owns it.
     const other = await createVisitor(server).post('/console/api/sign-up', { ...person, password: `not ${PASSWORD}` })
     expect(errorOf(other)).toMatchObject({ status: 401, code: 'unauthenticated' })
     await server.stop()
   })
 })
 
-describe('the address of who signs in', () => {
+describe('the client address at sign-in', () => {
   const wrong = (server: Server, from: string, name: string) =>
     createVisitor(server).post(
       signIn,
       { email: `${name}@example.org`, password: 'not the password' },
       { 'x-forwarded-for': from },
     )
-  /** What the server takes it for. */
+  /** Returns the client address that the server recorded for the session. */
   async function addressSeen(server: Server, from: string): Promise<string> {
     const visitor = createVisitor(server)
     await visitor.post(signIn, { email: 'owner@example.org', password: PASSWORD }, { 'x-forwarded-for': from })
@@ -159,13 +161,13 @@ describe('the address of who signs in', () => {
     return sessions.find(({ current }: { current: boolean }) => current).ipAddress
   }
 
-  it('is the one that a proxy names which is to be believed, and its failures are its own', async () => {
+  it('is the one that a trusted proxy reports, and failures are counted for that address', async () => {
     const server = await startServer({ config: { limits: LIMITS, trustedProxies: ['127.0.0.1/32'] } })
     await firstOwner(server)
     expect(await addressSeen(server, '203.0.113.9')).toBe('203.0.113.9')
-    // What a visitor writes there stands before what the proxy adds.
+    // A value that the visitor sends comes before the one that the proxy appends.
     expect(await addressSeen(server, '198.51.100.1, 203.0.113.9')).toBe('203.0.113.9')
-    // Ten for one e-mail address; what is refused beyond counts for whoever tries, too.
+    // Ten failures are allowed for one email address. Refused attempts after that also count for the client address.
     const tries = await Promise.all(Array.from({ length: 100 }, () => wrong(server, '203.0.113.7', 'first')))
     expect(tries.filter(({ status }) => status === 401)).toHaveLength(10)
     expect((await wrong(server, '198.51.100.1, 203.0.113.7', 'second')).status).toBe(429)
@@ -174,33 +176,33 @@ describe('the address of who signs in', () => {
     await server.stop()
   })
 
-  it('is of IPv6 its first 64 bits: all that who tries may have at will', async () => {
+  it('is limited by its first 64 bits for IPv6, because one client controls the rest', async () => {
     const server = await startServer({ config: { limits: LIMITS, trustedProxies: ['127.0.0.1/32'] } })
     await firstOwner(server)
     await Promise.all(Array.from({ length: 100 }, (_, i) => wrong(server, `2001:db8:0:1::${i}`, 'first')))
     expect((await wrong(server, '2001:db8:0:1:ffff:ffff:ffff:ffff', 'another')).status).toBe(429)
     expect((await wrong(server, '2001:db8:0:2::1', 'another')).status).toBe(401)
-    // An IPv4 address in IPv6 clothes is alone.
+    // An IPv4-mapped IPv6 address counts alone.
     await Promise.all(Array.from({ length: 100 }, () => wrong(server, '::ffff:203.0.113.7', 'first')))
     expect((await wrong(server, '::ffff:203.0.113.7', 'third')).status).toBe(429)
     expect((await wrong(server, '::ffff:203.0.113.8', 'third')).status).toBe(401)
     await server.stop()
   })
 
-  it('is the connection’s otherwise, whatever is written', async () => {
+  it('is the address of the connection if the proxy is not trusted', async () => {
     const server = await startServer({ config: { limits: LIMITS, trustedProxies: ['203.0.113.0/24'] } })
     await firstOwner(server)
     expect(await addressSeen(server, '203.0.113.9')).toBe('127.0.0.1')
     await server.stop()
   })
 
-  it('a range that is none stops the start, with its name', async () => {
+  it('stops the start with an error that names the setting if a range is invalid', async () => {
     await expect(startServer({ config: { trustedProxies: ['everybody'] } })).rejects.toThrow(/trustedProxies/)
   })
 })
 
-describe('behind https', () => {
-  it('the session’s cookie is kept from plain connections and other hosts', async () => {
+describe('behind HTTPS', () => {
+  it('the session cookie is not sent over plain connections or to other hosts', async () => {
     const server = await startServer({ env: { ERRAND_PUBLIC_URL: 'https://errand.example' } })
     const token = /\/console\/welcome#(\w+)/.exec(server.output())![1]
     const person = { token, name: 'Ann', email: 'ann@example.org', password: PASSWORD }

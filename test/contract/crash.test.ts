@@ -1,6 +1,6 @@
 /**
- * A server that is killed, or told to go, in the middle of its work, and started again on the same data dir: every
- * interaction that was acknowledged ends, once, and nothing that was finished is done again (design.md, proof.md R1-R8).
+ * Checks that a server that is killed or stopped in the middle of its work resumes on the same data directory: every
+ * acknowledged interaction ends exactly once, and no finished step runs again.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.stop()
   await provider?.close()
-  // The sandbox hosts go with their servers; nothing of either is left.
+  // The sandbox hosts end with their servers; no process of either is left.
   await until(async () => (await processesWith(dataDir)).length === 0)
   await rm(dataDir, { recursive: true, force: true })
 })
@@ -46,7 +46,7 @@ function start(key?: string, env: Record<string, string> = {}): Promise<Server> 
   })
 }
 
-/** kill -9, and a new server on the same data dir. */
+/** Kills the server with SIGKILL and starts a new one on the same data directory. */
 async function crash(): Promise<void> {
   await server.stop('SIGKILL')
   server = await start(server.key)
@@ -67,8 +67,8 @@ async function finish(id: string, seen?: readonly WireEvent[]) {
   return checkEnded(server, id, seen)
 }
 
-describe('kill -9', () => {
-  it('before the model’s first fragment: the run goes on and completes', async () => {
+describe('SIGKILL', () => {
+  it('before the first fragment of the model: the run is resumed and completes', async () => {
     provider.when('[held]', [{ fault: 'stall' }, { text: ['All ', 'done.'] }])
     const id = await begin('[held]')
     await until(() => asked('[held]').length === 1)
@@ -78,8 +78,8 @@ describe('kill -9', () => {
     expect(asked('[held]')).toHaveLength(2)
   })
 
-  it('between two turns: what a finished tool call said is kept, and it is not run again', async () => {
-    // What the first call prints is another text each time that it runs, and its file grows.
+  it('between two turns: the result of a finished tool call is kept, and the call does not run again', async () => {
+    // The first call prints another text each time it runs, and its file grows.
     const first = "import time; open('count', 'a').write('x'); print('ran', time.time_ns())"
     const second = "print('count', len(open('count').read()))"
     provider.when(
@@ -98,7 +98,7 @@ describe('kill -9', () => {
       ...['reasoning', 'reasoning', 'tool_call', 'tool_result'],
       ...['tool_call', 'tool_result'],
     ])
-    // The sandbox outlived the server, or it did not; it never counted two.
+    // If the sandbox survived, its file has one byte; if not, the file does not exist. It never has two.
     expect(trace.at(-1)!.output).toMatch(/^count 1$|FileNotFoundError/)
     const [, before, after, last] = asked('[two turns]')
     const result = before!.messages.at(-1)!
@@ -108,7 +108,7 @@ describe('kill -9', () => {
     expect(interaction.usage).toMatchObject({ tool_calls: 2 })
   })
 
-  it('during a tool call: it is not begun a second time, and the run goes on', async () => {
+  it('during a tool call: the call is not started again, and the run continues', async () => {
     const marker = `marker-${randomUUID()}`
     const code = `
 import os, subprocess, time
@@ -149,7 +149,7 @@ print('ran', time.time_ns())`
     expect(second!.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
   })
 
-  it('after a fragment was shown: the answer continues there', async () => {
+  it('after a fragment was sent: the answer continues from there', async () => {
     provider.when('[shown]', { text: ['One ', 'two.'], fault: 'stall-after:1' }, { text: 'two.' })
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[shown]' })
     const id = stream.headers.get('x-interaction-id')!
@@ -167,7 +167,7 @@ print('ran', time.time_ns())`
     expect(outputOf(all)).toBe('One two.')
   })
 
-  it('after text that became answer and the tool call behind it: the answer goes on after a blank line', async () => {
+  it('after answer text and the tool call that followed it: the answer continues after a blank line', async () => {
     const long = 'x'.repeat(300)
     provider.when(
       '[answer and call]',
@@ -181,7 +181,7 @@ print('ran', time.time_ns())`
     expect(interaction).toMatchObject({ status: 'completed', output: `${long}\n\nIt is 42.` })
   })
 
-  it('loses nothing that was acknowledged: fifteen at once, queued and running, each ends once', async () => {
+  it('loses no acknowledged interaction: fifteen queued and running ones each end once', async () => {
     const gate = createGate()
     provider.when(/\[many \d+\]/, () => ({ text: 'Done.', hold: gate.opened }))
     const ids = await Promise.all(Array.from({ length: 15 }, (_, i) => begin(`[many ${i}]`)))
@@ -190,7 +190,7 @@ print('ran', time.time_ns())`
     for (const id of ids) expect((await finish(id)).interaction).toMatchObject({ status: 'completed', output: 'Done.' })
   })
 
-  it('keeps the Idempotency-Key: the caller that asks again joins the run that goes on', async () => {
+  it('keeps the Idempotency-Key: a repeated request joins the resumed run', async () => {
     provider.when('[once]', [{ fault: 'stall' }, { text: 'Done.' }])
     const body = { instruction: '[once]', labels: { test: 'once' } }
     const headers = { 'idempotency-key': 'survives' }
@@ -206,7 +206,7 @@ print('ran', time.time_ns())`
     await finish(id)
   })
 
-  it('reports what a run used that is given up because the server stopped too often', async () => {
+  it('reports the usage of a run that fails because the server stopped too often', async () => {
     provider.when('[given up]', ({ body }) => {
       const turn = body.messages.filter(({ role }) => role === 'assistant').length
       if (turn > 0) return { fault: 'stall' }
@@ -222,7 +222,7 @@ print('ran', time.time_ns())`
     expect(interaction.usage).toMatchObject({ input_tokens: 100, output_tokens: 7, model_calls: 1, tool_calls: 1 })
   })
 
-  it('does not give the run more time than its policy says', async () => {
+  it('does not extend the deadline of the run', async () => {
     provider.when('[deadline]', { fault: 'stall' })
     const id = await begin('[deadline]', { policy: { maxTurnDuration: 3 } })
     await until(() => asked('[deadline]').length === 1)
@@ -231,7 +231,7 @@ print('ran', time.time_ns())`
     expect(interaction).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } })
   })
 
-  it('leaves a run that can be cancelled, sandbox and all', async () => {
+  it('leaves a run that can be canceled, and whose sandbox is then destroyed', async () => {
     const marker = `marker-${randomUUID()}`
     const code = `
 import os, subprocess
@@ -248,13 +248,13 @@ subprocess.run(['sleep', '1000'], env=dict(os.environ, MARKER='${marker}'))`
 })
 
 describe('SIGTERM', () => {
-  /** Until the server has noticed that it is to go. */
+  /** Sends SIGTERM and waits until the server reports that it is not ready. */
   async function draining(): Promise<void> {
     server.process.kill('SIGTERM')
     await until(async () => (await server.get('/readyz')).status === 503)
   }
 
-  it('lets the running ones complete, refuses new ones with 503, and exits with 0', async () => {
+  it('lets running interactions complete, refuses new ones with 503, and exits with 0', async () => {
     const gate = createGate()
     provider.when('[drained]', () => ({ text: ['All ', 'done.'], hold: gate.opened, holdAfter: 1 }))
     const blocked = server.post(PATH, { instruction: '[drained] blocking' })
@@ -275,7 +275,7 @@ describe('SIGTERM', () => {
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({ status: 'completed', output: 'All done.' })
     expect(seen.at(-1)).toMatchObject({ event: 'completed', data: { status: 'completed' } })
-    // A second signal would mean: now.
+    // Waits without stop(): a second signal would end the server immediately.
     await until(() => server.process.exitCode !== null || server.process.signalCode !== null)
     expect(server.process.exitCode).toBe(0)
     expect(asked('[refused]')).toEqual([])
@@ -285,7 +285,7 @@ describe('SIGTERM', () => {
     await finish(stream.headers.get('x-interaction-id')!, seen)
   })
 
-  it('hands over what does not end in time: it exits with 0, and the next start completes it', async () => {
+  it('releases runs that do not end in time: the server exits with 0, and the next start completes them', async () => {
     await server.stop()
     server = await start(server.key, { ERRAND_DRAIN_S: '1' })
     provider.when('[handed over]', [{ fault: 'stall' }, { text: 'Done.' }])

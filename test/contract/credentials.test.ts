@@ -1,4 +1,4 @@
-/** Credentials: written over HTTP, never read back, by anybody (contract.md "Accounts, projects, keys"; proof.md S7, S9). */
+/** Checks credentials: they are written over HTTP, and no answer, log or stored file ever contains their secret. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -23,7 +23,7 @@ async function call(method: string, path: string, body?: unknown, headers?: Reco
 const bearer = (extra: object = {}) => ({ type: 'bearer', token: SECRET, ...extra })
 
 describe('a credential', () => {
-  it('is answered without its secret, under the id that was chosen or one that is made', async () => {
+  it('is returned without its secret, with the chosen id or a generated one', async () => {
     const chosen = await call(
       'POST',
       CREDENTIALS,
@@ -55,7 +55,7 @@ describe('a credential', () => {
     ],
     ['oauth2', { clientId: 'errand', clientSecret: SECRET }],
     ['oauth2', { accessToken: SECRET }],
-  ])('of type %s is taken', async (type, fields) => {
+  ])('of type %s is accepted', async (type, fields) => {
     const { status, body } = await call('POST', CREDENTIALS, { type, ...fields })
     expect(status).toBe(200)
     expect(body.type).toBe(type)
@@ -79,7 +79,7 @@ describe('a credential', () => {
     [bearer({ allowedHosts: [] }), 'allowedHosts'],
     [bearer({ name: 'a\0b' }), 'name'],
     [bearer({ id: 'No Slug' }), 'id'],
-  ])('%j is refused by field, without a word of the secret', async (body, param) => {
+  ])('%j is refused with the field’s name and without the secret', async (body, param) => {
     expect(errorOf(await call('POST', CREDENTIALS, body))).toMatchObject({
       code: 'invalid_request',
       status: 400,
@@ -106,7 +106,7 @@ describe('a credential', () => {
     expect((await call('PATCH', path, { surprise: 1 })).body.warnings).toMatchObject([{ param: 'surprise' }])
   })
 
-  it('is listed a page at a time, and gone when it is deleted', async () => {
+  it('is listed page by page, and returns 404 after it is deleted', async () => {
     const seen: string[] = []
     for (let token: string | undefined = '', pages = 0; token !== undefined && pages < 50; pages++) {
       const query = new URLSearchParams({ pageSize: '2', order: 'asc', ...(token && { pageToken: token }) })
@@ -126,7 +126,7 @@ describe('a credential', () => {
     }
   })
 
-  it('of another project answers exactly as one that does not exist', async () => {
+  it('of another project returns the same answer as one that does not exist', async () => {
     const other = { 'x-svc-api-key': await server.createKey('other') }
     for (const method of ['GET', 'DELETE', 'PATCH']) {
       const body = method === 'PATCH' ? bearer() : undefined

@@ -1,4 +1,6 @@
-/** No model at all: the server starts, says so, and answers 503 with what to do (contract.md, "Errors", ERRAND_DEMO). */
+/**
+ * Checks a server without any model: it starts, logs that no model is configured, and answers 503 with instructions.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorOf, type Server, startServer } from '../support/server.ts'
 
@@ -12,8 +14,8 @@ afterAll(async () => {
 
 const BODY = { instruction: 'What is 17 * 23 + 4?', tools: ['code_execution'] }
 
-describe('a server without any model, and the demo model off', () => {
-  it('answers 503 unavailable with what to do, on each way in', async () => {
+describe('a server without a model and with the demo model off', () => {
+  it('answers 503 unavailable with what to configure, on every route that starts a run', async () => {
     for (const [path, more] of [
       ['/v1beta/interactions', {}],
       ['/v1beta/interactions', { stream: true }],
@@ -29,26 +31,26 @@ describe('a server without any model, and the demo model off', () => {
     expect((await server.get('/v1beta/interactions')).body.interactions).toEqual([])
   })
 
-  it('does not let the demo model answer under its own name either', async () => {
+  it('does not offer the demo model under its own name either', async () => {
     const answer = await server.post('/v1beta/interactions', { ...BODY, model: 'demo' })
     expect([400, 503], answer.text).toContain(answer.status)
     if (answer.status === 400) expect(errorOf(answer).param).toBe('model')
   })
 
-  it('keeps agents all the same, and says at the start what is missing', async () => {
+  it('still stores agents, and logs at the start that no model is configured', async () => {
     const made = await server.post('/v1beta/agents', { displayName: 'waiting' })
     expect(made.status, made.text).toBe(200)
     expect(server.output()).toMatch(/No model is configured/)
   })
 
-  it('is alive, and not ready: it can not take work', async () => {
+  it('is alive, but not ready, because it cannot run interactions', async () => {
     expect((await server.get('/healthz')).status).toBe(200)
     const ready = await server.get('/readyz')
     expect(ready.status, ready.text).toBe(503)
     expect(ready.text).toMatch(/model/)
   })
 
-  it('refuses `errand run` in words that say what to do, without a trace of its own code', async () => {
+  it('fails `errand run` with a message that says what to do, and without a stack trace', async () => {
     const { code, stdout, stderr } = await server.errand(['run', BODY.instruction])
     expect(code).not.toBe(0)
     expect(stdout).not.toContain('395')

@@ -1,4 +1,7 @@
-/** The built-in demo model through the API: real code, right figures, plainly labelled. The figures here come from the files by themselves. */
+/**
+ * Checks the built-in demo model through the API: it runs real code, returns correct figures, and is labeled as a demo.
+ * The tests compute the expected figures from the files themselves.
+ */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -50,7 +53,7 @@ async function ask(instruction: string, files: readonly object[] = [], more: obj
   return answer.body
 }
 
-/** The last number of the line that begins with this word. */
+/** Returns the last number in the line that starts with this label. */
 function figure(output: string, label: string): number {
   const line = output.split('\n').find((each) => each.trim().startsWith(label))
   const [number] = /-?\d+(\.\d+)?(?!.*\d)/.exec(line?.trim().slice(label.length) ?? '') ?? []
@@ -64,8 +67,8 @@ function expectMonthlyMaxima(output: string): void {
   }
 }
 
-describe('the example of the first start', () => {
-  it('is answered with the right mean of each month, a chart, and a trace of what ran', async () => {
+describe('the first-run example', () => {
+  it('returns the correct mean of each month, a chart, and a trace of the code', async () => {
     const { instruction, tools, file } = FIRST_RUN
     expect(file).toBe(weather.name)
     const body = await ask(instruction, [weather], { tools })
@@ -83,7 +86,7 @@ describe('the example of the first start', () => {
     expect(body.usage.total_tokens).toBe(body.usage.input_tokens + body.usage.output_tokens)
   })
 
-  it('draws the figures that it tells', async () => {
+  it('draws the same figures in the chart', async () => {
     const { files } = await ask(FIRST_RUN.instruction, [weather])
     const svg = await (await fetch(files[0].url)).text()
     expect(svg).toMatch(/^(<\?xml[^>]*>\s*)?<svg[\s\S]*<\/svg>\s*$/)
@@ -94,7 +97,7 @@ describe('the example of the first start', () => {
     }
   })
 
-  it('streams: the fragments joined are the answer, `completed` is last, the warning is there', async () => {
+  it('streams fragments that join to the answer, a warning, and `completed` last', async () => {
     const body = { instruction: FIRST_RUN.instruction, tools: TOOLS, files: [weather] }
     const events = await (await server.stream('/v1beta/interactions:stream', body)).all()
     const text = events.filter(({ event }) => event === 'partial_output').map(({ data }) => data.text)
@@ -105,7 +108,7 @@ describe('the example of the first start', () => {
     expect(got.body.output).toBe(text.join(''))
   })
 
-  it('is the same for data that is another: nothing is known by heart', async () => {
+  it('computes from the file: other data gives other figures', async () => {
     const rows = days.map((day, i) => `${day.year}-${String(day.month).padStart(2, '0')}-01,${(i * 37) % 101}`)
     const other = { name: 'seattle-weather.csv', content: `date,temp_max\n${rows.join('\n')}\n` }
     const { output } = await ask(FIRST_RUN.instruction, [other])
@@ -116,8 +119,8 @@ describe('the example of the first start', () => {
   })
 })
 
-describe('what its help names', () => {
-  it('is the statistics of a table', async () => {
+describe('each ability that the help lists', () => {
+  it('computes statistics of a table', async () => {
     const { output } = await ask('What is the average wind by weather in seattle-weather.csv?', [weather])
     for (const kind of new Set(days.map((day) => day.kind))) {
       const expected = mean(days.filter((day) => day.kind === kind).map(({ wind }) => wind))
@@ -130,7 +133,7 @@ describe('what its help names', () => {
     expect(figure(prices, 'Oslo')).toBe(7.5)
   })
 
-  it('is what stands out', async () => {
+  it('finds the maximum', async () => {
     const { output } = await ask('Which month has the highest total precipitation in seattle-weather.csv?', [weather])
     const totals = MONTHS.map((name, i) => ({
       name,
@@ -141,7 +144,7 @@ describe('what its help names', () => {
     expect(output).toContain(String(Number(most.total.toFixed(1))))
   })
 
-  it('is a chart', async () => {
+  it('draws a chart', async () => {
     const { output, files } = await ask('Plot the mean temp_min by month in seattle-weather.csv', [weather])
     expect(files).toHaveLength(1)
     expect(files[0].mimeType).toMatch(/^image\//)
@@ -149,7 +152,7 @@ describe('what its help names', () => {
     expect(Math.abs(figure(output, 'January') - january), output).toBeLessThanOrEqual(0.00501)
   })
 
-  it('is counting in a log', async () => {
+  it('counts entries in a log', async () => {
     const hits = ACCESS.trim()
       .split('\n')
       .map((line) => line.split(' ')[0]!)
@@ -161,7 +164,7 @@ describe('what its help names', () => {
     expect(output.match(/^\s*\d+\.\d+\.\d+\.\d+\s/gm)).toHaveLength(5)
   })
 
-  it('is arithmetic', async () => {
+  it('does arithmetic', async () => {
     const cases: [string, string][] = [
       ['What is 17 * 23 + 4?', '395'],
       ['What is 2 * (3 + 4) - 10 / 4?', '11.5'],
@@ -170,7 +173,7 @@ describe('what its help names', () => {
     for (const [question, result] of cases) expect((await ask(question)).output.replace(/[,\s]/g, '')).toContain(result)
   })
 
-  it('is running code in each language', async () => {
+  it('runs code in each language', async () => {
     const cases: [string, string, string][] = [
       ['python', 'print(sum(range(101)))', '5050'],
       ['bash', 'echo $((6 * 7))', '42'],
@@ -186,21 +189,21 @@ describe('what its help names', () => {
     expect(failed.output).toContain('ZeroDivisionError')
   })
 
-  it('is writing a file', async () => {
+  it('writes a file', async () => {
     const { files } = await ask("Create a file hello.txt with the content 'Hello'")
     expect(files).toHaveLength(1)
     expect(files[0]).toMatchObject({ size: 5, mimeType: expect.stringMatching(/^text\/plain/) })
     expect(await (await fetch(files[0].url)).text()).toBe('Hello')
   })
 
-  it('is telling which files there are', async () => {
+  it('lists the files', async () => {
     const { output } = await ask('What files are there?', [access, { name: 'in/a.txt', content: 'x' }])
     expect(output).toContain('access.log')
     expect(output).toContain(String(ACCESS.length))
     expect(output).toContain('a.txt')
   })
 
-  it('is all that it names: each sentence of its help works as it stands there', async () => {
+  it('works with each example sentence of the help', async () => {
     const files = [{ name: 'sales.csv', content: 'date,city,price\n2026-01-01,Bern,10\n2026-02-01,Oslo,7\n' }, access]
     const { output: help } = await ask('Sing me the song of the unbuilt cathedral')
     const sentences = [...help.matchAll(/"([A-Z][^"]+)"/g)].map(([, sentence]) => sentence!)
@@ -213,8 +216,8 @@ describe('what its help names', () => {
   })
 })
 
-describe('what it can not do', () => {
-  it('it says, with what it can, and what to configure', async () => {
+describe('what the demo model cannot do', () => {
+  it('returns its abilities and what to configure if it does not understand', async () => {
     for (const instruction of [
       'Translate Faust into Klingon and sing it',
       'Who won the match yesterday?',
@@ -230,7 +233,7 @@ describe('what it can not do', () => {
     }
   })
 
-  it('it does not make up: a file that is not there, a column that is not there', async () => {
+  it('invents nothing if a file or column is missing', async () => {
     const missing = await ask(FIRST_RUN.instruction)
     expect(missing.output).toContain('seattle-weather.csv')
     expect(missing.output).not.toMatch(/26\.11|August/)
@@ -239,7 +242,7 @@ describe('what it can not do', () => {
     expect(column.output).toMatch(/snowfall|column/)
   })
 
-  it('it does not pretend without the tool that it needs', async () => {
+  it('reports that it needs code_execution if the tool is not allowed', async () => {
     const { output, executionTrace } = await ask(FIRST_RUN.instruction, [weather], { tools: [] })
     expect(executionTrace.filter(({ type }: { type: string }) => type === 'tool_call')).toEqual([])
     expect(output).toContain('code_execution')
@@ -248,7 +251,7 @@ describe('what it can not do', () => {
 })
 
 describe('errand run', () => {
-  it('prints the answer to the example and ends with 0, beside the server that runs', async () => {
+  it('prints the answer to the example and exits with 0 while a server runs', async () => {
     const file = example('seattle-weather.csv').pathname
     const { code, stdout, stderr } = await server.errand(['run', FIRST_RUN.instruction, '--file', file])
     expect(code, stderr).toBe(0)
@@ -256,7 +259,7 @@ describe('errand run', () => {
     expect(stdout + stderr).toMatch(/demo model/)
   })
 
-  it('prints the same of the server, with its key', async () => {
+  it('prints the same answer with --server and its key', async () => {
     const file = example('seattle-weather.csv').pathname
     const args = ['run', FIRST_RUN.instruction, '--file', file, '--server', server.url, '--key', server.key]
     const { code, stdout, stderr } = await server.errand(args)
@@ -270,7 +273,7 @@ describe('errand run', () => {
     expect(JSON.parse(stdout)).toMatchObject({ status: 'completed', output: expect.stringContaining('395') })
   })
 
-  it('says which file can not be read, and does not end with 0', async () => {
+  it('names the file that it cannot read, and exits with an error', async () => {
     const { code, stdout, stderr } = await server.errand(['run', 'hello', '--file', '/nowhere/x.csv'])
     expect(code).not.toBe(0)
     expect(stderr).toContain('/nowhere/x.csv')

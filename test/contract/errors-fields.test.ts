@@ -1,4 +1,4 @@
-/** What may stand in a request: types, ranges, sizes, each refused with the field's name (contract.md "Errors", "Limits", "Inputs"). */
+/** Checks the fields of a request: types, ranges and sizes. Each invalid field is refused with its name. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
@@ -33,7 +33,7 @@ function refusedFor(answer: Answer): string | undefined {
   return param
 }
 
-describe('a request for a run is refused, with the field’s name, where', () => {
+describe('a request for a run is refused with the field’s name if', () => {
   it.each<[string, object, string]>([
     ['the instruction is missing', { instruction: undefined }, 'instruction'],
     ['the instruction is null', { instruction: null }, 'instruction'],
@@ -76,7 +76,7 @@ describe('a request for a run is refused, with the field’s name, where', () =>
     ['is absolute', { name: '/etc/passwd', content: 'x' }],
     ['has a NUL', { name: 'a\u0000.txt', content: 'x' }],
     ['is empty', { name: '', content: 'x' }],
-  ])('a file’s name %s', async (_, file) => {
+  ])('the name of a file %s', async (_, file) => {
     expect(refusedFor(await run({ files: [{ name: 'fine.txt', content: 'x' }, file] }))).toBe('files[1].name')
   })
 
@@ -108,7 +108,7 @@ describe('a request for a run is refused, with the field’s name, where', () =>
     ['maxToolDuration', 0, '1', '28800'],
     ['maxCost', -1, '', ''],
     ['maxCost', 'cheap', '', ''],
-  ])('policy.%s is %j, and the range is told', async (name, value, min, max) => {
+  ])('policy.%s is %j, and the message states the allowed range', async (name, value, min, max) => {
     const body = JSON.stringify({ instruction: 'hi', policy: { [name]: value } }).replace(':null', ':1e400')
     for (const path of ['/v1beta/interactions', '/v1beta/agents']) {
       const answer = await server.post(path, body)
@@ -118,7 +118,7 @@ describe('a request for a run is refused, with the field’s name, where', () =>
     }
   })
 
-  it('the model is unknown, and the message names those that are there', async () => {
+  it('the model is unknown, and the message lists the known ones', async () => {
     const { message } = errorOf(await run({ model: 'gpt-nothing' }))
     expect(message).toContain('svc-3.5-flash')
     expect(message).toContain('svc-3.1-pro')
@@ -134,14 +134,14 @@ describe('a request for a run is refused, with the field’s name, where', () =>
     ['17 labels', { labels: labels(17) }, 'labels'],
     ['a label key of 65', { labels: { ['k'.repeat(65)]: 'v' } }, 'labels'],
     ['a label value of 513', { labels: { k: 'v'.repeat(513) } }, 'labels'],
-  ])('there are %s', async (_, fields, param) => {
+  ])('it has %s', async (_, fields, param) => {
     const answer = await run(fields)
     expect(refusedFor(answer)).toMatch(new RegExp(`^${param}\\b`))
-    // The message is for people: it must not repeat what was too long.
+    // The message is for people, so it must not repeat a value that was too long.
     expect(answer.text.length).toBeLessThan(2000)
   })
 
-  it('the same limits are passed by an agent', async () => {
+  it('an agent exceeds the same limits', async () => {
     for (const [fields, param] of [
       [{ systemInstruction: 'x'.repeat(100_001) }, 'systemInstruction'],
       [{ tools: times(129, () => 'file_read') }, 'tools'],
@@ -155,7 +155,7 @@ describe('a request for a run is refused, with the field’s name, where', () =>
     }
   })
 
-  it('a query parameter is no value of it', async () => {
+  it('a query parameter has an invalid value', async () => {
     const { body } = await run({})
     expect(refusedFor(await server.get('/v1beta/interactions?status=resting'))).toBe('status')
     expect(refusedFor(await server.get('/v1beta/interactions?pageSize=0'))).toBe('pageSize')
@@ -183,7 +183,7 @@ describe('a request for a run is accepted', () => {
     expect(status, text).toBe(200)
   })
 
-  it('with null for each optional field as if it were not there', async () => {
+  it('with null for each optional field, like a missing field', async () => {
     const names = 'agentId agentVersion model systemInstruction tools skills files mcp policy stream background labels'
     const more = 'network responseFormat previousInteractionId onDisconnect'
     const nothing = Object.fromEntries(`${names} ${more}`.split(' ').map((name) => [name, null]))
@@ -193,7 +193,7 @@ describe('a request for a run is accepted', () => {
     expect(body.warnings ?? []).toEqual([])
   })
 
-  it('with unknown tools, fields and skills, each told in warnings', async () => {
+  it('with unknown tools, fields and skills, each reported as a warning', async () => {
     const { status, body, text } = await run({ tools: ['teleport', 'file_read'], mood: 'good', skills: ['nope'] })
     expect(status, text).toBe(200)
     const params = body.warnings.map(({ param }: { param: string }) => param).sort()
@@ -202,7 +202,7 @@ describe('a request for a run is accepted', () => {
     expect((await server.get(`/v1beta/interactions/${body.interactionId}`)).body.warnings).toEqual(body.warnings)
   })
 
-  it('with secrets for MCP servers, which nothing shows again', async () => {
+  it('with secrets for MCP servers, which are never shown again', async () => {
     const mcp = [
       { name: 'one', url: 'https://one.example.com/mcp', authentication: 'inline-s3cret' },
       { name: 'two', url: 'https://two.example.com/mcp', authentication: { type: 'bearer', token: 'inline-s3cret' } },
@@ -227,7 +227,7 @@ describe('a request for a run is accepted', () => {
     }
   })
 
-  it('but not with unknown skills under Prefer: handling=strict; unknown tools and fields pass even then', async () => {
+  it('but not with unknown skills under Prefer: handling=strict, which still accepts unknown tools and fields', async () => {
     const strict = { prefer: 'handling=strict' }
     expect(refusedFor(await run({ skills: ['nope'] }, strict))).toBe('skills[0]')
     const { status, text } = await run({ tools: ['teleport'], mood: 'good' }, strict)
@@ -240,7 +240,7 @@ describe('a request for a run is accepted', () => {
     ['a network', { network: { allow: ['10.0.0.1'] } }],
     ['a cost limit, where the model has no price', { policy: { maxCost: 0.5 } }],
     ['a webhook', { webhook: { url: 'https://10.0.0.1/hook' } }],
-  ])('or truthfully refused, never silently cut down: %s', async (_, fields) => {
+  ])('or refused with the field’s name, but never silently ignored: %s', async (_, fields) => {
     const [name] = Object.keys(fields)
     const { status, body, text } = await run(fields)
     if (status === 200) {
@@ -249,7 +249,7 @@ describe('a request for a run is accepted', () => {
         text,
       ).toBe(true)
     } else {
-      // A file that can't be had may also end the run itself: contract.md, "Small points".
+      // A file that cannot be fetched may also end the run itself.
       expect([400, 404], text).toContain(status)
       expect(body.error.param ?? body.error.code, text).toMatch(new RegExp(`^(${name}|file_unavailable)`))
     }

@@ -1,4 +1,4 @@
-/** Errors: one body for all, the table of codes, paths, methods, bodies (contract.md, "Errors"). */
+/** Checks errors: the common error body, the table of codes, paths, methods, bodies, and the order of the checks. */
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -27,7 +27,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Sends these bytes as they are. With `contentLength`, that is announced and nothing more is sent. */
+/** Sends these bytes unchanged. If `content-length` is set without chunks, only the headers are sent. */
 function raw(
   method: string,
   path: string,
@@ -66,7 +66,7 @@ function refused(answer: Answer, status: number, code: string) {
 }
 
 describe('an error', () => {
-  it('has a request id of its own, as every answer has', async () => {
+  it('has its own request id, like every response', async () => {
     const answers = await Promise.all([
       server.get('/v1beta/agents'),
       server.get('/v1beta/agents'),
@@ -85,7 +85,7 @@ describe('an error', () => {
     await stream.all()
   })
 
-  it('of the model is 500 with Retry-After 5 and the interaction, which stays readable', async () => {
+  it('of the model is 500 with the interaction’s id, and the failed interaction can still be read', async () => {
     provider.when('[bad model]', { fault: 'status:400', errorMessage: 'SECRET-INTERNALS of the provider' })
     const answer = await server.post('/v1beta/interactions', { instruction: 'go [bad model]' })
     const error = refused(answer, 500, 'model_error')
@@ -96,7 +96,7 @@ describe('an error', () => {
     expect(read.body.usage).toMatchObject({ duration_ms: expect.any(Number) })
   })
 
-  it('of the deadline is 504 with the interaction', async () => {
+  it('of the deadline is 504 with the interaction’s id', async () => {
     provider.when('[stalls]', { fault: 'stall' })
     const answer = await server.post('/v1beta/interactions', {
       instruction: 'go [stalls]',
@@ -106,33 +106,33 @@ describe('an error', () => {
     expect((await server.get(`/v1beta/interactions/${error.interactionId}`)).body.status).toBe('failed')
   })
 
-  it('before a stream’s first event is an ordinary error', async () => {
+  it('before the first event of a stream is a plain JSON error', async () => {
     const answer = await server.post('/v1beta/interactions:stream', {}, { accept: 'text/event-stream' })
     expect(refused(answer, 400, 'invalid_request').param).toBe('instruction')
     const flagged = await server.post('/v1beta/interactions', { stream: true }, { accept: 'text/event-stream' })
     expect(refused(flagged, 400, 'invalid_request').param).toBe('instruction')
   })
 
-  it('of state is 409: cancelling what is completed', async () => {
+  it('of a conflicting state is 409: canceling a completed interaction', async () => {
     const { body } = await server.post('/v1beta/interactions', { instruction: 'hi' })
     for (const path of [':cancel', '/cancel']) {
       refused(await server.post(`/v1beta/interactions/${body.interactionId}${path}`), 409, 'conflict')
     }
   })
 
-  it('of a reused idempotency key with another body is 422', async () => {
+  it('of an idempotency key reused with another body is 422', async () => {
     const headers = { 'idempotency-key': 'used-once' }
     expect((await server.post('/v1beta/interactions', { instruction: 'one' }, headers)).status).toBe(200)
     refused(await server.post('/v1beta/interactions', { instruction: 'two' }, headers), 422, 'idempotency_mismatch')
   })
 })
 
-describe('what is no HTTP', () => {
+describe('a request that is not valid HTTP', () => {
   it.each([
     ['a line of nonsense', 'NONSENSE\r\n\r\n'],
     ['two lengths', 'POST /v1beta/agents HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}'],
     ['huge headers', `GET /v1beta/agents HTTP/1.1\r\nHost: a\r\nX-Padding: ${'x'.repeat(40_000)}\r\n\r\n`],
-  ])('is refused with the same body: %s', async (_, bytes) => {
+  ])('gets the same error body: %s', async (_, bytes) => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.end(bytes)
     const answer = await text(socket)
@@ -153,7 +153,7 @@ describe('a path', () => {
     '/v2beta/agents',
     '/v1beta/agents/a/b',
     '/v1beta/agents:stream',
-  ])('that leads nowhere is 404: %s', async (path) => {
+  ])('returns 404 if it does not exist: %s', async (path) => {
     refused(await server.get(path), 404, 'not_found')
   })
 
@@ -170,7 +170,7 @@ describe('a path', () => {
     ['GET', '/v1beta/interactions/x:cancel', ['POST']],
     ['DELETE', '/v1beta/interactions/x/cancel', ['POST']],
     ['POST', '/v1beta/interactions/x:stream', ['GET']],
-  ])('with a method that it has not is 405 with Allow: %s %s', async (method, path, allowed) => {
+  ])('returns 405 with Allow for an unsupported method: %s %s', async (method, path, allowed) => {
     const answer = await server.request(method, path, method === 'GET' ? undefined : {})
     refused(answer, 405, 'method_not_allowed')
     const allow = (answer.headers.get('allow') ?? '')
@@ -179,7 +179,7 @@ describe('a path', () => {
     expect(allow.sort()).toEqual(allowed.toSorted())
   })
 
-  it('with a percent-encoded colon is the same path', async () => {
+  it('means the same with a percent-encoded colon', async () => {
     for (const colon of ['%3A', '%3a']) {
       const stream = await server.stream(`/v1beta/interactions${colon}stream`, { instruction: 'hi' })
       expect(stream.status).toBe(200)
@@ -195,7 +195,7 @@ describe('a path', () => {
   })
 
   it.each(['/v1beta/agents/%', '/v1beta/agents/%zz', '/v1beta/agents/%C0%80', '/v1beta/interactions/%E0%A4%A:cancel'])(
-    'that is no UTF-8 is refused, not a fault: %s',
+    'returns a 4xx and never 500 if it is not valid UTF-8: %s',
     async (path) => {
       const answer = await raw('GET', path, {})
       expect([400, 404, 405], answer.text).toContain(answer.status)
@@ -203,32 +203,32 @@ describe('a path', () => {
     },
   )
 
-  it('too long to be one is refused with the same body', async () => {
+  it('returns the same error body if it is too long', async () => {
     const answer = await raw('GET', `/v1beta/agents/${'a'.repeat(9000)}`, {})
     expect([400, 404, 414], answer.text).toContain(answer.status)
     errorOf(answer)
   })
 })
 
-describe('a body', () => {
-  it('announced as too large is 413 before it is sent', async () => {
+describe('a request body', () => {
+  it('whose announced length is too large gets 413 before it is sent', async () => {
     const answer = await raw('POST', '/v1beta/interactions', { ...JSON_TYPE, 'content-length': BODY_BYTES + 1 })
     refused(answer, 413, 'payload_too_large')
   })
 
-  it('too large in chunks is 413', async () => {
+  it('that is too large in chunks gets 413', async () => {
     const chunk = Buffer.alloc(64 * 1024, 'x')
     const chunks = ['{"instruction":"', ...Array(17).fill(chunk), '"}']
     refused(await raw('POST', '/v1beta/interactions', JSON_TYPE, chunks), 413, 'payload_too_large')
   })
 
-  it('just small enough is read', async () => {
+  it('of exactly the maximum size is accepted', async () => {
     const body = JSON.stringify({ displayName: 'x', padding: '' })
     const answer = await server.post('/v1beta/agents', body.replace('""', `"${'p'.repeat(BODY_BYTES - body.length)}"`))
     expect(answer.status, answer.text).toBe(200)
   })
 
-  it('with more inline files than allowed is refused', async () => {
+  it('with inline files over the limit is refused', async () => {
     const files = [{ name: 'a.txt', content: 'x'.repeat(INLINE_BYTES) }]
     const allowed = await server.post('/v1beta/interactions', { instruction: 'hi', files, background: true })
     expect(allowed.status, allowed.text).toBe(200)
@@ -243,7 +243,7 @@ describe('a body', () => {
     'multipart/form-data',
     'application/jsonx',
     'json',
-  ])('of type %s is 415', async (type) => {
+  ])('of type %s gets 415', async (type) => {
     for (const [method, path] of [
       ['POST', '/v1beta/agents'],
       ['POST', '/v1beta/interactions'],
@@ -256,7 +256,7 @@ describe('a body', () => {
   })
 
   it.each(['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset="UTF-8"'])(
-    'of type %s is JSON',
+    'of type %s is read as JSON',
     async (type) => {
       expect((await server.post('/v1beta/agents', {}, { 'content-type': type })).status).toBe(200)
     },
@@ -271,13 +271,13 @@ describe('a body', () => {
     '{"instruction":"hi"} x',
     'undefined',
     '{"a":01}',
-  ])('that is no JSON is 400: %j', async (body) => {
+  ])('that is not JSON gets 400: %j', async (body) => {
     const answer = await raw('POST', '/v1beta/interactions', JSON_TYPE, [body])
     refused(answer, 400, 'invalid_request')
   })
 
   it.each(['null', '5', '"hi"', '[]', '[{"instruction":"hi"}]', 'true'])(
-    'that is no object is 400: %s',
+    'that is not a JSON object gets 400: %s',
     async (body) => {
       for (const path of ['/v1beta/interactions', '/v1beta/agents']) {
         refused(await raw('POST', path, JSON_TYPE, [body]), 400, 'invalid_request')
@@ -286,12 +286,12 @@ describe('a body', () => {
     },
   )
 
-  it('that is no UTF-8 is 400', async () => {
+  it('that is not UTF-8 gets 400', async () => {
     const bytes = Buffer.concat([Buffer.from('{"instruction":"'), Buffer.from([0xff, 0xfe, 0xc3]), Buffer.from('"}')])
     refused(await raw('POST', '/v1beta/interactions', JSON_TYPE, [bytes]), 400, 'invalid_request')
   })
 
-  it('may be 64 deep and no deeper', async () => {
+  it('can be nested 64 levels deep and no deeper', async () => {
     // The object itself is the first level.
     const nested = (depth: number) => `{"instruction":"hi","x":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
     const allowed = await server.post('/v1beta/interactions', nested(64))
@@ -303,12 +303,12 @@ describe('a body', () => {
     refused(await server.post('/v1beta/interactions', objects), 400, 'invalid_request')
   })
 
-  it('with brackets inside a string is not deep', async () => {
+  it('does not count brackets inside a string as nesting', async () => {
     const answer = await server.post('/v1beta/interactions', { instruction: `"${'[{'.repeat(500)}\\"[[[` })
     expect(answer.status, answer.text).toBe(200)
   })
 
-  it('with __proto__ or constructor in it pollutes nothing', async () => {
+  it('with __proto__ or constructor changes no prototype', async () => {
     for (const body of [
       '{"instruction":"hi","__proto__":{"model":"polluted","isAdmin":true}}',
       '{"instruction":"hi","constructor":{"prototype":{"model":"polluted"}}}',
@@ -326,7 +326,7 @@ describe('a body', () => {
     expect(clean.text).not.toContain('polluted')
   })
 
-  it('with characters that text should not have is no fault', async () => {
+  it('with NUL characters or lone surrogates never causes a 500', async () => {
     for (const body of [
       '{"instruction":"a\\u0000b"}',
       '{"instruction":"\\ud800"}',
@@ -337,7 +337,7 @@ describe('a body', () => {
     }
   })
 
-  it('may begin with nothing for a cancel', async () => {
+  it('can be empty for a cancel', async () => {
     refused(await raw('POST', '/v1beta/interactions/nobody:cancel', {}), 404, 'not_found')
     refused(await raw('POST', '/v1beta/interactions/nobody/cancel', { 'content-length': 0 }, ['']), 404, 'not_found')
   })
@@ -348,7 +348,7 @@ describe('the order of the checks', () => {
   const TEXT = { 'content-type': 'text/plain' }
   const TOO_LARGE = `{"instruction": 5, ${'x'.repeat(BODY_BYTES)}`
 
-  it('puts the key before everything', async () => {
+  it('checks the key before everything else', async () => {
     const answer = await raw('POST', '/v1beta/interactions', {
       'x-svc-api-key': 'wrong',
       ...BAD_REVISION,
@@ -358,7 +358,7 @@ describe('the order of the checks', () => {
     refused(answer, 401, 'unauthenticated')
   })
 
-  it('puts the revision before the type of the body', async () => {
+  it('checks the revision before the content type', async () => {
     const answer = await raw('POST', '/v1beta/interactions', {
       ...BAD_REVISION,
       ...TEXT,
@@ -370,21 +370,21 @@ describe('the order of the checks', () => {
     refused(await server.get('/v1beta/agents?pageSize=x', BAD_REVISION), 400, 'unsupported_api_revision')
   })
 
-  it('puts the type of the body before its size', async () => {
+  it('checks the content type before the size', async () => {
     const answer = await raw('POST', '/v1beta/interactions', { ...TEXT, 'content-length': BODY_BYTES * 2 })
     refused(answer, 415, 'unsupported_media_type')
   })
 
-  it('puts the size before the JSON', async () => {
+  it('checks the size before the JSON', async () => {
     refused(await server.post('/v1beta/interactions', TOO_LARGE), 413, 'payload_too_large')
   })
 
-  it('puts the JSON before the fields', async () => {
+  it('checks the JSON before the fields', async () => {
     const error = refused(await server.post('/v1beta/interactions', '{"instruction": 5, '), 400, 'invalid_request')
     expect(error).not.toHaveProperty('param')
   })
 
-  it('puts the fields before the agent', async () => {
+  it('checks the fields before it looks up the agent', async () => {
     const error = refused(await server.post('/v1beta/interactions', { agentId: 'nobody' }), 400, 'invalid_request')
     expect(error.param).toBe('instruction')
     const model = { agentId: 'nobody', instruction: 'hi', model: 'nothing' }

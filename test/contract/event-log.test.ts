@@ -1,4 +1,4 @@
-/** `GET /v1beta/interactions/{id}/events`: the stream's events as a list, with their times. */
+/** Checks `GET /v1beta/interactions/{id}/events`, which lists the events of the stream with their times. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -14,7 +14,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-test('the list tells what the stream told, a page at a time, in the order of its times', async () => {
+test('lists the same events as the stream, page by page, in the order of their times', async () => {
   provider.script({ toolCalls: [{ name: 'code_execution', args: { code: 'print(1)' } }] }, { text: 'It is one.' })
   const { body } = await server.post('/v1beta/interactions', { instruction: 'hello', tools: ['code_execution'] })
   const streamed = await (await server.stream(`/v1beta/interactions/${body.id}:stream`)).all()
@@ -33,7 +33,7 @@ test('the list tells what the stream told, a page at a time, in the order of its
   expect(times[0]).toBeGreaterThanOrEqual(Date.parse(body.createTime))
 })
 
-test('another project’s interaction is not there', async () => {
+test('returns 404 for an interaction of another project', async () => {
   provider.script({ text: 'Hi.' })
   const { body } = await server.post('/v1beta/interactions', { instruction: 'hello' })
   const key = await server.createKey('other')

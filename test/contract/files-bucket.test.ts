@@ -1,4 +1,7 @@
-/** Files kept in a bucket of an S3-speaking store (`blobsUrl`): the same interactions, and a store that goes away. */
+/**
+ * Checks the file store in an S3-compatible bucket (`blobsUrl`): interactions work the same, and an outage of the store
+ * is handled.
+ */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +37,7 @@ const run = toolRunner(
   () => server,
   () => provider,
 )
-/** From the bucket into the sandbox, turned round, and out again. */
+/** Reads a file from the bucket in the sandbox and writes its reversed bytes to an output file. */
 const REVERSE = python(`
 import os
 os.makedirs('outputs', exist_ok=True)
@@ -42,7 +45,7 @@ open('outputs/big.bin', 'wb').write(open('in/big.bin', 'rb').read()[::-1])`)
 const BIG = Buffer.from(Uint8Array.from({ length: 7 * 1024 * 1024 }, (_, i) => (i * 31 + (i >> 8)) % 256))
 const FILES = { files: [{ name: 'in/big.bin', data: BIG.toString('base64') }] }
 
-it('files go through the bucket, in and out, and nothing of them stays on this machine', async () => {
+it('input and output files go through the bucket, and none are stored on the local disk', async () => {
   const { answer, body } = await run([REVERSE], FILES)
   expect(answer.status, answer.text).toBe(200)
   expect(body.files).toMatchObject([{ name: 'big.bin', size: BIG.length }])
@@ -66,7 +69,7 @@ it('files go through the bucket, in and out, and nothing of them stays on this m
   expect((await fetch(store.url + key)).status).toBe(404)
 })
 
-it('a request whose files can not be stored is refused with 503, and may be sent again', async () => {
+it('a request whose files cannot be stored gets a retryable 503', async () => {
   store.door = (request) => {
     request.socket.destroy()
     return true
@@ -78,7 +81,7 @@ it('a request whose files can not be stored is refused with 503, and may be sent
   expect((await run([REVERSE], FILES)).answer.status).toBe(200)
 })
 
-it('a run whose store is lost fails cleanly, and what it said before is there', async () => {
+it('a run whose store becomes unreachable fails with 503, and its trace so far can be read', async () => {
   let lost = false
   store.door = (request) => {
     lost ||= request.method === 'GET' && request.url!.includes('/in/0')
@@ -93,7 +96,7 @@ it('a run whose store is lost fails cleanly, and what it said before is there', 
   expect(body.executionTrace).toMatchObject([{ type: 'tool_call' }])
 })
 
-it('output files that can not be stored make the run fail, never vanish', async () => {
+it('output files that cannot be stored fail the run and are never lost silently', async () => {
   store.door = (request) => {
     const lost = request.url!.includes('/out/')
     if (lost) request.socket.destroy()
@@ -104,7 +107,7 @@ it('output files that can not be stored make the run fail, never vanish', async 
   expect(errorOf(answer).message).toContain('output files')
 })
 
-it('files that belong to no interaction are removed by and by, and nothing else', async () => {
+it('files without an interaction are removed in the background, and no other files are', async () => {
   const client = new S3Client({
     endpoint: store.url,
     region: 'us-east-1',
@@ -118,7 +121,7 @@ it('files that belong to no interaction are removed by and by, and nothing else'
   for (const Key of [`kept/here/${old}/in/0`, `kept/here/${old}/out/0`, ...kept.slice(0, 2)]) {
     await client.send(new PutObjectCommand({ Bucket: 'errand', Key, Body: 'x' }))
   }
-  // At its start it looks.
+  // The cleanup runs at the start of a server.
   const dataDir = await mkdtemp(join(tmpdir(), 'errand-orphans-'))
   const other = await startServer({ provider, env, dataDir, config: {} })
   const keys = async () => {
@@ -132,13 +135,13 @@ it('files that belong to no interaction are removed by and by, and nothing else'
   client.destroy()
 })
 
-it('a server whose bucket can not be written says so and does not start', async () => {
+it('a server that cannot write to its bucket reports that and does not start', async () => {
   const dataDir = join(server.dataDir, 'other')
   const missing = { ...env, ERRAND_DATA_DIR: dataDir, ERRAND_BLOBS_URL: `s3://missing?endpoint=${store.url}` }
   await expect(startServer({ provider, env: missing })).rejects.toThrow(/The bucket missing at \S+ can't be used/)
 })
 
-it('the configuration check and the doctor say where files are kept', async () => {
+it('the configuration check and the doctor show where files are stored', async () => {
   const where = `in the bucket s3://errand/kept/here at ${store.url}`
   expect((await server.errand(['config', 'check'])).stdout).toContain(where)
   expect((await server.errand(['doctor'])).stdout).toContain(`Kept ${where}`)

@@ -1,4 +1,7 @@
-/** Input files by s3:// and gs://: read with the operator's credentials, where the operator allowed it (contract.md, "Inputs"). */
+/**
+ * Checks input files by s3:// and gs:// addresses: the server reads them with the operator's credentials, only from
+ * allowed buckets.
+ */
 import { createHash, generateKeyPairSync, verify } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import {
@@ -87,7 +90,10 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-/** As Amazon's servers do (s3rver lets any signature pass), by another implementation of signature version 4. */
+/**
+ * Verifies signatures as Amazon's servers do, with a second implementation of signature version 4. s3rver itself
+ * accepts every signature.
+ */
 async function checkSignature(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   const url = new URL(request.url!, store.url)
   const given = url.searchParams.get('X-Amz-Signature')
@@ -112,7 +118,7 @@ const put = (Bucket: string, Key: string, Body: string | Uint8Array) =>
 const get = (url: string, from = server): Promise<Answer> =>
   from.post(PATH, { instruction: 'x', files: [{ name: 'in.csv', url }] })
 
-describe('a file by s3://', () => {
+describe('an input file by s3://', () => {
   it('is in the working directory, whatever its key', async () => {
     const files = [
       { name: 'a.csv', url: 's3://open/a.csv' },
@@ -126,7 +132,7 @@ describe('a file by s3://', () => {
     expect(body.status).toBe('completed')
   })
 
-  it('is asked for by a signed address, which is shown and kept nowhere', async () => {
+  it('is fetched with a signed address, which is never shown or stored', async () => {
     let signed = ''
     store.door = (request, response) => {
       signed = request.url!
@@ -146,7 +152,7 @@ describe('a file by s3://', () => {
     for (const text of places) expect(text).not.toMatch(new RegExp(`${signature}|X-Amz|READER_KEY`))
   })
 
-  it('that is not there, too large, or not to be read ends the run before the model is asked', async () => {
+  it('ends the run before the first model call if it is missing or too large', async () => {
     const before = provider.requests.length
     for (const [url, words] of [
       ['s3://open/missing.csv', '404'],
@@ -160,7 +166,7 @@ describe('a file by s3://', () => {
     expect(provider.requests.length).toBe(before)
   })
 
-  it('does not open its store to addresses: by http it is as closed as any private one, and so is where it redirects', async () => {
+  it('does not make the store reachable by http addresses or redirects', async () => {
     expect(errorOf(await get(`${store.url}/open/a.csv`))).toMatchObject({
       code: 'invalid_request',
       param: 'files[0].url',
@@ -196,20 +202,20 @@ describe('a file by s3://', () => {
     `s3://open/${'x'.repeat(1025)}`,
     'gs://secret/a.csv',
     'gs://open/a.csv',
-  ])('is refused where the address itself shows that it is not allowed: %s', async (url) => {
+  ])('is refused immediately if the address is not allowed: %s', async (url) => {
     const answer = await get(url)
     expect(errorOf(answer)).toMatchObject({ code: 'invalid_request', param: 'files[0].url' })
     expect(errorOf(answer)).not.toHaveProperty('interactionId')
   })
 
-  it('that is not allowed is refused in the same words, whether or not it exists', async () => {
+  it('is refused with the same message whether or not it exists, if it is not allowed', async () => {
     const [there, missing] = [await get('s3://secret/a.csv'), await get('s3://secret/missing.csv')]
     expect(errorOf(there).message).toBe(errorOf(missing).message)
   })
 })
 
-describe('a file by gs://', () => {
-  it('is asked for with a service account’s signature', async () => {
+describe('an input file by gs://', () => {
+  it('is fetched with a service account’s signature', async () => {
     const asked: URL[] = []
     googleSays = (request, response) => {
       asked.push(new URL(request.url!, `http://${request.headers.host}`))
@@ -221,7 +227,7 @@ describe('a file by gs://', () => {
     const [url] = asked
     expect(url!.pathname).toBe('/google/deep/g%20%26%20h.txt')
     expect(url!.searchParams.get('X-Goog-Credential')).toMatch(/^reader@errand\.example\//)
-    // As Google's servers read it.
+    // Verifies the signature as Google's servers do.
     const [query, signature] = url!.search.slice(1).split('&X-Goog-Signature=')
     const request = ['GET', url!.pathname, query, `host:${url!.host}`, '', 'host', 'UNSIGNED-PAYLOAD'].join('\n')
     const stamp = url!.searchParams.get('X-Goog-Date')!
@@ -230,7 +236,7 @@ describe('a file by gs://', () => {
     expect(verify('RSA-SHA256', Buffer.from(text), publicKey, Buffer.from(signature!, 'hex'))).toBe(true)
   })
 
-  it('is asked for with an HMAC key where that is what there is', async () => {
+  it('is fetched with an HMAC key if one is configured instead', async () => {
     const gs = { endpoint: store.url, accessKeyIdEnv: 'READER_ID', secretAccessKeyEnv: 'READER_KEY', allow: ['open'] }
     const other = await startServer({ provider, env, config: { ...config, files: { gs } } })
     provider.when('[hmac]', { toolCalls: [bash('cat a.csv')] }, { text: 'Done.' })
@@ -247,7 +253,7 @@ describe('a file by gs://', () => {
 })
 
 describe('an operator', () => {
-  it('can open a bucket to one project alone', async () => {
+  it('can allow a bucket for one project only', async () => {
     const { stdout: key, stderr } = await server.errand(['keys', 'create', '--name', 'k', '--project', 'chosen'])
     const project = /\((prj_\w+)\)/.exec(stderr)![1]!
     const { dataDir } = server
@@ -270,11 +276,11 @@ describe('an operator', () => {
     expect(own.status, own.text).toBe(200)
   })
 
-  it('is told by the doctor which buckets are open', async () => {
+  it('sees the allowed buckets in the output of the doctor', async () => {
     expect((await server.errand(['doctor'])).stdout).toMatch(/Callers may name files by s3:\/\/ in open, s/)
   })
 
-  it('whose key is wrong reads nothing, and the run says so without the key', async () => {
+  it('with a wrong key causes a run error that does not contain the key', async () => {
     const wrong = await startServer({ provider, env: { ...env, READER_KEY: 'wr0ng-key' }, config })
     const answer = await get('s3://open/a.csv', wrong)
     expect(errorOf(answer)).toMatchObject({ code: 'file_unavailable' })
@@ -293,7 +299,7 @@ describe('an operator', () => {
     [{ gs: { allow: ['open'], credentialsFile: '/nowhere.json' } }, "/nowhere.json, can't be used: ENOENT"],
     [{ s3: { allow: ['Open/'] } }, 'must be a list of buckets'],
     [{ s3: { allow: { team: ['open'] } } }, 'files.s3.allow'],
-  ])('hears at the start what is missing: %j', async (files, words) => {
+  ])('gets an error at the start if a setting is missing or invalid: %j', async (files, words) => {
     await expect(startServer({ provider, env, config: { files } })).rejects.toThrow(words)
   })
 })

@@ -1,4 +1,4 @@
-/** Files that a run makes: which are collected, what is said of them, and who can download them (contract.md, "Inputs"). */
+/** Checks the output files of a run: which are collected, how they are described, and who can download them. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -38,7 +38,7 @@ interface OutputFile {
   readonly sha256: string
 }
 
-/** Runs this code in Python, in the working directory, where `outputs/` is. */
+/** Runs this Python code in the working directory, which contains `outputs/`. */
 async function outputsOf(code: string): Promise<{ id: string; files: OutputFile[]; warnings: { message: string }[] }> {
   const { answer, body } = await run([python(`import os\nos.makedirs('outputs', exist_ok=True)\n${code}`)])
   expect(answer.status, answer.text).toBe(200)
@@ -52,7 +52,7 @@ for name, content in json.loads(${JSON.stringify(JSON.stringify(files))}).items(
     os.makedirs(os.path.dirname(os.path.join('outputs', name)), exist_ok=True)
     open(os.path.join('outputs', name), 'w').write(content)`
 
-/** Without a key: the signature is all that the address needs. */
+/** Downloads without a key: the signature in the address is enough. */
 async function download(url: string) {
   const response = await fetch(url)
   return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) }
@@ -65,8 +65,8 @@ async function expectDownload(file: OutputFile, content: string | Uint8Array): P
   return headers
 }
 
-describe('the output files', () => {
-  it('are everything under outputs/, nested too, with name, size, mimeType and sha256', async () => {
+describe('output files', () => {
+  it('are all files under outputs/, also nested, with name, size, mimeType and sha256', async () => {
     const contents = {
       'report.txt': 'a report\n',
       'data.json': '{}',
@@ -101,14 +101,14 @@ describe('the output files', () => {
     expect(unsigned(got.body.files)).toEqual(unsigned(files))
   })
 
-  it('are an empty list where nothing was written, or only empty directories', async () => {
+  it('are an empty list if nothing was written, or only empty directories', async () => {
     expect((await outputsOf('')).files).toEqual([])
     expect((await outputsOf("os.makedirs('outputs/a/b')")).files).toEqual([])
     const { body } = await run([])
     expect(body.files).toEqual([])
   })
 
-  it('are those whose names fit; what is left out is named in a warning, and the answer stays small', async () => {
+  it('are limited by the length of their names; a warning names those that were omitted', async () => {
     const { id, files, warnings } = await outputsOf(
       `import json
 os.makedirs('outputs/' + 'd' * 200)
@@ -128,7 +128,7 @@ open('deep', 'w').close()`,
     await expectDownload(files.at(-1)!, '')
   })
 
-  it('come from file_write and from every language alike', async () => {
+  it('can be written by file_write and by every language', async () => {
     const { body } = await run([
       writeFile('outputs/written.txt', 'written'),
       bash('mkdir -p outputs && echo shell > outputs/shell.txt'),
@@ -149,7 +149,7 @@ open('deep', 'w').close()`,
     expect.assertions(3)
   })
 
-  it('come back byte for byte: a mebibyte of every byte there is', async () => {
+  it('are returned byte for byte: one mebibyte with all byte values', async () => {
     const { files } = await outputsOf(
       `open('outputs/big.bin', 'wb').write(bytes((i * 31 + (i >> 8)) % 256 for i in range(${MIB})))`,
     )
@@ -159,7 +159,7 @@ open('deep', 'w').close()`,
     expect(headers.get('content-length')).toBe(String(MIB))
   })
 
-  it('that are still being written are stored as they were read: what is said of them is what comes', async () => {
+  it('that are still being written are stored as they were read, and their description matches', async () => {
     const { answer, body } = await run([
       bash('mkdir -p outputs && (while true; do echo more >> outputs/log.txt; done) & sleep 0.2; ls outputs'),
     ])
@@ -172,7 +172,7 @@ open('deep', 'w').close()`,
     expect(bytes.toString('utf8', 0, 10)).toBe('more\nmore\n')
   })
 
-  it('may be many', async () => {
+  it('can be several hundred', async () => {
     const { files } = await outputsOf("for i in range(300): open(f'outputs/{i}.txt', 'w').write(str(i))")
     expect(files).toHaveLength(300)
     for (const file of files.filter((_, i) => i % 100 === 0)) {
@@ -180,7 +180,7 @@ open('deep', 'w').close()`,
     }
   })
 
-  it('over the limit are left out with a warning that says so, and the run is completed', async () => {
+  it('over the size limit are omitted with a warning, and the run completes', async () => {
     const { files, warnings } = await outputsOf(
       `open('outputs/a.txt', 'w').write('small')\nopen('outputs/sparse.bin', 'w').truncate(${10 * 1024 * MIB})`,
     )
@@ -201,14 +201,14 @@ open('deep', 'w').close()`,
       "os.mkdir('outputs/d'); open('outputs/d/z.txt', 'w').write('z'); os.chmod('outputs/d', 0)",
       'd/z.txt',
     ],
-  ])('are not lost without a word: a file %s', async (_, code, name) => {
+  ])('are collected or named in a warning, never lost silently: a file %s', async (_, code, name) => {
     const { files, warnings } = await outputsOf(`${code}\n${name === 'z.txt' ? writing({ 'z.txt': 'z' }) : ''}`)
     const collected = files.some((file) => file.name.replace(/^outputs\//, '') === name)
     const told = warnings.some(({ message }) => !message.includes('is no regular file'))
     expect({ collected, told }).not.toEqual({ collected: false, told: false })
   })
 
-  it('can be anything but what is no file: links, pipes and sockets are not followed and not collected', async () => {
+  it('do not include links, pipes or sockets, and links are not followed', async () => {
     const { files } = await outputsOf(`
 import socket
 os.symlink('/etc/passwd', 'outputs/passwd.txt')
@@ -227,20 +227,20 @@ open('outputs/real/file.txt', 'w').write('real')
     await expectDownload(files[0]!, 'real')
   })
 
-  it('are none where outputs/ is itself a link out of the working directory', async () => {
+  it('are none if outputs/ is a link out of the working directory', async () => {
     const { body, outputs } = await run([bash('rm -rf outputs && ln -s /etc outputs && echo linked')])
     expect(outputs[0]).toContain('linked')
     expect(body).toMatchObject({ status: 'completed', files: [] })
   })
 
-  it('are none where outputs/ is made a file, or a link to itself', async () => {
+  it('are none if outputs/ is a file, a pipe, or a link to itself', async () => {
     for (const code of ['echo x > outputs', 'ln -s outputs outputs', 'mkfifo outputs', 'true']) {
       const { answer, body } = await run([bash(`rm -rf outputs && ${code}`)])
       expect(body, `${code} ${answer.text}`).toMatchObject({ status: 'completed', files: [] })
     }
   })
 
-  it('may have odd names, and come back under them', async () => {
+  it('can have unusual names, and are returned with them', async () => {
     const contents = Object.fromEntries(
       [
         'with space.txt',
@@ -269,7 +269,7 @@ open('outputs/real/file.txt', 'w').write('real')
     }
   })
 
-  it('with a name that is no text do not break the run, and are told of truthfully', async () => {
+  it('with a name that is not valid UTF-8 do not break the run, and are listed or named in a warning', async () => {
     const { files, warnings } = await outputsOf(
       `${writing({ 'a.txt': 'a' })}\nopen(b'outputs/\\xff\\xfe.txt', 'w').write('raw')`,
     )
@@ -289,7 +289,7 @@ open('outputs/real/file.txt', 'w').write('real')
       504,
       'deadline_exceeded',
     ],
-  ])('of a run that failed because %s stay readable', async (why, second, status, code) => {
+  ])('of a run that failed because %s can still be downloaded', async (why, second, status, code) => {
     provider.when(`[${why}]`, { toolCalls: [writeFile('outputs/partial.txt', 'partial')] }, second)
     const body = { instruction: `[${why}]`, tools: ALL_TOOLS, policy: { maxTurnDuration: 3 } }
     const answer = await server.post('/v1beta/interactions', body)
@@ -308,7 +308,7 @@ describe('the signed address of an output file', () => {
     return { id, url: files[0]!.url }
   }
 
-  it('needs no key, is absolute, and is minted anew at each GET', async () => {
+  it('needs no key, is absolute, and is signed again at each GET', async () => {
     const { id, url } = await oneFile()
     expect(url.startsWith(`${server.url}/`)).toBe(true)
     let later = url
@@ -316,7 +316,7 @@ describe('the signed address of an output file', () => {
     for (const each of [url, later]) expect((await download(each)).status).toBe(200)
   })
 
-  it('lets nobody at anything else: no character of it can be another', async () => {
+  it('is refused if any of its characters is changed', async () => {
     const { url } = await oneFile()
     const at = url.indexOf('/', 'https://'.length)
     const accepted: string[] = []
@@ -338,7 +338,7 @@ describe('the signed address of an output file', () => {
     expect(accepted).toEqual([])
   })
 
-  it('is refused without its signature, with more or less of it, and with another time', async () => {
+  it('is refused with a missing, changed or repeated signature or expiry time', async () => {
     const { url } = await oneFile()
     const changes: ((query: URLSearchParams) => void)[] = [
       (query) => query.delete('signature'),
@@ -364,14 +364,14 @@ describe('the signed address of an output file', () => {
     }
   })
 
-  it('ends at a time that it names, within a week', async () => {
+  it('contains its expiry time, which is within a week', async () => {
     const { url } = await oneFile()
     const expires = Number(new URL(url).searchParams.get('expires')) * 1000
     expect(expires).toBeGreaterThan(Date.now())
     expect(expires).toBeLessThan(Date.now() + 7 * 24 * 3600 * 1000)
   })
 
-  it('is no address of a file of the same name in another interaction', async () => {
+  it('is not valid for a file of the same name in another interaction', async () => {
     const [mine, other] = [await oneFile('mine'), await oneFile('other')]
     expect(mine.url).toContain(mine.id)
     const { status, bytes } = await download(mine.url.replace(mine.id, other.id))
@@ -379,14 +379,14 @@ describe('the signed address of an output file', () => {
     expect(bytes.toString()).not.toContain('other')
   })
 
-  it('is gone with the interaction', async () => {
+  it('returns 404 after the interaction is deleted', async () => {
     const { id, url } = await oneFile()
     expect((await download(url)).status).toBe(200)
     expect((await server.request('DELETE', `/v1beta/interactions/${id}`)).status).toBe(200)
     expect((await download(url)).status).toBe(404)
   })
 
-  it('answers a refusal as every error is answered', async () => {
+  it('refuses with the common error body', async () => {
     const { url } = await oneFile()
     const response = await fetch(url.replace(/signature=./, 'signature=~'))
     const body = (await response.json()) as { error: { status: number }; requestId: string }
@@ -395,7 +395,7 @@ describe('the signed address of an output file', () => {
     expect(response.headers.get('x-request-id')).toBe(body.requestId)
   })
 
-  it('never lets a file run as a page of this server', async () => {
+  it('never lets a browser run a file as a page of this server', async () => {
     const hostile = {
       'x.html': '<script>alert(document.domain)</script>',
       'x.svg': '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',

@@ -1,4 +1,4 @@
-/** Input files by URL, from a server on loopback that the operator opened (contract.md, "Inputs" and "Small points"). */
+/** Checks input files by URL. The tests serve them on loopback, which the operator's configuration allows. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server as HttpServer, type ServerResponse } from 'node:http'
@@ -58,13 +58,13 @@ const run = toolRunner(
   () => provider,
 )
 
-/** Serves bytes at a path of its own; the address. */
+/** Serves these bytes at a new path. Returns the address. */
 function serve(bytes: string | Uint8Array, path = `/${pages.size}`): string {
   pages.set(path, (response) => response.end(bytes))
   return origin + path
 }
 
-/** A run that could not have its file; no model was asked. */
+/** Asserts that a run fails because its file is unavailable, before any model call. */
 async function unavailable(url: string): Promise<{ answer: Answer; message: string }> {
   const before = provider.requests.length
   const answer = await server.post(PATH, { instruction: 'x', files: [{ name: 'in/a.csv', url }] })
@@ -78,8 +78,8 @@ async function unavailable(url: string): Promise<{ answer: Answer; message: stri
   return { answer, message: error.message }
 }
 
-describe('a file by URL', () => {
-  it('lies in the working directory beside inline files before the first tool call, byte for byte', async () => {
+describe('an input file by URL', () => {
+  it('is in the working directory with the inline files before the first tool call, byte for byte', async () => {
     const bytes = Buffer.from(Uint8Array.from({ length: FILE_BYTES }, (_, i) => (i * 31 + (i >> 8)) % 256))
     const { answer, outputs } = await run([bash('sha256sum data/big.bin inline.txt empty')], {
       files: [
@@ -98,14 +98,14 @@ describe('a file by URL', () => {
     expect(prompt).toContain('empty (0 bytes)')
   })
 
-  it('is followed where it redirects, and every host stands in the audit, which goes with the interaction', async () => {
+  it('follows redirects and records every host in the audit, which is deleted with the interaction', async () => {
     const place = serve('arrived')
     pages.set('/moved', (response) =>
       response.writeHead(302, { location: place.replace('127.0.0.1', 'localhost') }).end(),
     )
     const { body, outputs } = await run([bash('cat a.txt')], { files: [{ name: 'a.txt', url: `${origin}/moved` }] })
     expect(outputs[0]).toContain('arrived')
-    // Only 127.0.0.1 with this port is open; localhost is that address.
+    // The configuration allows only 127.0.0.1 with this port; localhost resolves to that address.
     const port = Number(new URL(origin).port)
     const entry = { kind: 'file', port, outcome: 'dialled', count: 1 }
     expect(await auditOf(server, body.interactionId)).toEqual([
@@ -117,7 +117,7 @@ describe('a file by URL', () => {
     expect(await server.stored.query('select * from audit where interaction_id = ?', body.interactionId)).toEqual([])
   })
 
-  it('is told in stages, and its address is shown and kept nowhere', async () => {
+  it('is reported as a stage, and its address is never shown or stored', async () => {
     provider.when('[signed]', { text: 'Done.' })
     const url = `${serve('x', '/signed.csv')}?X-Signature=s3cret`
     const body = { instruction: '[signed]', tools: ['code_execution'], files: [{ name: 'a.csv', url }] }
@@ -136,7 +136,7 @@ describe('a file by URL', () => {
     for (const text of places) expect(text).not.toMatch(/s3cret|signed\.csv/)
   })
 
-  it('is one of many, which are fetched four at a time', async () => {
+  it('is fetched at most four at a time with the others', async () => {
     most = 0
     pages.set('/slow', (response) => setTimeout(() => response.end('slow'), 30))
     const many = Array.from({ length: 12 }, (_, i) => ({ name: `${i}.txt`, url: `${origin}/slow` }))
@@ -145,7 +145,7 @@ describe('a file by URL', () => {
     expect(most).toBe(4)
   })
 
-  it('is told by name and size where no tool could read it', async () => {
+  it('is shown to the model with name and size even if no tool can read it', async () => {
     provider.when('[no tools]', { text: 'Done.' })
     const answer = await server.post(PATH, { instruction: '[no tools]', files: [{ name: 'a.txt', url: serve('abc') }] })
     expect(answer.status, answer.text).toBe(200)
@@ -153,15 +153,15 @@ describe('a file by URL', () => {
   })
 })
 
-describe('a file that can not be had ends the run before the model is asked', () => {
-  it('because the server says no', async () => {
+describe('a run whose input file is unavailable ends before the first model call', () => {
+  it('because the server returns an error', async () => {
     expect((await unavailable(`${origin}/missing?token=s3cret`)).message).toContain('404')
     pages.set('/partial', (response) => response.writeHead(206).end('part'))
     expect((await unavailable(`${origin}/partial`)).message).toContain('206')
     expect(server.output()).not.toContain('s3cret')
   })
 
-  it('because it is too large, declared or not', async () => {
+  it('because the file is too large, with or without a declared length', async () => {
     const over = Buffer.alloc(FILE_BYTES + 1)
     expect((await unavailable(serve(over))).message).toContain('8,388,608 bytes')
     pages.set('/chunked', (response) => {
@@ -171,7 +171,7 @@ describe('a file that can not be had ends the run before the model is asked', ()
     expect((await unavailable(`${origin}/chunked`)).message).toContain('8,388,608 bytes')
   })
 
-  it('because all together are more than the workspace holds', async () => {
+  it('because all files together exceed the workspace', async () => {
     const url = serve(Buffer.alloc(FILE_BYTES))
     const files = Array.from({ length: 5 }, (_, i) => ({ name: `${i}`, url }))
     const answer = await server.post(PATH, { instruction: 'x', files })
@@ -179,7 +179,7 @@ describe('a file that can not be had ends the run before the model is asked', ()
     expect(errorOf(answer).message).toContain('workspace')
   })
 
-  it('because it breaks off', async () => {
+  it('because the connection breaks', async () => {
     pages.set('/broken', (response) => {
       response.writeHead(200, { 'content-length': 10 }).write('12345', () => response.destroy())
     })
@@ -196,7 +196,7 @@ describe('a file that can not be had ends the run before the model is asked', ()
     expect((await unavailable(`${origin}/away`)).message).toContain('redirects to an address that is refused')
   })
 
-  it('and a stream tells it as an error, then completed', async () => {
+  it('and its stream has an error event, then completed', async () => {
     const body = { instruction: 'x', files: [{ name: 'a', url: `${origin}/missing` }] }
     const events = await (await server.stream(`${PATH}:stream`, body)).all()
     expect(events.slice(-2).map(({ event, data }) => [event, data.code ?? data.status])).toEqual([
@@ -206,14 +206,14 @@ describe('a file that can not be had ends the run before the model is asked', ()
   })
 })
 
-describe('what the operator bounds', () => {
+describe('the operator can limit', () => {
   const bounded = (config: object) =>
     startServer({
       provider,
       config: { egress: { allowPrivate: [new URL(origin).host] }, sandbox: { pool: 0 }, ...config },
     })
 
-  it('is the type that a file comes with', async () => {
+  it('the content type of fetched files', async () => {
     const strict = await bounded({ files: { types: ['text/csv', 'image/*'] } })
     const fetched = async (type?: string) => {
       pages.set('/typed', (response) => response.writeHead(200, type ? { 'content-type': type } : {}).end('x'))
@@ -232,7 +232,7 @@ describe('what the operator bounds', () => {
     await strict.stop()
   })
 
-  it('is the time that a file may take', async () => {
+  it('the time that a fetch may take', async () => {
     const hasty = await bounded({ limits: { fileFetchS: 0.5 } })
     pages.set('/dripping', (response) => {
       const drip = setInterval(() => response.write('x'), 50)
@@ -245,14 +245,14 @@ describe('what the operator bounds', () => {
   })
 })
 
-describe('a run that is stopped while its files are fetched', () => {
-  it('ends by its deadline', async () => {
+describe('a run that is stopped while it fetches its files', () => {
+  it('ends at its deadline', async () => {
     pages.set('/hang', (response) => response.write('first'))
     const body = { instruction: 'x', files: [{ name: 'a', url: `${origin}/hang` }], policy: { maxTurnDuration: 1 } }
     expect(errorOf(await server.post(PATH, body)).code).toBe('deadline_exceeded')
   })
 
-  it('is cancelled, and its connection with it', async () => {
+  it('is canceled and closes its connection', async () => {
     pages.set('/hang', (response) => response.write('first'))
     const body = { instruction: 'x', background: true, files: [{ name: 'a', url: `${origin}/hang?2` }] }
     const { interactionId } = (await server.post(PATH, body)).body
@@ -264,7 +264,7 @@ describe('a run that is stopped while its files are fetched', () => {
 })
 
 describe('a server that is killed while it fetches', () => {
-  it('fetches again when it is back, and the run goes on', async () => {
+  it('fetches again after its restart, and the run completes', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'errand-files-'))
     const options = { provider, dataDir, env: { ERRAND_LEASE_S: '1' } }
     const config = { egress: { allowPrivate: [new URL(origin).host] }, sandbox: { pool: 0 } }
@@ -287,7 +287,7 @@ describe('a server that is killed while it fetches', () => {
   })
 })
 
-describe('an address that shows by itself that it is refused', () => {
+describe('an address that is refused by its form', () => {
   it.each([
     'https://127.0.0.1/x',
     'https://2130706433/x',
@@ -302,7 +302,7 @@ describe('an address that shows by itself that it is refused', () => {
     'gs://bucket/x',
     'data:text/plain,x',
     'nonsense',
-  ])('is 400, and nothing is created: %s', async (url) => {
+  ])('returns 400 and creates no interaction: %s', async (url) => {
     const files = [
       { name: 'good', content: '' },
       { name: 'bad', url },

@@ -1,4 +1,4 @@
-/** Files that a caller sends, and files that a run makes (contract.md, "Inputs"; spec.md, 2.2 and 2.5). */
+/** Checks inline input files, and the validation of `files` in a request. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -42,7 +42,7 @@ async function hashesInside(files: readonly object[]): Promise<Record<string, st
 }
 
 describe('an inline file', () => {
-  it('stands among what the run was given, and can be fetched again', async () => {
+  it('is listed in `resolved` and can be downloaded', async () => {
     const name = 'data/50% ü.txt'
     const { body } = await run(
       [python('import os\nos.makedirs("outputs/data")\nopen("outputs/data/50% ü.txt", "w").write("made")')],
@@ -54,13 +54,13 @@ describe('an inline file', () => {
     expect(given).toMatchObject({ name, size: 5, mimeType: 'text/plain', sha256: sha256('given') })
     expect(await (await fetch(given.url)).text()).toBe('given')
     expect(await (await fetch(made.url)).text()).toBe('made')
-    // The signature of one is none of the other, though both have the same name.
+    // The signature of one address is not valid for the other, although both files have the same name.
     for (const url of [given.url.replace('/input-files/', '/files/'), made.url.replace('/files/', '/input-files/')]) {
       expect((await fetch(url)).status).toBe(404)
     }
   })
 
-  it('lies in the working directory before the first tool call, byte for byte', async () => {
+  it('is in the working directory before the first tool call, byte for byte', async () => {
     const bytes = Uint8Array.from({ length: 1024 }, (_, i) => (i * 7) % 256)
     const text = 'naïve — 文字 🦊\r\nno newline at the end'
     const files = [
@@ -85,7 +85,7 @@ describe('an inline file', () => {
     })
   })
 
-  it('can be opened by code and by file_read by its relative name, and written to', async () => {
+  it('can be opened with its relative name by code and by file_read, and can be changed', async () => {
     const { outputs } = await run(
       [
         python("open('in/a.txt', 'a').write('two\\n'); print(open('in/a.txt').read())"),
@@ -99,14 +99,14 @@ describe('an inline file', () => {
     expect(outputs[2]).toContain('True')
   })
 
-  it('is there when the model is asked for the first time: a stream too', async () => {
+  it('is there before the first model call of a streamed run', async () => {
     provider.when('[streamed file]', { toolCalls: [HASH_ALL] }, { text: 'Done.' })
     const body = { instruction: '[streamed file]', tools: ALL_TOOLS, files: [{ name: 's.txt', content: 's' }] }
     const events = await (await server.stream('/v1beta/interactions:stream', body)).all()
     expect(events.find(({ event }) => event === 'tool_result')?.data.output).toContain(`s.txt ${sha256('s')}`)
   })
 
-  it('may be all that the limit on inline files allows, counted as decoded bytes', async () => {
+  it('can use the whole limit of inline files, counted in decoded bytes', async () => {
     const bytes = new Uint8Array(INLINE_BYTES).fill(255)
     expect(await hashesInside([{ name: 'full.bin', content: base64(bytes), encoding: 'base64' }])).toEqual({
       'full.bin': sha256(bytes),
@@ -123,7 +123,7 @@ async function refusedField(files: unknown, param: string): Promise<string> {
   return error.message
 }
 
-describe('a file that is refused', () => {
+describe('a file is refused if it', () => {
   it.each([
     ['that climbs out', '../x'],
     ['that is the parent', '..'],
@@ -156,7 +156,7 @@ describe('a file that is refused', () => {
     await refusedField([{ content: 'x' }], 'files[0].name')
   })
 
-  it('has a name that is there twice', async () => {
+  it('has the same name as another file', async () => {
     const same = { name: 'a/b.txt', content: 'x' }
     await refusedField([same, { name: 'c', content: '' }, same], 'files[2].name')
   })
@@ -183,12 +183,12 @@ describe('a file that is refused', () => {
     expect(error.param).toMatch(/^files\[0\](\.(url|content|data))?$/)
   })
 
-  it.each(['!!!!', 'YWJ', 'YW Jj', 'a===', 'YWJj=', 'ü'])('has content that is no base64: %j', async (content) => {
+  it.each(['!!!!', 'YWJ', 'YW Jj', 'a===', 'YWJj=', 'ü'])('has content that is not base64: %j', async (content) => {
     await refusedField([{ name: 'x', content, encoding: 'base64' }], 'files[0].content')
     await refusedField([{ name: 'x', data: content }], 'files[0].data')
   })
 
-  it('has an encoding that there is not, or fields of the wrong type', async () => {
+  it('has an unknown encoding, or fields of the wrong type', async () => {
     await refusedField([{ name: 'x', content: 'x', encoding: 'latin1' }], 'files[0].encoding')
     await refusedField([{ name: 'x', content: 7 }], 'files[0].content')
     await refusedField([{ name: 'x', data: {} }], 'files[0].data')
@@ -197,13 +197,13 @@ describe('a file that is refused', () => {
     await refusedField({ name: 'x', content: 'x' }, 'files')
   })
 
-  it('has an address that shows by itself that it can not be had', async () => {
+  it('has an address that cannot be fetched', async () => {
     for (const url of ['http://example.com/x', 'ftp://example.com/x', 'file:///etc/passwd', 'nonsense', '']) {
       await refusedField([{ name: 'x', url }], 'files[0].url')
     }
   })
 
-  it('comes from an object store that the operator did not open', async () => {
+  it('comes from an object store that the operator did not configure', async () => {
     for (const url of ['s3://bucket/x', 'gs://bucket/x']) {
       expect(await refusedField([{ name: 'x', url }], 'files[0].url')).toContain('not configured')
     }
@@ -215,7 +215,7 @@ describe('a file that is refused', () => {
     expect(Object.keys(await hashesInside(files.slice(1)))).toHaveLength(100)
   })
 
-  it('goes with others over the limit of all inline files: 413 with the limit', async () => {
+  it('exceeds the limit of all inline files together, with 413 and the limit', async () => {
     const half = new Uint8Array(INLINE_BYTES / 2)
     const files = [
       { name: 'a', content: base64(half), encoding: 'base64' },
@@ -230,7 +230,7 @@ describe('a file that is refused', () => {
     expect((await server.post('/v1beta/interactions:stream', { instruction: 'x', files })).status).toBe(413)
   })
 
-  it('counts in bytes, not in characters', async () => {
+  it('exceeds the limit in bytes, even if not in characters', async () => {
     const files = [{ name: 'a', content: 'ü'.repeat(INLINE_BYTES / 2 + 1) }]
     const answer: Answer = await server.post('/v1beta/interactions', { instruction: 'x', files })
     expect(answer.status, answer.text).toBe(413)

@@ -1,4 +1,7 @@
-/** What a project has in flight: over a limit its own calls are refused, every other project's go on, and room comes back. */
+/**
+ * Checks the limits on data in flight: over a limit, calls of the same project are refused until room is free again,
+ * and other projects are not affected.
+ */
 import type { Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -9,12 +12,12 @@ import { ROOMY } from './invariants.ts'
 
 const PATH = '/v1beta/interactions'
 const MIB = 1024 * 1024
-/** More than the kernel holds for a reader that takes nothing: 4 MiB to send and up to 32 MiB received. */
+/** More than the kernel buffers for a reader that reads nothing: 4 MiB to send and up to 32 MiB received. */
 const LONG_BYTES = 40 * MIB
 const TURN_BYTES = 2 * MIB
 const LIMITS = {
   ...ROOMY,
-  // Less than the long answer has: alone, it is sent all the same.
+  // Less than the long answer, which is sent nevertheless if it is the only one.
   responseBytesPerProject: LONG_BYTES / 2,
   uploadBytesPerProject: 256 * 1024,
   streamsPerProject: 4,
@@ -54,7 +57,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** Sends it and reads no more of the answer than that it has begun. */
+/** Sends a request and reads only the status of the answer. */
 async function begin(head: string): Promise<Socket> {
   const socket = await send(head)
   const STATUS = 'HTTP/1.1 200'
@@ -62,7 +65,7 @@ async function begin(head: string): Promise<Socket> {
   return socket
 }
 
-/** Sends it and reads nothing. */
+/** Sends a request and reads nothing. */
 async function send(head: string, body: string | Buffer = ''): Promise<Socket> {
   const socket = await open(server.url)
   socket.on('readable', () => {}).on('error', () => {})
@@ -84,7 +87,7 @@ function expectRefused(answer: Awaited<ReturnType<Server['get']>>, words: string
   expect(answer.headers.get('retry-after')).toBe('10')
 }
 
-test('answers that nobody reads leave no room for more of them, to their own project', async () => {
+test('refuses more answers to a project that does not read the ones in flight', async () => {
   const unread = await begin(`GET ${PATH}/${long}`)
   expectRefused(await server.get(`${PATH}/${long}`), 'in flight')
   expectRefused(await server.get(PATH), 'in flight')
@@ -97,7 +100,7 @@ test('answers that nobody reads leave no room for more of them, to their own pro
   )
 })
 
-test('a body is read whole while there is room for it, and refused where others of the project take it', async () => {
+test('accepts a body while there is room, and refuses it while other bodies of the project use the room', async () => {
   const agent = (bytes: number) => JSON.stringify({ description: 'x'.repeat(9_000), x: 'x'.repeat(bytes) })
   const head = (length: number) => `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
   const half = await send('POST /v1beta/agents', `${head(300_000)}${'{'.padEnd(200_000)}`)
@@ -112,7 +115,7 @@ test('a body is read whole while there is room for it, and refused where others 
   }, 20_000)
 })
 
-test('a call that waits for its run’s end does not keep its body’s room', async () => {
+test('releases the room of a body while its call waits for the run to end', async () => {
   const padding = { x: 'x'.repeat(150_000) }
   const waiting: ReturnType<Server['post']>[] = []
   for (const count of [1, 2, 3]) {
@@ -124,7 +127,7 @@ test('a call that waits for its run’s end does not keep its body’s room', as
   for (const { body } of await Promise.all(waiting)) expect(body.output).toBe('Done.')
 })
 
-test('streams and waiting calls are so many at once; one that is refused has begun no run', async () => {
+test('limits concurrent streams and waiting calls; a refused call starts no run', async () => {
   const gate = Promise.withResolvers<void>()
   provider.when('[gate]', { text: 'Done.', hold: gate.promise })
   const { interactionId } = (await server.post(PATH, { instruction: '[gate]', background: true })).body
@@ -145,7 +148,7 @@ test('streams and waiting calls are so many at once; one that is refused has beg
   for (const stream of streams.slice(1)) await stream.all()
 })
 
-test('downloads that nobody reads count as streams, by the project whose files they are', async () => {
+test('counts unread downloads as streams of the project that owns the files', async () => {
   const { body } = await run([python(`open('outputs/large', 'wb').truncate(${LONG_BYTES})`)])
   const { pathname, search } = new URL(body.files[0].url)
   const download = () => server.get(pathname + search)

@@ -1,4 +1,4 @@
-/** How an interaction fails, and where its limits end it: model faults, the deadline, tokens, money (contract.md). */
+/** Checks how an interaction fails and which limits end it: model faults, the deadline, output tokens and cost. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider, type Reply } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -7,7 +7,7 @@ import { checkEnded, createGate, ended, outputOf, ROOMY, traceOf, until } from '
 const PATH = '/v1beta/interactions'
 const CALL = { name: 'code_execution', args: { code: 'print(6 * 7)' } }
 
-/** One pixel, red. */
+/** A PNG image of one red pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
 let provider: FakeProvider
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake', maxTries: 2, idleTimeoutS: 30 }
   const models = {
     'svc-3.5-flash': model,
-    // Dollars for a million tokens.
+    // US dollars per million tokens.
     priced: { ...model, price: { input: 0.3, output: 2.5 } },
     discounted: { ...model, price: { input: 1, output: 1, cachedInput: 0.1 } },
     dear: { ...model, price: { input: 1_000_000, output: 1_000_000 } },
@@ -42,7 +42,7 @@ async function run(instruction: string, fields: object = {}) {
   return answer.body
 }
 
-it('a write that a defect of the server undoes ends the run as internal, and the log names the statement', async () => {
+it('a write that a server defect undoes ends the run as internal, and the log names the statement', async () => {
   const gate = createGate()
   const read = { toolCalls: [{ name: 'file_read', args: { path: 'dot.png' } }] }
   provider.when('[defect]', { ...read, hold: gate.opened }, { text: 'Done.' })
@@ -50,14 +50,14 @@ it('a write that a defect of the server undoes ends the run as internal, and the
   const fields = { model: 'seeing', tools: ['file_read'], files, background: true, policy: { maxTurnDuration: 20 } }
   const { interactionId: id } = (await server.post(PATH, { instruction: '[defect]', ...fields })).body
   await until(() => calls('[defect]') === 1)
-  // As a defect would: what the result of step 1 shows is stored already.
+  // Simulates a defect: a row for step 2 exists before the run writes its own.
   await server.stored.query("insert into result_media (interaction_id, step, media) values (?, 2, '[]')", id)
   gate.open()
   await ended(server, id)
   const { interaction, events } = await checkEnded(server, id)
   expect(interaction).toMatchObject({ status: 'failed', error: { code: 'internal' } })
   expect(traceOf(events)).toMatchObject([{ type: 'tool_call' }])
-  // The next call may begin before the result is refused.
+  // The next model call may start before the write is refused.
   expect(calls('[defect]')).toBeLessThanOrEqual(2)
   expect(server.output()).toMatch(/violated a unique key: insert into \\?"result_media/)
 })
@@ -77,7 +77,7 @@ describe('a model that fails', () => {
   ]
 
   it.each(FAULTS)(
-    'and %s is 500 model_error to a blocking caller, and GET has the rest',
+    'and %s returns 500 model_error to a blocking caller, and GET returns the interaction',
     async (name, reply, output) => {
       const marker = `[blocking ${name}]`
       provider.when(marker, reply)
@@ -92,7 +92,7 @@ describe('a model that fails', () => {
   )
 
   it.each(FAULTS)(
-    'and %s is an error event in a stream, then completed with status failed',
+    'and %s sends an error event in a stream, then completed with status failed',
     async (name, reply, output) => {
       const marker = `[streamed ${name}]`
       provider.when(marker, reply)
@@ -132,20 +132,23 @@ describe('a model that fails', () => {
     ['429', { fault: 'status:429', headers: { 'retry-after': '1' } }],
     ['a reset', { fault: 'reset' }],
     ['nothing for too long', { fault: 'stall' }],
-  ])('with %s before its first fragment is asked again, and nothing of it shows', async (name, reply) => {
-    const marker = `[retried ${name}]`
-    provider.when(marker, [reply, { text: 'Second try.' }])
-    const body = await run(marker, { model: 'patient' })
-    expect(body).toMatchObject({ status: 'completed', output: 'Second try.', executionTrace: [] })
-    expect(calls(marker)).toBe(2)
-  })
+  ])(
+    'with %s before its first fragment is retried, and no output of the failed attempt is shown',
+    async (name, reply) => {
+      const marker = `[retried ${name}]`
+      provider.when(marker, [reply, { text: 'Second try.' }])
+      const body = await run(marker, { model: 'patient' })
+      expect(body).toMatchObject({ status: 'completed', output: 'Second try.', executionTrace: [] })
+      expect(calls(marker)).toBe(2)
+    },
+  )
 
   it.each<[string, Reply['fault']]>([
     ['ends too early', 'truncate-after:2'],
     ['is reset', 'reset-after:2'],
     ['reports an error', 'error-event-after:2'],
     ['falls silent', 'stall-after:2'],
-  ])('and %s after part of the answer continues there: no text is shown twice', async (name, fault) => {
+  ])('and %s after part of the answer continues from there without repeating text', async (name, fault) => {
     const marker = `[continued after it ${name}]`
     const text = [
       'The first part of the answer, ',
@@ -157,7 +160,7 @@ describe('a model that fails', () => {
       marker,
       { text, fault },
       { text: text.slice(2), fault: 'truncate-after:1' },
-      // It repeats the end of what it gets back.
+      // The model repeats the end of the text that it receives.
       { text: 'which is a little longer, and the end.' },
     )
     const body = await run(marker, { model: 'patient' })
@@ -174,7 +177,7 @@ describe('a model that fails', () => {
     ])
   })
 
-  it('after reasoning alone is called again', async () => {
+  it('after reasoning only is called again', async () => {
     const reply: Reply = { reasoning: 'Hm.', text: 'Half', fault: 'truncate-after:1', usage: { input: 7, output: 3 } }
     provider.when('[only reasoning]', [reply, { text: 'Whole.' }])
     const body = await run('[only reasoning]')
@@ -182,7 +185,7 @@ describe('a model that fails', () => {
     expect(calls('[only reasoning]')).toBe(2)
   })
 
-  it('whose continuation has nothing to add has answered', async () => {
+  it('is complete if its continuation adds nothing', async () => {
     provider.when('[was complete]', { text: ['All of it.'], fault: 'truncate-after:1' }, { text: '[end of answer]' })
     expect(await run('[was complete]')).toMatchObject({ status: 'completed', output: 'All of it.' })
   })
@@ -191,7 +194,7 @@ describe('a model that fails', () => {
 describe('the deadline', () => {
   const policy = { maxTurnDuration: 1 }
 
-  it('is 504 deadline_exceeded to a blocking caller, with what there was by GET', async () => {
+  it('returns 504 deadline_exceeded to a blocking caller, and GET returns the output so far', async () => {
     provider.when('[late]', { text: ['Half ', 'done'], fault: 'stall-after:1' })
     const answer = await server.post(PATH, { instruction: '[late]', policy })
     expect(answer.status).toBe(504)
@@ -199,13 +202,13 @@ describe('the deadline', () => {
     expect(code).toBe('deadline_exceeded')
     const { interaction } = await checkEnded(server, interactionId!)
     expect(interaction).toMatchObject({ status: 'failed', output: 'Half ', error: { code: 'deadline_exceeded' } })
-    // Timers and clocks count in whole milliseconds, each from its own beginning.
+    // Timers and clocks round to whole milliseconds independently.
     expect(interaction.usage.duration_ms).toBeGreaterThanOrEqual(990)
     const call = provider.requests.find(({ body }) => JSON.stringify(body).includes('[late]'))!
     expect(await call.ended).toBe('closed')
   })
 
-  it('is an error event with status 504 in a stream, then completed', async () => {
+  it('sends an error event with status 504 in a stream, then completed', async () => {
     provider.when('[late stream]', { fault: 'stall' })
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[late stream]', policy })
     expect(stream.status).toBe(200)
@@ -215,7 +218,7 @@ describe('the deadline', () => {
     await checkEnded(server, stream.headers.get('x-interaction-id')!, seen)
   })
 
-  it('holds for a background run that nobody waits for', async () => {
+  it('also ends a background run', async () => {
     provider.when('[late background]', { fault: 'stall' })
     const { body } = await server.post(PATH, { instruction: '[late background]', policy, background: true })
     const interaction = await ended(server, body.interactionId)
@@ -224,8 +227,8 @@ describe('the deadline', () => {
   })
 })
 
-describe('the cap on output tokens', () => {
-  it('that the provider keeps ends the run as completed, with stopReason max_output_tokens', async () => {
+describe('the limit on output tokens', () => {
+  it('completes the run with stopReason max_output_tokens if the provider enforces it', async () => {
     provider.when('[length]', { text: 'As far as I', finish: 'length', usage: { input: 10, output: 20 } })
     const body = await run('[length]', { policy: { maxOutputTokens: 20 } })
     expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: 'As far as I' })
@@ -233,7 +236,7 @@ describe('the cap on output tokens', () => {
     expect(sent.max_tokens ?? sent.max_completion_tokens).toBe(20)
   })
 
-  it('is sent as before after another run had a prompt beyond the context window', async () => {
+  it('is unchanged after the prompt of another run exceeded the context window', async () => {
     const errorMessage = "This model's maximum context length is 9 tokens. However, you requested 4096 tokens."
     provider.when('[too long]', { fault: 'status:400', errorMessage })
     provider.when('[short]', { text: 'Yes.' })
@@ -245,14 +248,14 @@ describe('the cap on output tokens', () => {
     expect(sent.map(({ body: { max_tokens } }) => max_tokens)).toEqual([expect.any(Number), sent[0]!.body.max_tokens])
   })
 
-  it('is told at the end of a stream', async () => {
+  it('is reported at the end of a stream', async () => {
     provider.when('[length stream]', { text: 'As far as I', finish: 'length', usage: { input: 10, output: 20 } })
     const fields = { instruction: '[length stream]', policy: { maxOutputTokens: 20 } }
     const seen = await (await server.stream(`${PATH}:stream`, fields)).all()
     expect(seen.at(-1)!.data).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens' })
   })
 
-  it('spans all turns: a later one is given what is left', async () => {
+  it('applies to all turns together: a later turn gets the remainder', async () => {
     provider.when(
       '[left over]',
       { toolCalls: [CALL], usage: { input: 10, output: 18 } },
@@ -265,7 +268,7 @@ describe('the cap on output tokens', () => {
     expect(sent.map(({ body: any }) => any.max_tokens ?? any.max_completion_tokens)).toEqual([30, 12])
   })
 
-  it('that a turn with tool calls has used up ends the run before another model call', async () => {
+  it('ends the run before another model call if a turn with tool calls used it up', async () => {
     provider.when('[used up]', { toolCalls: [CALL], usage: { input: 10, output: 30 } }, { text: 'Too much.' })
     const body = await run('[used up]', { tools: ['code_execution'], policy: { maxOutputTokens: 30 } })
     expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens', output: '' })
@@ -275,12 +278,12 @@ describe('the cap on output tokens', () => {
   it.each<[string, Reply['usage']]>([
     ['reports it', { input: 10, output: 4000 }],
     ['reports no usage', false],
-  ])('that a provider ignores and then %s is kept all the same', async (name, usage) => {
+  ])('is enforced by the server if a provider ignores it and %s', async (name, usage) => {
     const marker = `[ignores ${name}]`
     provider.when(marker, { text: Array.from({ length: 4000 }, () => 'word '), usage })
     const body = await run(marker, { policy: { maxOutputTokens: 20 } })
     expect(body).toMatchObject({ status: 'completed', stopReason: 'max_output_tokens' })
-    // 20 tokens are some 80 characters; 20,000 were sent.
+    // 20 tokens are about 80 characters; the model sent 20,000.
     expect(body.output.length).toBeLessThan(1000)
     expect(body.output.length).toBeGreaterThan(0)
   })
@@ -292,14 +295,14 @@ describe('the cap on output tokens', () => {
     expect(body.usage.output_tokens).toBeGreaterThan(0)
   })
 
-  it('that is not reached leaves no trace', async () => {
+  it('has no effect if it is not reached', async () => {
     provider.when('[within]', { text: 'Short.', usage: { input: 10, output: 19 } })
     expect(await run('[within]', { policy: { maxOutputTokens: 20 } })).toMatchObject({ stopReason: 'end_turn' })
   })
 })
 
 describe('usage', () => {
-  it('adds up over turns, cached input and reasoning too', async () => {
+  it('sums all turns, including cached input and reasoning', async () => {
     provider.when(
       '[sums]',
       { toolCalls: [CALL], usage: { input: 100, output: 20, cachedInput: 40, reasoning: 5 } },
@@ -320,15 +323,15 @@ describe('usage', () => {
     expect(usage).not.toHaveProperty('cost')
   })
 
-  it('is there where the provider reports none', async () => {
+  it('is estimated if the provider reports none', async () => {
     provider.when('[untold]', { text: 'Some words for an answer.', usage: false })
     const { usage } = await run('[untold]')
     expect(usage.output_tokens).toBeGreaterThan(0)
   })
 
-  it('has the cost where the model has a price', async () => {
+  it('includes the cost if the model has a price', async () => {
     provider.when('[cost]', { text: 'Done.', usage: { input: 1000, output: 200 } })
-    // 1000 × 0.30 + 200 × 2.50 dollars, by a million.
+    // 1000 × 0.30 + 200 × 2.50 dollars, per million.
     const { usage } = await run('[cost]', { model: 'priced' })
     expect(usage.cost.currency).toBe('USD')
     expect(Number(usage.cost.amount)).toBeCloseTo(0.0008, 10)
@@ -348,7 +351,7 @@ describe('usage', () => {
     expect(Number(interaction.usage.cost.amount)).toBe(0)
   })
 
-  it('counts what was said until a call broke off', async () => {
+  it('counts the output of a call that broke off', async () => {
     provider.when('[broke off]', { text: ['word '.repeat(100), 'more'], fault: 'reset-after:1' })
     const answer = await server.post(PATH, { instruction: '[broke off]', model: 'dear' })
     const { interaction } = await checkEnded(server, errorOf(answer).interactionId!)
@@ -356,7 +359,7 @@ describe('usage', () => {
     expect(Number(interaction.usage.cost.amount)).toBeGreaterThan(10)
   })
 
-  it('has a cost on failure too', async () => {
+  it('includes the cost of a failed interaction', async () => {
     provider.when('[dear failure]', { toolCalls: [CALL], usage: { input: 1, output: 1 } }, { fault: 'status:400' })
     const fields = { instruction: '[dear failure]', model: 'dear', tools: ['code_execution'] }
     const answer = await server.post(PATH, fields)
@@ -366,7 +369,7 @@ describe('usage', () => {
 })
 
 describe('policy.maxCost', () => {
-  it('that a turn has used up ends the run before another model call', async () => {
+  it('ends the run before another model call if a turn used it up', async () => {
     provider.when('[money]', { toolCalls: [CALL], usage: { input: 10, output: 5 } }, { text: 'Dear.' })
     const fields = { tools: ['code_execution'], model: 'dear', policy: { maxCost: 15 } }
     const body = await run('[money]', fields)
@@ -376,19 +379,19 @@ describe('policy.maxCost', () => {
     expect(calls('[money]')).toBe(1)
   })
 
-  it('cuts a turn that would go far over it', async () => {
+  it('cuts off a turn that would exceed it by far', async () => {
     provider.when('[spends]', { text: Array.from({ length: 4000 }, () => 'word '), usage: { input: 10, output: 4000 } })
     const body = await run('[spends]', { model: 'dear', policy: { maxCost: 40 } })
     expect(body).toMatchObject({ status: 'completed', stopReason: 'max_cost' })
     expect(body.output.length).toBeLessThan(2000)
   })
 
-  it('that is not reached leaves no trace', async () => {
+  it('has no effect if it is not reached', async () => {
     provider.when('[cheap]', { text: 'Cheap.', usage: { input: 10, output: 5 } })
     expect(await run('[cheap]', { model: 'priced', policy: { maxCost: 1 } })).toMatchObject({ stopReason: 'end_turn' })
   })
 
-  it('on a model without a price is told to mean nothing', async () => {
+  it('causes a warning or a 400 on a model without a price', async () => {
     provider.when('[priceless]', { text: 'Free.' })
     const answer = await server.post(PATH, { instruction: '[priceless]', policy: { maxCost: 1 } })
     if (answer.status === 400) return void expect(errorOf(answer).param).toBe('policy.maxCost')
@@ -396,8 +399,8 @@ describe('policy.maxCost', () => {
   })
 })
 
-describe('a run that could go on for ever', () => {
-  it('of tool calls ends with its deadline, and says how far it came', async () => {
+describe('a run that never stops by itself', () => {
+  it('ends at its deadline and reports its usage', async () => {
     provider.when('[forever]', () => ({ toolCalls: [{ name: 'nothing', args: {} }], usage: { input: 1, output: 1 } }))
     const fields = { instruction: '[forever]', tools: ['code_execution'], policy: { maxTurnDuration: 1 } }
     const answer = await server.post(PATH, fields)

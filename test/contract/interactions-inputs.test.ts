@@ -1,4 +1,4 @@
-/** What a request may bring along: labels, files, responseFormat, an earlier interaction, an Idempotency-Key (contract.md "Inputs"). */
+/** Checks the inputs of a request: labels, files, responseFormat, previousInteractionId and Idempotency-Key. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ChatMessage, type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -18,13 +18,13 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** All that the provider was sent in calls whose conversation holds this marker. */
+/** Every request body that the provider received whose conversation contains the marker. */
 function asked(marker: string) {
   return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker)).map(({ body }) => body)
 }
 
 describe('labels', () => {
-  it('come back in every answer, as they were sent', async () => {
+  it('are returned unchanged in every answer', async () => {
     const labels = { team: 'data', 'ключ 1': '', long: 'v'.repeat(512), ['k'.repeat(64)]: '🦀' }
     const { status, body } = await server.post(PATH, { instruction: 'labelled', labels })
     expect(status).toBe(200)
@@ -35,7 +35,7 @@ describe('labels', () => {
 })
 
 describe('inline files', () => {
-  it('lie in the working directory before the first model call, text, base64 and data alike', async () => {
+  it('are in the working directory before the first model call, as text, base64 and data', async () => {
     const code = `
 import os
 for path in ['a.txt', 'in/b.bin', 'c.bin', 'in/deep er/d.txt']:
@@ -71,7 +71,7 @@ describe('responseFormat', () => {
     additionalProperties: false,
   }
 
-  it('that the answer keeps is a completed interaction, its output JSON of that schema', async () => {
+  it('is satisfied by the output of a completed interaction', async () => {
     provider.when('[format]', { text: ['{"n":', ' 7}'] })
     const { status, body } = await server.post(PATH, { instruction: '[format]', responseFormat })
     expect(status).toBe(200)
@@ -82,7 +82,7 @@ describe('responseFormat', () => {
   it.each([
     ['is no JSON', 'seven'],
     ['breaks the schema', '{"n": "seven"}'],
-  ])('is asked for again when the first answer %s, and the output is the good one alone', async (name, wrong) => {
+  ])('is requested again if the first answer %s, and the output is only the valid answer', async (name, wrong) => {
     const marker = `[format ${name}]`
     provider.when(marker, { text: wrong }, { text: '{"n": 7}' })
     const stream = await server.stream(`${PATH}:stream`, { instruction: marker, responseFormat })
@@ -94,7 +94,7 @@ describe('responseFormat', () => {
     expect(asked(marker)).toHaveLength(2)
   })
 
-  it('that no answer ever keeps ends as failed, after a bounded number of tries', async () => {
+  it('fails the interaction after a bounded number of attempts if no answer satisfies it', async () => {
     provider.when('[never]', () => ({ text: 'no JSON at all' }))
     const answer = await server.post(PATH, { instruction: '[never]', responseFormat })
     expect(answer.status).toBe(500)
@@ -106,7 +106,7 @@ describe('responseFormat', () => {
     expect(asked('[never]').length).toBeLessThan(10)
   })
 
-  it('whose parts are referred to again and again is read once, and what can’t be read is not printed', async () => {
+  it('is compiled once even if its parts are referenced often, and compile errors are not logged', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, i) => `p${i}`)
     const part = { properties: Object.fromEntries(names(300).map((name) => [name, { type: 'string', minLength: 1 }])) }
     const format = { $defs: { part }, allOf: names(1_500).map(() => ({ $ref: '#/$defs/part' })) }
@@ -117,7 +117,9 @@ describe('responseFormat', () => {
     expect(server.output()).not.toContain('Error compiling schema')
   })
 
-  it('whose check never ends fails its own run and delays no other request', { timeout: 180_000 }, async () => {
+  it('fails only its own run if validation takes too long, and delays no other request', {
+    timeout: 180_000,
+  }, async () => {
     const doubling = Object.fromEntries(
       Array.from({ length: 60 }, (_, i) => [`a${i}`, { allOf: [1, 2].map(() => ({ $ref: `#/$defs/a${i + 1}` })) }]),
     )
@@ -133,7 +135,7 @@ describe('responseFormat', () => {
     }
   })
 
-  it('goes together with tools', async () => {
+  it('works together with tools', async () => {
     const call = { name: 'code_execution', args: { code: 'print(7)' } }
     provider.when('[format tools]', { text: 'I look.', toolCalls: [call] }, { text: '{"n": 7}' })
     const fields = { instruction: '[format tools]', tools: ['code_execution'], responseFormat }
@@ -145,7 +147,7 @@ describe('responseFormat', () => {
 })
 
 describe('previousInteractionId', () => {
-  it('carries the conversation over, tool use included, and nothing of the sandbox', async () => {
+  it('continues the conversation with its tool calls, in a new sandbox', async () => {
     const first = {
       name: 'code_execution',
       args: { code: "open('kept.txt', 'w').write('x'); secret = 'tuna'; print('swordfish')" },
@@ -168,7 +170,7 @@ describe('previousInteractionId', () => {
     expect(story[2]).toMatchObject({ tool_call_id: story[1]!.tool_calls![0]!.id })
     expect(JSON.stringify(story[2])).toContain('swordfish')
     expect(JSON.stringify(story[3])).toContain('The word is swordfish.')
-    // Its trace and output tell of this interaction alone.
+    // The trace and output cover only this interaction.
     expect(two.body.output).toBe('Fresh.')
     expect(two.body.executionTrace).toHaveLength(2)
 
@@ -184,7 +186,7 @@ describe('previousInteractionId', () => {
     for (const { body } of [one, two, three]) await checkEnded(server, body.interactionId)
   })
 
-  it('of a running interaction is refused, and of one that is not there 404', async () => {
+  it('returns 409 for a running interaction and 404 for one that does not exist', async () => {
     const gate = createGate()
     provider.when('[previous runs]', () => ({ text: 'Late.', hold: gate.opened }))
     const { body } = await server.post(PATH, { instruction: '[previous runs]', background: true })
@@ -201,8 +203,9 @@ describe('previousInteractionId', () => {
     }
   })
 
-  it('of a cancelled interaction is no reason for a conversation that a provider refuses', async () => {
-    // Cancelled between a tool call and its result: a call without a result would be an invalid conversation.
+  it('produces a valid conversation after a canceled interaction', async () => {
+    // The interaction is canceled between a tool call and its result; a call without a result would make the
+    // conversation invalid.
     const call = { name: 'code_execution', args: { code: 'import time; time.sleep(1000)' } }
     provider.when('[cut off]', { toolCalls: [call] }, { text: 'Never.' })
     const fields = { instruction: '[cut off]', tools: ['code_execution'], background: true }
@@ -224,7 +227,7 @@ describe('previousInteractionId', () => {
 })
 
 describe('an Idempotency-Key', () => {
-  it('makes the same request the same interaction', async () => {
+  it('returns the same interaction for the same request', async () => {
     const headers = { 'idempotency-key': 'order-1' }
     const body = { instruction: '[once]', labels: { a: 'b' } }
     const first = await server.post(PATH, body, headers)
@@ -235,7 +238,7 @@ describe('an Idempotency-Key', () => {
     expect(asked('[once]')).toHaveLength(1)
   })
 
-  it('with another body is 422', async () => {
+  it('returns 422 with another body', async () => {
     const headers = { 'idempotency-key': 'order-2' }
     await server.post(PATH, { instruction: 'this' }, headers)
     for (const path of [PATH, `${PATH}:stream`]) {
@@ -245,7 +248,7 @@ describe('an Idempotency-Key', () => {
     }
   })
 
-  it('joins a call that is still in flight, blocking or streamed', async () => {
+  it('joins a request that is still in flight, blocking or streamed', async () => {
     const gate = createGate()
     provider.when('[joined]', () => ({ text: ['One ', 'answer.'], hold: gate.opened, holdAfter: 1 }))
     const headers = { 'idempotency-key': 'order-3' }
@@ -261,7 +264,7 @@ describe('an Idempotency-Key', () => {
     await checkEnded(server, one.body.interactionId)
   })
 
-  it('gives a streamed request that is repeated the same stream, from its first event', async () => {
+  it('returns the same stream from its first event for a repeated streamed request', async () => {
     const headers = { 'idempotency-key': 'order-4' }
     const body = { instruction: '[same stream]' }
     const first = await server.stream(`${PATH}:stream`, body, headers)
@@ -272,7 +275,7 @@ describe('an Idempotency-Key', () => {
     expect(asked('[same stream]')).toHaveLength(1)
   })
 
-  it('makes one interaction of 20 concurrent requests', async () => {
+  it('creates one interaction for 20 concurrent requests', async () => {
     const headers = { 'idempotency-key': 'order-20' }
     const calls = Array.from({ length: 20 }, () => server.post(PATH, { instruction: '[twenty]' }, headers))
     const answers = await Promise.all(calls)
@@ -282,7 +285,7 @@ describe('an Idempotency-Key', () => {
     await checkEnded(server, answers[0]!.body.interactionId)
   })
 
-  it('belongs to its project', async () => {
+  it('is separate in each project', async () => {
     const headers = { 'idempotency-key': 'order-5' }
     const mine = await server.post(PATH, { instruction: 'mine' }, headers)
     const theirs = await server.post(
@@ -294,14 +297,14 @@ describe('an Idempotency-Key', () => {
     expect(theirs.body.interactionId).not.toBe(mine.body.interactionId)
   })
 
-  it('of a request that was refused is still free', async () => {
+  it('can be used again after a request that was refused', async () => {
     const headers = { 'idempotency-key': 'order-6' }
     expect((await server.post(PATH, { instruction: '' }, headers)).status).toBe(400)
     expect((await server.post(PATH, { instruction: 'x', agentId: 'agt_none' }, headers)).status).toBe(404)
     expect((await server.post(PATH, { instruction: 'good now' }, headers)).status).toBe(200)
   })
 
-  it('of a run that failed with a retryable error starts one new run', async () => {
+  it('starts one new run if the first failed with a retryable error', async () => {
     let isDown = true
     provider.when('[down]', () => (isDown ? { fault: 'status:503' } : { text: 'Up again.' }))
     const [path, headers] = [`${PATH}?view=full`, { 'idempotency-key': 'order-8' }]
@@ -323,7 +326,7 @@ describe('an Idempotency-Key', () => {
     expect(interaction.retryOf).toBeUndefined()
   })
 
-  it('replays a failure as the same failure', async () => {
+  it('returns the same failure again', async () => {
     provider.when('[fails once]', { fault: 'status:400' })
     const headers = { 'idempotency-key': 'order-7' }
     const first = await server.post(PATH, { instruction: '[fails once]' }, headers)
@@ -337,7 +340,7 @@ describe('an Idempotency-Key', () => {
   it.each([
     ['far too long', 'k'.repeat(2000)],
     ['empty', ''],
-  ])('that is %s is 400', async (_, key) => {
+  ])('returns 400 if it is %s', async (_, key) => {
     const answer = await server.post(PATH, { instruction: 'x' }, { 'idempotency-key': key })
     expect(answer.status).toBe(400)
     expect(errorOf(answer)).toMatchObject({ code: 'invalid_request' })

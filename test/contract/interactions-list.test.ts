@@ -1,4 +1,4 @@
-/** Interactions as a collection: list, filters, paging, DELETE, and the short form (contract.md "Interactions"). */
+/** Checks the collection of interactions: list, filters, paging, DELETE, and the short form. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** A project of its own, so that a list holds what the test made and nothing else. */
+/** Creates a new project, so that its list contains only what the test made. */
 async function openProject(name: string) {
   const headers = { 'x-svc-api-key': await server.createKey(name) }
   return {
@@ -36,7 +36,7 @@ function ids({ body }: Answer): string[] {
 }
 
 describe('the list', () => {
-  it('is empty in a new project, and holds an interaction from the moment of its acceptance', async () => {
+  it('is empty in a new project, and contains an interaction as soon as it is accepted', async () => {
     const project = await openProject('fresh')
     const empty = await project.get(PATH)
     expect(empty.status).toBe(200)
@@ -48,7 +48,7 @@ describe('the list', () => {
     await ended(server, body.interactionId, project.key)
   })
 
-  it('comes a page at a time, newest first or oldest first, each interaction once', async () => {
+  it('is paged, newest or oldest first, with each interaction once', async () => {
     const project = await openProject('pages')
     const made: string[] = []
     for (let i = 0; i < 5; i++) made.push((await project.post(PATH, { instruction: `n${i}` })).body.interactionId)
@@ -73,7 +73,7 @@ describe('the list', () => {
     expect(exact.body.nextPageToken).toBeUndefined()
   })
 
-  it('does not show an older interaction twice when newer ones come between two pages', async () => {
+  it('does not repeat an older interaction if newer ones are created between two pages', async () => {
     const project = await openProject('moving')
     for (let i = 0; i < 4; i++) await project.post(PATH, { instruction: `n${i}` })
     const first = await project.get(`${PATH}?pageSize=2`)
@@ -82,7 +82,7 @@ describe('the list', () => {
     expect(new Set([...ids(first), ...ids(second)]).size).toBe(4)
   })
 
-  it('is filtered by agent, status and labels, alone and together, over pages', async () => {
+  it('can be filtered by agent, status and labels, alone and together, across pages', async () => {
     const project = await openProject('filters')
     const gate = createGate()
     provider.when('[held list]', () => ({ text: 'Later.', hold: gate.opened }))
@@ -112,7 +112,7 @@ describe('the list', () => {
     expect(await list('status=running')).toEqual([])
   })
 
-  it('is filtered by the key that started it, and by time', async () => {
+  it('can be filtered by the key that started the interaction, and by time', async () => {
     const project = await openProject('keys')
     const made = await server.errand(['keys', 'create', '--name', 'other', '--project', 'keys'])
     const keyId = made.stderr.split(' ')[0]
@@ -126,7 +126,7 @@ describe('the list', () => {
     expect(await list(`createdAfter=${third.createTime}&keyId=${keyId}`)).toEqual([])
   })
 
-  it('is filtered by the model that was asked for, alone and with others', async () => {
+  it('can be filtered by the requested model, alone and with other filters', async () => {
     const project = await openProject('models')
     const run = async (model: string, fields: object = {}) =>
       (await project.post(PATH, { instruction: 'x', model, ...fields })).body.interactionId
@@ -147,7 +147,7 @@ describe('the list', () => {
     ['pageSize=0', 'pageSize'],
     ['pageSize=many', 'pageSize'],
     ['pageToken=nonsense', 'pageToken'],
-  ])('refuses ?%s with 400, naming the field', async (query, param) => {
+  ])('refuses ?%s with 400 and names the parameter', async (query, param) => {
     const answer = await server.get(`${PATH}?${query}`)
     expect(answer.status).toBe(400)
     expect(errorOf(answer)).toMatchObject({ code: 'invalid_request', param })
@@ -155,7 +155,7 @@ describe('the list', () => {
 })
 
 describe('DELETE', () => {
-  it('is 409 while it runs; afterwards 200, then 404 everywhere', async () => {
+  it('returns 409 while the interaction runs, then 200, then 404 everywhere', async () => {
     const gate = createGate()
     const secret = 'delete-me-8d1f'
     const code = `open('outputs/gone.txt', 'w').write('${secret}')`
@@ -195,7 +195,7 @@ describe('DELETE', () => {
     expect(await filesWith(secret)).toEqual([])
   })
 
-  it('takes failed and cancelled interactions too', async () => {
+  it('also deletes failed and canceled interactions', async () => {
     provider.when('[delete failed]', { fault: 'status:400' })
     const failed = errorOf(await server.post(PATH, { instruction: '[delete failed]' })).interactionId!
     provider.when('[delete cancelled]', { fault: 'stall' })
@@ -207,7 +207,7 @@ describe('DELETE', () => {
     }
   })
 
-  it('of another project’s interaction is 404, as are GET, stream and cancel, and it stays', async () => {
+  it('returns 404 for an interaction of another project, like GET, stream and cancel, and does not delete it', async () => {
     const { body } = await server.post(PATH, { instruction: 'mine' })
     const path = `${PATH}/${body.interactionId}`
     const stranger = await openProject('stranger')
@@ -227,7 +227,7 @@ describe('DELETE', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  /** Files in the data dir, the database's own aside, that hold this text. */
+  /** Files in the data directory that contain this text, except those of the database. */
   async function filesWith(text: string): Promise<string[]> {
     const found: string[] = []
     for (const entry of await readdir(server.dataDir, { recursive: true, withFileTypes: true })) {
@@ -261,7 +261,7 @@ describe('the short form', () => {
     ['?view=short', `${PATH}?view=short`, {}],
     ['Prefer: return=minimal', PATH, { prefer: 'return=minimal' }],
     ['Prefer with several preferences', PATH, { prefer: 'wait=60, return=minimal' }],
-  ])('is what POST answers with %s', async (_, path, headers) => {
+  ])('is returned by POST with %s', async (_, path, headers) => {
     const { status, body } = await run(path, headers)
     expect(status).toBe(200)
     isShort(body)
@@ -269,7 +269,7 @@ describe('the short form', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  it('is what GET answers when asked, and never else', async () => {
+  it('is returned by GET only on request', async () => {
     const { body } = await run(PATH)
     expect(body.executionTrace[0].args).toEqual(ARGS)
     const path = `${PATH}/${body.interactionId}`
@@ -288,7 +288,7 @@ describe('the short form', () => {
     ['?view=short on the stream path', `${PATH}:stream?view=short`, {}, {}],
     ['Prefer: return=minimal on the stream path', `${PATH}:stream`, { prefer: 'return=minimal' }, {}],
     ['Prefer: return=minimal with stream: true', PATH, { prefer: 'return=minimal' }, { stream: true }],
-  ])('is what a stream carries with %s, under the same event numbers', async (_, path, headers, fields) => {
+  ])('is sent in a stream with %s, with the same event numbers', async (_, path, headers, fields) => {
     provider.when('[short]', { toolCalls: [{ name: 'code_execution', args: ARGS }] }, { text: 'Short.' })
     const body = { instruction: '[short]', tools: ['code_execution'], ...fields }
     const stream = await server.stream(path, body, headers)
@@ -301,7 +301,7 @@ describe('the short form', () => {
     expect(JSON.parse(args)).toEqual(ARGS)
   })
 
-  it('is what a resumed stream carries when asked', async () => {
+  it('is sent in a resumed stream on request', async () => {
     const { body } = await run(PATH)
     const stream = await server.stream(`${PATH}/${body.interactionId}:stream?view=short&lastEventId=2`)
     const seen = await stream.all()

@@ -1,4 +1,4 @@
-/** What waits too long for its turn, or for a sandbox, is told so with 503 (contract.md "Limits", "Small points"). */
+/** Checks that an interaction that waits too long for a worker or a sandbox fails with 503. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
@@ -31,7 +31,7 @@ async function refusedFor(answer: Answer, code: string): Promise<void> {
   expect(interaction).toMatchObject({ status: 'failed', output: '', error: { code } })
 }
 
-it('an interaction that no worker took in time fails with 503 unavailable, blocking and streamed', async () => {
+it('an interaction that no worker claims in time fails with 503 unavailable, blocking and streamed', async () => {
   const gate = createGate()
   provider.when('[occupies]', () => ({ text: 'Later.', hold: gate.opened }))
   const busy: string[] = []
@@ -55,7 +55,7 @@ it('an interaction that no worker took in time fails with 503 unavailable, block
   }
 })
 
-it('an interaction for which there is no sandbox fails with 503 sandbox_unavailable', async () => {
+it('an interaction that gets no sandbox in time fails with 503 sandbox_unavailable', async () => {
   const code = "import time; print('mine', flush=True); time.sleep(1000)"
   provider.when('[has it]', { toolCalls: [{ name: 'code_execution', args: { code } }] })
   const body = { instruction: '[has it]', tools: ['code_execution'], background: true }
@@ -66,7 +66,7 @@ it('an interaction for which there is no sandbox fails with 503 sandbox_unavaila
   provider.when('[lacks it]', { toolCalls: [{ name: 'code_execution', args: { code: 'print(1)' } }] })
   const answer = await server.post(PATH, { instruction: '[lacks it]', tools: ['code_execution'] })
   await refusedFor(answer, 'sandbox_unavailable')
-  // Who needs none is not concerned.
+  // An interaction that needs no sandbox is not affected.
   expect((await server.post(PATH, { instruction: 'no sandbox', tools: ['code_execution'] })).body.status).toBe(
     'completed',
   )

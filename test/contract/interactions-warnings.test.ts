@@ -1,6 +1,5 @@
 /**
- * What a request asks for and does not get is told: as a warning or as a 400, never silently (contract.md "Errors",
- * issue: what belongs to later issues answers truthfully).
+ * Checks that a request never loses a part silently: what the server cannot provide is reported as a warning or a 400.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -36,8 +35,8 @@ function warningsOf({ status, body, text }: Answer): Warning[] {
   return body.warnings ?? []
 }
 
-describe('what is unknown', () => {
-  it('is ignored and told: a tool, a skill, a field, a field within the policy', async () => {
+describe('an unknown name in a request', () => {
+  it('is ignored with a warning: a tool, a skill, a field, a field of the policy', async () => {
     const answer = await server.post(PATH, {
       instruction: '[unknown]',
       tools: ['code_execution', 'time_machine'],
@@ -59,14 +58,14 @@ describe('what is unknown', () => {
     await checkEnded(server, answer.body.interactionId)
   })
 
-  it('is told in the stream as warning events, the same ones', async () => {
+  it('is reported in the stream by the same warning events', async () => {
     const stream = await server.stream(`${PATH}:stream`, { instruction: 'x', tools: ['time_machine'], colour: 'red' })
     const seen = await stream.all()
     const { interaction } = await checkEnded(server, stream.headers.get('x-interaction-id')!, seen)
     expect(interaction.warnings).toHaveLength(2)
   })
 
-  it('is told of an agent’s own tools and skills as well', async () => {
+  it('of a tool or skill in a stored agent is reported as well', async () => {
     const agent = await server.post('/v1beta/agents', { tools: ['time_machine', 'file_read'], skills: ['knitting'] })
     expect(agent.status).toBe(200)
     const answer = await server.post(PATH, { instruction: 'x', agentId: agent.body.id })
@@ -76,7 +75,7 @@ describe('what is unknown', () => {
     expect(answer.body.resolved).toMatchObject({ tools: ['file_read'], skills: [] })
   })
 
-  it('is nothing to tell where all is known', async () => {
+  it('is the only cause: known names cause no warnings', async () => {
     const fields = {
       tools: ['code_execution', 'file_read', 'file_write'],
       network: 'disabled',
@@ -87,7 +86,7 @@ describe('what is unknown', () => {
     expect(warningsOf(await server.post(PATH, { instruction: 'x', ...fields }))).toEqual([])
   })
 
-  it('with Prefer: handling=strict is 400 for a skill or an MCP server, and for tools and fields never', async () => {
+  it('is refused under Prefer: handling=strict if it is a skill or an MCP server, but not a tool or a field', async () => {
     const strict = { prefer: 'handling=strict' }
     const skill = await server.post(PATH, { instruction: 'x', skills: ['knitting'] }, strict)
     expect(skill.status).toBe(400)
@@ -103,8 +102,8 @@ describe('what is unknown', () => {
   })
 })
 
-describe('what this version does not have', () => {
-  /** A 400 that names the field, or a warning about it. */
+describe('a feature that is not configured', () => {
+  /** Asserts a 400 that names the field, or a warning about it. Returns the answer. */
   async function told(fields: object, param: RegExp): Promise<Answer> {
     const answer = await server.post(PATH, { instruction: 'x', ...fields })
     if (answer.status === 400) expect(errorOf(answer).param).toMatch(param)
@@ -120,11 +119,11 @@ describe('what this version does not have', () => {
     ['a webhook', { webhook: { url: 'http://hooks.example.com/x' } }, /^webhook/],
     ['a file by s3', { files: [{ name: 'a.csv', url: 's3://bucket/a.csv' }] }, /^files\[0\]/],
     ['a file by gs', { files: [{ name: 'a.csv', url: 'gs://bucket/a.csv' }] }, /^files\[0\]/],
-  ])('is told: %s', async (_, fields, param) => {
+  ])('is reported: %s', async (_, fields, param) => {
     await told(fields, param)
   })
 
-  it('is not among the tools that the model is offered or the interaction resolved to', async () => {
+  it('is not among the tools that the model gets or that `resolved` lists', async () => {
     const { status, body } = await server.post(PATH, { instruction: '[tools]', tools: ['web_search'] })
     if (status === 400) return
     expect(body.resolved.tools).toEqual([])
@@ -135,7 +134,7 @@ describe('what this version does not have', () => {
   it.each<[string, object, RegExp]>([
     ['web_search', { tools: ['web_search'] }, /^tools/],
     ['an MCP server', { mcp: [{ name: 'm', url: 'https://10.0.0.1' }] }, /^mcp/],
-  ])('is told where a stored agent has it: %s', async (_, config, param) => {
+  ])('is reported if a stored agent uses it: %s', async (_, config, param) => {
     const agent = await server.post('/v1beta/agents', config)
     if (agent.status === 400) return void expect(errorOf(agent).param).toMatch(param)
     await told({ agentId: agent.body.id }, param)

@@ -1,4 +1,6 @@
-/** An interaction from request to answer: inline and by agent, and the four ways to wait for it (spec.md 4, contract.md "Interactions"). */
+/**
+ * Checks an interaction from request to answer, inline and with an agent, for callers that wait, poll or disconnect.
+ */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -19,14 +21,14 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** A reply with that marker in its instruction waits for the gate, after `holdAfter` fragments. */
+/** Holds the reply to an instruction with this marker after `holdAfter` fragments, until the gate opens. */
 function held(marker: string, holdAfter = 0) {
   const gate = createGate()
   provider.when(marker, () => ({ text: ['All ', 'done.'], hold: gate.opened, holdAfter }))
   return gate
 }
 
-/** What the provider was sent for the instruction with that marker. */
+/** The request bodies that the provider received for the instruction with this marker. */
 function asked(marker: string) {
   return provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker)).map(({ body }) => body)
 }
@@ -54,7 +56,7 @@ async function listed(label: string) {
 }
 
 describe('a blocking call', () => {
-  it('answers 200 with the whole interaction, its trace, usage and files', async () => {
+  it('returns 200 with the whole interaction, its trace, usage and files', async () => {
     const code = "open('outputs/r.csv', 'w').write('a,b\\n'); print(6 * 7)"
     provider.when('[whole]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text: ['It is ', '42.'] })
     const { status, headers, body } = await server.post(PATH, { instruction: '[whole]', tools: ['code_execution'] })
@@ -78,7 +80,7 @@ describe('a blocking call', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  it('gives files whose address serves exactly the bytes, without a key', async () => {
+  it('returns file addresses that serve exactly the bytes without a key', async () => {
     const code =
       "import os; os.makedirs('outputs/deep', exist_ok=True); open('outputs/deep/ü 1.bin', 'wb').write(bytes(range(256)))"
     provider.when('[file]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text: 'Written.' })
@@ -97,7 +99,7 @@ describe('a blocking call', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  it('is what GET answers afterwards, file addresses aside', async () => {
+  it('returns the same as a later GET, except the file addresses', async () => {
     const post = await server.post(PATH, { instruction: '[again]', labels: { test: 'again' } })
     const get = await server.get(`${PATH}/${post.body.interactionId}`)
     expect(get.body).toEqual(post.body)
@@ -106,7 +108,7 @@ describe('a blocking call', () => {
     await checkEnded(server, post.body.interactionId)
   })
 
-  it('needs nothing but an instruction, and has the default model and policy', async () => {
+  it('needs only an instruction, and uses the default model and policy', async () => {
     const { status, body } = await server.post(PATH, { instruction: '[bare]' })
     expect(status).toBe(200)
     expect(body.resolved).toMatchObject({
@@ -121,7 +123,7 @@ describe('a blocking call', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  it('and GET meanwhile shows status, stage, the output so far, and its lists', async () => {
+  it('lets GET show status, stage and the output so far while the run works', async () => {
     const gate = held('[running]', 1)
     const { body } = await server.post(PATH, { instruction: '[running]', background: true })
     const seen = await until(async () => {
@@ -138,7 +140,7 @@ describe('a blocking call', () => {
 })
 
 describe('an agent', () => {
-  it('lends an interaction its instruction, model, tools and policy', async () => {
+  it('provides its instruction, model, tools and policy to an interaction', async () => {
     const agentId = await createAgent({
       systemInstruction: 'Speak like a [pirate].',
       model: 'svc-3.1-pro',
@@ -163,7 +165,7 @@ describe('an agent', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  it('yields to inline settings field by field, and in the policy key by key', async () => {
+  it('is overridden by inline settings field by field, and in the policy key by key', async () => {
     const agentId = await createAgent({
       systemInstruction: 'Agent words.',
       model: 'svc-3.1-pro',
@@ -184,7 +186,7 @@ describe('an agent', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  it('loses its tools to an inline empty list, and keeps all else', async () => {
+  it('is used without its tools if the request has an empty list of tools', async () => {
     const agentId = await createAgent({ tools: ['code_execution'], model: 'svc-3.1-pro' })
     const { body } = await server.post(PATH, { instruction: '[cleared]', agentId, tools: [] })
     expect(body.resolved).toMatchObject({ tools: [], model: 'svc-3.1-pro' })
@@ -193,7 +195,7 @@ describe('an agent', () => {
     await checkEnded(server, body.interactionId)
   })
 
-  it('runs at its newest version, unless agentVersion pins another', async () => {
+  it('is used in its newest version unless agentVersion pins another', async () => {
     const agentId = await createAgent({ systemInstruction: 'First words.' })
     const patched = await server.request('PATCH', `/v1beta/agents/${agentId}`, { systemInstruction: 'Second words.' })
     expect(patched.body.version).toBe(2)
@@ -209,7 +211,7 @@ describe('an agent', () => {
     await checkEnded(server, pinned.body.interactionId)
   })
 
-  it('that is changed and deleted meanwhile does not reach the interaction that already runs', async () => {
+  it('can be changed and deleted without effect on an interaction in progress', async () => {
     const agentId = await createAgent({ systemInstruction: 'Old words.', tools: ['code_execution'] })
     const gate = createGate()
     provider.when(
@@ -232,25 +234,28 @@ describe('an agent', () => {
     expect(asked('[keeps]')).toHaveLength(2)
   })
 
-  it.each([PATH, `${PATH}:stream`])('that is unknown, deleted, or of another project is 404 on %s', async (path) => {
-    const gone = await createAgent({})
-    await server.request('DELETE', `/v1beta/agents/${gone}`)
-    const foreign = await createAgent({})
-    const otherKey = { 'x-svc-api-key': await server.createKey('neighbour') }
-    const unknown = await server.post(path, { instruction: 'x', agentId: 'agt_0000000000000000000000' })
-    const deleted = await server.post(path, { instruction: 'x', agentId: gone })
-    const others = await server.post(path, { instruction: 'x', agentId: foreign }, otherKey)
-    for (const answer of [unknown, deleted, others]) {
-      expect(answer.status).toBe(404)
-      expect(errorOf(answer).code).toBe('not_found')
-    }
-    const plain = (answer: typeof others, id: string) => errorOf(answer).message.replaceAll(id, 'ID')
-    expect(plain(others, foreign)).toBe(plain(unknown, 'agt_0000000000000000000000'))
-  })
+  it.each([PATH, `${PATH}:stream`])(
+    'returns 404 on %s if it is unknown, deleted, or of another project',
+    async (path) => {
+      const gone = await createAgent({})
+      await server.request('DELETE', `/v1beta/agents/${gone}`)
+      const foreign = await createAgent({})
+      const otherKey = { 'x-svc-api-key': await server.createKey('neighbour') }
+      const unknown = await server.post(path, { instruction: 'x', agentId: 'agt_0000000000000000000000' })
+      const deleted = await server.post(path, { instruction: 'x', agentId: gone })
+      const others = await server.post(path, { instruction: 'x', agentId: foreign }, otherKey)
+      for (const answer of [unknown, deleted, others]) {
+        expect(answer.status).toBe(404)
+        expect(errorOf(answer).code).toBe('not_found')
+      }
+      const plain = (answer: typeof others, id: string) => errorOf(answer).message.replaceAll(id, 'ID')
+      expect(plain(others, foreign)).toBe(plain(unknown, 'agt_0000000000000000000000'))
+    },
+  )
 })
 
 describe('a caller that does not wait', () => {
-  it('is answered at once with background: true, and finds the interaction at Location', async () => {
+  it('gets an answer immediately with background: true, and finds the interaction at Location', async () => {
     const gate = held('[background]')
     const { status, headers, body } = await server.post(PATH, { instruction: '[background]', background: true })
     expect(status).toBe(200)
@@ -265,14 +270,14 @@ describe('a caller that does not wait', () => {
     expect(interaction).toMatchObject({ status: 'completed', output: 'All done.' })
   })
 
-  it('with Prefer: wait=N has the whole interaction where it ends in time', async () => {
+  it('gets the whole interaction with Prefer: wait=N if it ends in time', async () => {
     const { status, body } = await server.post(PATH, { instruction: '[in time]' }, { prefer: 'wait=60' })
     expect(status).toBe(200)
     expect(body).toMatchObject({ status: 'completed', output: 'All done.' })
     await checkEnded(server, body.interactionId)
   })
 
-  it('with Prefer: wait=N has a running interaction and its Location where it does not', async () => {
+  it('gets a running interaction and its Location with Prefer: wait=N if it does not end in time', async () => {
     const gate = held('[too long]')
     const { status, headers, body } = await server.post(PATH, { instruction: '[too long]' }, { prefer: 'wait=1' })
     expect(status).toBe(200)
@@ -284,7 +289,7 @@ describe('a caller that does not wait', () => {
   })
 })
 
-describe('a caller that goes away', () => {
+describe('a caller that disconnects', () => {
   async function leave(label: string, fields: object): Promise<string> {
     const abort = new AbortController()
     const call = fetch(server.url + PATH, {
@@ -322,7 +327,7 @@ describe('a caller that goes away', () => {
     await checkEnded(server, id)
   })
 
-  it('stops it where onDisconnect is "cancel", and the model call with it', async () => {
+  it('stops its run and the model call if onDisconnect is "cancel"', async () => {
     held('[left cancel]', 1)
     const id = await leave('left cancel', { onDisconnect: 'cancel' })
     expect(await ended(server, id)).toMatchObject({ status: 'cancelled' })
@@ -331,7 +336,7 @@ describe('a caller that goes away', () => {
     await checkEnded(server, id)
   })
 
-  it('stops its streamed run where onDisconnect is "cancel"', async () => {
+  it('stops its streamed run if onDisconnect is "cancel"', async () => {
     held('[left stream cancel]', 1)
     const stream = await server.stream(`${PATH}:stream`, {
       instruction: '[left stream cancel]',
@@ -344,7 +349,7 @@ describe('a caller that goes away', () => {
     await checkEnded(server, id)
   })
 
-  it('and had its answer already is no reason to cancel anything', async () => {
+  it('does not cancel the run if it already has its answer', async () => {
     const gate = held('[answered]')
     const fields = { instruction: '[answered]', onDisconnect: 'cancel', background: true }
     const { body, headers } = await server.post(PATH, fields, { connection: 'close' })

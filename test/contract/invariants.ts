@@ -1,13 +1,13 @@
 /**
- * What holds of every interaction that has ended, however it ended (contract.md, "Stream", "Usage", "Small points"):
+ * Invariants of every interaction that has ended, however it ended:
  *
- *  - event numbers are 1..n without a gap; `completed` is there once, and last;
- *  - the `partial_output`s joined are `output`;
- *  - the trace by GET is the fold of the stream, its steps 1..n, rising by one;
- *  - `usage` is there, the same on both ways, and total = input + output;
- *  - status, error, stopReason and warnings by GET are those of the stream.
+ * - Event numbers are 1..n without a gap; `completed` appears once, and last.
+ * - The joined `partial_output` fragments are `output`.
+ * - The trace by GET is the fold of the stream; its steps are 1..n.
+ * - `usage` is the same in GET and in the stream, and total = input + output.
+ * - Status, error, stopReason and warnings by GET are those of the stream.
  *
- * The fold here is written from the contract, apart from the product's own.
+ * The fold here is written independently of the one in src/.
  */
 import { expect } from 'vitest'
 import type { Server } from '../support/server.ts'
@@ -25,7 +25,7 @@ const COUNTS = [
   ...['cached_input_tokens', 'cache_write_tokens', 'reasoning_tokens', 'model_calls', 'tool_calls', 'sandbox_ms'],
 ]
 
-/** So that no test meets a rate limit. */
+/** Limits so high that no test reaches a rate limit. */
 export const ROOMY = { interactionsPerMinute: 1_000_000, callsPerMinute: 1_000_000 }
 
 export interface TraceStep {
@@ -40,7 +40,10 @@ export interface Ended {
   readonly events: readonly WireEvent[]
 }
 
-/** Asserts all of the above. `seen`: the events that somebody followed live from the first; they must be the stored ones. */
+/**
+ * Asserts all invariants. `seen`: the events that a client received live from the first; they must equal the stored
+ * ones.
+ */
 export async function checkEnded(
   server: Server,
   id: string,
@@ -59,7 +62,7 @@ export async function checkEnded(
   return { interaction: body, events }
 }
 
-/** What holds of a whole stream by itself. */
+/** Asserts the invariants of a whole stream by itself. */
 function checkStream(events: readonly WireEvent[], id: string): void {
   expect(events.map((event) => event.id)).toEqual(events.map((_, i) => String(i + 1)))
   expect(events.filter(({ event }) => event === 'completed')).toHaveLength(1)
@@ -78,7 +81,7 @@ function checkStream(events: readonly WireEvent[], id: string): void {
   expect(traceOf(events).map(({ step }) => step)).toEqual(traceOf(events).map((_, i) => i + 1))
 }
 
-/** A failure is told by one `error` before the end, and nothing else is. */
+/** Asserts that a failed stream has exactly one `error` event, and any other has none. */
 function checkError(events: readonly WireEvent[], id: string): void {
   const { status } = events.at(-1)!.data
   const errors = events.filter(({ event }) => event === 'error')
@@ -143,12 +146,12 @@ function checkUsage(usage: any): void {
   }
 }
 
-/** The `partial_output`s joined. */
+/** The joined `partial_output` fragments. */
 export function outputOf(events: readonly WireEvent[]): string {
   return textOf(events, 'partial_output')
 }
 
-/** The `text` of all events of that name, joined. */
+/** The joined `text` of all events with this name. */
 export function textOf(events: readonly WireEvent[], name: string): string {
   return events
     .filter(({ event }) => event === name)
@@ -156,7 +159,7 @@ export function textOf(events: readonly WireEvent[], name: string): string {
     .join('')
 }
 
-/** The trace that the stream tells. */
+/** The trace as a fold of the stream's events. */
 export function traceOf(events: readonly WireEvent[]): TraceStep[] {
   const steps: TraceStep[] = []
   for (const { event, data } of events) {
@@ -175,12 +178,12 @@ export function traceOf(events: readonly WireEvent[]): TraceStep[] {
   return steps
 }
 
-/** A step by GET with the fields that both ways have. */
+/** A trace step of GET, with only the fields that the stream also has. */
 function shown({ duration_ms: _, ...step }: TraceStep): TraceStep {
   return step
 }
 
-/** Asks again until it holds; for what another process does in its own time. */
+/** Polls until `look` returns a value, for what another process does asynchronously. */
 export async function until<T>(look: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
   for (;;) {
     const found = await look()
@@ -189,7 +192,7 @@ export async function until<T>(look: () => Promise<T | undefined | false> | T | 
   }
 }
 
-/** The interaction by GET, once it is no longer running. */
+/** Waits until the interaction is no longer running. Returns it as GET shows it. */
 // biome-ignore lint/suspicious/noExplicitAny: as above.
 export function ended(server: Server, id: string, key = server.key): Promise<any> {
   return until(async () => {
@@ -203,7 +206,7 @@ export interface Gate {
   open(): void
 }
 
-/** Holds a fake reply until it is opened. */
+/** Creates a gate that holds a scripted reply until it is opened. */
 export function createGate(): Gate {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { opened: promise, open: () => resolve() }
