@@ -1,4 +1,7 @@
-/** Rates by project, and how many run at once (contract.md "Limits", "Small points"). Small limits, real servers. */
+/**
+ * Checks the limits of a project: calls per minute, and interactions that run or wait at once. Uses real servers with
+ * small limits.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
@@ -10,7 +13,10 @@ beforeAll(async () => {
 })
 afterAll(() => provider?.close())
 
-/** What the counting headers say. RateLimit names the policy that counted this call; RateLimit-Policy lists them all. */
+/**
+ * Parses the rate limit headers. RateLimit names the policy that counted this call; RateLimit-Policy lists all
+ * policies.
+ */
 function counted({ headers }: { headers: Headers }) {
   const number = (text: string | null | undefined, pattern: RegExp) =>
     Number(pattern.exec(text ?? '')?.[1] ?? Number.NaN)
@@ -37,7 +43,7 @@ function expectLimited(answer: Answer): void {
   expect(counted(answer)).toMatchObject({ remaining: 0, xRemaining: 0 })
 }
 
-describe('the rate of a project', () => {
+describe('the rate limit of a project', () => {
   const CREATIONS = 3
   const CALLS = 12
 
@@ -48,7 +54,7 @@ describe('the rate of a project', () => {
       provider,
       config: { limits: { interactionsPerMinute: CREATIONS, callsPerMinute: CALLS } },
     })
-    // A project of its own for each test, since a minute is too long to wait for.
+    // Each test uses a new project, because waiting for the next minute would take too long.
     let count = 0
     fresh = async () => ({ 'x-svc-api-key': await server.createKey(`project-${count++}`) })
   })
@@ -61,7 +67,7 @@ describe('the rate of a project', () => {
     return (await Promise.all(calls)).map(({ status }) => status).sort()
   }
 
-  it('admits exactly so many creations, asked for one after the other or all at once', async () => {
+  it('accepts exactly the allowed number of new interactions, in sequence or concurrently', async () => {
     const headers = await fresh()
     const first = await run(headers)
     expect(first.status, first.text).toBe(200)
@@ -74,19 +80,19 @@ describe('the rate of a project', () => {
     expect(body.interactions).toHaveLength(CREATIONS)
   })
 
-  it('admits exactly so many other calls, and counts creations apart from them', async () => {
+  it('accepts exactly the allowed number of other calls, and counts new interactions separately', async () => {
     const headers = await fresh()
     const made = await statuses(Array.from({ length: CREATIONS + 1 }, () => run(headers)))
     expect(made).toEqual([...Array(CREATIONS).fill(200), 429])
     const used = await server.get('/v1beta/agents', headers)
     expect(used.status, used.text).toBe(200)
-    // However the refused creation counted, the rest of the calls is what the headers said.
+    // The headers state how many calls are left, however the refused creation was counted.
     const left = counted(used).remaining
     const read = await statuses(Array.from({ length: left + 4 }, () => server.get('/v1beta/agents', headers)))
     expect(read).toEqual([...Array(left).fill(200), ...Array(4).fill(429)])
   })
 
-  it('lets runs be created where the other calls are used up', async () => {
+  it('allows new interactions when the limit of the other calls is used up', async () => {
     const headers = await fresh()
     const read = await statuses(Array.from({ length: CALLS + 3 }, () => server.get('/v1beta/agents', headers)))
     expect(read).toEqual([...Array(CALLS).fill(200), ...Array(3).fill(429)])
@@ -95,7 +101,7 @@ describe('the rate of a project', () => {
     expect((await run(headers)).status).toBe(200)
   })
 
-  it('counts refused creations as calls and not as creations', async () => {
+  it('counts refused requests for an interaction as calls and not as new interactions', async () => {
     const headers = await fresh()
     const bad = [
       () => run(headers, { instruction: '' }),
@@ -112,7 +118,7 @@ describe('the rate of a project', () => {
     expect(made).toEqual([...Array(CREATIONS).fill(200), 429])
   })
 
-  it('is the project’s: two keys share it, another project has its own', async () => {
+  it('is shared by the keys of a project and separate for each project', async () => {
     const project = 'shared'
     const [one, two] = [await server.createKey(project), await server.createKey(project)]
     const other = await fresh()
@@ -121,7 +127,7 @@ describe('the rate of a project', () => {
     expect((await run(other)).status).toBe(200)
   })
 
-  it('stands in the headers of every answer, and falls by one with each', async () => {
+  it('is reported in the headers of every answer, and decreases by one with each', async () => {
     const headers = await fresh()
     const made = await run(headers)
     expect(counted(made)).toMatchObject({ quota: CREATIONS, remaining: CREATIONS - 1, xLimit: CREATIONS })
@@ -153,7 +159,7 @@ describe('the rate of a project', () => {
     }
   })
 
-  it('stands in the headers of unknown paths and methods too', async () => {
+  it('is reported in the headers of unknown paths and methods too', async () => {
     const headers = await fresh()
     for (const answer of [
       await server.get('/v1beta/nothing', headers),
@@ -164,7 +170,7 @@ describe('the rate of a project', () => {
     }
   })
 
-  it('comes after the key and the switch, and before the revision and all else', async () => {
+  it('is checked after the key and the account’s switch, and before the revision and everything else', async () => {
     const headers = await fresh()
     await statuses(Array.from({ length: CALLS }, () => server.get('/v1beta/agents', headers)))
     expectLimited(await server.get('/v1beta/agents?order=up', { ...headers, 'api-revision': 'never' }))
@@ -181,7 +187,7 @@ describe('the rate of a project', () => {
   })
 })
 
-describe('the limits of the operator', () => {
+describe('the operator’s limits', () => {
   let server: Server
   beforeAll(async () => {
     server = await startServer({
@@ -224,7 +230,7 @@ describe('the limits of the operator', () => {
     return { id: body.interactionId as string, release: gate.resolve }
   }
 
-  it('let one run at a time, queue the next, and answer 503 to the one after', async () => {
+  it('run one interaction, queue the next, and answer 503 to a third', async () => {
     const otherKey = { 'x-svc-api-key': await server.createKey('elsewhere') }
     const first = await held('[first]')
     const second = await begin('go [second]')
@@ -235,7 +241,7 @@ describe('the limits of the operator', () => {
       expect(third.status, third.text).toBe(503)
       expect(errorOf(third)).toMatchObject({ code: 'unavailable', retryable: true })
     }
-    // Another project is not kept waiting.
+    // Another project does not have to wait.
     const elsewhere = await server.post('/v1beta/interactions', { instruction: 'elsewhere' }, otherKey)
     expect(elsewhere.status, elsewhere.text).toBe(200)
     expect(callsWith('[second]')).toBe(0)
@@ -245,7 +251,7 @@ describe('the limits of the operator', () => {
     expect(callsWith('[third]')).toBe(0)
   })
 
-  it('give a queued place back where the run is cancelled before it began', async () => {
+  it('free a place in the queue if the waiting interaction is canceled', async () => {
     const first = await held('[holder]')
     const queued = (await begin('go [gives up]')).body.interactionId
     const cancelled = await server.post(`/v1beta/interactions/${queued}:cancel`)
@@ -259,7 +265,7 @@ describe('the limits of the operator', () => {
     await ended(first.id)
   })
 
-  it('give the running place back where the run is cancelled', async () => {
+  it('free a running slot if the interaction is canceled', async () => {
     const first = await held('[cancelled]')
     const next = (await begin('go [after]')).body.interactionId
     expect((await server.post(`/v1beta/interactions/${first.id}:cancel`)).status).toBe(200)
@@ -268,7 +274,7 @@ describe('the limits of the operator', () => {
     expect((await read(first.id)).status).toBe('cancelled')
   })
 
-  it('are the policy’s default and its range, for runs and agents', async () => {
+  it('set the default and the range of the policy, for interactions and agents', async () => {
     const { body } = await server.post('/v1beta/interactions', { instruction: 'hi' })
     expect((await read(body.interactionId)).resolved.policy).toMatchObject({
       maxTurnDuration: 50,
@@ -287,11 +293,11 @@ describe('the limits of the operator', () => {
   })
 })
 
-describe('a burst', () => {
+describe('a burst of requests', () => {
   it.each([
     { runningPerProject: 2, queuedPerProject: 0 },
     { runningPerProject: 2, queuedPerProject: 3 },
-  ])('is let in to exactly as many as may run and wait: %j', async (limits) => {
+  ])('is accepted for exactly as many as may run and wait: %j', async (limits) => {
     const server = await startServer({ provider, config: { limits: { ...limits, queueWaitS: 3600 } } })
     try {
       const room = limits.runningPerProject + limits.queuedPerProject
@@ -324,7 +330,7 @@ describe('a burst', () => {
 })
 
 describe('the wait in the queue', () => {
-  it('ends in 503 after queueWaitS, with the interaction, which stays readable', async () => {
+  it('ends with 503 after queueWaitS, and the failed interaction can still be read', async () => {
     const limits = { runningPerProject: 1, queuedPerProject: 5, queueWaitS: 1 }
     const server = await startServer({ provider, config: { limits } })
     try {

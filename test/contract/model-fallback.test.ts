@@ -1,4 +1,7 @@
-/** Models behind a model: asked where it fails before it has said anything, told in a warning, paid at their own price. */
+/**
+ * Checks model fallbacks: they are called if a model fails before any output, reported as a warning, and billed at
+ * their own price.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +11,7 @@ import { errorOf, type Server, startServer } from '../support/server.ts'
 import { checkEnded, ended, ROOMY, until } from './invariants.ts'
 
 const PATH = '/v1beta/interactions'
-/** One pixel, red. */
+/** A PNG image of one red pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 
 let first: FakeProvider
@@ -30,7 +33,7 @@ afterAll(async () => {
 beforeEach(() => {
   first.reset()
   second.reset()
-  // An answer begins the breaker's count anew.
+  // A success resets the failure count of the circuit breaker.
   first.when('[well]', { text: 'Well.' })
 })
 
@@ -67,14 +70,14 @@ it.each<[string, Reply]>([
   ['resets the connection', { fault: 'reset' }],
   ['answers with a web page', { fault: 'html' }],
   ['ends before it began', { fault: 'truncate-after:0' }],
-])('where a model %s, the first fallback that can be called answers, and it is told', async (_, reply) => {
+])('if a model %s, the first available fallback answers, with a warning', async (_, reply) => {
   first.when('[falls]', reply)
   second.when('[falls]', { text: 'Here.', usage: usage(1_000_000, 10_000) })
   const body = await run('[falls]')
   expect(body).toMatchObject({ status: 'completed', output: 'Here.', model: 'main' })
   expect(fallbackWarnings(body)).toHaveLength(1)
   expect(fallbackWarnings(body)[0]!.message).toMatch(/^The model main did not answer, so spare was asked\. /)
-  // 10 + 1 dollars, at the spare's price.
+  // 10 + 1 dollars, at the price of the fallback.
   expect(body.usage).toMatchObject({ model_calls: 1, cost: { amount: '11' } })
   await run('[well]')
 })
@@ -86,7 +89,7 @@ it('a fallback continues an answer that has begun', async () => {
   await run('[well]')
 })
 
-it('each turn begins with the model that was asked for, and each is paid at its own price', async () => {
+it('each turn starts with the requested model, and each call is billed at its model’s price', async () => {
   const args = { path: 'dot.png' }
   first.when('[turns]', { fault: 'status:500' }, { text: 'Done.', usage: usage(1_000_000, 0) })
   second.when('[turns]', { toolCalls: [{ name: 'file_read', args }], usage: usage(1_000_000, 0) })
@@ -95,11 +98,11 @@ it('each turn begins with the model that was asked for, and each is paid at its 
     files: [{ name: 'dot.png', content: PNG, encoding: 'base64' }],
   })
   expect(body).toMatchObject({ output: 'Done.', usage: { model_calls: 2, cost: { amount: '11' } } })
-  // The one sees pictures, and is shown it though another asked for it.
+  // This model accepts images and receives the one that the fallback requested.
   expect(JSON.stringify(first.requests.at(-1)!.body.messages)).toContain(PNG)
 })
 
-it('a fallback that can’t see is told that something was shown', async () => {
+it('a fallback without vision gets a note instead of the image', async () => {
   first.when('[sees]', { toolCalls: [{ name: 'file_read', args: { path: 'dot.png' } }] }, { fault: 'status:500' })
   second.when('[sees]', { text: 'unused' }, { text: 'I can’t see it.' })
   await run('[sees]', { tools: ['file_read'], files: [{ name: 'dot.png', content: PNG, encoding: 'base64' }] })
@@ -108,7 +111,7 @@ it('a fallback that can’t see is told that something was shown', async () => {
   expect(messages).toContain('This model cannot be shown what was here')
 })
 
-it('where all fail, the last failure is told', async () => {
+it('the last failure is reported if all models fail', async () => {
   first.when('[all]', { fault: 'status:500' })
   second.when('[all]', { fault: 'status:502' })
   const { code, message } = errorOf(await server.post(PATH, { instruction: '[all]', model: 'main' }))
@@ -116,14 +119,14 @@ it('where all fail, the last failure is told', async () => {
   await run('[well]')
 })
 
-it('counts a billed call that failed once, also when kill -9 ends the server and the next one goes on', async () => {
+it('counts a billed call that failed once, even if the server is killed and the next one resumes the run', async () => {
   const billed: Reply = { finish: 'error', text: [], usage: usage(1_000_000, 0) }
   first.when('[billed]', billed, [{ fault: 'stall' }, { text: 'Done.', usage: usage(2_000_000, 0) }])
   second.when('[billed]', {
     toolCalls: [{ name: 'file_read', args: { path: 'none.txt' } }],
     usage: usage(100_000, 0),
   })
-  // The deadline ends a run that asks again and again.
+  // The deadline ends the run if it repeats the call forever.
   const fields = { background: true, tools: ['file_read'], policy: { maxTurnDuration: 30 } }
   const { body } = await server.post(PATH, { instruction: '[billed]', model: 'main', ...fields })
   const id: string = body.interactionId
@@ -134,11 +137,11 @@ it('counts a billed call that failed once, also when kill -9 ends the server and
   expect([first.requests.length, second.requests.length]).toEqual([3, 1])
   const { interaction } = await checkEnded(server, id)
   expect(interaction).toMatchObject({ status: 'completed', output: 'Done.' })
-  // 1 and 2 dollars at the first one's price, 1 at the spare's.
+  // 1 and 2 dollars at the price of the first model, 1 at the price of the fallback.
   expect(interaction.usage).toMatchObject({ model_calls: 3, input_tokens: 3_100_000, cost: { amount: '4' } })
 })
 
-it('a provider that failed five times in a row is not asked, and the server says so of its models', async () => {
+it('a provider that failed five times in a row is not called, and the server reports this for its models', async () => {
   first.when('[down]', { fault: 'status:503' })
   second.when('[down]', { text: 'Here.' })
   for (let i = 0; i < 5; i++) await run('[down]')

@@ -1,4 +1,4 @@
-/** Runs on servers of the OpenAI-compatible kind with rules of their own. */
+/** Checks runs on model servers with requirements of their own: DeepSeek, vLLM and Anthropic's prompt cache. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type FakeAnthropic, openFakeAnthropic } from '../support/model-provider/messages.ts'
@@ -30,16 +30,16 @@ afterAll(async () => {
   await anthropic?.close()
 })
 
-it('charges input that is read from and written to the prompt cache by its own prices', async () => {
+it('bills cache reads and cache writes at their own prices', async () => {
   const usage = { input: 1_000_000, cachedInput: 600_000, cacheWrite: 300_000, output: 1000 }
   anthropic.when('[cached]', { text: 'Yes.', usage })
   const { body, text } = await server.post(PATH, { instruction: '[cached]', model: 'claude' })
   expect(body.usage, text).toMatchObject({ input_tokens: 1_000_000, cached_input_tokens: 600_000 })
-  // 100,000 at 4, 600,000 at 0.4, 300,000 at 5, and 1,000 at 20 dollars a million.
+  // 100,000 at 4, 600,000 at 0.4, 300,000 at 5, and 1,000 at 20 dollars per million.
   expect(body.usage.cost).toEqual({ amount: '2.16', currency: 'USD' })
 })
 
-it('completes a run whose model must have its reasoning back with each call, and goes on after it', async () => {
+it('completes and continues a run on a model that requires its reasoning back with each call', async () => {
   deepseek.when('[think]', { reasoning: 'I write.', toolCalls: [WRITE] }, { reasoning: 'Done.', text: 'Written.' })
   const first = await server.post(PATH, { instruction: '[think]', model: 'deepseek', tools: ['file_write'] })
   expect(first.body, first.text).toMatchObject({ status: 'completed', output: 'Written.' })
@@ -49,7 +49,7 @@ it('completes a run whose model must have its reasoning back with each call, and
   expect(second.body, second.text).toMatchObject({ status: 'completed', output: 'Yes.' })
 })
 
-it('lets a model call tools though the server suppresses calls beside a response format', async () => {
+it('lets a model call tools even if its server disables tool calls with a response format', async () => {
   vllm.when('[format]', { toolCalls: [WRITE] }, { text: 'It is 4.' }, { text: '{"sum": 4}' })
   const responseFormat = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
   const fields = { instruction: '[format]', model: 'vllm', tools: ['file_write'], responseFormat }

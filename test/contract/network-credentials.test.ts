@@ -1,4 +1,7 @@
-/** `network.inject`: a credential that programs in the sandbox use and nothing in it can read; and the operator's own CA. */
+/**
+ * Checks `network.inject`: programs in the sandbox use a credential that nothing in the sandbox can read. Also checks
+ * the operator's own certificate authority.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +16,7 @@ import { bash, python, type ToolRunner, toolRunner } from '../support/tool-run.t
 
 const PATH = '/v1beta/interactions'
 const SECRET = 'tok-3f9c1b7e5a2d4c6088aa'
-/** Names below `localhost` are this machine; clients leave them out of the proxy unless told otherwise. */
+/** Clears NO_PROXY: `*.localhost` resolves to this machine, and clients would bypass the proxy for it. */
 const CLEAR = 'export NO_PROXY= no_proxy=;'
 const PYTHON = `import os, urllib.request, urllib.error
 os.environ.pop('NO_PROXY', 0); os.environ.pop('no_proxy', 0)
@@ -49,7 +52,7 @@ beforeAll(async () => {
       response.writeHead(302, { location: `https://other.localhost:${port}/landed` }).end()
     } else {
       response.setHeader('x-seen', `${authorization}`)
-      // In two pieces, the secret in both.
+      // The answer is sent in two parts, each with a part of the secret.
       response.write(`seen: ${authorization}`.slice(0, 20))
       setTimeout(() => response.end(`${`seen: ${authorization}`.slice(20)} ${request.headers['accept-encoding']}`), 20)
     }
@@ -81,8 +84,8 @@ const network = (more: object = {}) => {
 }
 const url = (path = '/') => `https://api.localhost:${port}${path}`
 
-describe('a credential that is injected', () => {
-  it('goes with what curl, Python and Node send, in place of what they said themselves, and never comes into the sandbox', async () => {
+describe('an injected credential', () => {
+  it('replaces what curl, Python and Node send, and never enters the sandbox', async () => {
     asked.length = 0
     const { answer, body, outputs } = await run(
       [
@@ -120,20 +123,20 @@ describe('a credential that is injected', () => {
     expect(await auditOf(server, body.interactionId)).toEqual([entry])
   })
 
-  it('goes with git', async () => {
+  it('works with git', async () => {
     asked.length = 0
     const { outputs } = await run([bash(`${CLEAR} git ls-remote ${url('/repo.git')}`)], network())
     expect(outputs[0]).toBe(`${'1'.repeat(40)}\trefs/heads/main`)
     expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set([`Bearer ${SECRET}`]))
   })
 
-  it('is written as `format` says, under another header', async () => {
+  it('is sent in another header and in the given `format`', async () => {
     asked.length = 0
     await run([bash(`${CLEAR} curl -sS ${url()}`)], network({ header: 'X-Api-Key', format: 'key={secret};v=1' }))
     expect(asked).toEqual([{ path: '/', apiKey: `key=${SECRET};v=1`, body: '' }])
   })
 
-  it('follows no redirect to another host, and no other Host behind the same door', async () => {
+  it('is not sent to the target of a redirect, nor to another Host on the same address', async () => {
     asked.length = 0
     const { outputs } = await run(
       [
@@ -147,7 +150,7 @@ describe('a credential that is injected', () => {
     expect(asked.map(({ path }) => path)).toEqual(['/away'])
   })
 
-  it('is looked up for each request: once it is gone, nothing is sent', async () => {
+  it('is looked up for each request, so nothing is sent after it was deleted', async () => {
     asked.length = 0
     await server.post('/v1beta/credentials', { id: 'short-lived', type: 'bearer', token: `${SECRET}-2` })
     const gone = new Promise<void>((resolve) => {
@@ -171,7 +174,7 @@ describe('a credential that is injected', () => {
     )
   })
 
-  it('must be there, be the project’s own, and be allowed to go there', async () => {
+  it('must exist in the same project and be allowed for the host', async () => {
     await server.post('/v1beta/credentials', {
       id: 'elsewhere',
       type: 'bearer',
@@ -194,7 +197,7 @@ describe('a credential that is injected', () => {
 })
 
 describe('a host whose certificate the operator’s CA signed', () => {
-  it('is trusted for files by URL, and by programs in the sandbox', async () => {
+  it('is trusted for files by URL and by programs in the sandbox', async () => {
     asked.length = 0
     const { outputs } = await run([bash(`cat page; ${CLEAR} curl -sS ${url('/plain')}`)], {
       files: [{ name: 'page', url: url('/file') }],

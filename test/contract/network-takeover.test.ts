@@ -1,4 +1,4 @@
-/** A run with a network whose server is killed: the next one opens it again on the same sandbox, with a trust of its own. */
+/** Checks that the next server opens the network of a run again on the same sandbox after its server was killed. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -14,7 +14,7 @@ import { outputsOf } from '../support/tool-run.ts'
 const SECRET = 'tok-8d1e6f20b9474ac3'
 const env = { ERRAND_LEASE_S: '2' }
 
-test('a session that began before the crash reaches its hosts after it, signed in', async () => {
+test('a session from before the crash reaches its hosts after it, with the injected credential', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'errand-ca-'))
   const authority = createAuthority('The operator’s own', ['localhost'])
   writeFileSync(join(directory, 'ca.pem'), authority.certificate)
@@ -61,7 +61,7 @@ print(get())`),
     const ended = await server.get(`/v1beta/interactions/${body.id}`)
     expect(outputsOf(ended.body.executionTrace)).toEqual(['served', '1 served'])
     expect(seen).toEqual([`Bearer ${SECRET}`, `Bearer ${SECRET}`])
-    // Each worker writes its own.
+    // Each worker writes its own audit entry.
     const entry = { kind: 'sandbox', host: 'api.localhost', port, outcome: 'dialled', count: 1 }
     expect(await auditOf(server, body.id)).toEqual([entry, entry])
   } finally {

@@ -1,4 +1,4 @@
-/** `network`: what programs in a sandbox can reach, by real clients, and what stands in the audit of it. */
+/** Checks `network`: which hosts programs in a sandbox can reach, with real clients, and what the audit records. */
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -8,7 +8,7 @@ import { errorOf, type Server, startServer } from '../support/server.ts'
 import { bash, javascript, python, type ToolRunner, toolRunner } from '../support/tool-run.ts'
 
 const PATH = '/v1beta/interactions'
-/** Names below `localhost` are this machine; clients leave them out of the proxy unless told otherwise. */
+/** Clears NO_PROXY: `*.localhost` resolves to this machine, and clients would bypass the proxy for it. */
 const CLEAR = 'export NO_PROXY= no_proxy=;'
 
 let site: HttpServer
@@ -46,8 +46,8 @@ afterAll(async () => {
 
 const allow = () => ({ network: { allow: [`a.site.localhost:${port}`] } })
 
-describe('a run with an allow-list', () => {
-  it('reaches its hosts by curl, Python and Node, and each contact stands in the audit', async () => {
+describe('a run with an allowlist', () => {
+  it('reaches its hosts with curl, Python and Node, and the audit records each connection', async () => {
     const url = `http://a.site.localhost:${port}`
     const { body, outputs } = await run(
       [
@@ -67,7 +67,7 @@ describe('a run with an allow-list', () => {
     expect(entries).toEqual([{ kind: 'sandbox', host: 'a.site.localhost', port, outcome: 'dialled', count: 3 }])
   })
 
-  it('is told so, and what it may not reach is refused in words, looked up nowhere, and in the audit', async () => {
+  it('names the allowlist to the model; other hosts are refused with a message, without a DNS lookup, and recorded in the audit', async () => {
     const { body, outputs } = await run(
       [
         bash(`${CLEAR} curl -sS http://b.site.localhost:${port}/`),
@@ -99,7 +99,7 @@ describe('a run with an allow-list', () => {
     expect(JSON.stringify(tools)).toContain(`a.site.localhost:${port}`)
   })
 
-  it('has so many bytes in all', async () => {
+  it('has a limit on its total bytes', async () => {
     const url = `http://a.site.localhost:${port}/`
     const { outputs } = await run(
       [
@@ -113,15 +113,15 @@ describe('a run with an allow-list', () => {
 })
 
 describe('a run without a network', () => {
-  it('has no proxy, and its model is told that there is none', async () => {
+  it('has no proxy, and its model is informed that there is no network', async () => {
     const { outputs } = await run([bash(`env | grep -ic proxy; curl -sS http://127.0.0.1:3128/ 2>&1 | tail -1`)])
     expect(outputs[0]).toMatch(/^0\n.*Failed to connect/)
     expect(JSON.stringify(provider.requests.at(-1)!.body.messages[0])).toContain('There is no network.')
   })
 })
 
-describe('the operator’s word', () => {
-  it('bounds requests and agents, and a refusal says what is allowed', async () => {
+describe('the operator’s network setting', () => {
+  it('limits requests and agents, and a refusal lists the allowed hosts', async () => {
     for (const network of ['public', { allow: ['example.com'] }]) {
       for (const path of [PATH, '/v1beta/agents']) {
         const error = errorOf(await server.post(path, { instruction: 'x', network }))
@@ -131,7 +131,7 @@ describe('the operator’s word', () => {
     }
   })
 
-  it('holds for a stored agent, whose list is kept as it is understood', async () => {
+  it('applies to a stored agent, whose list is stored in normalized form', async () => {
     const agent = await server.post('/v1beta/agents', { network: { allow: ['API.example.com.'] } })
     expect(agent.body.network).toEqual({ allow: ['api.example.com'] })
     const { body } = await run([javascript('1')], { agentId: agent.body.id })
@@ -139,7 +139,7 @@ describe('the operator’s word', () => {
   })
 })
 
-/** All that stand in the audit, page by page. */
+/** Returns the hosts of all audit entries, read page by page. */
 async function hostsOf(id: string, pageSize: number): Promise<string[]> {
   const hosts: string[] = []
   for (let token = ''; ; ) {
@@ -153,7 +153,7 @@ async function hostsOf(id: string, pageSize: number): Promise<string[]> {
 }
 
 describe('the audit', () => {
-  it('stays small whatever a hijacked model turns to: when it is full, what is new is refused', async () => {
+  it('has a maximum size: when it is full, connections to new hosts are refused', async () => {
     const { body, outputs } = await run(
       [
         bash(`${CLEAR} curl -sS http://a.site.localhost:${port}/known`),
@@ -178,7 +178,7 @@ print(ask('one-more.example'))`),
     expect(hosts.filter((host) => host === '*')).toEqual(['*'])
   })
 
-  it('is paged, and another project’s is not there', async () => {
+  it('is paged, and returns 404 for another project', async () => {
     const hosts = Array.from({ length: 5 }, (_, i) => `h${i}.example`)
     const { body } = await run([bash(hosts.map((host) => `curl -s http://${host}/`).join(';'))], allow())
     const path = `${PATH}/${body.interactionId}/audit`

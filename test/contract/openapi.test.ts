@@ -1,4 +1,4 @@
-/** /openapi.json and /docs say what the service does, and the service does what they say (contract.md, last section). */
+/** Checks that /openapi.json and /docs describe the service, and that its answers match them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import {
@@ -11,7 +11,7 @@ import {
 } from '../support/openapi.ts'
 import { type Answer, type Server, startServer } from '../support/server.ts'
 
-/** Every endpoint of spec.md 4 and of contract.md that this service has, as OpenAPI writes them. */
+/** The documented endpoints of agents, credentials and interactions. `{}` is a path parameter. */
 const ENDPOINTS: [string, string][] = [
   ['post', '/v1beta/agents'],
   ['get', '/v1beta/agents'],
@@ -71,7 +71,7 @@ describe('/openapi.json', () => {
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\//)
   })
 
-  it.each(ENDPOINTS)('has %s %s with an id, a summary, the key and its refusals', (method, path) => {
+  it.each(ENDPOINTS)('has %s %s with an id, a summary, the key and its error responses', (method, path) => {
     const [, { operationId, summary, security, responses }] = api.operation(method, path)
     expect(operationId).toMatch(/^\w+$/)
     expect(summary).toMatch(/\S/)
@@ -86,12 +86,12 @@ describe('/openapi.json', () => {
     if (path.includes('{}')) expect(covers('404')).toBe(true)
   })
 
-  it('gives no two operations the same id', () => {
+  it('has a unique id for each operation', () => {
     const ids = api.operations().map(([, , { operationId }]) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it('declares each parameter of a path, and no other as one', () => {
+  it('declares exactly the parameters of each path', () => {
     for (const [method, path, { parameters = [] }] of api.operations()) {
       const named = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name!)
       const declared = parameters.filter((parameter) => parameter.in === 'path')
@@ -100,12 +100,12 @@ describe('/openapi.json', () => {
     }
   })
 
-  it('points nowhere that is not there', () => {
+  it('has no unresolved reference', () => {
     const all = [...refs(document)]
     for (const ref of all) expect(ref.startsWith('#/') && resolveIn(document, ref.slice(1)), ref).toBeTruthy()
   })
 
-  it('documents what a caller can send: the fields of spec.md 2.1 and 2.2', () => {
+  it('documents the fields of agents and requests', () => {
     const fields = (method: string, path: string) => {
       const [name] = api.operation(method, path)
       let schema = resolveIn(
@@ -156,7 +156,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  it('has schemas that are schemas, every one', () => {
+  it('has only valid schemas', () => {
     const bodies = api.operations().flatMap(([method, path, { requestBody, responses }]) => [
       ...Object.keys(requestBody?.content ?? {}).map((type) =>
         pointer('paths', path, method, 'requestBody', 'content', type, 'schema'),
@@ -177,8 +177,8 @@ describe('/openapi.json', () => {
   })
 })
 
-describe('what the service answers', () => {
-  it('is what the document says, over a walk through all endpoints', async () => {
+describe('the answers of the service', () => {
+  it('match the documented schemas on all endpoints', async () => {
     provider.when('[tool]', { reasoning: 'Hm.', toolCalls: [{ name: 'nothing', args: { a: 1 } }] }, { text: 'Seen.' })
     provider.when('[broken]', { fault: 'status:400' })
     const agent = (await check('post', '/v1beta/agents', '/v1beta/agents', 200, {
@@ -242,7 +242,7 @@ describe('what the service answers', () => {
     ['/v1beta/agents', { id: 'documented-slug', tools: ['file_read'], displayName: null }],
     ['/v1beta/agents', { id: 'Not A Slug' }],
     ['/v1beta/agents', { displayName: 5 }],
-  ])('is 200 or 400 as the schema of the request says: %s %j', async (path, body) => {
+  ])('are 200 or 400 as the request schema says: %s %j', async (path, body) => {
     const [name] = api.operation('post', path)
     const place = pointer('paths', name, 'post', 'requestBody', 'content', 'application/json', 'schema')
     const against = api.complaints(place, body)
@@ -250,13 +250,13 @@ describe('what the service answers', () => {
     expect(status, `${text}\n${against}`).toBe(against === '' ? 200 : 400)
   })
 
-  it('is refused without a key as documented', async () => {
+  it('match the documented error without a key', async () => {
     const response = await fetch(`${server.url}/v1beta/agents`)
     const place = api.schemaPlace('get', '/v1beta/agents', 401, 'application/json')
     expect(api.complaints(place, await response.json())).toBe('')
   })
 
-  /** Sends the bodies one after the other; the last answer must be that status and fit its documented schema. */
+  /** Sends the bodies in sequence; the last answer must have this status and match its documented schema. */
   async function check(
     method: string,
     path: string,
@@ -276,7 +276,7 @@ describe('what the service answers', () => {
 })
 
 describe('a documented answer schema', () => {
-  it('would notice what is missing or wrong', async () => {
+  it('rejects missing and invalid fields', async () => {
     const place = api.schemaPlace('post', '/v1beta/agents', 200, 'application/json')
     const { body } = await server.post('/v1beta/agents', {})
     expect(api.complaints(place, body)).toBe('')
@@ -291,7 +291,7 @@ describe('a documented answer schema', () => {
 })
 
 describe('/docs', () => {
-  it('is a page without a key that names every endpoint', async () => {
+  it('is a page that needs no key and names every endpoint', async () => {
     const response = await fetch(`${server.url}/docs/reference.html`)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toMatch(/^text\/html/)
@@ -302,7 +302,7 @@ describe('/docs', () => {
     }
   })
 
-  it('loads nothing from elsewhere', async () => {
+  it('loads nothing from other hosts', async () => {
     const response = await fetch(`${server.url}/docs`)
     const html = await response.text()
     const loaded = [
@@ -331,8 +331,8 @@ function unescaped(html: string): string {
     .replaceAll('&amp;', '&')
 }
 
-describe('a stream’s events', () => {
-  it.each(['full', 'short'])('are as StreamEvent has them, in the %s form', async (view) => {
+describe('the events of a stream', () => {
+  it.each(['full', 'short'])('match StreamEvent in the %s form', async (view) => {
     const call = { name: 'code_execution', args: { code: 'print(1, flush=True)' } }
     provider.when('[works]', { reasoning: ['Hm, ', 'so.'], toolCalls: [call] }, { text: ['It is ', '1.'] })
     provider.when('[fails]', { fault: 'status:400' })

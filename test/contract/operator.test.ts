@@ -1,4 +1,4 @@
-/** What the operator meets: health, metrics, the first start, bad starts, the end (contract.md, "The operator's interface"). */
+/** Checks the operator's interface: health, metrics, the first start, failed starts, and shutdown. */
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,20 +32,20 @@ async function start(options: Partial<ServerOptions> = {}): Promise<Server> {
   return server
 }
 
-/** An answer to a call with no key at all. */
+/** Sends a request without an API key. */
 async function open(url: string, headers: HeaderMap = {}): Promise<{ status: number; text: string; type: string }> {
   const response = await fetch(url, { headers: headers as Record<string, string> })
   return { status: response.status, text: await response.text(), type: response.headers.get('content-type') ?? '' }
 }
 
-/** `errand …` in an environment of its own. */
+/** Runs `errand …` with only these environment variables. */
 function errand(args: readonly string[], env: Record<string, string>) {
   const { PATH, HOME } = process.env
   return runCommand(args, { PATH, HOME, NO_COLOR: '1', ...env })
 }
 
 describe('a running server', () => {
-  it('says without a key that it is alive and ready, and keeps its metrics to the operator', async () => {
+  it('reports without a key that it is alive and ready, but does not serve its metrics by default', async () => {
     const server = await start()
     expect((await open(`${server.url}/healthz`)).status).toBe(200)
     expect((await open(`${server.url}/readyz`)).status).toBe(200)
@@ -56,7 +56,7 @@ describe('a running server', () => {
     }
   })
 
-  it('shows its metrics for their key on the main port', async () => {
+  it('serves its metrics on the main port for the metrics key', async () => {
     const server = await start({ config: { metrics: { key: METRICS_KEY } } })
     await server.post('/v1beta/interactions', { instruction: 'counted' })
     for (const headers of [undefined, { authorization: `Bearer ${METRICS_KEY}x` }, { 'x-svc-api-key': server.key }]) {
@@ -69,7 +69,7 @@ describe('a running server', () => {
     expect(server.output()).not.toContain(METRICS_KEY)
   })
 
-  it('shows its metrics on a port of their own, and nothing else there', async () => {
+  it('serves its metrics, and nothing else, on a separate port', async () => {
     const port = await freePort()
     const server = await start({ config: { metrics: { port } } })
     const { status, text, type } = await open(`http://127.0.0.1:${port}/metrics`)
@@ -81,10 +81,10 @@ describe('a running server', () => {
 })
 
 describe('the first start', () => {
-  it('prints a key and a curl line that work; the second prints no key; the data are for their owner alone', async () => {
+  it('prints a working key and curl command; a second start prints no key; the data is private to its owner', async () => {
     const dataDir = join(home, 'first')
     const options = { dataDir: home, config: { sandbox: { pool: 0 } }, env: { ERRAND_DATA_DIR: dataDir } }
-    // The most careless of shells: what is private must not hang on it.
+    // Private files must not depend on the umask, so this uses the most permissive one.
     const umask = process.umask(0)
     const first = await start(options).finally(() => process.umask(umask))
     expect((await first.get('/v1beta/agents')).status).toBe(200)
@@ -105,28 +105,28 @@ describe('the first start', () => {
   })
 })
 
-describe('a start that can’t be', () => {
-  it('says in one sentence that the port is taken, and loses no first key over it', async () => {
+describe('a start that fails', () => {
+  it('reports in one sentence that the port is in use, and does not lose the first key', async () => {
     const server = await start()
     const { port } = new URL(server.url)
     const dataDir = join(home, 'taken')
     const failed = await errand(['serve'], { ERRAND_PORT: port, ERRAND_DATA_DIR: dataDir })
     expectOneSentence(failed, port)
     expect((await open(`${server.url}/healthz`)).status).toBe(200)
-    // Whichever of the two starts showed it, it was shown once, and it works.
+    // One of the two starts printed the key, exactly once, and it works.
     const [early] = /errand_sk_\w{38}/.exec(failed.stdout) ?? []
     const next = await start({ dataDir: home, env: { ERRAND_DATA_DIR: dataDir }, key: early })
     expect((await next.get('/v1beta/agents')).status).toBe(200)
     expect(next.output().includes('errand_sk_')).toBe(early === undefined)
   })
 
-  it('says in one sentence that the data dir is no directory', async () => {
+  it('reports in one sentence that the data directory is not a directory', async () => {
     const file = join(home, 'a-file')
     await writeFile(file, '')
     expectOneSentence(await errand(['serve'], { ERRAND_PORT: '0', ERRAND_DATA_DIR: file }), file)
   })
 
-  it('tells every problem of the configuration at once, in serve and in config check', async () => {
+  it('reports every problem of the configuration at once, in serve and in config check', async () => {
     const config = join(home, 'bad.yaml')
     await writeFile(
       config,
@@ -144,21 +144,21 @@ describe('a start that can’t be', () => {
     }
   })
 
-  it('says what this version can’t do, instead of doing something else', async () => {
+  it('refuses an unsupported setting instead of using another one', async () => {
     const env = { ERRAND_PORT: '0', ERRAND_DATA_DIR: join(home, 'unsupported'), ERRAND_SANDBOX: 'kubernetes' }
     const { code, stderr } = await errand(['serve'], env)
     expect(code, stderr).toBe(1)
     expect(stderr).not.toMatch(/^\s+at /m)
   })
 
-  it('would send keys over the net in the clear', async () => {
+  it('refuses to serve a public address without TLS', async () => {
     const env = { ERRAND_PORT: '0', ERRAND_DATA_DIR: join(home, 'open'), ERRAND_HOST: '0.0.0.0' }
     const { code, stderr } = await errand(['serve'], env)
     expect(code).toBe(1)
     expect(stderr).toMatch(/tls|https/i)
   })
 
-  it('names a configuration file that is not there, and one that is no YAML', async () => {
+  it('names a configuration file that is missing or not valid YAML', async () => {
     const broken = join(home, 'broken.yaml')
     await writeFile(broken, 'port: [8080\n')
     for (const config of [join(home, 'missing.yaml'), broken]) {
@@ -169,7 +169,7 @@ describe('a start that can’t be', () => {
     }
   })
 
-  it('is no surprise: config check finds nothing wrong with a good configuration', async () => {
+  it('is avoidable: config check accepts a valid configuration', async () => {
     const config = join(home, 'good.yaml')
     await writeFile(config, 'limits: {callsPerMinute: 10}\n')
     const { code, stderr } = await errand(['config', 'check'], {
@@ -181,7 +181,7 @@ describe('a start that can’t be', () => {
 })
 
 describe('SIGTERM', () => {
-  it('lets the running interaction end, turns new ones away with 503, and exits with 0', async () => {
+  it('lets the running interaction end, refuses new ones with 503, and exits with 0', async () => {
     const server = await start({ dataDir: await mkdtemp(join(home, 'drain-')), config: { drainS: 60 } })
     const gate = Promise.withResolvers<void>()
     const before = provider.requests.length
@@ -210,7 +210,7 @@ describe('SIGTERM', () => {
     expect(await exited).toBe(0)
   })
 
-  it('hands what does not end in time to the next start, which ends it', async () => {
+  it('leaves an interaction that does not end in time to the next start, which completes it', async () => {
     const options = { dataDir: await mkdtemp(join(home, 'handed-')), config: { drainS: 0.2, sandbox: { pool: 0 } } }
     const first = await start(options)
     const before = provider.requests.length
@@ -225,7 +225,7 @@ describe('SIGTERM', () => {
     await second.stop()
   })
 
-  it('ends an idle server at once with 0', async () => {
+  it('ends an idle server immediately with 0', async () => {
     const server = await start()
     expect(await server.stop()).toBe(0)
   })
@@ -247,7 +247,7 @@ function expectOneSentence({ code, stderr }: { code: number; stderr: string }, a
   expect(lines[0]).not.toMatch(/^Error|\bat .*:\d+:\d+/)
 }
 
-/** 0700 for directories, 0600 for files, whatever the umask was. */
+/** Asserts that group and others have no access to the directory and everything in it. */
 async function expectPrivate(dir: string): Promise<void> {
   const modes = [[dir, (await stat(dir)).mode]] as [string, number][]
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {

@@ -1,4 +1,4 @@
-/** pip in a sandbox: the real one, against an index on this machine. */
+/** Checks pip in a sandbox, with the real pip and a package index on this machine. */
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ import { zip } from '../support/zip.ts'
 
 const WHEEL = 'errand_probe-1.0-py3-none-any.whl'
 
-/** A package with one module, and a newer version of one that is part of pip's own system packages. */
+/** A package with one module, and a newer version of a system package (six). */
 function wheel(): Buffer {
   const info = 'errand_probe-1.0.dist-info'
   const files = [
@@ -39,7 +39,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => index.listen(0, '127.0.0.1', resolve))
   const { port } = index.address() as AddressInfo
   const host = `pypi.site.localhost`
-  // Names below `localhost` are this machine, and pip leaves them out of the proxy unless told otherwise.
+  // NO_PROXY is cleared because pip would bypass the proxy for `*.localhost`, which is this machine.
   install = `NO_PROXY= no_proxy= pip install -q --index-url http://${host}:${port}/simple --trusted-host ${host} errand-probe`
   network = { network: { allow: [`${host}:${port}`] } }
   provider = await openFakeProvider()
@@ -61,7 +61,7 @@ afterAll(async () => {
   index.close()
 })
 
-it('installs from an index that the network allows; a session that ran before finds it', async () => {
+it('installs from an index that the network allows, for sessions that already run too', async () => {
   const { outputs } = await run(
     [
       python('import sys; print(sys.prefix)'),
@@ -75,7 +75,7 @@ it('installs from an index that the network allows; a session that ran before fi
   expect(outputs.slice(2)).toEqual(['42', '42\n42'])
 })
 
-it('installs within a step of Python, which can import it, before what the system has', async () => {
+it('installs within a Python step, which can import the package, and prefers it to system packages', async () => {
   const code = `import subprocess
 print(subprocess.run(${JSON.stringify(install)}, shell=True, capture_output=True, text=True).stderr)
 import errand_probe, six
@@ -84,13 +84,13 @@ print(errand_probe.ANSWER, six.__version__)`
   expect(outputs[0]!.trim()).toBe('42 99')
 })
 
-it('fails at once without a network, and the model learns why', async () => {
+it('fails immediately without a network and gives the model the reason', async () => {
   const { outputs } = await run([bash('pip install errand-probe')])
   expect(outputs[0]).toContain('[pip found no package because this run has no network. Use what is installed (')
   expect(outputs[0]).not.toContain('externally-managed-environment')
 })
 
-it('installs a wheel that is an input file without a network', async () => {
+it('installs a wheel from an input file without a network', async () => {
   const files = [{ name: WHEEL, content: wheel().toString('base64'), encoding: 'base64' }]
   const { outputs } = await run(
     [bash(`pip install -q ./${WHEEL}`), python('import errand_probe\nerrand_probe.ANSWER')],

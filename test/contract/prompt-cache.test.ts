@@ -1,6 +1,6 @@
 /**
- * Prompt caching on a provider that bills by the longest common prefix with an earlier request (Anthropic's dialect): long runs
- * read nearly all of their input from the cache, also after kill -9 and in follow-on interactions.
+ * Checks prompt caching on a provider that bills by the longest common prefix with an earlier request (Anthropic's
+ * API): long runs read nearly all of their input from the cache, also after SIGKILL and in follow-up interactions.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,11 +13,11 @@ import { checkEnded, ROOMY } from './invariants.ts'
 
 const PATH = '/v1beta/interactions'
 const TURNS = 60
-/** Claude Opus's public prices, US dollars per million tokens. */
+/** The public prices of Claude Opus, in US dollars per million tokens. */
 const PRICE = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 }
-/** Output of a tool call: 2,000 characters, 500 tokens. */
+/** Code whose output has 2,000 characters, about 500 tokens. */
 const CODE = "print('0123456789abcdef' * 125)"
-/** Instructions and tools of an agent with some skills and MCP servers: about 20,000 tokens. */
+/** Instructions as long as those of an agent with some skills and MCP servers: about 20,000 tokens. */
 const INSTRUCTION = 'Work step by step. '.repeat(4_000)
 
 let provider: FakeAnthropic
@@ -46,7 +46,7 @@ function start(): Promise<Server> {
   })
 }
 
-/** `TURNS` tool calls with reasoning, then the answer. `onTurn` is called when a turn is asked for. */
+/** Scripts `TURNS` tool calls with reasoning, then the answer. Each request for a turn calls `onTurn`. */
 function works(marker: string, onTurn: (turn: number) => unknown = () => {}): void {
   provider.when(marker, ({ body }: { body: MessagesRequest }): Reply => {
     const turn = toolCalls(body)
@@ -56,7 +56,7 @@ function works(marker: string, onTurn: (turn: number) => unknown = () => {}): vo
   })
 }
 
-/** Tool calls since the last instruction. */
+/** Counts the tool calls since the last instruction. */
 function toolCalls({ messages }: MessagesRequest): number {
   const isInstruction = ({ role, content }: MessagesRequest['messages'][number]) =>
     role === 'user' && (typeof content === 'string' || content.every(({ type }) => type !== 'tool_result'))
@@ -86,7 +86,7 @@ it('reads at least 95 % of the input of 60 tool turns from the cache, at an eigh
   expect(Number(cached.usage.cost.amount) / Number(uncached.usage.cost.amount)).toBeLessThanOrEqual(0.13)
 })
 
-it('goes on with the cached conversation in a follow-on interaction', async () => {
+it('reads the cached conversation in a follow-up interaction', async () => {
   works('[first]')
   const first = await run('[first]')
   const before = provider.requests.length
@@ -100,15 +100,15 @@ it('reads the prefix of a turn with more parallel calls than the provider looks 
   const calls = Array.from({ length: 25 }, (_, i) => ({ name: 'code_execution', args: { code: `${CODE}  # ${i}` } }))
   provider.when('[wide]', { toolCalls: calls }, { toolCalls: calls }, { text: 'Done.' })
   const { usage } = await run('[wide]')
-  // The first request has nothing to read. The second and the third read all of the request before them: a third of the
-  // input is that of the third request's own half, if its calls' results are a half.
+  // The first request has nothing to read from the cache. The second and the third read the whole previous request, so
+  // the cached share is the length of the first two requests over the length of all three.
   const [first, second, third] = provider.requests.slice(-3).map(({ body }) => JSON.stringify(body).length)
   const shareRead = (first! + second!) / (first! + second! + third!)
   expect(cachedShare({ usage })).toBeGreaterThan(0.95 * shareRead)
 })
 
 it('reads at least 95 % from the cache after the server was killed twice', { timeout: 180_000 }, async () => {
-  // A run is given up after the third stop.
+  // A run fails after the third stop, so this stops the server only twice.
   const kills = [17, 44]
   let killed = Promise.resolve()
   works('[killed]', (turn) => {

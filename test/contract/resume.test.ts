@@ -1,4 +1,4 @@
-/** Following and resuming a stream: at every event, live, after the end, after a restart (contract.md "Stream"). */
+/** Checks how a stream is followed and resumed: after every event, live, after its end, and after a restart. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ const WAYS: [string, Resume][] = [
   ['?lastEventId', (id, after) => server.stream(`${PATH}/${id}:stream?lastEventId=${after}`)],
 ]
 
-/** A finished interaction with events of many kinds. */
+/** Creates a finished interaction with events of many kinds. */
 async function finished(marker: string): Promise<{ id: string; all: WireEvent[] }> {
   provider.when(
     marker,
@@ -49,7 +49,7 @@ async function finished(marker: string): Promise<{ id: string; all: WireEvent[] 
   return { id, all }
 }
 
-/** At every event but the last, behind which there is nothing. */
+/** Asserts that resuming after each event except the last returns exactly the later events. */
 async function exactlyTheRest(resume: Resume, id: string, all: readonly WireEvent[]): Promise<void> {
   for (let after = 0; after < all.length; after++) {
     const stream = await resume(id, after)
@@ -59,13 +59,13 @@ async function exactlyTheRest(resume: Resume, id: string, all: readonly WireEven
 }
 
 describe.each(WAYS)('resuming by %s', (way, resume) => {
-  it('gives exactly the rest at every event of a finished interaction', async () => {
+  it('returns exactly the later events of a finished interaction', async () => {
     const { id, all } = await finished('[finished]')
     expect(all.length).toBeGreaterThan(8)
     await exactlyTheRest(resume, id, all)
   })
 
-  it('gives nothing, and an end, after the last event of a finished one', { timeout: 10_000 }, async () => {
+  it('returns no event and ends after the last event of a finished interaction', { timeout: 10_000 }, async () => {
     const { id, all } = await finished('[nothing left]')
     const stream = await resume(id, all.length)
     onTestFinished(() => stream.drop())
@@ -73,7 +73,7 @@ describe.each(WAYS)('resuming by %s', (way, resume) => {
     expect(await stream.all()).toEqual([])
   })
 
-  it('gives exactly the rest at every event of a live one', async () => {
+  it('returns exactly the later events of a live interaction', async () => {
     const gate = createGate()
     const marker = `[live ${way}]`
     const text = ['Some ', 'words ', 'more.']
@@ -85,7 +85,7 @@ describe.each(WAYS)('resuming by %s', (way, resume) => {
       seen.push(event)
       if (event.event === 'tool_result') break
     }
-    // What is held: the second turn. Each follower starts somewhere in what is there already, or right at its end.
+    // The gate holds the second turn. Each follower starts after another of the events so far.
     const followers = await Promise.all(Array.from({ length: seen.length + 1 }, (_, after) => resume(id, after)))
     const rests = followers.map((stream) => stream.all())
     gate.open()
@@ -95,7 +95,7 @@ describe.each(WAYS)('resuming by %s', (way, resume) => {
     for (const [after, rest] of rests.entries()) expect(await rest, `after event ${after}`).toEqual(events.slice(after))
   })
 
-  it('gives exactly the rest at every event after a restart of the server', async () => {
+  it('returns exactly the later events after a restart of the server', async () => {
     const { id, all } = await finished(`[restarted ${way}]`)
     await restart()
     await exactlyTheRest(resume, id, all)
@@ -103,8 +103,8 @@ describe.each(WAYS)('resuming by %s', (way, resume) => {
   })
 })
 
-describe('following', () => {
-  it('from the start needs no number', async () => {
+describe('following a stream', () => {
+  it('needs no event number to begin at the start', async () => {
     const { id, all } = await finished('[plain]')
     for (const path of [`${PATH}/${id}:stream`, `${PATH}/${id}%3Astream`]) {
       const stream = await server.stream(path)
@@ -118,7 +118,7 @@ describe('following', () => {
     }
   })
 
-  it('by two at once, one of whom goes away and comes back, tells both the same', async () => {
+  it('sends the same events to two followers, one of which disconnects and resumes', async () => {
     const gates = [createGate(), createGate()]
     provider.when(
       '[two]',
@@ -145,7 +145,7 @@ describe('following', () => {
     expect(interaction.output).toBe(`${'x'.repeat(300)}\n\nLast words.`)
   })
 
-  it('by twenty at once tells all the same', async () => {
+  it('sends the same events to twenty concurrent followers', async () => {
     const gate = createGate()
     const text = Array.from({ length: 200 }, (_, i) => `word${i} `)
     provider.when('[twenty]', () => ({ text, hold: gate.opened, holdAfter: 100 }))
@@ -160,7 +160,7 @@ describe('following', () => {
     await checkEnded(server, body.interactionId, first)
   })
 
-  it.each(['abc', '-1', '1.5', '1e3', '0x1', '99999999999999999999'])('after %s is 400', async (value) => {
+  it.each(['abc', '-1', '1.5', '1e3', '0x1', '99999999999999999999'])('after %s returns 400', async (value) => {
     const { id } = await finished('[bad]')
     for (const answer of [
       await server.get(`${PATH}/${id}:stream`, { 'last-event-id': value }),
@@ -172,20 +172,20 @@ describe('following', () => {
     }
   })
 
-  it('beyond the last event of a finished interaction does not wait for ever', async () => {
+  it('after a number beyond the last event of a finished interaction does not wait forever', async () => {
     const { id, all } = await finished('[beyond]')
     const answer = await server.get(`${PATH}/${id}:stream?lastEventId=${all.length + 5}`)
     if (answer.status === 200) expect(answer.text).not.toContain('data:')
     else expect(answer.status).toBe(400)
   })
 
-  it('one that is not there is 404', async () => {
+  it('of an unknown interaction returns 404', async () => {
     const answer = await server.get(`${PATH}/int_0000000000000000000000:stream`)
     expect(answer.status).toBe(404)
     expect(errorOf(answer).code).toBe('not_found')
   })
 
-  it('as an EventSource does, by the number of what it saw last, through drops at every event, misses nothing', async () => {
+  it('as EventSource does, reconnecting after every event, misses no event', async () => {
     const { id, all } = await finished('[drops]')
     const seen: WireEvent[] = []
     while (seen.at(-1)?.event !== 'completed') {

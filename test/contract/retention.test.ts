@@ -1,4 +1,7 @@
-/** What is past its retention is removed, with all that hangs on it; that it was, and by whom what was removed, stays on record. */
+/**
+ * Checks retention: expired interactions are removed with all their data, and each removal is recorded with who caused
+ * it.
+ */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,7 +44,7 @@ async function removed(): Promise<any[]> {
   return JSON.parse(stdout)
 }
 
-it('an interaction that a caller removes stays on record with the key', async () => {
+it('records the removal of an interaction by a caller with its key', async () => {
   const id = await run()
   const { body } = await server.get(PATH)
   expect(body.interactions).toHaveLength(1)
@@ -56,7 +59,7 @@ it('an interaction that a caller removes stays on record with the key', async ()
   expect(listed.stdout).toContain(record.removedBy)
 })
 
-it('what is past its time goes in batches, with its files, and each is on record once', {
+it('removes expired interactions in batches with their files, and records each one once', {
   timeout: 120_000,
 }, async () => {
   const ids = await Promise.all(Array.from({ length: RUNS }, run))

@@ -1,4 +1,4 @@
-/** Api-Revision on every route: absent, known, unknown, malformed (spec.md 9; contract.md "Versioning"). */
+/** Checks the Api-Revision header on every route: absent, known, unknown and malformed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -34,7 +34,7 @@ const ROUTES: [string, string, object?][] = [
 ]
 
 describe('Api-Revision', () => {
-  it.each(ROUTES)('comes back on %s %s, the latest where none is asked for', async (method, path, body) => {
+  it.each(ROUTES)('is returned on %s %s, with the latest revision by default', async (method, path, body) => {
     const silent = await server.request(method, path, body)
     expect(silent.headers.get('api-revision')).toMatch(/^\d{4}-\d\d-\d\d$/)
     const pinned = await server.request(method, path, body, { 'api-revision': FIRST })
@@ -42,7 +42,7 @@ describe('Api-Revision', () => {
     expect(pinned.status).toBe(silent.status)
   })
 
-  it.each(ROUTES)('that nobody knows is 400 on %s %s, before all that follows', async (method, path, body) => {
+  it.each(ROUTES)('causes 400 on %s %s if it is unknown, before any later check', async (method, path, body) => {
     const answer = await server.request(method, path, body, { 'api-revision': '2031-01-01' })
     expect(answer.status, answer.text).toBe(400)
     const error = errorOf(answer)
@@ -60,13 +60,13 @@ describe('Api-Revision', () => {
     '0',
     '2026-05-20, 2026-05-20',
     '2019-01-01',
-  ])('that is malformed or was never there is 400: %s', async (revision) => {
+  ])('causes 400 if it is malformed or never existed: %s', async (revision) => {
     const answer = await server.get('/v1beta/agents', { 'api-revision': revision })
     expect(answer.status, answer.text).toBe(400)
     expect(errorOf(answer).code).toBe('unsupported_api_revision')
   })
 
-  it('lists under supported what is in truth served', async () => {
+  it('is listed under supported only if it is served', async () => {
     const { supported } = errorOf(await server.get('/v1beta/agents', { 'api-revision': 'x' }))
     for (const revision of supported ?? []) {
       const answer = await server.post('/v1beta/interactions', { instruction: 'hi' }, { 'api-revision': revision })
@@ -76,13 +76,13 @@ describe('Api-Revision', () => {
     expect(supported).not.toHaveLength(0)
   })
 
-  it('is one that an unpinned caller would get too', async () => {
+  it('is by default the latest supported revision', async () => {
     const latest = (await server.get('/v1beta/agents')).headers.get('api-revision')
     const { supported } = errorOf(await server.get('/v1beta/agents', { 'api-revision': 'x' }))
     expect(latest).toBe([...(supported ?? [])].sort().at(-1))
   })
 
-  it('comes back on refusals that have nothing to do with it', async () => {
+  it('is returned on unrelated errors', async () => {
     for (const answer of [
       await server.post('/v1beta/interactions', {}, { 'api-revision': FIRST }),
       await server.post('/v1beta/interactions', '{', { 'api-revision': FIRST }),

@@ -1,4 +1,7 @@
-/** `GET /v1beta/server` and the console that shows it: what doctor and the start log tell, as far as callers may know. */
+/**
+ * Checks `GET /v1beta/server`, which the console shows: the part of the doctor's report and the start log that callers
+ * may see.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openEdge } from '../http/edge.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
@@ -21,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => server?.stop())
 
-test('the server is told to who holds a key, and to nobody else', async () => {
+test('the server is described only to callers with a valid key', async () => {
   for (const headers of [{ 'x-svc-api-key': '' }, { 'x-svc-api-key': 'errand_sk_wrong' }]) {
     const answer = await server.get('/v1beta/server', headers)
     expect(answer.status).toBe(401)
@@ -30,7 +33,7 @@ test('the server is told to who holds a key, and to nobody else', async () => {
   expect((await server.get('/v1beta/server')).status).toBe(200)
 })
 
-test('it tells what doctor tells: what is enforced, what is not, and how many attacks were refused', async () => {
+test('it reports the same as the doctor: what is enforced, what is not, and how many attacks were refused', async () => {
   const { body } = await server.get('/v1beta/server')
   const { stdout } = await server.errand(['doctor'])
   const { driver, enforced, notEnforced, attacks, inside } = body.sandbox
@@ -46,7 +49,7 @@ test('it tells what doctor tells: what is enforced, what is not, and how many at
   expect(stdout).toContain(`Errand ${body.version}\n`)
 })
 
-test('its models are told with why one can not be called, its tools with what to do about those that are not there', async () => {
+test('it lists models with the reason if one is unavailable, and missing tools with the remedy', async () => {
   const { body } = await server.get('/v1beta/server')
   const model = { provider: 'openai-compatible', source: 'errand.yaml', demo: false, vision: false, documents: false }
   const unavailable = 'The environment variable NO_SUCH_KEY is not set. It must hold the key for the model keyless.'
@@ -71,7 +74,7 @@ test('its models are told with why one can not be called, its tools with what to
   }
 })
 
-test('nothing in it is secret: no key, no directory of the operator’s, no address of a provider', async () => {
+test('it contains no secret: no key, no directory of the operator, no provider address', async () => {
   const { text } = await server.get('/v1beta/server')
   for (const secret of [PRIVATE, server.key, server.dataDir, '127.0.0.1', 'chromium-headless-shell"']) {
     expect(text).not.toContain(secret)

@@ -1,4 +1,4 @@
-/** Zips that mean harm, or would if they were believed: each is refused with a sentence, and leaves nothing behind. */
+/** Checks malicious and broken zips: each is refused with a message and leaves no file behind. */
 import { existsSync, readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ async function send(body: Uint8Array<ArrayBuffer>): Promise<Answer> {
   return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
 }
 
-/** Everything below the data directory, to see that nothing came beside its place. */
+/** Lists the directory of uploads, which must be empty after a refusal. */
 const uploads = () => readdirSync(join(server.dataDir, 'skills-work/uploads'))
 
 const md: ZipEntry = { name: 'x/SKILL.md', data: skillText('x') }
@@ -101,7 +101,7 @@ function zip64(size: bigint): Buffer {
   return extra
 }
 
-it.each(refused)('%s is refused', async (_what, body, told) => {
+it.each(refused)('refuses %s', async (_what, body, told) => {
   const error = errorOf(await send(body))
   expect(error.message).toMatch(told)
   expect(error.param).toBe('file')
@@ -120,12 +120,12 @@ it.each([
   ['more files than allowed', with_(...Array.from({ length: SKILL_FILES }, (_e, i) => ({ name: `x/${i}` })))],
   ['more entries than any skill has', with_(...Array.from({ length: 500 }, (_e, i) => ({ name: `x/${i}/` })))],
   ['a zip that is too large itself', with_({ name: 'x/a', data: Buffer.from(noise(SKILL_BYTES + 1)), method: 0 })],
-])('%s: 413', async (_what, body) => {
+])('refuses %s with 413', async (_what, body) => {
   expect(errorOf(await send(body))).toMatchObject({ status: 413, code: 'payload_too_large' })
   expect(uploads()).toEqual([])
 })
 
-it('a body without a declared length is read no further than its limit', async () => {
+it('reads a body without a declared length no further than the limit', async () => {
   let sent = 0
   const endless = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -139,7 +139,7 @@ it('a body without a declared length is read no further than its limit', async (
     body: endless,
     duplex: 'half',
   })
-  // The answer comes while the body is still on its way; a client may see the connection end first.
+  // The answer arrives while the body is still being sent; a client may see the connection close first.
   const status = await request.then(
     ({ status: answered }) => answered,
     () => 413,
@@ -149,7 +149,7 @@ it('a body without a declared length is read no further than its limit', async (
   await vi.waitFor(() => expect(uploads()).toEqual([]), { timeout: 30_000 })
 })
 
-it('an upload whose sender goes away leaves nothing', async () => {
+it('leaves nothing of an upload whose sender disconnects', async () => {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)
   const head = `POST /v1beta/skills HTTP/1.1\r\nHost: x\r\nx-svc-api-key: ${server.key}\r\n`
@@ -159,10 +159,10 @@ it('an upload whose sender goes away leaves nothing', async () => {
   await vi.waitFor(() => expect(uploads()).toEqual([]), { timeout: 30_000 })
 })
 
-it('a bomb that lies about its size is stopped at what it said', async () => {
+it('stops a zip bomb with a false size at the declared size', async () => {
   const packed = deflateRawSync(zeros)
   const body = with_({ name: 'x/zeros', data: packed, method: 0 })
-  // Stored bytes that are named deflated: method 8 in both headers, 100 bytes said.
+  // Stored bytes that are declared as deflated: method 8 and a size of 100 bytes in both headers.
   for (const signature of ['PK\x03\x04', 'PK\x01\x02']) {
     const at = body.indexOf(Buffer.from(signature, 'latin1'), body.indexOf('x/SKILL.md') + 20)
     const fields = at + (signature === 'PK\x03\x04' ? 4 : 6)
@@ -174,7 +174,7 @@ it('a bomb that lies about its size is stopped at what it said', async () => {
   expect(uploads()).toEqual([])
 })
 
-it('every zip that is cut or has a byte changed is refused or is a skill, and the server stays', async () => {
+it('refuses or accepts every truncated or altered zip without a server failure', async () => {
   const good = with_({ name: 'x/a.txt', data: 'some text' })
   const damaged: Buffer<ArrayBuffer>[] = []
   for (let i = 1; i < good.length; i += 7) damaged.push(Buffer.from(good.subarray(0, i)))
@@ -192,7 +192,7 @@ it('every zip that is cut or has a byte changed is refused or is a skill, and th
   expect((await server.get('/healthz')).status).toBe(200)
 })
 
-it('what makers of zips leave in them is passed over', async () => {
+it('ignores metadata files that zip programs add', async () => {
   const { status, body, text } = await send(
     zip([
       { name: 'x/', mode: 0o040_755 },
@@ -208,7 +208,7 @@ it('what makers of zips leave in them is passed over', async () => {
   expect(read.files.map(({ path }: { path: string }) => path)).toEqual(['SKILL.md', 'scripts/a.py'])
 })
 
-it('a project that keeps as many versions as it may is told to delete some', async () => {
+it('refuses a skill over the project’s limit of versions and says to delete some', async () => {
   for (let i = 0; i < SKILL_VERSIONS; i++) await send(zip([{ name: 'SKILL.md', data: skillText(`many-${i}`) }]))
   const full = errorOf(await send(zip([{ name: 'SKILL.md', data: skillText('one-more') }])))
   expect(full).toMatchObject({ status: 409, code: 'conflict' })

@@ -1,4 +1,4 @@
-/** The operator's skills: a folder that all projects have, watched, and gone before by a project's own. */
+/** Checks the operator's skills: a watched folder that all projects share, and that a project's own skills override. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -54,21 +54,21 @@ async function names(key?: string): Promise<string[]> {
   return body.skills.map(({ name }: { name: string }) => name).sort()
 }
 
-it('what is good is there for every project; what is not is told with its path, and stops nothing', async () => {
+it('valid skills are available to every project; invalid ones are logged with their path and block nothing', async () => {
   expect(await names()).toEqual(['deep', 'greet'])
   expect(await names(await server.createKey('others'))).toEqual(['deep', 'greet'])
   expect((await read('greet')).body).toMatchObject({ source: 'server', version: 1 })
   const said = server.output()
   expect(said).toContain(`${skillsDir()}/broken/SKILL.md: \`description\` is missing`)
   expect(said).toContain(`${skillsDir()}/linked/passwd is a symbolic link`)
-  // By path: `again` comes first and has the name.
+  // Folders are read in the order of their paths: `again` comes first and gets the name.
   expect(said).toContain(`${skillsDir()}/greet has the same name, greet, as ${skillsDir()}/again`)
   expect((await run([{ name: 'skill', args: { name: 'greet' } }], { skills: ['greet'] })).outputs[0]).toContain(
     'Say it again.',
   )
 })
 
-it('a change is the next version, a new folder a new skill, one that is taken away is gone', async () => {
+it('a changed skill gets a new version, a new folder is a new skill, and a removed folder removes its skill', async () => {
   put('again/SKILL.md', skillText('greet', 'Say good-bye.'))
   put('fresh/SKILL.md', skillText('fresh'))
   rmSync(join(skillsDir(), 'some'), { recursive: true })
@@ -81,7 +81,7 @@ it('a change is the next version, a new folder a new skill, one that is taken aw
   expect(body.resolved.skills).toEqual(['greet@1'])
 })
 
-it('one that comes back is what it was: pins hold through a folder that was away', async () => {
+it('a skill that is restored keeps its version numbers, so pins remain valid', async () => {
   expect(errorOf(await read('deep')).code).toBe('not_found')
   put('some/where/deep/SKILL.md', skillText('deep'))
   await soon(async () => expect((await read('deep@1')).status).toBe(200))
@@ -90,7 +90,7 @@ it('one that comes back is what it was: pins hold through a folder that was away
   await soon(async () => expect(await names()).toEqual(['fresh', 'greet']))
 })
 
-it('one that breaks keeps its last good version, and is told once', async () => {
+it('a skill that becomes invalid keeps its last valid version, and the error is logged once', async () => {
   put('fresh/SKILL.md', 'no front matter any more')
   const told = `${skillsDir()}/fresh/SKILL.md: does not begin with front matter`
   await soon(async () => expect(server.output()).toContain(told))
@@ -100,7 +100,7 @@ it('one that breaks keeps its last good version, and is told once', async () => 
   expect(server.output().split(told)).toHaveLength(2)
 })
 
-it('a project’s own skill goes before it, and its deletion brings it back', async () => {
+it('a project’s own skill overrides the server’s until it is deleted', async () => {
   const body = zip([{ name: 'SKILL.md', data: skillText('greet', 'Say what this project says.') }])
   const sent = await fetch(`${server.url}/v1beta/skills`, {
     method: 'POST',
@@ -118,7 +118,7 @@ it('a project’s own skill goes before it, and its deletion brings it back', as
   expect((await read('greet')).body).toMatchObject({ source: 'server', version: 2 })
 })
 
-it('a caller can read the server’s skills and not delete them', async () => {
+it('a caller can read the server’s skills but cannot delete them', async () => {
   for (const ref of ['greet', 'greet@1']) {
     const error = errorOf(await server.request('DELETE', `/v1beta/skills/${ref}`))
     expect(error).toMatchObject({ code: 'conflict', status: 409 })
@@ -126,7 +126,7 @@ it('a caller can read the server’s skills and not delete them', async () => {
   expect((await read('greet')).status).toBe(200)
 })
 
-it('a restart changes nothing where nothing changed', async () => {
+it('a restart without changes creates no new versions', async () => {
   await server.stop()
   server = await start(server.key)
   expect(await names()).toEqual(['fresh', 'greet'])

@@ -1,4 +1,4 @@
-/** Skills through the front door: uploaded, listed, pinned, given to runs, shown in the sandbox, deleted. */
+/** Checks skills over HTTP: upload, list, versions, use in a run and in the sandbox, deletion. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Answer, errorOf, type Server, startServer } from '../support/server.ts'
@@ -57,8 +57,8 @@ async function run(turns: Parameters<typeof scripted>[1], request: object) {
   return { ...answer, outputs: outputsOf(answer.body?.executionTrace ?? []), calls }
 }
 
-describe('a skill is uploaded', () => {
-  it('as a zip with one top folder, and answered with what its front matter says', async () => {
+describe('uploading a skill', () => {
+  it('accepts a zip with one top folder, and returns the fields of its front matter', async () => {
     const more = 'license: MIT\ncompatibility: Python 3\nmetadata:\n  version: 1.0\nallowed-tools: Bash(git:*) Read\n'
     const body = await upload([
       { name: 'told/', mode: 0o040_755 },
@@ -87,12 +87,12 @@ describe('a skill is uploaded', () => {
     ])
   })
 
-  it('as a zip with SKILL.md at its root', async () => {
+  it('accepts a zip with SKILL.md at its root', async () => {
     const body = await upload([{ name: 'SKILL.md', data: skillText('rooted') }])
     expect(body).toMatchObject({ name: 'rooted', version: 1, fileCount: 1 })
   })
 
-  it('as the field `file` of a form, whatever else is in it', async () => {
+  it('accepts the field `file` of a form and ignores other fields', async () => {
     const form = new FormData()
     form.append('note', 'hello')
     form.append('file', new Blob([zip(skill('formed'))]), 'formed.zip')
@@ -101,12 +101,12 @@ describe('a skill is uploaded', () => {
     expect(body.name).toBe('formed')
   })
 
-  it('and its Location is where it can be read', async () => {
+  it('returns the address of the skill in Location', async () => {
     const { headers } = await send(zip(skill('located')))
     expect((await server.get(headers.get('location')!)).body.name).toBe('located')
   })
 
-  it('with warnings for what the convention would have otherwise', async () => {
+  it('warns about deviations from the convention', async () => {
     const data = skillText('other-name', '', 'version: 2\nallowed-tools: [Read, Teleport]\n')
     const body = await upload([{ name: 'folder/SKILL.md', data }])
     const told = body.warnings.map(({ message }: { message: string }) => message).join('\n')
@@ -118,10 +118,10 @@ describe('a skill is uploaded', () => {
 })
 
 describe('versions', () => {
-  it('rise with the content alone: the same one again is the same version', async () => {
+  it('increase only when the content changes', async () => {
     const first = await upload(skill('counted'))
     expect((await upload(skill('counted'))).version).toBe(1)
-    // Other times, another order, a folder's entry: not the content.
+    // Modification times, order and folder entries are not part of the content.
     expect((await upload([{ name: 'counted/' }, ...skill('counted')])).digest).toBe(first.digest)
     expect((await upload(skill('counted', { name: 'counted/a.txt', data: 'a' }))).version).toBe(2)
     expect((await upload(skill('counted', { name: 'counted/a.txt', data: 'a', mode: 0o100_755 }))).version).toBe(3)
@@ -136,7 +136,7 @@ describe('versions', () => {
     }
   })
 
-  it('are given out once: what was deleted leaves its number empty', async () => {
+  it('are never reused after a deletion', async () => {
     await upload(skill('removed'))
     await upload(skill('removed', { name: 'removed/2', data: '2' }))
     expect((await server.request('DELETE', `${SKILLS}/removed@2`)).status).toBe(200)
@@ -148,7 +148,7 @@ describe('versions', () => {
     expect((await upload(skill('removed'))).version).toBe(3)
   })
 
-  it('come a page at a time, and so do skills', async () => {
+  it('are paged, and so are skills', async () => {
     for (const name of ['page-a', 'page-b', 'page-c']) await upload(skill(name))
     const names: string[] = []
     let token = ''
@@ -167,7 +167,7 @@ describe('in a run', () => {
   const script = { name: 'work/scripts/sum.py', data: 'print("summed", 2 + 2)\n', mode: 0o100_755 }
   const reference = { name: 'work/references/deep/more.md', data: 'The word is marmalade.\n' }
 
-  it('the name and description stand in the context, the body comes on demand, the scripts run in the sandbox', async () => {
+  it('the prompt has each skill’s name and description, the body is read on demand, and scripts run in the sandbox', async () => {
     const data = skillText('work', 'Run `scripts/sum.py`, then read [more](references/deep/more.md).')
     await upload([{ name: 'work/SKILL.md', data }, script, reference])
     const { body, outputs, calls } = await run(
@@ -197,7 +197,7 @@ describe('in a run', () => {
     expect(read).toContain('The word is marmalade.')
   })
 
-  it('what it ran with is recorded: the version and the digest', async () => {
+  it('the version and the digest of each skill are recorded', async () => {
     const { version, digest } = (await server.get(`${SKILLS}/work`)).body
     const { body } = await run([], { skills: ['work'] })
     expect(body.resolved.skills).toEqual([`work@${version}`])
@@ -211,7 +211,7 @@ describe('in a run', () => {
     ['made writable', 'chmod -R 777 /skills/work'],
     ['moved', 'mv /skills/work /skills/else'],
     ['linked over', 'ln -sf /workspace /skills/work/references/here'],
-  ])('its folder cannot be %s, for this run or the next', async (_what, code) => {
+  ])('the skill’s folder cannot be %s, neither for this run nor for the next', async (_what, code) => {
     const look = bash('cd /skills/work && find . -type f | sort | xargs sha256sum; ls -lR')
     const { outputs } = await run([look, bash(code), writeFile('/skills/work/SKILL.md', 'x'), look], {
       skills: ['work'],
@@ -223,7 +223,7 @@ describe('in a run', () => {
     expect(next.outputs[0]).toBe(outputs[0])
   })
 
-  it('only the skills that it names are there', async () => {
+  it('only the requested skills are available', async () => {
     await upload(skill('unnamed', { name: 'unnamed/secret.txt', data: 'not for you' }))
     const { outputs } = await run(
       [
@@ -239,7 +239,7 @@ describe('in a run', () => {
     expect(outputs.join()).not.toContain('not for you')
   })
 
-  it('without any tool the instructions and files come all the same', async () => {
+  it('instructions and files are available without any other tool', async () => {
     const { body, outputs } = await run([use('work'), use('work', './scripts/sum.py')], { skills: ['work'] })
     expect(body.status).toBe('completed')
     expect(outputs[0]).toContain('Run `scripts/sum.py`')
@@ -248,13 +248,13 @@ describe('in a run', () => {
     expect(body.usage.sandbox_ms).toBe(0)
   })
 
-  it('without skills there is no such tool', async () => {
+  it('the skill tool is not offered without skills', async () => {
     const { calls } = await run([], { tools: ALL_TOOLS })
     const { tools } = calls[0]!.body as unknown as { tools: { function: { name: string } }[] }
     expect(tools.map(({ function: { name } }) => name)).not.toContain('skill')
   })
 
-  it('long instructions are given in parts, each with what is left', async () => {
+  it('long instructions are returned in parts, each with how to continue', async () => {
     const lines = Array.from({ length: 4000 }, (_line, i) => `Line ${i + 1} of many, many more.`).join('\n')
     await upload([{ name: 'long/SKILL.md', data: skillText('long', lines) }])
     const rest = { name: 'skill', args: { name: 'long', startLine: 3999 } }
@@ -268,7 +268,7 @@ describe('in a run', () => {
 describe('pins', () => {
   const version = (word: string) => [{ name: 'pinned/SKILL.md', data: skillText('pinned', `The word is ${word}.`) }]
 
-  it('`name@version` is that version, `name` the newest when the run was accepted', async () => {
+  it('select a version: `name@version` is that version, `name` the newest at acceptance', async () => {
     await upload(version('one'))
     await upload(version('two'))
     for (const [ref, word, pin] of [
@@ -281,7 +281,7 @@ describe('pins', () => {
     }
   })
 
-  it('a run keeps what it was accepted with, through an upload and a deletion', async () => {
+  it('keep the version of a run through a later upload and a deletion', async () => {
     await upload(version('three'))
     const gate = Promise.withResolvers<void>()
     const marker = '[keeps]'
@@ -307,7 +307,7 @@ describe('pins', () => {
     expect((await run([], { skills: ['pinned'] })).body.warnings[0].code).toBe('unknown_skill')
   })
 
-  it('a stored agent names skills as they were sent, and is told what a run would pass over', async () => {
+  it('are stored in an agent as they were sent, with a warning for each unknown one', async () => {
     await upload(skill('stored'))
     const { body } = await server.post('/v1beta/agents', { skills: ['stored@1', 'missing', 'stored@9'] })
     expect(body.skills).toEqual(['stored@1', 'missing', 'stored@9'])
@@ -320,8 +320,8 @@ describe('pins', () => {
   })
 })
 
-describe('warnings and strictness', () => {
-  it('an unknown skill is a warning, and 400 where the caller is strict', async () => {
+describe('warnings and strict handling', () => {
+  it('an unknown skill causes a warning, and 400 under strict handling', async () => {
     const request = { instruction: scripted(provider, []), skills: ['no-such-skill'] }
     const { body } = await server.post('/v1beta/interactions', request)
     expect(body.warnings).toEqual([expect.objectContaining({ code: 'unknown_skill', param: 'skills[0]' })])
@@ -329,7 +329,7 @@ describe('warnings and strictness', () => {
     expect(errorOf(strict)).toMatchObject({ status: 400, param: 'skills[0]' })
   })
 
-  it('a tool that the skill counts on and the run lacks is told', async () => {
+  it('a tool that the skill requires and the run lacks causes a warning', async () => {
     const data = skillText('needy', '', 'allowed-tools: Bash(git:*) Write WebSearch Task\n')
     await upload([{ name: 'needy/SKILL.md', data }])
     const without = await run([use('needy')], { skills: ['needy'], tools: ['file_write'] })
@@ -341,7 +341,7 @@ describe('warnings and strictness', () => {
     expect(enabled.body.warnings[0].message).not.toContain('Bash')
   })
 
-  it('a skill named twice is there once, in the version that was named first', async () => {
+  it('a repeated skill is used once, in the version that was named first', async () => {
     await upload(skill('twice'))
     await upload(skill('twice', { name: 'twice/2', data: '2' }))
     const { body } = await run([], { skills: ['twice@1', 'twice', 'twice@1'] })
@@ -351,7 +351,7 @@ describe('warnings and strictness', () => {
 })
 
 describe('another project', () => {
-  it('has none of it: every call answers as for a skill that is not there', async () => {
+  it('gets the same answer for a skill of this project as for one that does not exist', async () => {
     await upload(skill('private'))
     const asStranger = { 'x-svc-api-key': strangerKey }
     const calls = (name: string) =>
@@ -381,7 +381,7 @@ describe('another project', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('an upload is refused', () => {
   it.each([
     ['no body', '', 400, undefined],
     ['no zip', 'this is no zip', 400, 'file'],
@@ -391,7 +391,7 @@ describe('what is refused', () => {
     ['a file beside the top folder', zip([...skill('one'), { name: 'b.txt', data: 'x' }]), 400, 'file'],
     ['no front matter', zip([{ name: 'SKILL.md', data: '# Hello' }]), 400, 'file'],
     ['an empty zip', zip([]), 400, 'file'],
-  ] as const)('%s', async (_what, body, status, param) => {
+  ] as const)('if it is %s', async (_what, body, status, param) => {
     const error = errorOf(await send(body))
     expect(error).toMatchObject({ code: 'invalid_request', status })
     expect(error.param).toBe(param)
@@ -401,12 +401,12 @@ describe('what is refused', () => {
     ['text/plain', 'text/plain'],
     ['JSON', 'application/json'],
     ['nothing', ''],
-  ])('a body declared as %s: 415', async (_what, type) => {
+  ])('with 415 if its type is %s', async (_what, type) => {
     const body = new Blob([zip(skill('typed'))])
     expect(errorOf(await send(body, type ? { 'content-type': type } : {}))).toMatchObject({ status: 415 })
   })
 
-  it('a form without the field, or with a broken boundary', async () => {
+  it('if it is a form without the field, or with an invalid boundary', async () => {
     const form = new FormData()
     form.append('zip', new Blob([zip(skill('formed'))]), 'x.zip')
     expect(errorOf(await send(form, {}))).toMatchObject({ status: 400, param: 'file' })
@@ -415,7 +415,7 @@ describe('what is refused', () => {
     }
   })
 
-  it('names what is wrong with the front matter, all of it', async () => {
+  it('with every error of its front matter', async () => {
     const data = '---\nname: Bad_Name\nlicense: [a]\n---\n'
     const error = errorOf(await send(zip([{ name: 'SKILL.md', data }])))
     const told = (error.details as { message: string }[]).map(({ message }) => message)

@@ -1,11 +1,11 @@
-/** Every address that must not be reached, at every field of a request that takes one (proof.md S1). */
+/** Checks every forbidden address in every request field that takes an address (SSRF). */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Canary, openCanary } from '../egress/canary.ts'
 import { vectors } from '../egress/urls.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, startServer } from '../support/server.ts'
 
-/** Requests under way at once. */
+/** Number of concurrent requests. */
 const AT_ONCE = 8
 
 let canaries: Canary[]
@@ -19,7 +19,7 @@ beforeAll(async () => {
     provider,
     config: {
       limits: { interactionsPerMinute: 100_000, callsPerMinute: 100_000 },
-      // The port is open elsewhere: only the address can be the reason.
+      // The port is allowed on another address, so only the address can cause the refusal.
       egress: { allowPrivate: [`192.168.77.77:${first.port}`] },
     },
   })
@@ -36,20 +36,23 @@ const FIELDS: Readonly<Record<string, (url: string) => object>> = {
   'mcp[0].url': (url) => ({ mcp: [{ name: 'm', url }] }),
 }
 
-it.each(Object.entries(FIELDS))('%s takes none of them: 400, and nobody is dialled', async (param, toFields) => {
-  const waiting = vectors(canaries[0]!.port).values()
-  let refused = 0
-  async function next(): Promise<void> {
-    for (const url of waiting) {
-      const body = { instruction: 'x', ...toFields(url) }
-      const answer = await server.post('/v1beta/interactions', body, { prefer: 'handling=strict' })
-      expect(answer.status, `${JSON.stringify(url)} ${answer.text}`).toBe(400)
-      expect(errorOf(answer).param, url).toBe(param)
-      refused++
+it.each(Object.entries(FIELDS))(
+  '%s refuses every forbidden address with 400, and no connection is made',
+  async (param, toFields) => {
+    const waiting = vectors(canaries[0]!.port).values()
+    let refused = 0
+    async function next(): Promise<void> {
+      for (const url of waiting) {
+        const body = { instruction: 'x', ...toFields(url) }
+        const answer = await server.post('/v1beta/interactions', body, { prefer: 'handling=strict' })
+        expect(answer.status, `${JSON.stringify(url)} ${answer.text}`).toBe(400)
+        expect(errorOf(answer).param, url).toBe(param)
+        refused++
+      }
     }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, next))
-  expect(refused).toBeGreaterThan(500)
-  expect(canaries.map(({ hits }) => hits)).toEqual([0, 0])
-  expect(provider.requests).toEqual([])
-})
+    await Promise.all(Array.from({ length: AT_ONCE }, next))
+    expect(refused).toBeGreaterThan(500)
+    expect(canaries.map(({ hits }) => hits)).toEqual([0, 0])
+    expect(provider.requests).toEqual([])
+  },
+)

@@ -1,4 +1,4 @@
-/** The event stream: its form, its ways in, and what is answer and what is reasoning (spec.md 6, contract.md "Stream"). */
+/** Checks the event stream: its format, how it is requested, and which text is answer and which is reasoning. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { errorOf, type Server, type Stream, startServer } from '../support/server.ts'
@@ -10,7 +10,7 @@ const TOOLS = ['code_execution']
 
 let provider: FakeProvider
 let server: Server
-/** Of a stream in which nothing happens but the keep-alive, begun before the tests so that none waits for it. */
+/** The text of a stream with only a keep-alive comment, requested before the tests so that none waits for it. */
 let quiet: Promise<string>
 beforeAll(async () => {
   provider = await openFakeProvider()
@@ -27,7 +27,7 @@ function idOf(stream: Stream): string {
   return stream.headers.get('x-interaction-id')!
 }
 
-/** Runs it to its end by stream; the invariants hold. */
+/** Runs an interaction to its end by stream and asserts the invariants. */
 async function run(instruction: string, fields: object = {}) {
   const stream = await server.stream(`${PATH}:stream`, { instruction, ...fields })
   expect(stream.status).toBe(200)
@@ -36,7 +36,7 @@ async function run(instruction: string, fields: object = {}) {
   return { seen, interaction }
 }
 
-/** Reads until an event of that name comes. */
+/** Reads until an event with this name arrives. */
 async function readTo(stream: Stream, name: string): Promise<WireEvent[]> {
   const read: WireEvent[] = []
   for (;;) {
@@ -76,7 +76,7 @@ describe('a stream', () => {
     ['by stream: true', PATH, { stream: true }, {}],
     ['by stream: true, whatever is accepted', PATH, { stream: true }, { accept: '*/*' }],
     ['by path and flag', `${PATH}:stream`, { stream: true }, {}],
-  ])('%s begins with headers to cancel and resume by', async (_, path, fields, headers) => {
+  ])('requested %s starts with the headers for cancel and resume', async (_, path, fields, headers) => {
     const stream = await server.stream(path, { instruction: 'hello', ...fields }, headers)
     expect(stream.status).toBe(200)
     expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream\b/)
@@ -91,7 +91,7 @@ describe('a stream', () => {
     await checkEnded(server, idOf(stream), seen)
   })
 
-  it('sends its headers before there is any answer, and the interaction is there by then', async () => {
+  it('sends its headers before any output, and the interaction exists by then', async () => {
     const gate = createGate()
     provider.when('[headers first]', () => ({ text: 'Late.', hold: gate.opened }))
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[headers first]' })
@@ -100,7 +100,7 @@ describe('a stream', () => {
     await checkEnded(server, idOf(stream), await stream.all())
   })
 
-  it('is made of events with id, event and one data line of JSON, and has no [DONE]', async () => {
+  it('has events with id, event and one data line of JSON, and no [DONE]', async () => {
     provider.when(
       '[raw]',
       { reasoning: 'hm', toolCalls: [{ name: 'code_execution', args: { code: 'print(1)' } }] },
@@ -129,7 +129,7 @@ describe('a stream', () => {
     ['a missing instruction', {}, 400],
     ['an unknown model', { instruction: 'x', model: 'svc-none' }, 400],
     ['an unknown agent', { instruction: 'x', agentId: 'agt_none' }, 404],
-  ])('that can’t begin for %s is an ordinary HTTP error', async (_, body, status) => {
+  ])('returns a plain HTTP error if it cannot start because of %s', async (_, body, status) => {
     for (const [path, fields] of [
       [`${PATH}:stream`, {}],
       [PATH, { stream: true }],
@@ -140,7 +140,7 @@ describe('a stream', () => {
     }
   })
 
-  it('comes as it is made: a fragment is there while the model still writes', async () => {
+  it('delivers a fragment while the model is still writing', async () => {
     const gate = createGate()
     provider.when('[live]', () => ({ text: ['First ', 'second.'], hold: gate.opened, holdAfter: 1 }))
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[live]' })
@@ -152,7 +152,7 @@ describe('a stream', () => {
     await checkEnded(server, idOf(stream), seen)
   })
 
-  it('is cancelled and followed by percent-encoded paths too', async () => {
+  it('can be canceled and followed by percent-encoded paths too', async () => {
     provider.when('[encoded]', { fault: 'stall' })
     const { body } = await server.post(PATH, { instruction: '[encoded]', background: true })
     const following = await server.stream(`${PATH}/${body.interactionId}%3Astream`)
@@ -167,7 +167,7 @@ describe('a stream', () => {
 describe('text of a model that has tools', () => {
   const call = { name: 'code_execution', args: { code: 'print(6 * 7)' } }
 
-  it.each([1, 239, 240])('is reasoning where a tool call follows after %i characters', async (length) => {
+  it.each([1, 239, 240])('is reasoning if a tool call follows after %i characters', async (length) => {
     const text = 'x'.repeat(length)
     provider.when(`[held ${length}]`, { text: [...text], toolCalls: [call] }, { text: 'It is 42.' })
     const { seen, interaction } = await run(`[held ${length}]`, { tools: TOOLS })
@@ -180,7 +180,7 @@ describe('text of a model that has tools', () => {
   })
 
   it.each([241, 1000])(
-    'is answer from %i characters on, and stays part of it, parted by a blank line',
+    'is answer from %i characters on, even if a tool call follows, separated by a blank line',
     async (length) => {
       const text = 'x'.repeat(length)
       provider.when(`[released ${length}]`, { text: [...text], toolCalls: [call] }, { text: 'It is 42.' })
@@ -190,7 +190,7 @@ describe('text of a model that has tools', () => {
     },
   )
 
-  it('parts three turns by a blank line each, and leaves out a turn that was held back', async () => {
+  it('separates the answer text of turns by a blank line, without turns whose text became reasoning', async () => {
     const long = (letter: string) => letter.repeat(300)
     provider.when(
       '[three turns]',
@@ -207,7 +207,7 @@ describe('text of a model that has tools', () => {
     ])
   })
 
-  it('streams from the 241st character on, while the model still writes', async () => {
+  it('is streamed from the 241st character on while the model is still writing', async () => {
     const gate = createGate()
     const text = ['x'.repeat(240), 'y', 'z'.repeat(50)]
     provider.when('[flows]', () => ({ text, hold: gate.opened, holdAfter: 2 }))
@@ -220,7 +220,7 @@ describe('text of a model that has tools', () => {
     await checkEnded(server, idOf(stream), seen)
   })
 
-  it('of at most 240 characters is the answer where the turn ends without a call', async () => {
+  it('is the answer if it has at most 240 characters and the turn ends without a call', async () => {
     provider.when('[short answer]', { text: ['It ', 'is.'] })
     const { interaction, seen } = await run('[short answer]', { tools: TOOLS })
     expect(interaction).toMatchObject({ output: 'It is.', executionTrace: [] })
@@ -231,7 +231,7 @@ describe('text of a model that has tools', () => {
     ['tools: []', { tools: [] }],
     ['no tools', {}],
     ['unknown tools alone', { tools: ['time_machine'] }],
-  ])('is not held back with %s', async (name, fields) => {
+  ])('is streamed immediately with %s', async (name, fields) => {
     const gate = createGate()
     provider.when(`[free ${name}]`, () => ({ text: ['x', 'y'], hold: gate.opened, holdAfter: 1 }))
     const stream = await server.stream(`${PATH}:stream`, { instruction: `[free ${name}]`, ...fields })
@@ -243,7 +243,7 @@ describe('text of a model that has tools', () => {
 })
 
 describe('reasoning of the provider', () => {
-  it('begins a step with what is there, goes on as deltas, and is whole in the trace', async () => {
+  it('starts a step with its first text, continues as deltas, and is complete in the trace', async () => {
     const gate = createGate()
     provider.when('[thinks]', () => ({
       reasoning: ['First ', 'then ', 'at last.'],
@@ -263,7 +263,7 @@ describe('reasoning of the provider', () => {
     expect(interaction.output).toBe('Thought.')
   })
 
-  it('is a step of its own in each turn, in order with the calls', async () => {
+  it('is a separate step in each turn, in order with the calls', async () => {
     provider.when(
       '[thinks twice]',
       { reasoning: 'One.', toolCalls: [{ name: 'code_execution', args: { code: 'print(1)' } }] },
@@ -279,7 +279,7 @@ describe('reasoning of the provider', () => {
   })
 })
 
-describe('text of any kind', () => {
+describe('text with special characters', () => {
   const NASTY = [
     'emoji 👩‍👩‍👧‍👦 🦀 and 한국어, é, \u{1F1E9}\u{1F1EA}',
     'lines\n\n\r\n\rand\n',
@@ -294,14 +294,14 @@ describe('text of any kind', () => {
   it.each([
     ['in one piece', [ALL]],
     ['character by character', [...ALL]],
-  ])('reaches the caller as the model wrote it, %s', async (name, text) => {
+  ])('reaches the caller unchanged, %s', async (name, text) => {
     provider.when(`[nasty ${name}]`, { text })
     const { seen, interaction } = await run(`[nasty ${name}]`)
     expect(outputOf(seen)).toBe(ALL)
     expect(interaction.output).toBe(ALL)
   })
 
-  it('reaches the caller whole where the provider’s bytes are cut in the middle of a character', async () => {
+  it('is complete even if the provider’s bytes are split within a character', async () => {
     const cut = (body: Buffer) =>
       Array.from({ length: Math.ceil(body.length / 7) }, (_, i) => body.subarray(i * 7, i * 7 + 7))
     provider.when('[cut]', { text: ['👩‍👩‍👧‍👦', 'ü🦀', '한'], cut })
@@ -309,7 +309,7 @@ describe('text of any kind', () => {
     expect(interaction.output).toBe('👩‍👩‍👧‍👦ü🦀한')
   })
 
-  it('is not cut within a character where 240 are held', async () => {
+  it('is not split within a character at the limit of 240', async () => {
     const text = '🦀'.repeat(400)
     provider.when('[crabs]', { text: [...text] })
     const { seen, interaction } = await run('[crabs]', { tools: TOOLS })
@@ -317,8 +317,8 @@ describe('text of any kind', () => {
     for (const { event, data } of seen) if (event === 'partial_output') expect(data.text.isWellFormed()).toBe(true)
   })
 
-  it('passes through tool arguments, tool output and reasoning', async () => {
-    // NUL and escape aside: what a program prints is shown as text.
+  it('is unchanged in tool arguments, tool output and reasoning', async () => {
+    // Without the text that has NUL and escape characters: program output is shown as plain text.
     const said = NASTY.filter((text) => !text.includes('\u0000')).join('|')
     const code = `print(${JSON.stringify(said)}, end='')`
     provider.when(
@@ -330,13 +330,13 @@ describe('text of any kind', () => {
     const [reasoning, call, result] = interaction.executionTrace
     expect(reasoning.content).toBe(said)
     expect(call.args).toEqual({ code })
-    // As a terminal shows it: a carriage return at a line's end or beginning is none of its text.
+    // Output is shown as a terminal shows it: a carriage return at the start or end of a line is dropped.
     expect(result.output.trim()).toBe(said.replaceAll('\r', '').trim())
   })
 })
 
 describe('tool calls', () => {
-  it('several in one turn each have a call and a result, and the model gets each result under its id', async () => {
+  it('in one turn each have a call and a result, and the model gets each result with its id', async () => {
     const code = (n: number) => ({ name: 'code_execution', args: { code: `print(${n} * 11)` }, id: `id_${n}` })
     provider.when('[several]', { toolCalls: [code(1), code(2), code(3)], argPieces: 4 }, { text: 'Done.' })
     const { seen, interaction } = await run('[several]', { tools: TOOLS })
@@ -361,7 +361,7 @@ describe('tool calls', () => {
     expect(traceOf(seen).at(-1)!.output).toBe('42')
   })
 
-  it('show a running step’s output as it comes, under the number of the call', async () => {
+  it('stream the output of a running step with the step number of the call', async () => {
     const code = "import time\nprint('early', flush=True)\nwhile True: time.sleep(1)"
     provider.when('[slow]', { toolCalls: [{ name: 'code_execution', args: { code } }] }, { text: 'Done.' })
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[slow]', tools: TOOLS })
@@ -380,7 +380,7 @@ describe('tool calls', () => {
     ['arguments of the wrong type', 'code_execution', { code: 7 }],
     ['a language that is none', 'code_execution', { code: 'x', language: 'cobol' }],
     ['empty arguments', 'code_execution', ''],
-  ])('with %s are told to the model as what they are, and the run goes on', async (name, tool, args) => {
+  ])('with %s return an error to the model, and the run continues', async (name, tool, args) => {
     const marker = `[wrong: ${name}]`
     provider.when(marker, { toolCalls: [{ name: tool, args }] }, { text: 'I see.' })
     const { seen, interaction } = await run(marker, { tools: TOOLS })
@@ -393,13 +393,13 @@ describe('tool calls', () => {
     const told = messages.at(-1)!
     expect(told.role).toBe('tool')
     expect(told.content).toMatch(/\S/)
-    // What goes back to the provider must be a conversation that it takes: arguments are JSON objects there.
+    // The provider only accepts a valid conversation, in which arguments are JSON objects.
     const sent = messages.at(-2)!.tool_calls![0]!
     expect(told.tool_call_id).toBe(sent.id)
     expect(JSON.parse(sent.function.arguments)).toBeTypeOf('object')
   })
 
-  it('that fail inside the sandbox are results, too', async () => {
+  it('that fail inside the sandbox return the error as their result', async () => {
     provider.when('[raises]', { toolCalls: [{ name: 'code_execution', args: { code: '1 / 0' } }] }, { text: 'Oh.' })
     const { seen, interaction } = await run('[raises]', { tools: TOOLS })
     expect(interaction.status).toBe('completed')
@@ -411,8 +411,8 @@ describe('tool calls', () => {
   }
 })
 
-describe('a stream in which nothing happens', () => {
-  it('is kept alive by comments, which are no events', async () => {
+describe('an idle stream', () => {
+  it('is kept alive by comments, which are not events', async () => {
     const text = await quiet
     expect(text).toMatch(/(^|\n\n):.*\n\n$/)
     const { body } = await server.get(`${PATH}?status=running`)

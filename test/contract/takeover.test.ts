@@ -1,11 +1,11 @@
-/** What a run keeps when its server goes and the next one takes it up: files in, files out, and the step that runs. */
+/** Checks what a run keeps when the next server takes it over: input files, output files, and the running step. */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
 
-/** Longer than a test may take: the next server knows that the one before is dead. */
+/** Longer than any test: the next server must detect that the previous one is dead without waiting for its leases. */
 const LEASE = { ERRAND_LEASE_S: '600' }
 let provider: FakeProvider
 let server: Server
@@ -37,7 +37,7 @@ async function ended(id: string) {
   return (await server.get(`/v1beta/interactions/${id}`)).body
 }
 
-/** Resolves when the log of the interaction holds an event that `look` finds. */
+/** Resolves when the event log of the interaction contains an event that `look` accepts. */
 async function seen(id: string, look: (event: { event: string; data: { text?: string } }) => boolean): Promise<void> {
   const stream = await server.stream(`/v1beta/interactions/${id}:stream`)
   for await (const event of stream.events) if (look(event)) break
@@ -66,7 +66,7 @@ test('files that were written before a crash are among the output files', async 
   expect(body.executionTrace.filter(({ type }: { type: string }) => type === 'tool_call')).toHaveLength(1)
 })
 
-test('a step that runs while its server is told to stop goes on, and the next server has its result', async () => {
+test('a step that runs while its server shuts down continues, and the next server gets its result', async () => {
   server = await startServer({ provider, config: { drainS: 1 }, env: LEASE })
   provider.when(
     '[slow]',
@@ -88,7 +88,7 @@ test('a step that runs while its server is told to stop goes on, and the next se
   expect(provider.requests).toHaveLength(2)
 })
 
-test('a stream that is resumed behind the last event ends at once', async () => {
+test('a stream that is resumed after the last event ends immediately', async () => {
   server = await startServer({ provider, env: LEASE })
   provider.when('[end]', { text: 'x' })
   const { body } = await server.post('/v1beta/interactions', { instruction: '[end]' })
@@ -98,7 +98,7 @@ test('a stream that is resumed behind the last event ends at once', async () => 
   expect(await rest.all()).toEqual([])
 })
 
-test('labels that are no Unicode text are refused, on agents and on interactions', async () => {
+test('labels with invalid Unicode are refused on agents and interactions', async () => {
   server = await startServer({ provider, env: LEASE })
   const labels = '{"\\ud800":"x","\\ud801":"x"}'
   for (const [path, body] of [
@@ -111,7 +111,7 @@ test('labels that are no Unicode text are refused, on agents and on interactions
   }
 })
 
-test('a run whose stored turns can not be read ends as failed, and is not claimed for ever', async () => {
+test('a run whose stored turns cannot be read fails and is not claimed again forever', async () => {
   server = await startServer({ provider, env: LEASE })
   provider.when('[broken]', call('print(1)'), { hold: new Promise(() => {}), text: 'never' })
   const id = await start({ instruction: '[broken]' })
@@ -125,10 +125,10 @@ test('a run whose stored turns can not be read ends as failed, and is not claime
   expect(body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
 })
 
-test('output files that can not be stored make the run fail, never vanish', async () => {
+test('output files that cannot be stored fail the run and are never lost silently', async () => {
   server = await startServer({ provider, env: LEASE })
   provider.when('[kept]', call('open("outputs/x.txt", "w").write("x")'), { text: 'Done.' })
-  // Where the files would go there is something else: the disk's own way to say no, for root too.
+  // A file replaces the directory of the file store, so that writes fail for root too.
   await rm(join(server.dataDir, 'blobs'), { recursive: true, force: true })
   await writeFile(join(server.dataDir, 'blobs'), '')
   const { status, body } = await server.post('/v1beta/interactions', {
@@ -140,7 +140,7 @@ test('output files that can not be stored make the run fail, never vanish', asyn
   expect(body.error.message).toContain('output files')
 })
 
-test('a run that was taken up is shown as working, not as queued', async () => {
+test('a run that was taken over is shown as working, not as queued', async () => {
   server = await startServer({ provider, env: LEASE })
   const { promise: hold, resolve: release } = Promise.withResolvers<void>()
   provider.when('[stage]', [

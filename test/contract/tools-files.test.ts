@@ -1,4 +1,4 @@
-/** `file_read` and `file_write` in the real sandbox (contract.md, "tool arguments"). */
+/** Checks `file_read` and `file_write` in a real sandbox. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -23,7 +23,7 @@ const run = toolRunner(
   () => provider,
 )
 
-/** What each call brought, of a run that was completed. */
+/** Returns the result of each call of a completed run. */
 async function outputs(...turns: Call[]): Promise<readonly string[]> {
   const { answer, body, outputs: all } = await run(turns)
   expect(answer.status, answer.text).toBe(200)
@@ -37,7 +37,7 @@ const has = (output: string | undefined) => /line \d+\./g[Symbol.match](output ?
 const contentOf = (path: string) => python(`print(repr(open(${JSON.stringify(path)}, newline='').read()))`)
 
 describe('file_read', () => {
-  it('reads a file whole', async () => {
+  it('reads a whole file by relative and absolute path', async () => {
     const content = `${lines(1, 12).join('\n')}\nnaïve — 文字 🦊\n`
     const { outputs: all } = await run([readFile('a/b.txt'), readFile('/workspace/a/b.txt'), readFile('./a/b.txt')], {
       files: [{ name: 'a/b.txt', content }],
@@ -48,7 +48,7 @@ describe('file_read', () => {
     expect(has(all[2])).toEqual(lines(1, 12))
   })
 
-  it('reads a range of lines, both ends included, from 1', async () => {
+  it('reads an inclusive range of lines, counted from 1', async () => {
     const { outputs: all } = await run(
       [
         readFile('a', { startLine: 3, endLine: 5 }),
@@ -62,7 +62,7 @@ describe('file_read', () => {
     expect(all.map(has)).toEqual([lines(3, 5), lines(9, 10), lines(1, 2), lines(4, 4), lines(9, 10)])
   })
 
-  it('tells of a range that is none', async () => {
+  it('reports an invalid range', async () => {
     const { body, outputs: all } = await run(
       [
         readFile('a', { startLine: 11 }),
@@ -79,7 +79,7 @@ describe('file_read', () => {
     for (const output of all) expect(output).toMatch(/line/i)
   })
 
-  it('cuts what is too long, says so, and reads the rest by lines', async () => {
+  it('truncates a long file, says so, and can read the rest by lines', async () => {
     const { outputs: all } = await run([readFile('long'), readFile('long', { startLine: 1990 })], {
       files: [{ name: 'long', content: lines(1, 2000).join('\n') }],
     })
@@ -105,7 +105,7 @@ describe('file_read', () => {
     expect(all[2]).toMatch(/inner\.txt/)
   })
 
-  it('says of an empty file, an empty directory and a missing file what they are', async () => {
+  it('reports an empty file, an empty directory and a missing file', async () => {
     const { body, outputs: all } = await run(
       [bash('mkdir hollow'), readFile('nothing.txt'), readFile('hollow'), readFile('missing/file.txt')],
       { files: [{ name: 'nothing.txt', content: '' }] },
@@ -117,7 +117,7 @@ describe('file_read', () => {
     expect(all[3]).toMatch(/no such|not there|not found|does not exist|no file/i)
   })
 
-  it('says that a binary file is one, with its size, and shows none of it', async () => {
+  it('reports a binary file with its size and shows none of it', async () => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => (i * 7) % 256))
     const { outputs: all } = await run([readFile('x.bin')], {
       files: [{ name: 'x.bin', content: bytes.toString('base64'), encoding: 'base64' }],
@@ -127,7 +127,7 @@ describe('file_read', () => {
     expect(all[0]).not.toContain('\ufffd')
   })
 
-  it('follows no link and waits for no pipe', async () => {
+  it('does not follow links or wait for pipes', async () => {
     const [, link, pipe, device, next] = await outputs(
       bash('ln -s /etc/passwd link; mkfifo pipe; echo made'),
       readFile('link'),
@@ -141,7 +141,7 @@ describe('file_read', () => {
     expect(next).toContain('next')
   })
 
-  it('does not climb out of the working directory, and gives nothing of processes and devices', async () => {
+  it('cannot leave the working directory or read processes and devices', async () => {
     const paths = [
       '../etc/passwd',
       '/workspace/../etc/passwd',
@@ -156,7 +156,7 @@ describe('file_read', () => {
     }
   })
 
-  it('takes a path with a NUL or none as an error for the model', async () => {
+  it('reports a path with NUL, an empty path and a path that is too long', async () => {
     for (const output of await outputs(readFile('a\0b'), readFile(''), readFile('x'.repeat(5000)))) {
       expect(output).toMatch(/\S/)
       expect(output.length).toBeLessThan(6000)
@@ -165,7 +165,7 @@ describe('file_read', () => {
 })
 
 describe('file_write', () => {
-  it('writes a file with its directories, and over an old one', async () => {
+  it('creates a file with its directories, and overwrites a file', async () => {
     const content = 'naïve — 文字 🦊\r\nno newline at the end'
     const [written, first, over, second, empty] = await outputs(
       writeFile('new/deep/er/a.txt', content),
@@ -181,7 +181,7 @@ describe('file_write', () => {
     expect(empty).not.toMatch(/error/i)
   })
 
-  it('appends, also to a file that is not there yet', async () => {
+  it('appends, and creates the file if it does not exist', async () => {
     const [, , both] = await outputs(
       writeFile('log.txt', 'one\n', { mode: 'append' }),
       writeFile('log.txt', 'two\n', { mode: 'append' }),
@@ -190,7 +190,7 @@ describe('file_write', () => {
     expect(both!.trim()).toBe("'one\\ntwo\\n'")
   })
 
-  it('replaces the one place that matches, taken literally', async () => {
+  it('replaces a unique match literally', async () => {
     const [, , after] = await outputs(
       writeFile('a.py', 'x = f(1)\ny = f(2)\n'),
       writeFile('a.py', '$& \\1 [new]', { mode: 'replace', find: 'f(2)' }),
@@ -199,7 +199,7 @@ describe('file_write', () => {
     expect(after!.trim()).toBe("'x = f(1)\\ny = $& \\\\1 [new]\\n'")
   })
 
-  it('can replace with nothing, and over several lines', async () => {
+  it('can replace with empty text and across lines', async () => {
     const [, , , after] = await outputs(
       writeFile('a', 'one\ntwo\nthree\nfour\n'),
       writeFile('a', '', { mode: 'replace', find: 'two\nthree\n' }),
@@ -209,7 +209,7 @@ describe('file_write', () => {
     expect(after!.trim()).toBe("'ONE\\nfour\\n'")
   })
 
-  it('replaces nothing where nothing or more than one place matches, and says which', async () => {
+  it('changes nothing and reports the number of matches unless it is exactly one', async () => {
     const [, none, two, missing, after] = await outputs(
       writeFile('a', 'same\nsame\n'),
       writeFile('a', 'x', { mode: 'replace', find: 'other' }),
@@ -223,7 +223,7 @@ describe('file_write', () => {
     expect(after!.trim()).toBe("'same\\nsame\\n'")
   })
 
-  it('takes an empty find as an error, not as every place', async () => {
+  it('reports an empty find as an error', async () => {
     const [, refused, after] = await outputs(
       writeFile('a', 'kept'),
       writeFile('a', 'x', { mode: 'replace', find: '' }),
@@ -233,7 +233,7 @@ describe('file_write', () => {
     expect(after!.trim()).toBe("'kept'")
   })
 
-  it('does not write over a directory, below a file, or through a link', async () => {
+  it('does not overwrite a directory, write below a file, or write through a link', async () => {
     const [, directory, below, link, linked, after] = await outputs(
       bash(
         'mkdir dir && echo file > file && ln -s /tmp/target link && mkdir /tmp/out && ln -s /tmp/out out && echo t > /tmp/target',
@@ -250,7 +250,7 @@ describe('file_write', () => {
     expect(after!.trim()).toBe('file\nt\nkept')
   })
 
-  it('does not climb out of the working directory, and changes nothing of the system', async () => {
+  it('cannot leave the working directory or change the system', async () => {
     const paths = [
       '../escape.txt',
       '/workspace/../tmp/escape.txt',
@@ -267,7 +267,7 @@ describe('file_write', () => {
     expect(all.at(-1)).not.toContain('escape')
   })
 
-  it('makes what code runs with at once', async () => {
+  it('makes a file that code can use immediately', async () => {
     const [, ran] = await outputs(
       writeFile('tool.py', 'def answer():\n    return 42\n'),
       python('import tool\ntool.answer()'),

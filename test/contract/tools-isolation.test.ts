@@ -1,4 +1,4 @@
-/** What code in the sandbox can not do (spec.md, 1; contract.md, "network"; sandbox.md). Canaries stand on this host's loopback. */
+/** Checks what code in the sandbox cannot do. Canary servers on this host record every connection that reaches them. */
 import { randomUUID } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ let tcp: TcpServer
 let abstract: TcpServer
 let udp: Socket
 const planted: string[] = []
-/** What reached the canaries. */
+/** The canaries that were reached. */
 const reached: string[] = []
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ beforeAll(async () => {
     const path = join(directory, FILE_NAME)
     await writeHostFile(path, CANARY).then(
       () => planted.push(path),
-      () => undefined, // Not ours to write to: nothing to read there either.
+      () => undefined, // Not writable by us: this directory gets no file.
     )
   }
 })
@@ -84,7 +84,7 @@ async function outputs(...turns: Parameters<typeof run>[0]): Promise<readonly st
 }
 
 describe('the network', () => {
-  it('reaches no canary: neither on loopback, nor on any address of the host, nor by abstract sockets', async () => {
+  it('reaches no canary: not on loopback, on any address of the host, or through abstract sockets', async () => {
     const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
     const addresses = ['127.0.0.1', 'localhost', '0.0.0.0', ...own.map(({ address }) => address)]
     const tcpPort = (tcp.address() as AddressInfo).port
@@ -121,7 +121,7 @@ told('abstract', abstract)
     expect(provider.requests.length - before).toBe(4)
   })
 
-  it('has no interface but loopback, no route, and no names', async () => {
+  it('has only the loopback interface, no route, and no DNS', async () => {
     const [interfaces, routes, names] = await outputs(
       python("[line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line]"),
       bash('tail -n +2 /proc/net/route; grep -v " lo$" /proc/net/ipv6_route; echo end'),
@@ -137,8 +137,8 @@ except socket.gaierror as error: print('refused:', error)
   })
 })
 
-describe('secrets', () => {
-  it('of the server are in no environment, command line or file that code can see', async () => {
+describe('secrets of the server', () => {
+  it('are in no environment, command line or file that code can see', async () => {
     const look = `env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; echo end`
     const [inBash, inPython, inNode, searched] = await outputs(
       bash(look),
@@ -158,11 +158,11 @@ describe('secrets', () => {
       expect(output).not.toContain('ERRAND_')
       expect(output).not.toContain(server.dataDir)
     }
-    // The step's own source may lie somewhere in there; a secret does not.
+    // The source of the step may be stored there, but no secret.
     for (const path of searched!.split('\n')) expect(path).toMatch(/^(end|\/run\/errand\/.*)?$/)
   })
 
-  it('do reach the model provider, so that the test would see them', () => {
+  it('reach the model provider, which proves that the test would find them', () => {
     expect(provider.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}-model-key`)
   })
 
@@ -173,8 +173,8 @@ describe('secrets', () => {
   })
 })
 
-describe("the host's files", () => {
-  it("can not be read: /etc/shadow, the data directory, /root, /home, the host's /tmp", async () => {
+describe('the files of the host', () => {
+  it('cannot be read: /etc/shadow, the data directory, /root, /home, the host’s /tmp', async () => {
     expect(planted.length).toBeGreaterThan(3)
     const paths = [...planted, '/etc/shadow', '/etc/gshadow', join(server.dataDir, 'errand.yaml')]
     const [opened, found, listed, hostRoot] = await outputs(
@@ -193,11 +193,11 @@ for path in ${JSON.stringify(paths)}:
     for (const output of [found, listed, hostRoot]) expect(output!.trim()).toBe('end')
   })
 
-  it('can not be reached by file_read either', async () => {
+  it('cannot be read by file_read either', async () => {
     for (const output of await outputs(...planted.map((path) => readFile(path)))) expect(output).not.toContain(CANARY)
   })
 
-  it('can not be written: nothing but the working directory and temporary ones', async () => {
+  it('cannot be written: only the working directory and temporary directories are writable', async () => {
     const [written] = await outputs(
       bash(
         'for d in / /usr /usr/bin /usr/local/bin /etc /dev /errand /errand/bin /lib /proc/sys/kernel; do touch $d/x 2>/dev/null && echo WROTE $d; done; echo end',
@@ -208,7 +208,7 @@ for path in ${JSON.stringify(paths)}:
 })
 
 describe('privileges', () => {
-  it('are none: no capability, no new ones, filtered system calls, no namespace, mount or root', async () => {
+  it('are absent: no capabilities, no way to gain them, filtered system calls, no namespaces, mounts or root', async () => {
     const [status, tried] = await outputs(
       bash('grep -E "^(Cap(Eff|Prm|Bnd|Inh|Amb)|NoNewPrivs|Seccomp):" /proc/self/status; id -u'),
       bash(
@@ -219,13 +219,13 @@ describe('privileges', () => {
     expect(status).toMatch(/^NoNewPrivs:\s*1$/m)
     expect(status).toMatch(/^Seccomp:\s*2$/m)
     expect(status!.trim().split('\n').at(-1)).not.toBe('0')
-    // PID 1 of the namespace takes no signal from inside: kill says so, or nothing comes of it.
+    // PID 1 of the namespace ignores signals from inside: kill fails or has no effect.
     expect(tried!.replace(/^DONE kill -9 1\n/m, '').trim()).toBe('end')
   })
 })
 
 describe('a sandbox', () => {
-  it('is new for each interaction, a conversation that goes on too', async () => {
+  it('is new for each interaction, also in a continued conversation', async () => {
     const leave = bash(
       'echo left > left.txt; echo left > /tmp/left.txt; echo left > outputs/left.txt; echo left > /dev/shm/left.txt',
     )
@@ -244,7 +244,7 @@ describe('a sandbox', () => {
     }
   })
 
-  it('does not see its neighbours: neither their files nor their processes', async () => {
+  it('does not see files or processes of other sandboxes', async () => {
     const marker = `neighbour-${randomUUID()}`
     const instruction = scripted(provider, [
       bash(
@@ -275,7 +275,7 @@ if os.fork() == 0:
     if os.fork() == 0: time.sleep(10000)' &
 echo up
 ${how === 'completed' ? '' : 'while :; do sleep 1; done'}`
-    // The second turn is held until the test has seen the processes, so that it would see those that stay.
+    // The gate holds the second turn until the test has seen the processes, which proves that it can find them.
     const { promise: hold, resolve: go } = Promise.withResolvers<void>()
     const instruction = `[${randomUUID()}]`
     provider.when(instruction, { toolCalls: [bash(code)] }, { text: 'Done.', hold })
@@ -301,7 +301,7 @@ ${how === 'completed' ? '' : 'while :; do sleep 1; done'}`
   })
 })
 
-/** Processes of this host whose command line or environment holds this. */
+/** Returns the processes of this host whose command line or environment contains the marker. */
 async function processesWith(marker: string): Promise<string[]> {
   const found: string[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {

@@ -1,4 +1,7 @@
-/** `policy.sandbox` and `policy.maxToolDuration`: what a run may use, by request, by agent, within the operator's word. */
+/**
+ * Checks `policy.sandbox` and `policy.maxToolDuration`: the limits of a run, set by request or agent within the
+ * operator's maximum.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -31,14 +34,14 @@ def of(path): s = os.statvfs(path); return s.f_blocks * s.f_frsize // 2**20, s.f
 of('/workspace')`)
 
 describe('policy.sandbox', () => {
-  it('is the operator’s where nobody says, and is told in `resolved`', async () => {
+  it('is the operator’s default, and is shown in `resolved`', async () => {
     const { body, outputs } = await run([SIZE])
     expect(outputs).toEqual(['(32, 1000)'])
     const { max, ...usual } = SANDBOX
     expect(body.resolved.policy).toMatchObject({ maxToolDuration: 3600, sandbox: usual })
   })
 
-  it('of a request goes before the agent’s, field by field, and the sandbox is made to it', async () => {
+  it('of a request overrides the agent’s field by field, and the sandbox has these limits', async () => {
     const policy = { sandbox: { workspaceMiB: 48, files: 500, pids: 40 }, maxToolDuration: 20 }
     const { body: agent } = await server.post('/v1beta/agents', { policy })
     expect(agent.policy).toEqual(policy)
@@ -51,7 +54,7 @@ describe('policy.sandbox', () => {
     })
   })
 
-  it('bounds the output that is kept of a call', async () => {
+  it('limits the output that is stored of a call', async () => {
     const print = python('print("begin" + "x" * 3000 + "end")')
     const [whole] = (await run([print])).outputs
     expect(whole).toMatch(/^beginx{3000}end$/)
@@ -62,7 +65,7 @@ describe('policy.sandbox', () => {
     expect(cut!.length).toBeLessThan(1500)
   })
 
-  it('out of range is refused with the range, on agents too', async () => {
+  it('out of range is refused with the allowed range, on agents too', async () => {
     for (const path of ['/v1beta/interactions', '/v1beta/agents']) {
       const answer = await server.post(path, { instruction: 'hi', policy: { sandbox: { memoryMiB: 321 } } })
       expect(answer.status).toBe(400)
@@ -75,7 +78,7 @@ describe('policy.sandbox', () => {
 })
 
 describe('policy.maxToolDuration', () => {
-  it('stops one call, tells the model so, and the run goes on', async () => {
+  it('stops one call, reports that to the model, and the run continues', async () => {
     const { body, outputs } = await run([bash('echo begun; sleep 600'), bash('echo on')], {
       policy: { maxToolDuration: 1 },
     })
@@ -85,7 +88,7 @@ describe('policy.maxToolDuration', () => {
   })
 })
 
-it('the limit that a call ran into is told to the model, with its figure', async () => {
+it('reports to the model which limit a call reached, with its value', async () => {
   const { body, outputs } = await run([
     bash('head -c 100M /dev/zero > big'),
     bash('rm big; for i in $(seq 2000); do : > f$i || break; done; false'),
@@ -101,6 +104,6 @@ it('the limit that a call ran into is told to the model, with its figure', async
   expect(files).toContain('[/workspace could hold no more files: its limit is 1,000.')
   expect(processes).toContain("[No more processes or threads could be started: the sandbox's limit of 48 was reached.")
   expect(open).toContain('[A process had 1,024 files open, the limit of one process')
-  // Where no cgroup is to be had, Python says it itself.
+  // Without a cgroup, Python itself reports the error.
   expect(memory).toMatch(/256 MiB of memory|MemoryError/)
 })

@@ -1,4 +1,7 @@
-/** What `file_read` shows a model that sees: images and PDFs, at the model's own wire; and that a crash loses none of it. */
+/**
+ * Checks what `file_read` shows a model with vision: images and PDFs, as the model's API receives them, also after a
+ * crash.
+ */
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +12,7 @@ import { pdfOf } from '../support/pdf.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { bash, type Call, python, readFile, toolRunner } from '../support/tool-run.ts'
 
-/** One pixel, red. */
+/** A PNG image of one red pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 const DOT = { name: 'dot.png', content: PNG, encoding: 'base64' }
 const LEASE = { ERRAND_LEASE_S: '2' }
@@ -38,7 +41,7 @@ interface Shown {
   readonly bytes: Buffer
 }
 
-/** What a request shows beside its text, in order. */
+/** Returns the images and documents in a request, in order. */
 function shownIn({ body }: RecordedRequest): Shown[] {
   interface Part {
     readonly type: string
@@ -57,7 +60,7 @@ const run = toolRunner(
   () => provider,
 )
 
-/** Calls in a turn each; what they brought, and what the model was shown in the end. */
+/** Runs each call in a turn of its own. Returns their results and what the last request showed the model. */
 async function look(model: string, calls: Call[], files: object[]) {
   const { body, outputs } = await run(calls, { model, files })
   expect(body, JSON.stringify(body)).toMatchObject({ status: 'completed', output: 'Done.' })
@@ -68,19 +71,19 @@ describe('a PDF', () => {
   const bytes = pdfOf('Alpha speaks', 'Beta speaks', 'Gamma speaks')
   const file = { name: 'in/a report.pdf', content: bytes.toString('base64'), encoding: 'base64' }
 
-  it('is given whole to a model that takes documents', async () => {
+  it('is sent whole to a model that accepts documents', async () => {
     const { outputs, shown } = await look('reading', [readFile(file.name)], [file])
     expect(shown).toEqual([{ type: 'file', mimeType: 'application/pdf', bytes }])
     expect(outputs[0]).toContain(`3 pages, ${bytes.length} bytes`)
   })
 
-  it('is given as images of its pages to one that sees, or that asks for some of them', async () => {
+  it('is sent as images of its pages to a model with vision, or if only some pages are requested', async () => {
     const { outputs, shown } = await look('seeing', [readFile(file.name), readFile(file.name, { pages: '2-' })], [file])
     expect(outputs[0]).toContain('pages 1-3 are shown')
     expect(outputs[1]).toContain('pages 2-3 are shown')
     expect(shown.map(({ type, mimeType }) => [type, mimeType])).toEqual(Array(5).fill(['image_url', 'image/jpeg']))
     expect(imageDimensionsFromData(shown[0]!.bytes)).toMatchObject({ width: 1568, height: 784 })
-    // The second page is the same picture in both, and another than the first.
+    // The second page is the same image in both results, and differs from the first.
     expect(shown[3]!.bytes.equals(shown[1]!.bytes)).toBe(true)
     expect(shown[0]!.bytes.equals(shown[1]!.bytes)).toBe(false)
     const asked = await look('reading', [readFile(file.name, { pages: '3' })], [file])
@@ -88,7 +91,7 @@ describe('a PDF', () => {
     expect(asked.shown.map(({ bytes }) => bytes.equals(shown[2]!.bytes))).toEqual([true])
   })
 
-  it('is given as text, page by page, to one that sees nothing', async () => {
+  it('is sent as text, page by page, to a model without vision', async () => {
     const calls = [readFile(file.name), readFile(file.name, { pages: '2' }), readFile(file.name, { pages: '4' })]
     const { outputs, shown } = await look('blind', calls, [file])
     expect(shown).toEqual([])
@@ -98,7 +101,7 @@ describe('a PDF', () => {
     expect(outputs[2]).toContain('there is no page 4')
   })
 
-  it('of many pages is given in parts, and it is said how to go on', async () => {
+  it('of many pages is shown in parts, with how to continue', async () => {
     const long = pdfOf(...Array.from({ length: 120 }, (_, i) => `Leaf ${i + 1}`))
     const files = [{ name: 'long.pdf', content: long.toString('base64'), encoding: 'base64' }]
     const { outputs, shown } = await look('reading', [readFile('long.pdf')], files)
@@ -106,7 +109,7 @@ describe('a PDF', () => {
     expect(outputs[0]).toContain('Continue with pages "11-120"')
   })
 
-  it('that is none, is locked, or has no text is told as what it is', async () => {
+  it('that is invalid or has no text is reported as such, and so is an invalid range of pages', async () => {
     const scanned = { name: 'scan.pdf', content: pdfOf('').toString('base64'), encoding: 'base64' }
     const broken = { name: 'broken.pdf', content: '%PDF-1.7\nnothing of it is true' }
     const { outputs, shown } = await look(
@@ -123,13 +126,13 @@ describe('a PDF', () => {
 })
 
 describe('an image', () => {
-  it('is shown as it is where it is small enough', async () => {
+  it('is sent unchanged if it is small enough', async () => {
     const { outputs, shown } = await look('seeing', [readFile(DOT.name)], [DOT])
     expect(shown).toEqual([{ type: 'image_url', mimeType: 'image/png', bytes: Buffer.from(PNG, 'base64') }])
     expect(outputs[0]).toContain('1 × 1')
   })
 
-  it('is made smaller where it is too large for a provider, with a word about it', async () => {
+  it('is scaled down if it is too large for a provider, with a note', async () => {
     const make = python(`from PIL import Image
 Image.new("RGB", (4000, 1000), "red").save("wide.png")
 Image.effect_noise((1800, 1800), 100).convert("RGBA").save("heavy.png")
@@ -143,12 +146,12 @@ Image.new("RGB", (100, 3000), "blue").save("high.jpg", exif=b"Exif\\0\\0MM\\0*\\
     expect(shown.map(({ bytes }) => imageDimensionsFromData(bytes))).toMatchObject([
       { width: 1568, height: 392 },
       { width: 1568, height: 1568 },
-      // It lies on its side, and says so itself.
+      // Its metadata says that it must be rotated.
       { width: 1568, height: 52 },
     ])
   })
 
-  it('that can not be made smaller is told, with what to do', async () => {
+  it('that cannot be scaled down is reported with what to do', async () => {
     const header = bash(
       `printf '\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR\\0\\0\\xff\\xff\\0\\0\\xff\\xff\\x08\\x02\\0\\0\\0' > bomb.png`,
     )
@@ -157,27 +160,27 @@ Image.new("RGB", (100, 3000), "blue").save("high.jpg", exif=b"Exif\\0\\0MM\\0*\\
     expect(shown).toEqual([])
   })
 
-  it('is described to a model that sees nothing', async () => {
+  it('is described to a model without vision', async () => {
     const { outputs, shown } = await look('blind', [readFile(DOT.name)], [DOT])
     expect(outputs[0]).toMatch(/image\/png.*This model can't be shown images/)
     expect(shown).toEqual([])
   })
 
-  it('leaves the request, ten at once, when newer ones exceed what a provider takes, and its result says so', async () => {
+  it('is dropped from the request with other old ones when there are too many, and its result says so', async () => {
     const { outputs, shown } = await look('seeing', Array(25).fill(readFile(DOT.name)), [DOT])
-    // The 21st clears the oldest eleven.
+    // The 21st image drops the oldest eleven.
     expect(shown).toHaveLength(14)
     const results = provider.requests.at(-1)!.body.messages.filter(({ role }) => role === 'tool')
     expect(results.map(({ content }) => /It is no longer shown here/.test(String(content)))).toEqual([
       ...Array(11).fill(true),
       ...Array(14).fill(false),
     ])
-    // The trace is what the tool said.
+    // The trace keeps the original result of the tool.
     for (const output of outputs) expect(output).toMatch(/it is shown here\.$/)
   })
 })
 
-test('what a provider refuses to show does not end the run: the model is told, and goes on', async () => {
+test('an image that a provider refuses does not end the run: the model gets a note and continues', async () => {
   const refused = { fault: 'status:400', errorMessage: 'Could not process image' } as const
   const looks = { toolCalls: [{ name: 'file_read', args: { path: DOT.name } }] }
   provider.when('[refused]', looks, [refused, { text: 'It is damaged.' }])
@@ -192,7 +195,7 @@ test('what a provider refuses to show does not end the run: the model is told, a
   expect(again.body.error.message).toContain('Could not process image')
 })
 
-test('what an interaction showed is shown to those that continue the conversation', async () => {
+test('an image that an interaction showed is shown to those that continue the conversation', async () => {
   const { body: first } = await run([readFile(DOT.name)], { model: 'seeing', files: [DOT] })
   const { body: blind } = await run([], { model: 'blind', previousInteractionId: first.interactionId })
   expect(blind.status).toBe('completed')
@@ -204,7 +207,7 @@ test('what an interaction showed is shown to those that continue the conversatio
   expect(shownIn(request).map(({ mimeType }) => mimeType)).toEqual(['image/png'])
 })
 
-test('an image is shown again to the model after its server died, and goes with the interaction', async () => {
+test('an image is shown again after the server died, and is deleted with the interaction', async () => {
   const { promise: hold, resolve: release } = Promise.withResolvers<void>()
   const read = { toolCalls: [{ name: 'file_read', args: { path: DOT.name } }] }
   provider.when('[look]', read, [{ hold, text: 'never' }, { text: 'It is red.' }])

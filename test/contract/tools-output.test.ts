@@ -1,4 +1,7 @@
-/** What code shows: progress bars in their last state, tables that can be read, pictures as files; to the caller as to the model. */
+/**
+ * Checks how output of code is shown to the caller and the model: progress bars in their final state, wide tables,
+ * figures as files.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { until } from '../sandbox/fixture.ts'
@@ -47,7 +50,7 @@ echo >&2; echo saved`),
       '  % Total    % Received\n100 3000 100 3000\nsaved',
     ],
   ]
-  it.each(bars)('%s, is its last state in the result, and a few in the stream', async (_, call, kept) => {
+  it.each(bars)('%s, is its final state in the result, and a few updates in the stream', async (_, call, kept) => {
     const instruction = scripted(provider, [call])
     const stream = await server.stream('/v1beta/interactions:stream', { instruction, tools: ['code_execution'] })
     const events = await stream.all()
@@ -62,8 +65,8 @@ echo >&2; echo saved`),
   })
 })
 
-describe('with the packages that a Debian has', () => {
-  it('a figure that nobody saved is among the files, once, and the model is told', async () => {
+describe('with the Debian packages for Python', () => {
+  it('an unsaved figure becomes an output file, once, and the model is informed', async () => {
     const { body, outputs } = await run([
       python('import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.title("Squares")\nplt.show()'),
       python('figure, axes = plt.subplots()\naxes.bar(["a", "b"], [1, 2])\nfigure.savefig("outputs/bars.png")'),
@@ -81,7 +84,7 @@ describe('with the packages that a Debian has', () => {
     }
   })
 
-  it('a run that begins with them has them loaded already, as soon as there was one that did', async () => {
+  it('a new session has them preloaded after an earlier run imported them', async () => {
     const code = `import sys; known = 'pandas' in sys.modules
 import numpy, pandas as pd, matplotlib.pyplot as plt
 plt.plot(pd.Series(numpy.arange(3)) ** 2)
@@ -97,7 +100,7 @@ print('known' if known else 'new')`
     })
   })
 
-  it('a table of many columns is shown with each row on one line', async () => {
+  it('a table with many columns is shown with each row on one line', async () => {
     const columns = '{f"quarter {i}": [i * 1000.5, -i] for i in range(9)}'
     const { outputs } = await run([
       python(`import pandas as pd\ntable = pd.DataFrame(${columns})\ntable`),

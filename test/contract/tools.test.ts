@@ -1,4 +1,4 @@
-/** `code_execution` in the real sandbox: what the model is told of what code did (contract.md, "tool arguments"; sandbox.md). */
+/** Checks `code_execution` in a real sandbox: which results the model gets. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -39,7 +39,7 @@ const run = toolRunner(
   () => provider,
 )
 
-/** What each call brought, of a run that was completed. */
+/** Returns the result of each call of a completed run. */
 async function outputs(...turns: (Call | readonly Call[])[]): Promise<readonly string[]> {
   const { answer, body, outputs: all } = await run(turns)
   expect(answer.status, answer.text).toBe(200)
@@ -59,7 +59,7 @@ describe('Python', () => {
     expect(second!.trim()).toBe('42 2')
   })
 
-  it('echoes the last expression as a notebook does, None not', async () => {
+  it('prints the value of the last expression as a notebook does, except None', async () => {
     const [expression, text, none, assignment, block, both] = await outputs(
       python('1\n2 + 3'),
       python('"a\\nb"'),
@@ -76,7 +76,7 @@ describe('Python', () => {
     expect(both).toMatch(/^printed\n7\s*$/)
   })
 
-  it('shows an exception with its traceback, and the run goes on with what there was', async () => {
+  it('shows an exception with its traceback and keeps its variables', async () => {
     const [failed, next] = await outputs(
       python('kept = "kept"\ndef fail():\n    return {}["missing"]\nprint("before")\nfail()\nprint("after")'),
       python('print(kept)'),
@@ -86,7 +86,7 @@ describe('Python', () => {
     expect(next!.trim()).toBe('kept')
   })
 
-  it('shows a syntax error with its line, and runs nothing of it', async () => {
+  it('shows a syntax error with its line and runs nothing', async () => {
     const [failed, next] = await outputs(python('print("ran")\nx = = 1'), python('print(1)'))
     expect(failed).toMatch(/SyntaxError/)
     expect(failed).toMatch(/line 2/)
@@ -94,7 +94,7 @@ describe('Python', () => {
     expect(next!.trim()).toBe('1')
   })
 
-  it('that ends itself is told as what it was, and a new one takes over', async () => {
+  it('reports its exit code or signal if it ends, and starts a new session', async () => {
     const [left, killed, next] = await outputs(
       python('import sys\nx = 1\nsys.exit(3)'),
       python('import os, signal\nos.kill(os.getpid(), signal.SIGKILL)'),
@@ -106,12 +106,12 @@ describe('Python', () => {
     expect(next + killed!).toMatch(/restart|anew|again|new|gone|lost/i)
   })
 
-  it('has an end of input, so that asking for some does not hang', async () => {
+  it('has no standard input, so input() fails instead of waiting', async () => {
     const [asked] = await outputs(python('input("name? ")'))
     expect(asked).toContain('EOFError')
   })
 
-  it('writes text of every kind, and bytes that are none', async () => {
+  it('prints text in any script, and bytes that are not valid UTF-8', async () => {
     const [text, bytes] = await outputs(
       python('print("naïve — 文字 🦊" * 3)'),
       python('import sys\nsys.stdout.buffer.write(b"a\\xff\\x00b\\n")\nsys.stdout.flush()\nprint("after")'),
@@ -138,7 +138,7 @@ describe('bash', () => {
     expect(all[1]!.trim().split('\n')).toEqual(['/workspace/sub/dir', '3', 'f here', 'child  2'])
   })
 
-  it('tells the exit code of what failed, and goes on', async () => {
+  it('reports a failed command’s exit code and continues', async () => {
     const [failed, left, next] = await outputs(bash('ls /nowhere'), bash('echo out; exit 5'), bash('echo next'))
     expect(failed).toMatch(/\/nowhere/)
     expect(failed).toMatch(/\b2\b/)
@@ -146,12 +146,12 @@ describe('bash', () => {
     expect(next!).toMatch(/next/)
   })
 
-  it('has an end of input', async () => {
+  it('has no standard input', async () => {
     const [read] = await outputs(bash('cat; read line; echo "read $?"'))
     expect(read).toContain('read 1')
   })
 
-  it('takes code that is no code as an error of its own', async () => {
+  it('reports a syntax error', async () => {
     const [open, next] = await outputs(bash('echo "unclosed'), bash('echo next'))
     expect(open).toMatch(/unexpected|syntax/i)
     expect(next).toMatch(/next/)
@@ -159,7 +159,7 @@ describe('bash', () => {
 })
 
 describe('JavaScript', () => {
-  it('runs, keeps what it declared from call to call, and shows errors', async () => {
+  it('runs, keeps its declarations from call to call, and shows errors', async () => {
     const [, second, failed, next] = await outputs(
       javascript('const x = 41\nlet y = 1\nfunction plus(a, b) { return a + b }'),
       javascript('console.log(plus(x, y), typeof process.version)'),
@@ -185,7 +185,7 @@ describe('the languages', () => {
     expect(all[3]!.trim()).toBe('/workspace')
   })
 
-  it('that there are not are told to the model with those that there are', async () => {
+  it('are listed to the model if it requests an unknown one', async () => {
     const [ruby, next] = await outputs(
       { name: 'code_execution', args: { language: 'ruby', code: 'puts 1' } },
       python('print(1)'),
@@ -196,7 +196,7 @@ describe('the languages', () => {
 })
 
 describe('limits on a call', () => {
-  it('cap its output, mark the cut, and leave head and tail', async () => {
+  it('truncate its output, mark the cut, and keep head and tail', async () => {
     const [long, next] = await outputs(
       python('print("HEAD")\nfor i in range(20000): print("x" * 50)\nprint("TAIL")'),
       python('print("next")'),
@@ -208,14 +208,14 @@ describe('limits on a call', () => {
     expect(next!.trim()).toBe('next')
   })
 
-  it('cap one endless line without a newline the same way', async () => {
+  it('truncate one endless line the same way', async () => {
     const [long] = await outputs(python('import sys\nfor _ in range(3000): sys.stdout.write("ü" * 1000)'))
     expect(Buffer.byteLength(long!)).toBeLessThan(OUTPUT_BYTES + 500)
     expect(long).not.toContain('\ufffd')
     expect(long).toMatch(/cut|omitted|left out|truncated/i)
   })
 
-  it('tell the memory limit in words, and the run goes on', async () => {
+  it('report the memory limit, and the run continues', async () => {
     const [bomb, next] = await outputs(python('x = b"x" * 1_000_000_000\nprint("survived")'), python('print("next")'))
     expect(bomb).not.toContain('survived')
     expect(bomb).toMatch(/memory/i)
@@ -223,7 +223,7 @@ describe('limits on a call', () => {
     expect(next).toMatch(/next/)
   })
 
-  it('tell it too where a command died of it, and the code that called it lived on', async () => {
+  it('report the memory limit if a subprocess exceeds it and its parent survives', async () => {
     const [shell, child, last] = await outputs(
       bash('head -c 1000000000 /dev/zero | tail; echo "tail $?"'),
       python('import subprocess, sys\nsubprocess.run([sys.executable, "-c", "b\'x\' * 1_000_000_000"]).returncode'),
@@ -235,7 +235,7 @@ describe('limits on a call', () => {
     expect(shell).toMatch(/memory/i)
   })
 
-  it('hold the number of processes, told to the model, and the run goes on', async () => {
+  it('enforce the number of processes, report it to the model, and the run continues', async () => {
     const [forked, next] = await outputs(
       python(`
 import os, time
@@ -252,7 +252,8 @@ except OSError as error:
     const [, count] = /refused after (\d+) .*unavailable/.exec(forked!) ?? []
     expect(Number(count), forked).toBeLessThan(PIDS)
     expect(next).toContain('next 42')
-    // dash, not bash: that one tries each fork again for 15 s. The step waits for the first refusal, without a fork of its own.
+    // Uses dash because bash retries each fork for 15 s. The step waits for the first refusal without a fork of its
+    // own.
     const [bomb, after] = await outputs(
       bash(
         "sh -c 'bomb() { bomb | bomb & }; bomb' 2>refused; while [ ! -s refused ]; do :; done; read -r said <refused; echo $said",
@@ -263,7 +264,7 @@ except OSError as error:
     expect(after).toContain('next 42')
   })
 
-  it('hold the workspace, told to the model, and the run goes on', async () => {
+  it('enforce the size of the workspace, report it to the model, and the run continues', async () => {
     const [full, next, written, after] = await outputs(
       bash('head -c 400M /dev/zero > big; echo "head $?"'),
       python('print("next")'),
@@ -277,7 +278,7 @@ except OSError as error:
     expect(after).toMatch(/small/)
   })
 
-  it('hold every place that can be written to, all full at once, and the run goes on', async () => {
+  it('enforce the size of every writable directory, even if all are full at once, and the run continues', async () => {
     const [full, next, after] = await outputs(
       bash('for d in /workspace /tmp /dev/shm /run/errand; do head -c 1G /dev/zero > $d/big; done; echo filled'),
       python('print("next")'),
@@ -288,7 +289,7 @@ except OSError as error:
     expect(after).toMatch(/emptied/)
   })
 
-  it('let a daemon that holds stdout hang nothing', async () => {
+  it('let a call end although a daemon keeps stdout open', async () => {
     const [shell, child, daemon, next] = await outputs(
       bash('sleep 10000 & echo started'),
       python('import subprocess\np = subprocess.Popen(["sleep", "10000"])\nprint("started")'),
@@ -301,7 +302,7 @@ except OSError as error:
     expect(next).toMatch(/next/)
   })
 
-  it("end an endless loop at the run's deadline: 504, and the trace shows the call", async () => {
+  it('end an endless loop at the run’s deadline with 504, and the trace shows the call', async () => {
     const loops = [
       python('while True:\n    try:\n        while True: pass\n    except BaseException: pass'),
       bash('trap "" TERM INT HUP; while :; do :; done'),
@@ -319,7 +320,7 @@ except OSError as error:
   })
 })
 
-describe('a call as it is shown', () => {
+describe('a call in the stream and the trace', () => {
   it('streams its output while it runs', async () => {
     const instruction = scripted(provider, [
       python('import time\nprint("first sign", flush=True)\nwhile True: time.sleep(1)'),
@@ -330,7 +331,7 @@ describe('a call as it is shown', () => {
     for await (const { event, data } of stream.events) {
       names.push(event)
       if (event !== 'tool_output' || !data.text.includes('first sign')) continue
-      // It never ends by itself: what came, came while it ran.
+      // The code never ends by itself, so this output arrived while it ran.
       expect(data.step).toBe(1)
       expect((await server.post(`/v1beta/interactions/${id}:cancel`)).status).toBe(200)
     }
@@ -338,7 +339,7 @@ describe('a call as it is shown', () => {
     expect(names.at(-1)).toBe('completed')
   })
 
-  it('has one step for the call and one for its result, in the stream as in the trace', async () => {
+  it('has one step for the call and one for its result, the same in stream and trace', async () => {
     const instruction = scripted(provider, [python('print("a")\nprint("b")'), python('6 * 7')])
     const stream = await server.stream('/v1beta/interactions:stream', { instruction, tools: ALL_TOOLS })
     const events = await stream.all()
@@ -360,7 +361,7 @@ describe('a call as it is shown', () => {
     expect(outputsOf(executionTrace)[1]).toBe('42')
   })
 
-  it('may be one of several in a turn, each answered under its own id', async () => {
+  it('can be one of several in a turn, each with a result under its own id', async () => {
     const [one, two, three] = await outputs([
       python('x = 1\nprint("one")'),
       writeFile('a.txt', 'two'),
@@ -376,14 +377,14 @@ describe('a call as it is shown', () => {
     expect(told.map(({ content }) => content)).toEqual([one, two, three])
   })
 
-  it('counts in usage', async () => {
+  it('is counted in usage', async () => {
     const { body } = await run([[python('1'), python('2')], python('3')])
     expect(body.usage).toMatchObject({ tool_calls: 3, model_calls: 3 })
     expect(body.usage.sandbox_ms).toBeGreaterThan(0)
   })
 })
 
-describe('arguments that are wrong', () => {
+describe('invalid arguments', () => {
   it.each<[string, Call, RegExp]>([
     ['code that is a number', { name: 'code_execution', args: { code: 42 } }, /code/],
     ['no code', { name: 'code_execution', args: {} }, /code/],
@@ -391,7 +392,7 @@ describe('arguments that are wrong', () => {
     ['a list', { name: 'code_execution', args: [] }, /object|argument|code/i],
     ['null', { name: 'code_execution', args: 'null' }, /object|argument|code/i],
     ['no JSON', { name: 'code_execution', args: '{"code": "1' }, /JSON/],
-    // It can be read, but not written: what was to be stored of it took the run down, again and again.
+    // Such arguments can be parsed but not serialized; storing the result used to crash the run repeatedly.
     [
       'nested without end',
       { name: 'code_execution', args: `{"code": ${'['.repeat(50_000)}${']'.repeat(50_000)}}` },
@@ -403,13 +404,13 @@ describe('arguments that are wrong', () => {
     ['a mode that there is not', writeFile('a', 'x', { mode: 'prepend' }), /mode|append/],
     ['replace without find', writeFile('a', 'x', { mode: 'replace' }), /find/],
     ['a tool that there is not', { name: 'no_such_tool', args: {} }, /no_such_tool/],
-  ])('are told to the model, not a failed run: %s', async (_, call, told) => {
+  ])('are reported to the model and do not fail the run: %s', async (_, call, told) => {
     const [wrong, next] = await outputs(call, python('print("next")'))
     expect(wrong).toMatch(told)
     expect(next!.trim()).toBe('next')
   })
 
-  it('are those of a tool that the caller did not enable: it is not run', async () => {
+  it('include a tool that the caller did not enable: it does not run', async () => {
     const { body, outputs: all } = await run([writeFile('outputs/a.txt', 'x'), python('import os; os.listdir(".")')], {
       tools: ['code_execution'],
     })

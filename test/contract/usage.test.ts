@@ -1,4 +1,7 @@
-/** What was used, as an account's members read it: every end once, whatever became of the interaction, and nobody else's. */
+/**
+ * Checks the usage that an account's members read: each ended interaction is counted once, whatever its outcome, and
+ * only in its own account.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +20,7 @@ let server: Server
 let owner: Member
 let viewer: Member
 let stranger: Member
-/** What the API told of each end. */
+/** The interactions as the API returned them at their end. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into what is answered.
 const told: any[] = []
 
@@ -70,7 +73,7 @@ async function runAll(): Promise<void> {
   const cancelled = await held()
   await server.post(`${PATH}/${cancelled}:cancel`)
   told.push(await ended(server, cancelled))
-  // One lives through a kill, and ends at the next server.
+  // This run survives a SIGKILL and ends on the next server.
   const survivor = await held()
   await server.stop('SIGKILL')
   server = await start(server.key)
@@ -85,7 +88,7 @@ const read = async (query = '', who: Pick<Member, 'get' | 'account'> = owner) =>
   (await who.get(`${owner.account}/usage${query}`)) as Awaited<ReturnType<Member['get']>>
 
 describe('usage', () => {
-  it('is the sum of what each interaction told at its end, over a kill -9', async () => {
+  it('is the sum over all ended interactions, also after a SIGKILL', async () => {
     const { status, body } = await read()
     expect(status, JSON.stringify(body)).toBe(200)
     expect(body.total).toMatchObject({
@@ -106,7 +109,7 @@ describe('usage', () => {
     expect(Math.abs(body.total.latencyMs.p99 - longest) / longest).toBeLessThan(0.1)
   })
 
-  it('can be told apart by project, agent, model and key, and asked for one of them', async () => {
+  it('can be grouped and filtered by project, agent, model and key', async () => {
     const { rows } = (await read('?group=project,model')).body
     const projects = rows.map((row: { projectName: string; model: string; runs: number }) => [
       row.projectName,
@@ -134,7 +137,7 @@ describe('usage', () => {
     expect((await read('?to=2020-01-31&from=2020-01-01')).body.rows).toEqual([])
   })
 
-  it('counts who ran it in the console as its user', async () => {
+  it('lists a run from the console under its user', async () => {
     const headers = { 'x-errand-project': owner.projectId }
     const { body } = await owner.post(PATH, { instruction: '[hi]', labels: { by: 'hand' } }, headers)
     told.push(body)
@@ -142,7 +145,7 @@ describe('usage', () => {
     expect(rows).toMatchObject([{ keyId: owner.userId, keyName: 'owner', runs: 1 }])
   })
 
-  it('comes as CSV, in which no name is a formula', async () => {
+  it('can be exported as CSV without spreadsheet formulas in names', async () => {
     const key = await server.createKey('=1+1,"x"')
     told.push((await server.post(PATH, { instruction: '[hi]' }, { 'x-svc-api-key': key })).body)
     const { headers, text } = await read('?group=day,project&format=csv')
@@ -161,13 +164,13 @@ describe('usage', () => {
     )
   })
 
-  it('stays when interactions are removed', async () => {
+  it('remains when interactions are deleted', async () => {
     for (const { id } of told) await server.request('DELETE', `${PATH}/${id}`)
     expect((await server.get(PATH)).body.interactions).toEqual([])
     expect((await read()).body.total.runs).toBe(told.length)
   })
 
-  it('is for members of the account, whatever their role, and for nobody else', async () => {
+  it('can be read by every member of the account, whatever their role, and by nobody else', async () => {
     expect((await read('', viewer)).status).toBe(200)
     expect(errorOf(await read('', stranger))).toMatchObject({ status: 404, code: 'not_found' })
     const theirs = await stranger.post(`${stranger.account}/projects`, { name: 'theirs' })
@@ -184,7 +187,7 @@ describe('usage', () => {
     ['group', 'group=day,day'],
     ['group', 'group=colour'],
     ['format', 'format=xml'],
-  ])('refuses a wrong `%s`: %s', async (param, query) => {
+  ])('refuses an invalid `%s`: %s', async (param, query) => {
     expect(errorOf(await read(`?${query}`))).toMatchObject({ status: 400, param })
   })
 })

@@ -1,4 +1,7 @@
-/** `web_search` by the model's own provider: its searches are steps of the run like any other, and outlive its server. */
+/**
+ * Checks `web_search` by the model's own provider: its searches are steps of the run and survive a restart of the
+ * server.
+ */
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { createServer, type Server as HttpServer } from 'node:http'
@@ -22,7 +25,7 @@ beforeAll(async () => {
     for await (const chunk of request) chunks.push(chunk as Buffer)
     asked.push(Buffer.concat(chunks).toString())
     const answer = answers.shift()
-    // Undefined: no answer ever comes.
+    // Undefined: the server never answers.
     if (answer) response.writeHead(200, { 'content-type': 'text/event-stream' }).end(answer)
   })
   claude.listen(0, '127.0.0.1')
@@ -44,7 +47,7 @@ afterAll(async () => {
   claude.close()
 })
 
-test('its searches stand in trace and stream, beside calls of our own tools, and a take-over gives them back', async () => {
+test('provider searches are in the trace and the stream with other tool calls, and the next server sends them back', async () => {
   answers.push(
     claudeCallAfterSearch('I look.', 'otters', 'code_execution', { code: 'print(6 * 7)' }),
     undefined,
@@ -73,7 +76,7 @@ test('its searches stand in trace and stream, beside calls of our own tools, and
   ])
   const names = events.map(({ event }) => event).filter((name) => name.startsWith('tool_'))
   expect(names).toEqual(['tool_call', 'tool_result', 'tool_call', 'tool_output', 'tool_result'])
-  // What is sealed is the provider's, and nobody else's to see.
+  // Sealed content is only for the provider and must not be shown.
   expect(JSON.stringify([got, events])).not.toContain('SEALED')
   const [, use, result] = CLAUDE_SEARCH
   const [second, third] = asked.slice(1).map((request) => JSON.parse(request).messages)
@@ -86,7 +89,7 @@ test('its searches stand in trace and stream, beside calls of our own tools, and
   ])
 })
 
-test('what an answer was grounded in stands in the trace, and the answer stays the answer', async () => {
+test('the sources of a grounded answer are in the trace, and the answer is unchanged', async () => {
   answers.push(geminiSearches('They play'))
   const request = { model: 'gemini', instruction: 'What of otters?', tools: ['web_search'] }
   const { body } = await server.post('/v1beta/interactions', request)
@@ -97,7 +100,7 @@ test('what an answer was grounded in stands in the trace, and the answer stays t
   ])
 })
 
-test('a model whose provider has none is not offered the tool, and the caller is warned', async () => {
+test('the tool is not offered to a model whose provider cannot search, and the caller gets a warning', async () => {
   provider.when('[plain]', { text: 'Without.' })
   const { body } = await server.post('/v1beta/interactions', {
     model: 'plain',
@@ -108,7 +111,7 @@ test('a model whose provider has none is not offered the tool, and the caller is
   expect(provider.requests.at(-1)!.body.tools).toBeUndefined()
 })
 
-test('doctor tells that the models search by themselves', async () => {
+test('the doctor reports that the models search by themselves', async () => {
   const { stdout } = await server.errand(['doctor'])
   expect(stdout).toMatch(/Available: .*web_search/)
   expect(stdout).toMatch(/Web search: the models' own/)

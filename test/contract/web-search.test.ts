@@ -1,4 +1,7 @@
-/** `web_search` end to end: a run that searches a real SearXNG-shaped server, its audit, and a server that has none. */
+/**
+ * Checks `web_search` end to end: a run that searches an HTTP server with SearXNG's API, its audit, and a server
+ * without search.
+ */
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -16,7 +19,7 @@ let server: Server
 beforeAll(async () => {
   provider = await openFakeProvider()
   service = await openSearchService()
-  // No `egress.allowPrivate`: the operator's own word is enough.
+  // Without `egress.allowPrivate`: the configured search address is allowed by itself.
   const config = { search: { provider: 'searxng', baseUrl: service.url } }
   server = await startServer({ provider, config, env: LEASE })
 })
@@ -38,7 +41,7 @@ const search = (args: object) => ({ name: 'web_search', args })
 const TOOLS = { tools: ['web_search'] }
 
 describe('a run that searches', () => {
-  it('gives the model a clear list, and has the service in its audit', async () => {
+  it('gives the model a readable list, and records the search service in its audit', async () => {
     service.answer({ body: SEARXNG_ANSWER })
     const { body, outputs } = await run([search({ query: 'otters', maxResults: 2 })], TOOLS)
     expect(outputs).toEqual([
@@ -59,7 +62,7 @@ describe('a run that searches', () => {
     ])
   })
 
-  it('is warned in the description that pages are written by strangers', async () => {
+  it('warns the model in the tool’s description that pages are written by strangers', async () => {
     service.answer({ body: SEARXNG_ANSWER })
     await run([search({ query: 'otters' })], TOOLS)
     const [tool] = provider.requests.at(-1)!.body.tools as unknown as [
@@ -71,7 +74,7 @@ describe('a run that searches', () => {
     })
   })
 
-  it('hears in words what went wrong, and goes on', async () => {
+  it('reports errors to the model and continues', async () => {
     service.answer(
       { body: { results: [] } },
       { status: 500, headers: { 'retry-after': '9999' } },
@@ -96,7 +99,7 @@ describe('a run that searches', () => {
     expect(service.asked).toHaveLength(3)
   })
 
-  it('is stopped at the time that a tool call has, and goes on', async () => {
+  it('stops a search at the time limit of a tool call and continues', async () => {
     const { promise: hold, resolve: release } = Promise.withResolvers<void>()
     service.answer({ hold })
     const { outputs } = await run([search({ query: 'slow' })], { ...TOOLS, policy: { maxToolDuration: 1 } })
@@ -104,7 +107,7 @@ describe('a run that searches', () => {
     expect(outputs[0]).toMatch(/stopped: it reached the time limit of a tool call/)
   })
 
-  it('asks again where its server died while it searched', async () => {
+  it('searches again if its server died during the search', async () => {
     const { promise: hold, resolve: release } = Promise.withResolvers<void>()
     service.answer({ hold }, { body: SEARXNG_ANSWER })
     provider.when('[died]', { toolCalls: [search({ query: 'otters', maxResults: 1 })] }, { text: 'Done.' })
@@ -124,7 +127,7 @@ describe('a run that searches', () => {
   })
 })
 
-it('the built-in demo model can search too, and passes on what was found', async () => {
+it('the built-in demo model can search and returns the results', async () => {
   service.answer({ body: SEARXNG_ANSWER })
   const request = { model: 'demo', instruction: 'Search the web for sea otters.', ...TOOLS }
   const { body } = await server.post('/v1beta/interactions', request)
@@ -133,13 +136,13 @@ it('the built-in demo model can search too, and passes on what was found', async
   expect(body.output).toMatch(/A search for “sea otters” finds:\n\n1\. Sea otters & their tools\n {3}https:\/\/otters/)
 })
 
-it('the start log and doctor tell which search there is', async () => {
+it('the start log and the doctor show the configured search service', async () => {
   expect(server.output()).toMatch(/SearXNG at http:\/\/127\.0\.0\.1/)
   const { stdout } = await server.errand(['doctor'])
   expect(stdout).toMatch(/Web search: SearXNG at http:\/\/127\.0\.0\.1/)
 })
 
-it('a key is used, and stands in nothing that is kept or shown', async () => {
+it('the search key is used but never stored or shown', async () => {
   const hosted = await startServer({
     provider,
     config: { search: { provider: 'tavily', baseUrl: service.url }, log: 'debug' },

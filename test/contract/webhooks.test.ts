@@ -1,4 +1,7 @@
-/** `webhook {url}`: the end of an interaction is told, signed, wherever the guard lets it (contract.md, "Inputs"). */
+/**
+ * Checks `webhook {url}`: a signed request reports the end of an interaction to every address that the egress guard
+ * allows.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -61,7 +64,7 @@ async function told(id: string, from = server): Promise<Sent> {
 }
 
 describe('the webhook of an interaction', () => {
-  it('is told of its end with the short interaction, signed with the secret that the operator shows', async () => {
+  it('gets the short interaction at its end, signed with the secret that the operator can show', async () => {
     provider.when('[hooked]', { text: 'Done.' })
     const body = { instruction: '[hooked] p4ssword', webhook: { url: hook }, labels: { team: 'a' } }
     const answer = await server.post(PATH, body)
@@ -105,7 +108,7 @@ describe('the webhook of an interaction', () => {
     expect(text).not.toContain('p4ssword')
   })
 
-  it('is sent what the API reference says', async () => {
+  it('gets a body that matches the API reference', async () => {
     provider.when('[described]', { text: 'Done.' })
     const answer = await server.post(PATH, { instruction: '[described]', webhook: { url: hook } })
     const { body } = await told(answer.body.interactionId)
@@ -118,7 +121,7 @@ describe('the webhook of an interaction', () => {
     expect(valid({ ...JSON.parse(body), type: 'interaction.started' })).toBe(false)
   })
 
-  it('is checked by what the documentation says', async () => {
+  it('is verified by the code in the documentation', async () => {
     provider.when('[documented]', { text: 'Done.' })
     const answer = await server.post(PATH, { instruction: '[documented]', webhook: { url: hook } })
     const { headers, body } = await told(answer.body.interactionId)
@@ -145,7 +148,7 @@ describe('the webhook of an interaction', () => {
     expect(isFromErrand({ ...headers, 'webhook-timestamp': '1' }, body, secret)).toBe(false)
   })
 
-  it('is told of failures and of cancellations as well', async () => {
+  it('also reports failures and cancellations', async () => {
     provider.when('[broken]', { fault: 'status:400' })
     const failed = await server.post(PATH, { instruction: '[broken]', webhook: { url: hook } })
     const { interactionId } = errorOf(failed)
@@ -163,7 +166,7 @@ describe('the webhook of an interaction', () => {
     })
   })
 
-  it('is told once where the request was sent twice under one idempotency key', async () => {
+  it('is delivered once if the request was sent twice with one idempotency key', async () => {
     provider.when('[once]', { text: 'Done.' })
     const body = { instruction: '[once]', webhook: { url: hook } }
     const headers = { 'idempotency-key': 'once' }
@@ -173,7 +176,7 @@ describe('the webhook of an interaction', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('shows its attempts to its own project alone, and none where there is none', async () => {
+  it('shows its attempts only to its own project, and an empty list without a webhook', async () => {
     provider.when('[plain]', { text: 'Done.' })
     const { body } = await server.post(PATH, { instruction: '[plain]' })
     expect((await deliveriesOf(body.interactionId)).body).toEqual({ deliveries: [] })
@@ -184,7 +187,7 @@ describe('the webhook of an interaction', () => {
     expect(errorOf(theirs).message.replace(body.interactionId, 'int_none')).toBe(errorOf(nobodys).message)
   })
 
-  it('is told after the server was killed before it could', async () => {
+  it('is delivered after a restart if the server was killed before delivery', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'errand-webhooks-'))
     const first = await startServer({ provider, config, dataDir })
     status = 500
@@ -204,7 +207,7 @@ describe('the webhook of an interaction', () => {
   })
 })
 
-describe('an address that shows by itself that it is refused', () => {
+describe('a webhook address that is refused by its form', () => {
   it.each([
     'https://127.0.0.1/hook',
     'https://2130706433/hook',
@@ -218,7 +221,7 @@ describe('an address that shows by itself that it is refused', () => {
     's3://bucket/key',
     'file:///etc/passwd',
     'nonsense',
-  ])('is 400, and nothing is created: %s', async (url) => {
+  ])('returns 400 and creates no interaction: %s', async (url) => {
     const before = (await server.get(PATH)).body.interactions.length
     const answer = await server.post(PATH, { instruction: 'x', webhook: { url } })
     expect(errorOf(answer)).toMatchObject({ status: 400, code: 'invalid_request', param: 'webhook.url' })
@@ -226,7 +229,7 @@ describe('an address that shows by itself that it is refused', () => {
   })
 })
 
-it('a project that does not exist has no secret to show', async () => {
+it('a project that does not exist has no webhook secret', async () => {
   const { code, stdout, stderr } = await server.errand(['webhooks', 'secret', '--project', 'nobody'])
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toContain('There is no project "nobody"')
