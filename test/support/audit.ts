@@ -1,4 +1,4 @@
-/** The audit of an interaction, over HTTP, without its times. */
+/** The audit records of an interaction, read over HTTP, without timestamps. */
 import type { Server } from './server.ts'
 
 export async function auditOf(server: Server, id: string): Promise<object[]> {

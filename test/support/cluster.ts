@@ -1,6 +1,7 @@
 /**
- * A Postgres cluster to throw away: made in a temporary directory, reachable by a socket there alone, run as an
- * unprivileged user (it refuses to be root's) and without fsync. Debian's package has its programs outside of PATH.
+ * A temporary Postgres cluster. It is in a temporary directory, without fsync, reachable only by a socket there, and
+ * runs as an unprivileged user because Postgres refuses to run as root. Debian's package installs its programs outside
+ * PATH.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -15,32 +16,35 @@ const PACKAGES = '/usr/lib/postgresql'
 const NOBODY = 65_534
 const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
-/** Port in the socket's name. Nothing listens on it. */
+/** Port in the name of the socket. Nothing listens on it. */
 const PORT = 5_432
 const ADMIN = 'admin'
-/** Role as in the documentation: it owns its database and is no superuser. */
+/** The role that the documentation describes: it owns its database and is no superuser. */
 const OWNER = 'errand'
 
 export interface Cluster {
-  /** Directory of its socket, for `createDatabaseIn` and the proxy. */
+  /** Directory of the socket, for `createDatabaseIn` and the proxy. */
   readonly directory: string
-  /** The address of a new, empty database, for the role that owns it. */
+  /** Creates an empty database. Returns its address, for the role that owns it. */
   createDatabase(settings?: string): Promise<string>
-  /** Ends it without a word to anybody, as a power failure does: what had committed is found again at the next start. */
+  /** Kills the cluster without a shutdown, like a power failure. Committed data is there at the next start. */
   crash(): Promise<void>
-  /** Behind a crash. */
+  /** Starts the cluster again after a crash. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Directory of initdb and postgres, in the newest installed version. Undefined if none is installed. */
+/** Directory of initdb and postgres in the newest installed version. Undefined if none is installed. */
 export function findPostgres(): string | undefined {
   const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).sort((a, b) => Number(b) - Number(a)) : []
   const places = [...versions.map((version) => join(PACKAGES, version, 'bin')), ...process.env.PATH!.split(':')]
   return places.find((place) => ['initdb', 'postgres'].every((program) => existsSync(join(place, program))))
 }
 
-/** With `tcp` it listens on that port of the loopback too. `settings`: more of them, told where its directory is. */
+/**
+ * Starts a cluster. With `tcp`, it also listens on that port of the loopback interface. `settings` returns further
+ * settings; it gets the cluster's directory.
+ */
 export async function startCluster(
   programs: string,
   more: { readonly tcp?: number; readonly settings?: (dir: string) => string[] } = {},
@@ -52,7 +56,7 @@ export async function startCluster(
   const run = promisify(execFile)
   const initdb = join(programs, 'initdb')
   const version = Number(/\d+/.exec((await run(initdb, ['--version'])).stdout)![0])
-  // A language, where this version brings its own: what compares text by it, and not by its bytes, is found out.
+  // Version 15 and later: a collation that differs from byte order, so that tests find comparisons that need byte order.
   const language = version >= 15 ? ['--locale-provider=icu', '--icu-locale=en-US'] : []
   const flags = [`--username=${ADMIN}`, '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C', ...language]
   await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
@@ -60,7 +64,7 @@ export async function startCluster(
   const settings = [`listen_addresses=${more.tcp ? '127.0.0.1' : ''}`, `port=${port}`, `unix_socket_directories=${dir}`]
   settings.push('fsync=off', 'deadlock_timeout=20ms')
   settings.push('max_connections=400')
-  // Refused statements are what tests are about, and no news.
+  // Tests cause statements that Postgres refuses, so these are not logged.
   settings.push('log_min_messages=log', ...(more.settings?.(dir) ?? []))
   const options = settings.flatMap((setting) => ['-c', setting])
   let server = await launch()
@@ -96,7 +100,9 @@ export async function startCluster(
   }
 }
 
-/** The address of a new, empty database in the cluster there, for the role that owns it. */
+/**
+ * Creates an empty database in the cluster with that socket directory. Returns its address, for the role that owns it.
+ */
 export async function createDatabaseIn(directory: string, settings = "encoding 'UTF8'", port = PORT): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await asAdmin(directory, port, `create database ${name} owner ${OWNER} template template0 ${settings}`)
@@ -114,7 +120,7 @@ function address(dir: string, port: number, database: string, role: string): str
   return `postgres:///${database}?host=${dir}&port=${port}&user=${role}`
 }
 
-/** Reads its log for as long as it runs: it would stand still before a pipe that is full. */
+/** Resolves when the server accepts connections. Reads its log until it ends, because a full pipe would block it. */
 async function ready(server: ChildProcess): Promise<void> {
   let log = ''
   const { promise, resolve, reject } = Promise.withResolvers<void>()

@@ -1,4 +1,7 @@
-/** Every documented route of a server, and things to name in its addresses: for tests that ask all of them. */
+/**
+ * Every documented route of a server, and resources to use in their addresses. For tests that send requests to all
+ * routes.
+ */
 import { expect } from 'vitest'
 import { EVERYTHING } from './openapi.ts'
 import type { Server } from './server.ts'
@@ -8,20 +11,20 @@ import { zip } from './zip.ts'
 export interface Route {
   readonly method: string
   readonly path: string
-  /** Credential for it. Undefined if it needs none. */
+  /** Kind of credential that the route needs. Undefined if it needs none. */
   readonly scheme: 'apiKey' | 'session' | undefined
   readonly type: string | undefined
-  /** Query parameters that it requires. */
+  /** Required query parameters. */
   readonly query: string
 }
 
-/** For parameters that a route requires. */
+/** Values of required query parameters. */
 const QUERY: Readonly<Record<string, string>> = { path: 'SKILL.md' }
 
-/** Existing resources, by the start of the path that names them. */
+/** Existing resources, by the prefix of the path that names them. */
 export type Things = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** One of each thing, made by the owner. */
+/** Creates one resource of each kind, owned by `owner`. */
 export async function ownThings(server: Server, owner: Member): Promise<Things> {
   const agent = (await server.post('/v1beta/agents', {})).body.id
   const run = (await server.post('/v1beta/interactions', { instruction: 'What is 2 + 3?' })).body.interactionId
@@ -49,7 +52,7 @@ export async function ownThings(server: Server, owner: Member): Promise<Things> 
   }
 }
 
-/** Every route of the server's own document: a new one can't be forgotten. */
+/** Every route of the server's own OpenAPI document, so that new routes are always included. */
 export async function documentedRoutes(server: Server): Promise<Route[]> {
   const { paths } = (await server.get(EVERYTHING)).body
   return Object.entries<object>(paths).flatMap(([path, operations]) =>
@@ -70,7 +73,7 @@ function queryOf(path: string, parameters: readonly { in: string; name: string; 
   return values.length > 0 ? `?${values.join('&')}` : ''
 }
 
-/** The path with one of `things` for each of its parameters, or what `value` makes of that. */
+/** The path with each parameter replaced by the owner's resource, or by what `value` returns for it. */
 export function addressIn(path: string, things: Things, value = (_name: string, own: string) => own): string {
   const [, values] = Object.entries(things).find(([start]) => path.startsWith(`${start}/{`)) ?? []
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {

@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 
 export interface IdentityProvider {
-  /** Goes into errand.yaml under `console.oidc`. */
+  /** The entry for `console.oidc` in errand.yaml. */
   readonly config: Readonly<Record<'issuer' | 'clientId' | 'clientSecret' | 'name', string>>
   /** True to mark e-mail addresses as verified. */
   vouches: boolean
-  /** From now on it sends browsers back to that server. */
+  /** Sets the server that browsers are sent back to. */
   open(publicUrl: string): void
   close(): Promise<void>
 }

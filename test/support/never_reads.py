@@ -1,7 +1,7 @@
 """
-Clients that never read: never_reads.py PORT. For each line of stdin, `{"count": n, "request": "…"}`, closes the connections
-that it has, opens n that send that request, and prints their own ports. Ends with stdin. Receive buffers are small, so that the
-kernel holds little for a connection.
+Clients that never read: never_reads.py PORT. Each line of stdin is `{"count": n, "request": "…"}`. It closes the open
+connections, opens n new ones that send this request, and prints their local ports. The program ends with stdin. Receive
+buffers are small, so that the kernel buffers little for each connection.
 """
 
 import json

@@ -1,4 +1,4 @@
-/** A real S3-speaking server (s3rver) in a process of its own, behind a door that a test can shut, slow or break. */
+/** A real S3-compatible server (s3rver) in its own process. Its `door` lets a test block, delay or break requests. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
@@ -11,21 +11,21 @@ const S3RVER = resolve(import.meta.dirname, '../../node_modules/s3rver/bin/s3rve
 export interface ObjectStore {
   readonly url: string
   readonly port: number
-  /** Received requests, in order: `PUT /bucket/key?…`. */
+  /** Received requests in order: `PUT /bucket/key?…`. */
   readonly asked: readonly string[]
-  /** Called before each request is served; true: the door has dealt with it itself. Undefined: open. */
+  /** Called before each request. Returns true if it has handled the request itself. Undefined passes all requests. */
   door: ((request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>) | undefined
   close(): Promise<void>
 }
 
-/** The one key that s3rver knows. */
+/** The only key that s3rver accepts. */
 export const STORE_KEYS = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' }
 
 export async function openObjectStore(...buckets: readonly string[]): Promise<ObjectStore> {
   const directory = await mkdtemp(join(tmpdir(), 'errand-objects-'))
   const args = ['-d', directory, '-a', '127.0.0.1', '-p', '0', '--no-vhost-buckets']
   for (const bucket of buckets) args.push('--configure-bucket', bucket)
-  // It writes its page tokens by DES.
+  // s3rver encrypts page tokens with DES, which needs this option.
   const child = spawn(process.execPath, ['--openssl-legacy-provider', S3RVER, ...args])
   const exited = new Promise((done) => child.once('exit', done))
   const behind = await new Promise<number>((found, failed) => {

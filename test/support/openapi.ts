@@ -1,4 +1,4 @@
-/** A server's own OpenAPI documents, and how an answer differs from its schema. */
+/** A server's OpenAPI documents, and validation of responses against them. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
@@ -19,7 +19,7 @@ export interface Parameter {
   readonly schema?: object
 }
 
-/** The path of the document of everything that is served. */
+/** Path of the document that describes all routes. */
 export const EVERYTHING = '/console/openapi.json'
 
 export interface OpenApiDocument {
@@ -33,13 +33,16 @@ export interface OpenApiDocument {
 export interface OpenApi {
   readonly document: OpenApiDocument
   readonly ajv: Ajv2020
-  /** Method, path, operation. */
+  /** All operations with their methods and paths. */
   operations(): [string, string, Operation][]
-  /** Its path as the document writes it. `path`: with `{}` for each parameter. Throws where it is not documented. */
+  /**
+   * Returns the operation and its path as in the document. `path` has `{}` for each parameter. Throws if it is not
+   * documented.
+   */
   operation(method: string, path: string): [string, Operation]
-  /** Errors of the value against the schema at this place of the document. Empty if it is valid. */
+  /** Validates a value against the schema at `place`, a JSON pointer. Returns the errors, or an empty string. */
   complaints(place: string, value: unknown): string
-  /** Place of an answer's schema in the document. Throws if the status or type is not documented. */
+  /** JSON pointer to the schema of a response. Throws if the status or media type is not documented. */
   schemaPlace(method: string, path: string, status: number, type: string): string
 }
 
@@ -50,18 +53,18 @@ export const unnamed = (path: string) => path.replaceAll(/\{[^}]*\}/g, '{}')
 export const pointer = (...parts: string[]) =>
   parts.map((part) => `/${encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
 
-/** The value at this place. Undefined if there is none. */
+/** The value at a JSON pointer. Undefined if there is none. */
 export function resolveIn(document: OpenApiDocument, place: string): unknown {
   const parts = place.split('/').slice(1)
   const names = parts.map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))
-  // biome-ignore lint/suspicious/noExplicitAny: a walk through any document.
+  // biome-ignore lint/suspicious/noExplicitAny: reads any document.
   return names.reduce<any>((value, name) => value?.[name], document)
 }
 
-/** The document at `path`: the public API, unless another is named. */
+/** Fetches the document at `path`. Default: the public API. */
 export async function openApiOf(url: string, path = '/openapi.json'): Promise<OpenApi> {
   const document = (await (await fetch(url + path)).json()) as OpenApiDocument
-  // A document may say more than a schema: `example`, `discriminator` and the like are no mistake in 3.1.
+  // OpenAPI 3.1 allows keywords such as `example` and `discriminator`, which strict mode refuses.
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema(document, 'openapi')

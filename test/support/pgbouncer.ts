@@ -1,4 +1,7 @@
-/** A PgBouncer in transaction mode before a test's cluster: the pooler that operators have, with few connections behind it. */
+/**
+ * A PgBouncer in transaction mode in front of a test's cluster: a pooler as operators use it, with few database
+ * connections.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,19 +11,21 @@ import { join } from 'node:path'
 const PROGRAM = '/usr/sbin/pgbouncer'
 const PORT = 6_432
 const NOBODY = 65_534
-/** It refuses to be root's. */
+/** PgBouncer refuses to run as root. */
 const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
-/** Without it its tests are left out, but where they decide over a change. */
+/**
+ * False if PgBouncer is not installed: its tests are skipped. In CI always true, so that they are never skipped there.
+ */
 export const hasPgbouncer = process.env.CI !== undefined || existsSync(PROGRAM)
 
 export interface Pooler {
-  /** The address of that database by way of the pooler. */
+  /** The address of a database, through the pooler. */
   through(url: string): string
   stop(): Promise<void>
 }
 
-/** `directory`: where the socket of Postgres is. `connections`: at most so many to a database. */
+/** Starts PgBouncer. `directory` has the socket of Postgres. `connections`: maximum number for each database. */
 export async function startPgbouncer(directory: string, connections: number): Promise<Pooler> {
   const place = mkdtempSync(join(tmpdir(), 'errand-pgbouncer-'))
   if (user.uid !== undefined) chownSync(place, user.uid, user.gid)

@@ -1,32 +1,35 @@
 /**
- * A proxy between Errand and Postgres that parses the protocol's frames and can cut a connection around a COMMIT. Errand then
- * loses the answer to a commit that was made, was not made, or may have been made.
+ * A proxy between Errand and Postgres that parses the protocol's frames and can cut a connection around a COMMIT.
+ * Errand then does not know whether the commit was made.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 
-/** `before`: it never arrives. `behind`: once it was passed on. `after`: once its answer came, which is kept. */
+/**
+ * When a connection is cut: `before` the COMMIT is forwarded, `behind` it (right after it was forwarded), or `after`
+ * Postgres has answered it, without forwarding the answer.
+ */
 export type Cut = 'before' | 'behind' | 'after'
 
 export interface PostgresProxy {
-  /** The address of that database by way of this proxy. */
+  /** The address of a database, through this proxy. */
   through(url: string): string
-  /** Cuts at the COMMIT of a write to come, on whatever connection: the next one, after so many others. Resolves when that was done. */
+  /** Cuts the connection of a later write at its COMMIT, after `skip` other COMMITs. Resolves when it is cut. */
   cut(how: Cut, skip: number): Promise<void>
-  /** Cuts all connections there are now. */
+  /** Cuts all open connections. */
   cutAll(): void
   close(): Promise<void>
 }
 
-/** A pending cut, and how many COMMITs pass before it. */
+/** A pending cut, with the number of COMMITs that still pass before it. */
 interface Order {
   readonly how: Cut
   skip: number
   readonly done: () => void
 }
 
-/** `directory`: where the socket of Postgres is. */
+/** Opens a proxy. `directory` has the socket of Postgres. */
 export async function openPostgresProxy(directory: string): Promise<PostgresProxy> {
   let order: Order | undefined
   const open = new Set<() => void>()
@@ -93,7 +96,10 @@ export async function openPostgresProxy(directory: string): Promise<PostgresProx
   }
 }
 
-/** Hands on whole frames: a type (which the client's first one lacks), four bytes of length, the rest. */
+/**
+ * Splits a byte stream into whole frames: a type (missing in the client's first frame), four bytes of length, the
+ * payload.
+ */
 function frames(fromClient: boolean, onFrame: (frame: Buffer) => void): (piece: Buffer) => void {
   let held: Buffer = Buffer.alloc(0)
   let header = fromClient ? 4 : 5
@@ -110,7 +116,7 @@ function frames(fromClient: boolean, onFrame: (frame: Buffer) => void): (piece: 
   }
 }
 
-/** The text of a query without parameters. */
+/** Text of a simple query. Undefined for other frames. */
 function queryOf(frame: Buffer): string | undefined {
   return frame.toString('latin1', 0, 1) === 'Q' ? frame.toString('latin1', 5, frame.length - 1) : undefined
 }

@@ -1,10 +1,12 @@
-/** The Postgres of the project `postgres`: one cluster for the run; each server that a test starts has its own database. */
+/**
+ * Postgres of the vitest project `postgres`: one cluster for the test run. Each server of a test has its own database.
+ */
 import type { TestProject } from 'vitest/node'
 import { findPostgres, startCluster } from './cluster.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The directory of its socket; not there in the other projects. */
+    /** Directory of the cluster's socket. Undefined in other projects. */
     postgres: string | undefined
   }
 }

@@ -1,7 +1,7 @@
-/** Processes on this machine, found by a mark that the test gave them. */
+/** Finds processes on this machine by a marker text. */
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Process ids with that text in their command line or environment. */
+/** Ids of processes with this text in their command line or environment. */
 export async function processesWith(text: string): Promise<string[]> {
   const found: string[] = []
   for (const pid of await readdir('/proc')) {
@@ -14,7 +14,7 @@ export async function processesWith(text: string): Promise<string[]> {
   return found
 }
 
-/** Python that starts a tree of processes that ignore SIGTERM, one of them in a session of its own, and waits for ever. */
+/** Python code that starts a process tree that ignores SIGTERM, one process in its own session, and never ends. */
 export function stubbornTree(mark: string): string {
   return `
 import os, signal, subprocess, time

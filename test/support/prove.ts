@@ -1,5 +1,6 @@
 /**
- * The rows of the proof: each is a test in `test/prove`, short in every run of the suite and whole under `script/prove`.
+ * Tools for the rows of the proof. Each row is a test in `test/prove`: short in every test run, at full length in
+ * `script/prove`.
  *
  *     const random = seeded('R10')                       // prints its seed; ERRAND_SEED replays it
  *     for (let i = 0; i < rounds(500); i++) …            // 500 under script/prove, 50 otherwise
@@ -10,12 +11,12 @@ import { appendFileSync } from 'node:fs'
 const WHOLE = process.env.PROVE !== undefined
 const SEED_MODULUS = 2 ** 32
 
-/** Number of repetitions: `full` times under `script/prove`, else `short`, by default a tenth. */
+/** Number of repetitions: `full` under `script/prove`, otherwise `short`, which defaults to a tenth. */
 export function rounds(full: number, short = Math.max(1, Math.round(full / 10))): number {
   return WHOLE ? full : short
 }
 
-/** Notes what was measured, for the report that `script/prove` writes. `row`: as in `R10`. */
+/** Records a measured value for the report of `script/prove`. `row`: the row's id, such as `R10`. */
 export function figure(row: string, name: string, value: number | string): void {
   const line = JSON.stringify({ row, name, value })
   if (process.env.PROVE_FIGURES) appendFileSync(process.env.PROVE_FIGURES, `${line}\n`)
@@ -23,21 +24,21 @@ export function figure(row: string, name: string, value: number | string): void 
 
 export interface Random {
   readonly seed: number
-  /** A number of 0 ≤ n < 1. */
+  /** A random number, 0 ≤ n < 1. */
   next(): number
-  /** A whole number of `from` ≤ n ≤ `to`. */
+  /** A random integer, `from` ≤ n ≤ `to`. */
   whole(from: number, to: number): number
   pick<T>(from: readonly T[]): T
 }
 
-/** A source of chance that its printed seed replays. */
+/** Creates a random generator and prints its seed. ERRAND_SEED replays it. */
 export function seeded(row: string): Random {
   const seed = Number(process.env.ERRAND_SEED ?? Math.floor(Math.random() * SEED_MODULUS))
   console.log(`${row}: ERRAND_SEED=${seed}`)
   return randomOf(seed)
 }
 
-/** mulberry32: small, and good enough to choose faults by. */
+/** The mulberry32 generator: small, and good enough for choosing faults. */
 export function randomOf(seed: number): Random {
   let state = seed >>> 0
   function next(): number {

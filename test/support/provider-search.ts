@@ -1,4 +1,4 @@
-/** Streams of providers whose model uses their own web search, as they document them. */
+/** Recorded streams of providers whose models use the provider's own web search, in the documented formats. */
 
 const sse = (list: readonly object[], named: boolean) =>
   list
@@ -11,7 +11,7 @@ const block = (index: number, content_block: object, ...deltas: object[]) => [
   { type: 'content_block_stop', index },
 ]
 
-/** Blocks of an Anthropic turn in which web_search is used (platform.claude.com, "Web search tool"). */
+/** Blocks of an Anthropic turn with a web search (platform.claude.com, "Web search tool"). */
 export const CLAUDE_SEARCH = [
   { type: 'text', text: '' },
   { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} },
@@ -58,7 +58,7 @@ const text = (words: string) => [
   { type: 'text_delta', text: words },
 ]
 
-/** `before`, a search, `after`. */
+/** A stream with the text `before`, a search, and the text `after`. */
 export function claudeSearches(before: string, query: string, after: string, stop = 'end_turn'): string {
   const query_json = { type: 'input_json_delta', partial_json: JSON.stringify({ query }) }
   const [, use, result] = CLAUDE_SEARCH
@@ -70,7 +70,7 @@ export function claudeSays(words: string): string {
   return claudeStream([text(words)], 'end_turn')
 }
 
-/** The same, and then a call of a tool of ours. */
+/** A stream with the text `before`, a search, and a call of one of Errand's tools. */
 export function claudeCallAfterSearch(before: string, query: string, name: string, args: object): string {
   const [, use, result] = CLAUDE_SEARCH
   const written = (input: object) => ({ type: 'input_json_delta', partial_json: JSON.stringify(input) })
@@ -88,7 +88,7 @@ export const OPENAI_ACTION = {
   ],
 }
 
-/** A response of OpenAI's with a web_search_call (platform.openai.com/docs/guides/tools-web-search). */
+/** A response of OpenAI with a web_search_call (platform.openai.com/docs/guides/tools-web-search). */
 export function openaiSearches(words: string): string {
   const response = { id: 'resp_1', created_at: 1, model: 'gpt', service_tier: null }
   const call = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: OPENAI_ACTION }
@@ -111,7 +111,7 @@ export function openaiSearches(words: string): string {
   )
 }
 
-/** Gemini's answer with grounding (ai.google.dev/gemini-api/docs/google-search). */
+/** A response of Gemini with grounding (ai.google.dev/gemini-api/docs/google-search). */
 export function geminiSearches(words: string): string {
   const grounding = {
     webSearchQueries: ['otters', 'sea otters'],

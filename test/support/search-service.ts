@@ -1,4 +1,4 @@
-/** A search service on loopback: it gives each path its configured answer and records the requests. */
+/** A search service on loopback. It sends scripted responses and records the requests. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -15,9 +15,9 @@ export interface Asked {
 export interface Told {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A string is sent as it is. */
+  /** A string is sent unchanged, other values as JSON. */
   readonly body?: unknown
-  /** Awaited before the answer. */
+  /** Awaited before the response. */
   readonly hold?: Promise<unknown>
 }
 
@@ -26,7 +26,7 @@ export interface SearchService {
   readonly host: string
   readonly port: number
   readonly asked: Asked[]
-  /** The next answers, in order; the last one for all that follow. */
+  /** Sets the next responses, in order. The last one is repeated. */
   answer(...told: Told[]): void
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ export async function openSearchService(): Promise<SearchService> {
 }
 
 /**
- * SearXNG's answer to `format=json`, with all its fields (docs.searxng.org/dev/search_api.html and its templates):
+ * A response of SearXNG to `format=json` with all its fields (docs.searxng.org/dev/search_api.html and its templates):
  * results of several kinds, dates that are null, a result without an address, an infobox, answers, engines that failed.
  */
 export const SEARXNG_ANSWER = {

@@ -1,6 +1,6 @@
 /**
- * A real Errand server for a test: `errand serve` in its own process, on a free loopback port, with a data dir of its
- * own that goes with it. Tests come in through the front door.
+ * A real Errand server for a test: `errand serve` in its own process, on a free loopback port, with its own data
+ * directory, which is removed at the end. Tests use it over HTTP.
  *
  *     const server = await startServer({ provider })          // models `fake` and svc-* answer from the fake provider
  *     const { status, body } = await server.post('/v1beta/interactions', { instruction: 'hello' })
@@ -19,28 +19,30 @@ import { readSse, type WireEvent } from './sse.ts'
 import { lookInto, type Stored } from './stored.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
-/** Node's flags are in its first line. */
+/** Node's flags, from the first line of the entry point. */
 const FLAGS = / node (.*)/.exec(readFileSync(MAIN, 'utf8'))![1]!.split(' ')
 const START_TIMEOUT_MS = 60_000
 
 export interface ServerOptions {
   readonly provider?: Pick<ModelProvider<never>, 'model' | 'env'>
-  /** Goes into errand.yaml, over what the harness sets. */
+  /** Settings for errand.yaml. They override the test defaults. */
   readonly config?: Readonly<Record<string, unknown>>
   readonly env?: Readonly<Record<string, string>>
-  /** A data dir of an earlier server, to start again on; it is then not removed. */
+  /** The data directory of an earlier server, to restart on. It is not removed at the end. */
   readonly dataDir?: string
-  /** The key of that earlier server, or of another on the same database. */
+  /** The key of the earlier server, or of another one on the same database. */
   readonly key?: string
-  /** A Postgres database to be a node on; without it SQLite in the data dir, and in the project `postgres` a new one. */
+  /**
+   * Address of a Postgres database. Default: SQLite in the data directory; in the project `postgres`, a new database.
+   */
   readonly database?: string
 }
 
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  /** Parsed where it is JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely; an assertion says what must be there.
+  /** Parsed body if it is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read any field; assertions check its type.
   readonly body: any
   readonly text: string
 }
@@ -51,9 +53,9 @@ export interface Stream {
   readonly status: number
   readonly headers: Headers
   readonly events: AsyncGenerator<WireEvent>
-  /** Reads to the end. */
+  /** Reads all events until the end. */
   all(): Promise<WireEvent[]>
-  /** Goes away, as a client does that loses its connection. */
+  /** Disconnects, like a client that loses its connection. */
   drop(): void
 }
 
@@ -62,27 +64,27 @@ export interface Server {
   readonly key: string
   readonly dataDir: string
   readonly process: ChildProcess
-  /** All that it printed on stdout and stderr. */
+  /** Everything printed on stdout and stderr. */
   output(): string
   readonly stored: Stored
   request(method: string, path: string, body?: unknown, headers?: HeaderMap): Promise<Answer>
   get(path: string, headers?: HeaderMap): Promise<Answer>
   post(path: string, body?: unknown, headers?: HeaderMap): Promise<Answer>
-  /** POST (or, without a body, GET) that answers with a stream. */
+  /** Opens a stream by POST, or by GET if there is no body. */
   stream(path: string, body?: unknown, headers?: HeaderMap): Promise<Stream>
-  /** Runs the command line on the same data dir and configuration. */
+  /** Runs the command line with the same data directory and configuration. */
   errand(args: readonly string[], input?: string): Promise<{ code: number; stdout: string; stderr: string }>
-  /** A new key in that project, by the command line. */
+  /** Creates a key in that project with the command line. */
   createKey(project: string): Promise<string>
-  /** SIGTERM, unless another signal is named; resolves with the exit code when it is gone. */
+  /** Sends SIGTERM or another signal. Resolves with the exit code when the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** In the project `postgres`: the database of each data dir, for a server that starts again on it. */
+/** In the project `postgres`: the database of each data directory, for a server that restarts on it. */
 const databases = new Map<string, string>()
 
 async function databaseFor(dataDir: string): Promise<string | undefined> {
-  // Benches start servers, too.
+  // Benches also start servers, outside vitest.
   const cluster = process.env.VITEST ? (await import('vitest')).inject('postgres') : undefined
   if (cluster === undefined) return undefined
   const database = databases.get(dataDir) ?? (await createDatabaseIn(cluster))
@@ -91,8 +93,8 @@ async function databaseFor(dataDir: string): Promise<string | undefined> {
 }
 
 /**
- * V8 collects when it likes, and lets hundreds of megabytes lie while the machine has them: with the bound that
- * docs/operating.md names, what a server's memory shows is what it holds.
+ * The heap limit that docs/operating.md names. Without it V8 may delay garbage collection until hundreds of megabytes
+ * are unused; with it, a server's memory shows what it really uses.
  */
 export const BOUNDED_HEAP = { NODE_OPTIONS: '--max-old-space-size=256' }
 
@@ -199,7 +201,7 @@ export interface WireError {
 
 const ERROR_FIELDS = ['code', 'message', 'status', 'retryable', 'param', 'details', 'interactionId', 'supported']
 
-/** The error of a refused answer, after checking the fields that every error has (docs/errors.md). */
+/** The error of a refused request. Checks the fields that every error has (docs/errors.md). */
 export function errorOf({ status, headers, body, text }: Answer): WireError {
   assert.match(headers.get('content-type') ?? '', /^application\/json\b/, `${status} ${text}`)
   assert.deepEqual(Object.keys(body ?? {}).sort(), ['error', 'requestId'], `${status} ${text}`)
@@ -235,7 +237,7 @@ function nodeEnv(database: string | undefined): HeaderMap {
     : { ERRAND_DATABASE_URL: database, ERRAND_SECRET: 'the secret of all nodes of a test' }
 }
 
-/** The environment of this machine must not reach into a test: no model keys, no settings. */
+/** The environment of a server: nothing of this machine's model keys and settings. */
 function cleanEnv(extra: HeaderMap): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, TMPDIR } = process.env
   return { PATH, HOME, LANG, TMPDIR, NO_COLOR: '1', ...extra }

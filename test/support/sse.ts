@@ -1,10 +1,10 @@
-/** Reads server-sent events strictly, as the standard's parser does: what is no event there is none here. */
+/** Reads server-sent events strictly, like the standard's parser. */
 
 export interface WireEvent {
   readonly id: string | undefined
   readonly event: string
   /** The parsed JSON of the `data:` line. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into events freely; an assertion says what must be there.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read any field; assertions check its type.
   readonly data: any
 }
 

@@ -1,4 +1,4 @@
-/** Rows that a server has stored, read from its database directly: SQLite or Postgres. */
+/** Rows stored by a server, read directly from its database, SQLite or Postgres. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -8,15 +8,15 @@ import { PROJECT_SETTING, SERVER } from '../../src/store/postgres/row-security.t
 export type StoredRow = Record<string, unknown>
 
 export interface Stored {
-  /** Runs one statement, with `?` where a parameter goes; the rows that it returns. */
+  /** Runs one statement with `?` for each parameter. Resolves with the rows. */
   query(sql: string, ...parameters: (string | null)[]): Promise<StoredRow[]>
-  /** All that is stored, as text to look for something in. */
+  /** All stored data as text, to search in. */
   text(): Promise<string>
 }
 
 const INT8 = 20
 
-/** `database`: a Postgres address; without one, SQLite in that data dir. */
+/** Opens the database of a server. `database`: a Postgres address; undefined is SQLite in `dataDir`. */
 export function lookInto(dataDir: string, database: string | undefined): Stored {
   return database === undefined ? inSqlite(join(dataDir, 'errand.db')) : inPostgres(database)
 }
@@ -42,7 +42,7 @@ function inPostgres(url: string): Stored {
     const client = new pg.Client({ connectionString: url, types: types as typeof pg.types })
     await client.connect()
     try {
-      // As the server sees it: who says nothing sees no row.
+      // Reads with the server's access: without this setting, row security hides all rows.
       await client.query(`set ${PROJECT_SETTING} = '${SERVER}'`)
       let place = 0
       return (

@@ -1,19 +1,22 @@
-/** One interaction whose scripted model makes tool calls, turn by turn, and then says `Done.`: what came of each call. */
+/**
+ * Runs one interaction whose scripted model makes tool calls, turn by turn, and then answers `Done.`. Returns the
+ * outputs of the calls.
+ */
 import { randomUUID } from 'node:crypto'
 import type { FakeProvider } from '../fake-provider.ts'
 import type { Answer, Server } from './server.ts'
 
 export interface Call {
   readonly name: string
-  /** A string is sent as it is: what a model may write that is no JSON. */
+  /** Arguments of the call. A string is sent unchanged, so it can be invalid JSON. */
   readonly args: unknown
 }
 
 export interface ToolRun {
   readonly answer: Answer
-  /** The interaction, or the error's body. */
+  /** The interaction, or the error body. */
   readonly body: Answer['body']
-  /** Outputs of the calls in the trace, in order. */
+  /** Outputs of the calls, in the order of the trace. */
   readonly outputs: readonly string[]
 }
 
@@ -30,7 +33,10 @@ export const writeFile = (path: unknown, content: unknown, more: object = {}): C
   args: { path, content, ...more },
 })
 
-/** An instruction for which the model makes these calls, one turn each (a list: all in one turn). */
+/**
+ * Scripts these calls, one turn for each item; the calls of a list are one turn. Returns the instruction that triggers
+ * them.
+ */
 export function scripted(provider: FakeProvider, turns: readonly (Call | readonly Call[])[]): string {
   const marker = `[${randomUUID()}]`
   const replies = turns.map((turn) => ({ toolCalls: 'name' in turn ? [turn] : turn }))

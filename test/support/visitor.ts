@@ -1,13 +1,15 @@
-/** Somebody at a browser, signed in to the console: keeps the cookies that the server sets, and sends what a browser sends. */
+/**
+ * A user with a browser, signed in to the console. It keeps the server's cookies and sends the headers of a browser.
+ */
 import assert from 'node:assert/strict'
 import type { Answer, Server } from './server.ts'
 
 export interface Visitor {
-  /** To the console's own API and, with a project, to the API. */
+  /** Calls the console's own API, or the API of a project. */
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>
   post(path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>
-  /** Cookies in the form of the request header. */
+  /** Value of the Cookie request header. */
   cookies(): string
 }
 
@@ -47,13 +49,16 @@ export function createVisitor({ url }: Pick<Server, 'url'>): Visitor {
   }
 }
 
-/** Creates the first account with the link from the server's start. Returns it with the ids of the account and project. */
+/**
+ * Creates the first account with the link that the server prints at its start. Returns it with the ids of the account
+ * and the project.
+ */
 export async function firstOwner(server: Server) {
   const token = /\/console\/welcome#(\w+)/.exec(server.output())![1]!
   return comeIn(server, token, 'owner@example.org')
 }
 
-/** A new user, by a one-time link's token. */
+/** Creates a user with the token of a one-time link. */
 export async function comeIn(server: Pick<Server, 'url'>, token: string, email: string) {
   const visitor = createVisitor(server)
   const person = { token, name: email.split('@')[0], email, password: PASSWORD }
@@ -71,7 +76,7 @@ export async function comeIn(server: Pick<Server, 'url'>, token: string, email: 
 
 export type Member = Awaited<ReturnType<typeof comeIn>>
 
-/** Another member of the owner's account. */
+/** Invites another member to the owner's account. Resolves with the new member. */
 export async function invite(server: Server, owner: Member, role: string): Promise<Member> {
   const { body } = await owner.post(`${owner.account}/invites`, { role })
   return comeIn(server, tokenOf(body.link), `${role}-${body.invite.id.toLowerCase()}@example.org`)

@@ -1,13 +1,13 @@
-/** Zips for tests, written byte by byte, so that a test can write what no tool would. */
+/** Creates zip files byte by byte, so that a test can write invalid ones. */
 import { crc32, deflateRawSync } from 'node:zlib'
 
 export interface ZipEntry {
-  /** Bytes for a name that is no text. */
+  /** File name. A buffer allows bytes that are not text. */
   readonly name: string | Buffer
   readonly data?: string | Buffer
-  /** Unix mode with its kind; default a regular file, 0644. A name with a slash at its end: a folder. */
+  /** Unix mode with the file type. Default: a regular file, 0644. A name that ends with a slash is a folder. */
   readonly mode?: number
-  /** False values for the headers. */
+  /** Values for the headers, to write false ones. */
   readonly flags?: number
   readonly method?: number
   readonly crc?: number
@@ -44,7 +44,7 @@ export function zip(entries: readonly ZipEntry[], end: { readonly count?: number
     const rest = Buffer.alloc(14)
     rest.writeUInt32LE(((entry.mode ?? (isFolder ? 0o040_755 : 0o100_644)) << 16) >>> 0, 6)
     rest.writeUInt32LE(entry.offset ?? position, 10)
-    // Made on Unix.
+    // Host system: Unix.
     centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x03', 'latin1'), common, rest, name, extra]))
     locals.push(local)
     position += local.length
@@ -59,7 +59,7 @@ export function zip(entries: readonly ZipEntry[], end: { readonly count?: number
   return Buffer.concat([...locals, directory, tail])
 }
 
-/** SKILL.md with these fields. `more` is further front matter, verbatim. */
+/** Text of a SKILL.md with these fields. `more` is additional front matter, unchanged. */
 export function skillText(name: string, instructions = 'Do it well.', more = ''): string {
   return `---\nname: ${name}\ndescription: Does ${name}. Use it for ${name}.\n${more}---\n\n${instructions}\n`
 }

@@ -1,4 +1,4 @@
-/** An OpenTelemetry collector for a test: takes what is sent by OTLP over HTTP, and keeps the spans that came as JSON. */
+/** An OpenTelemetry collector for a test. It accepts OTLP over HTTP and keeps the spans that arrive as JSON. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,23 +11,23 @@ export interface ReceivedSpan {
   readonly name: string
   readonly kind: number
   readonly attributes: Readonly<Record<string, unknown>>
-  /** `status.code` of OTLP: 0 unset, 2 error. */
+  /** OTLP `status.code`: 0 is unset, 2 is error. */
   readonly status: number
   readonly startNs: bigint
   readonly endNs: bigint
-  /** Of what sent it. */
+  /** Resource attributes of the sender. */
   readonly resource: Readonly<Record<string, unknown>>
 }
 
 export interface Collector {
   readonly url: string
   readonly spans: readonly ReceivedSpan[]
-  /** Headers and bodies, as they came. */
+  /** Received requests. */
   readonly requests: readonly { readonly headers: IncomingHttpHeaders; readonly url: string; readonly body: Buffer }[]
   close(): Promise<void>
 }
 
-/** `mute`: takes requests, and never answers. */
+/** Opens a collector. With `mute`, it accepts requests and never responds. */
 export async function openCollector({ mute = false } = {}): Promise<Collector> {
   const spans: ReceivedSpan[] = []
   const requests: { headers: IncomingHttpHeaders; url: string; body: Buffer }[] = []
@@ -52,13 +52,13 @@ export async function openCollector({ mute = false } = {}): Promise<Collector> {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: OTLP's JSON, of which the assertions say what must be there.
+// biome-ignore lint/suspicious/noExplicitAny: OTLP as JSON; assertions check its type.
 function readSpans(message: any): ReceivedSpan[] {
-  // biome-ignore lint/suspicious/noExplicitAny: likewise.
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
   return message.resourceSpans.flatMap(({ resource, scopeSpans }: any) =>
-    // biome-ignore lint/suspicious/noExplicitAny: likewise.
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
     scopeSpans.flatMap(({ spans }: any) =>
-      // biome-ignore lint/suspicious/noExplicitAny: likewise.
+      // biome-ignore lint/suspicious/noExplicitAny: as above.
       spans.map((span: any) => ({
         traceId: span.traceId,
         spanId: span.spanId,

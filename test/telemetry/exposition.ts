@@ -1,4 +1,4 @@
-/** What /metrics serves, in Prometheus's text format: all that there can be, and the format read. */
+/** Renders every metric that /metrics can serve, and parses Prometheus's text format. */
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { EVERY_MOMENT } from './moments.ts'
 
@@ -6,7 +6,7 @@ export interface Served {
   readonly name: string
   readonly type: string
   readonly help: string
-  /** Label names of its series, `le` left out. Empty while it has no series. */
+  /** Label names of its series, without `le`. Empty if it has no series. */
   readonly labels: readonly string[]
 }
 
@@ -26,7 +26,7 @@ export function readSamples(text: string): Sample[] {
   }))
 }
 
-/** The sum over all series of that name whose labels hold these. Undefined where there is none. */
+/** Sum of all series with this name and these labels. Undefined if there is none. */
 export function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
   const found = readSamples(text).filter(
     (sample) => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
@@ -34,7 +34,7 @@ export function sumOf(text: string, name: string, labels: Readonly<Record<string
   return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0)
 }
 
-/** Our own metrics, without those of the process and of Node. */
+/** Parses Errand's own metrics. Metrics of Node and the process are left out. */
 export function readServed(text: string): Served[] {
   const samples = readSamples(text)
   return [...text.matchAll(/^# HELP (errand_\w+) (.*)\n# TYPE \w+ (\w+)$/gm)].map(([, name, help, type]) => {
@@ -48,10 +48,10 @@ export function readServed(text: string): Served[] {
   })
 }
 
-/** Of a metric, in an expression of PromQL. */
+/** Matches the name of a metric in a PromQL expression. */
 export const METRIC_NAME = /\b(?:errand|nodejs|process)_\w+/g
 
-/** Names of all series that are ever served. */
+/** Names of all series that can be served. */
 export async function metricNames(): Promise<ReadonlySet<string>> {
   return new Set(readSamples(await exposition()).map(({ name }) => name))
 }
@@ -65,12 +65,12 @@ const SOURCES = {
   models: () => [{ name: 'svc-3.5-flash', resting: false }],
 }
 
-/** All that is ever served: each moment told once, each source asked. */
+/** Text of /metrics after every telemetry event was emitted once, with a value from each source. */
 export async function exposition(sources: Partial<typeof SOURCES> = {}): Promise<string> {
   const metrics = createMetrics('1.2.3')
   metrics.watch({ ...SOURCES, ...sources })
   for (const moment of Object.values(EVERY_MOMENT)) metrics.emit(moment)
-  // Those that count what should not happen.
+  // Events that count failures.
   const { run } = EVERY_MOMENT.claimed
   metrics.emit({ ...EVERY_MOMENT.claimed, givenUp: true })
   metrics.emit({ ...EVERY_MOMENT.claimed, run: { ...run, epoch: 2 } })

@@ -1,4 +1,7 @@
-/** The log: every line is JSON and says what it belongs to; no line holds a secret or what a caller wrote. */
+/**
+ * Tests of the log: every line is JSON and has the ids that it belongs to, and no line has a secret or text of a
+ * caller.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -7,7 +10,7 @@ const MODEL_KEY = 'model-key-5be1f0a2'
 const METRICS_KEY = 'metrics-key-77aa01f3'
 const MCP_TOKEN = 'mcp-token-19c3d4e5'
 const WEBHOOK_TOKEN = 'webhook-token-4410ab9c'
-/** Nothing listens there. */
+/** An address on which nothing listens. */
 const NOBODY = '127.0.0.1:9'
 const WRITTEN = 'words-of-a-caller-93b1'
 
@@ -33,7 +36,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** From the moment on when it was called, all that was logged, read. Rejects what is no JSON. */
+/** Returns a function that parses everything logged since this call. It throws if a line is not JSON. */
 function startListening(): () => Line[] {
   const from = server.output().length
   const isLog = (line: string) => line.startsWith('{')
@@ -54,7 +57,7 @@ async function until<T>(look: () => T | undefined): Promise<T> {
   }
 }
 
-test('a request has one line, with its id, route, status and who called; what came of its run has another', async () => {
+test('logs one line for a request, with its id, route, status and caller, and one for the end of its run', async () => {
   provider.when('[plain]', { text: 'Hello.' })
   const lines = startListening()
   const { headers, body } = await server.post('/v1beta/interactions', { instruction: `${WRITTEN} [plain]` })
@@ -81,17 +84,17 @@ test('a request has one line, with its id, route, status and who called; what ca
   })
 })
 
-test('each line that is written on the way of a run says which run and which worker’s turn it is', async () => {
+test('every line that is logged during a run has its interaction id and epoch', async () => {
   provider.when('[retried]', [{ fault: 'status:500' }, { text: 'Hello.' }])
   const lines = startListening()
   const { body } = await server.post('/v1beta/interactions', { instruction: `${WRITTEN} [retried]` })
-  // Written by the model's room, which knows nothing of interactions.
+  // Logged by src/models, which knows nothing of interactions.
   const retry = lines().find(({ msg }) => msg === 'trying a model call again')
   expect(retry).toMatchObject({ interactionId: body.id, projectId: expect.stringMatching(/^prj_/), epoch: 1 })
   expect(retry).not.toHaveProperty('requestId')
 })
 
-test('each line that is written on the way of a request has the request’s id', async () => {
+test('every line that is logged during a request has the request id', async () => {
   const lines = startListening()
   const { headers } = await server.get('/v1beta/agents/agent_unknown')
   const ofRequest = () => lines().filter(({ route }) => route === '/v1beta/agents/:id')
@@ -100,7 +103,7 @@ test('each line that is written on the way of a request has the request’s id',
   for (const line of ofRequest()) expect(line.requestId).toBe(headers.get('x-request-id'))
 })
 
-test('no secret and nothing that a caller wrote is logged, at the most talkative level', async () => {
+test('logs no secret and no text of a caller, even at level debug', async () => {
   provider.when('[secretive]', [{ fault: 'status:500', errorMessage: `bad key ${MODEL_KEY}` }, { text: WRITTEN }])
   const credential = { id: 'planted', type: 'bearer', token: MCP_TOKEN, hosts: ['tracker.example'] }
   await server.post('/v1beta/credentials', credential)
@@ -117,7 +120,7 @@ test('no secret and nothing that a caller wrote is logged, at the most talkative
     { authorization: `Bearer ${WRITTEN}`, cookie: `session=${WRITTEN}` },
   )
   expect(accepted.body).toMatchObject({ status: 'completed', output: WRITTEN })
-  // Misplaced and mistyped keys, and callers' words where none are expected.
+  // Misplaced and mistyped keys, and callers' text in unexpected places.
   await server.get(`/v1beta/agents?key=${server.key}`)
   await server.get(`/v1beta/${server.key}`)
   await server.get(`/v1beta/agents/${WRITTEN}`)

@@ -1,10 +1,10 @@
-/** docs/metrics.md tells what /metrics serves, and Prometheus's own linter has nothing to say about it. */
+/** Checks that docs/metrics.md lists every metric, and that Prometheus's linter accepts the metrics. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { exposition, readServed, sumOf } from './exposition.ts'
 
-test('the page has a row for each metric, with its labels, type and words, and no other', async () => {
+test('docs/metrics.md has one row for each metric, with its labels, type and help text', async () => {
   const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| `errand_.*\|$/gm)].map(([row]) => row)
   const served = readServed(await exposition()).map(({ name, type, help, labels }) => {
@@ -14,13 +14,13 @@ test('the page has a row for each metric, with its labels, type and words, and n
   expect(rows.sort()).toEqual(served.sort())
 })
 
-test('names, units and types are as Prometheus wants them', async () => {
-  // The libraries' own metrics are not ours to name.
+test('names, units and types follow Prometheus’s conventions', async () => {
+  // Metrics of libraries are excluded: we do not choose their names.
   const ours = (await exposition()).replaceAll(/^(?:# \w+ )?(?:nodejs|process)_.*\n/gm, '')
   expect(execFileSync('promtool', ['check', 'metrics'], { input: ours, encoding: 'utf8' })).toBe('')
 })
 
-test('what can’t be looked up is left out and said, and takes nothing else with it', async () => {
+test('a source that fails is reported in errand_up and left out, and other metrics are served', async () => {
   const text = await exposition({
     queue: () => Promise.reject(new Error('The database is away.')),
     sandboxes: () => Promise.reject(new Error('The host is away.')),

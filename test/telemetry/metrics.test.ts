@@ -1,4 +1,4 @@
-/** What runs leave in /metrics, through the front door. */
+/** Tests of the metrics that runs leave in /metrics, over HTTP. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -24,7 +24,7 @@ async function scrape(): Promise<string> {
   return (await server.get('/metrics', { authorization: `Bearer ${KEY}` })).text
 }
 
-test('a run that uses a tool is counted: model, tokens, cost, tool, sandbox, database, queue', async () => {
+test('counts model calls, tokens, cost, tools, sandboxes, database writes and queueing of a run', async () => {
   const usage = { input: 100, output: 20, cachedInput: 40, reasoning: 8 }
   provider.when(
     '[tool]',
@@ -79,7 +79,7 @@ test('a run that uses a tool is counted: model, tokens, cost, tool, sandbox, dat
   expect(sumOf(text, 'errand_build_info')).toBe(1)
 })
 
-test('failures are counted by their code, tries again by their model, streams by how they ended', async () => {
+test('counts failures by code, retries by model, and streams by how they ended', async () => {
   provider.when('[failing]', [{ fault: 'status:500' }])
   const body = { instruction: 'try [failing]', model: 'svc-3.1-pro' }
   const events = await (await server.stream('/v1beta/interactions:stream', body)).all()
@@ -95,7 +95,7 @@ test('failures are counted by their code, tries again by their model, streams by
   expect(sumOf(text, 'errand_streams_closed_total', { cause: 'whole' })).toBe(1)
 })
 
-test('no label holds what a caller wrote, and guessed addresses are one series', async () => {
+test('no label contains text of a caller, and unknown addresses share one series', async () => {
   for (const path of ['/v1beta/guess-1', '/guess-2', '/v1beta/interactions/int_guess3', '/v1beta/agents/guess-4']) {
     await server.get(path)
   }

@@ -1,4 +1,4 @@
-/** One moment of each kind, for tests that want everything told once. */
+/** One telemetry event of each kind, for tests that emit all of them. */
 import type { RunSpec } from '../../src/domain/interaction.ts'
 import type { TelemetryEvent } from '../../src/telemetry/events.ts'
 

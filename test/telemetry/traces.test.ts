@@ -1,4 +1,7 @@
-/** Traces as a collector receives them: the tree, the attributes, content only where it was asked for, and no harm where there is no collector. */
+/**
+ * Tests of the traces that a collector receives: the span tree, the attributes, content only if it is enabled, and no
+ * effect on runs if the collector is down.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { openFakeMcp } from '../mcp/fake-mcp.ts'
@@ -32,7 +35,7 @@ async function start(env: Record<string, string> = {}, options: ServerOptions = 
   return server
 }
 
-/** What was received when the server has stopped, by name. Spans wait for a while, and are sent at the end at the latest. */
+/** Stops the server, which then sends its remaining spans. Returns a function that finds received spans by name. */
 async function stopAndRead(): Promise<(name: string) => ReceivedSpan[]> {
   expect(await server!.stop()).toBe(0)
   return (name) => collector.spans.filter((span) => span.name === name)
@@ -43,7 +46,7 @@ const USE_A_TOOL = {
   usage: { input: 100, output: 20, cachedInput: 40, reasoning: 8 },
 }
 
-test('a run is a tree below the request that made it, in the caller’s own trace', async () => {
+test('a run is a tree of spans below the request’s span, in the caller’s trace', async () => {
   const { post } = await start({ OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' })
   provider.when(INSTRUCTION, USE_A_TOOL, { text: ANSWER, usage: false })
   const traceId = '0af7651916cd43dd8448eb211c80319c'
@@ -107,12 +110,12 @@ test('a run is a tree below the request that made it, in the caller’s own trac
   }
   expect(named('open_sandbox')).toHaveLength(1)
   expect(named('settle')).toHaveLength(1)
-  // What was said is shown to nobody who did not ask for it.
+  // Content is not sent unless it is enabled.
   const sent = collector.requests.map((each) => each.body.toString()).join()
   for (const words of [INSTRUCTION, OUTPUT, ANSWER, server!.key]) expect(sent.includes(words), words).toBe(false)
 })
 
-test('a failed run and a cancelled one say so, and the error its kind', async () => {
+test('the span of a failed run has its error, and the span of a canceled run its status', async () => {
   const { post } = await start()
   provider.when('[failing]', { fault: 'status:400' })
   await post('/v1beta/interactions', { instruction: 'please [failing]' })
@@ -144,7 +147,7 @@ test('a failed run and a cancelled one say so, and the error its kind', async ()
   expect(request).toMatchObject({ status: ERROR, attributes: { 'error.type': '500' } })
 })
 
-test('a run that another worker takes up stays in its trace', async () => {
+test('a run that another worker resumes stays in the same trace', async () => {
   const first = await start({ ERRAND_DRAIN_S: '0' })
   let release = () => {}
   const hold = new Promise<void>((resolve) => {
@@ -154,7 +157,7 @@ test('a run that another worker takes up stays in its trace', async () => {
   const { body } = await first.post('/v1beta/interactions', { instruction: 'long [long]', background: true })
   await provider.received(1)
   const { dataDir, key } = first
-  // Told to stop, it hands the run over and sends its spans.
+  // On SIGTERM the server hands the run over and sends its spans.
   first.process.kill('SIGTERM')
   await new Promise((resolve) => first.process.once('exit', resolve))
   release()
@@ -168,7 +171,7 @@ test('a run that another worker takes up stays in its trace', async () => {
   for (const run of runs) expect(run).toMatchObject({ traceId: request!.traceId, parentSpanId: request!.spanId })
 })
 
-test('what was said is shown where the standard variable asks for it', async () => {
+test('spans contain messages and tool content if the standard variable enables it', async () => {
   const { post } = await start({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'SPAN_ONLY' })
   provider.when(INSTRUCTION, USE_A_TOOL, { text: ANSWER })
   const body = { instruction: INSTRUCTION, systemInstruction: 'be brief', tools: ['code_execution'] }
@@ -196,7 +199,7 @@ test('what was said is shown where the standard variable asks for it', async () 
   expect(tool!.attributes['gen_ai.tool.call.result']).toContain(OUTPUT)
 })
 
-test('a secret of the run is left out of what was said', async () => {
+test('secrets of the run are redacted from content', async () => {
   const token = 'planted-tok-6c9d0f'
   const mcp = await openFakeMcp()
   mcp.onCall = ({ headers }) => `you sent ${headers.authorization}`
@@ -223,7 +226,7 @@ test('a secret of the run is left out of what was said', async () => {
   for (const { body } of collector.requests) expect(body.includes(token)).toBe(false)
 })
 
-test('by default they go as protobuf, with the headers of the standard variable, which no log tells', async () => {
+test('sends protobuf by default, with the headers of the standard variable, which are never logged', async () => {
   const { post } = await start({
     OTEL_EXPORTER_OTLP_PROTOCOL: '',
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20token-of-the-collector',
@@ -242,7 +245,7 @@ test('by default they go as protobuf, with the headers of the standard variable,
   expect(server!.output()).not.toContain('token-of-the-collector')
 })
 
-test('a trace that its caller does not record is not recorded here', async () => {
+test('a request whose caller does not sample its trace is not traced', async () => {
   const { post } = await start()
   provider.when(INSTRUCTION, { text: ANSWER })
   const unsampled = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00' }
@@ -253,7 +256,7 @@ test('a trace that its caller does not record is not recorded here', async () =>
   expect(named('POST /v1beta/interactions')).toHaveLength(1)
 })
 
-test('a collector that is away, or takes and never answers, harms no run and no stop', async () => {
+test('a collector that is down or never responds affects neither runs nor shutdown', async () => {
   const mute = await openCollector({ mute: true })
   provider.when(INSTRUCTION, USE_A_TOOL, { text: ANSWER })
   for (const endpoint of ['http://127.0.0.1:9', mute.url]) {

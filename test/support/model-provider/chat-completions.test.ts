@@ -1,4 +1,4 @@
-/** The rules of real chat completion servers that the scripted one keeps when asked to. */
+/** Tests of the scripted chat completions server: each option follows a rule of real servers. */
 import { afterEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../../fake-provider.ts'
 import type { ChatOptions } from './chat-completions.ts'
@@ -24,7 +24,7 @@ async function say(body: object): Promise<string> {
   return `${response.status} ${await response.text()}`
 }
 
-test('pairs calls with results', async () => {
+test('requires a result for each call, and a call for each result', async () => {
   await open({ pairsCalls: true })
   expect(await say({ messages: [user, assistant, result] })).toMatch(/^200/)
   expect(await say({ messages: [user, assistant, user] })).toMatch(/^400.*must be followed by tool messages/)
@@ -32,7 +32,7 @@ test('pairs calls with results', async () => {
   expect(await say({ messages: [user, result] })).toMatch(/^400.*preceeding message/)
 })
 
-test('wants reasoning back with each call', async () => {
+test('requires the reasoning of each message with tool calls', async () => {
   await open({ wantsReasoning: true })
   expect(await say({ messages: [user, assistant, result] })).toMatch(/^400.*reasoning_content/)
   const thought = { ...assistant, reasoning_content: 'Hm.' }
@@ -40,13 +40,13 @@ test('wants reasoning back with each call', async () => {
   expect(await say({ messages: [user, { ...assistant, reasoning_content: '' }, result, user] })).toMatch(/^200/)
 })
 
-test('calls no tools beside a response format', async () => {
+test('calls no tools if a response format is set', async () => {
   await open({ formatHidesTools: true })
   expect(await say({})).toContain('tool_calls')
   expect(await say({ response_format: {} })).not.toContain('tool_calls')
 })
 
-test('counts, cuts at the limit, and caches prefixes', async () => {
+test('counts tokens, cuts the answer at the limit, and caches prefixes', async () => {
   await open({ counts: true })
   const long = { role: 'user', content: 'x'.repeat(8000) }
   expect(await say({ messages: [long], max_tokens: 5 })).toMatch(/"finish_reason":"length".*"cached_tokens":0/s)
@@ -60,7 +60,7 @@ test.each([
   ['vllm', /your request has \d+ input tokens/],
   ['llama.cpp', /exceeds the available context size/],
   ['openrouter', /endpoint's maximum context length/],
-] as const)('keeps a context window, in the words of %s', async (windowError, words) => {
+] as const)('refuses a prompt beyond the context window with the message of %s', async (windowError, words) => {
   await open({ window: 100, windowError })
   expect(await say({ max_tokens: 10 })).toMatch(/^200/)
   expect(await say({ messages: [{ role: 'user', content: 'x'.repeat(800) }] })).toMatch(words)

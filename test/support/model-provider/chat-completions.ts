@@ -1,6 +1,6 @@
 /**
  * OpenAI's chat completions as server-sent events. By default it checks nothing and reports the same usage for every
- * call, as the simplest compatible server does; each rule of a real one is an option.
+ * call, like the simplest compatible servers. Each option adds a rule of real servers.
  */
 import { contextRefusal, type WindowError } from './context-window.ts'
 import { createPromptCache, type PromptBlock } from './prompt-cache.ts'
@@ -29,21 +29,21 @@ export interface ChatMessage {
 export interface ChatOptions {
   /** Models that `GET /v1/models` lists. */
   readonly models?: readonly { readonly id: string; readonly owned_by?: string }[]
-  /** Counts tokens (four characters each), reads a prompt cache, and cuts an answer at the request's limit. */
+  /** Counts tokens (four characters each), uses a prompt cache, and cuts an answer at the request's limit. */
   readonly counts?: boolean
-  /** Tokens that prompt and limit may have together, and the server's words for a refusal (default `openai`). */
+  /** Maximum tokens of prompt and limit together, and the server whose error message is used (default `openai`). */
   readonly window?: number
   readonly windowError?: WindowError
-  /** Refuses a tool call without its result right after it, and a result without its call. */
+  /** Refuses a tool call that is not directly followed by its result, and a result without a call. */
   readonly pairsCalls?: boolean
   readonly maxImages?: number
-  /** Behavior of DeepSeek and Kimi: an assistant message with tool calls must have `reasoning_content`, which may be empty. */
+  /** Like DeepSeek and Kimi: an assistant message with tool calls must have `reasoning_content`, which may be empty. */
   readonly wantsReasoning?: boolean
-  /** Behavior of some versions of vLLM: with `response_format` the model calls no tools; it writes `{}`. */
+  /** Like some versions of vLLM: with `response_format` the model calls no tools and writes `{}`. */
   readonly formatHidesTools?: boolean
-  /** Behavior of OpenAI's newer models: `max_tokens` is refused. */
+  /** Like OpenAI's newer models: refuses `max_tokens`. */
   readonly wantsCompletionTokens?: boolean
-  /** Milliseconds, for the lifetime of the prompt cache. */
+  /** Clock of the prompt cache, in milliseconds. */
   readonly now?: () => number
 }
 

@@ -1,9 +1,9 @@
-/** Refusals of a prompt that is too long, in the words of real providers and servers. */
+/** Error responses to a prompt that is too long, with the messages of real providers and servers. */
 import type { Refusal } from './serve.ts'
 
 type Refuse = (prompt: number, limit: number, window: number) => Refusal
 
-/** `code` is what the dialect puts into its error body. */
+/** Errors by server. `code` is the code in the error body. */
 const WINDOW_ERRORS = {
   anthropic: (prompt, limit, window) => ({
     status: 400,
@@ -47,7 +47,7 @@ export function contextRefusal(
   limit: number,
   window: number | undefined,
 ): Refusal | undefined {
-  // llama.cpp looks at the prompt alone: its answer ends where the window does.
+  // llama.cpp checks only the prompt: its answer ends at the end of the window.
   const asked = words === 'llama.cpp' ? prompt : prompt + limit
   return window === undefined || asked <= window ? undefined : WINDOW_ERRORS[words](prompt, limit, window)
 }

@@ -1,4 +1,4 @@
-/** Reading of Anthropic's requests: their blocks in order, and the refusals of a shape that the API does not take. */
+/** Parses Anthropic requests into ordered blocks, and refuses shapes that the API refuses. */
 import type { PromptBlock } from './prompt-cache.ts'
 import type { Refusal } from './serve.ts'
 
@@ -6,7 +6,7 @@ export interface Block {
   readonly type: string
   readonly text?: unknown
   readonly cache_control?: { readonly type: string; readonly ttl?: '5m' | '1h' } | null
-  // biome-ignore lint/suspicious/noExplicitAny: a block of any kind; tests look into requests freely
+  // biome-ignore lint/suspicious/noExplicitAny: a block of any kind; tests read fields of requests freely
   readonly [field: string]: any
 }
 
@@ -24,7 +24,7 @@ export interface MessagesRequest {
   readonly [field: string]: any
 }
 
-/** A block and where it is: `messages.1.content.0`. */
+/** A block with its path: `messages.1.content.0`. */
 export interface PlacedBlock extends Block {
   readonly role: string
   readonly path: string
@@ -43,7 +43,7 @@ function blocksIn(content: string | readonly Block[] | undefined): readonly Bloc
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
 }
 
-/** The API reads neighboring messages of one role as one turn. */
+/** The turns of a request. Adjacent messages of one role are one turn, as in the API. */
 export function turnsOf({ messages }: MessagesRequest): { role: string; blocks: PlacedBlock[]; index: number }[] {
   const turns: { role: string; blocks: PlacedBlock[]; index: number }[] = []
   for (const [index, message] of messages.entries()) {
@@ -55,7 +55,7 @@ export function turnsOf({ messages }: MessagesRequest): { role: string; blocks: 
   return turns
 }
 
-/** A block as it counts for prefixes: cache markers are not part of it, and fields may come in any order. */
+/** A block as text for comparing prefixes: without cache markers, and independent of the order of fields. */
 export function canonical({ role = '', path: _, cache_control: __, ...block }: Partial<PlacedBlock>): string {
   const fields = Object.entries(block).sort(([a], [b]) => (a < b ? -1 : 1))
   return `${role} ${JSON.stringify(fields, (key, value) => (key === 'cache_control' ? undefined : value))}`
@@ -67,12 +67,12 @@ export function systemBlocks({ system }: MessagesRequest): readonly Block[] {
 
 const LIFETIMES = { '5m': 5 * 60_000, '1h': 60 * 60_000 }
 
-/** Billed text, in the order in which it is cached: tools, system, messages. */
+/** Billed blocks in caching order: tools, system, messages. */
 export function promptBlocks(body: MessagesRequest): PromptBlock[] {
   const tools = (body.tools ?? []).map((tool) => ({ ...tool, type: 'tool' }) as Block)
   const blocks = [...tools, ...systemBlocks(body), ...flatten(body.messages)]
   return blocks.map((block, i) => {
-    // A marker on the request itself is one on its last block.
+    // A marker on the request itself applies to its last block.
     const marker = block.cache_control ?? (i === blocks.length - 1 ? body.cache_control : undefined)
     const lifetime = marker ? { breakpoint: LIFETIMES[(marker.ttl ?? '5m') as '5m' | '1h'] } : {}
     return { text: canonical(block), tokens: tokensOf(block), ...lifetime }
@@ -107,7 +107,10 @@ function emptyText(body: MessagesRequest): string | undefined {
   return blank ? 'messages: text content blocks must be non-empty' : undefined
 }
 
-/** Every call has its result at the beginning of the next turn, and every result its call in the turn before. */
+/**
+ * Checks that the results of all calls begin the next turn, and that every result has a call in the previous turn.
+ * Returns the error message.
+ */
 function unpaired(body: MessagesRequest): string | undefined {
   const turns = turnsOf(body)
   const seen = new Set<string>()

@@ -1,4 +1,4 @@
-/** The scripted Anthropic provider keeps the rules of the real one, as a client on the wire sees them. */
+/** Tests of the scripted Anthropic provider: over HTTP, it follows the rules of the real one. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startServer } from '../server.ts'
 import { type FakeAnthropic, type MessagesOptions, type MessagesRequest, openFakeAnthropic } from './messages.ts'
@@ -34,7 +34,9 @@ interface Said {
   readonly events: readonly string[]
 }
 
-/** One call, its stream put together as a client does. A broken stream is what came of it. */
+/**
+ * Sends one request and joins its stream into content blocks, as a client does. A broken stream returns what arrived.
+ */
 async function say(body: Partial<MessagesRequest>, headers: Record<string, string> = {}): Promise<Said> {
   const response = await fetch(`${provider.url}/messages`, {
     method: 'POST',
@@ -94,7 +96,7 @@ const result = (id: string, content: unknown = 'six') => ({
   content: [{ type: 'tool_result', tool_use_id: id, content }] as Blocks,
 })
 
-/** The conversation after a turn that thought and called a tool. */
+/** The conversation after a turn with thinking and a tool call. */
 async function afterCall(): Promise<MessagesRequest['messages']> {
   provider.when(
     '[dice]',
@@ -106,7 +108,7 @@ async function afterCall(): Promise<MessagesRequest['messages']> {
   return [...BASE.messages, { role: 'assistant', content }, result(content.at(-1).id)]
 }
 
-test('streams thinking, text and a call as the API does, and takes them back', async () => {
+test('streams thinking, text and a call like the API, and accepts them in the next request', async () => {
   const messages = await afterCall()
   expect(messages[1]!.content).toMatchObject([
     { type: 'thinking', thinking: 'I roll.', signature: expect.stringMatching(/./) },
@@ -123,11 +125,11 @@ test('streams thinking, text and a call as the API does, and takes them back', a
   expect(await say({ messages: third })).toMatchObject({ content: [{ text: 'Bye.' }] })
 })
 
-describe('thinking is bound to what came before it', () => {
+describe('a thinking block is bound to everything before it', () => {
   test.each([
     ['system prompt', { system: 'You cheat.' }, 'The `system` prompt differs'],
     ['tools', { tools: [TOOL, { ...TOOL, name: 'cheat' }] }, 'The `tools` differ'],
-  ])('another %s is refused', async (_, edit, why) => {
+  ])('a request with another %s is refused', async (_, edit, why) => {
     const messages = await afterCall()
     const refused = await say({ messages, ...edit })
     expect(refused.status).toBe(400)
@@ -136,7 +138,7 @@ describe('thinking is bound to what came before it', () => {
     expect(provider.requests.at(-1)!.refused).toContain(why)
   })
 
-  test('an edited message before it is refused, one after it is not; cache markers are no edit', async () => {
+  test('refuses an edited message before the block, and accepts edits after it and cache markers', async () => {
     const messages = await afterCall()
     const [first, assistant] = messages
     const edited = [{ ...first!, content: 'Roll it [dice]' }, ...messages.slice(1)]
@@ -146,7 +148,7 @@ describe('thinking is bound to what came before it', () => {
     expect((await say({ messages: [{ role: 'user', content: [marked] }, ...messages.slice(1)] })).status).toBe(200)
   })
 
-  test('edited thinking is refused; thinking that is left out is not, unless it is between others', async () => {
+  test('edited thinking is refused, and leaving out the first block is accepted', async () => {
     const messages = await afterCall()
     const [thinking, ...rest] = messages[1]!.content as Blocks
     const withFirst = (content: Blocks) => [messages[0]!, { role: 'assistant', content }, messages[2]!]
@@ -161,7 +163,7 @@ describe('thinking is bound to what came before it', () => {
     expect((await say({ messages: [...withFirst(rest), ...end] })).status).toBe(200)
   })
 
-  test('the request may ask that such blocks are dropped', async () => {
+  test('a request may ask to drop blocks that no longer match', async () => {
     const messages = await afterCall()
     const thinking = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' as const } }
     const edited = { messages, system: 'You cheat.', thinking }
@@ -176,7 +178,7 @@ describe('thinking is bound to what came before it', () => {
   })
 })
 
-test('a call without its result right after it, and a result without its call, are refused', async () => {
+test('refuses a call that is not directly followed by its result, and a result without a call', async () => {
   const messages = await afterCall()
   const late = [...messages.slice(0, 2), { role: 'user', content: 'Well?' }, messages[2]!]
   expect((await say({ messages: late })).text).toContain('messages.1: `tool_use` ids were found without `tool_result`')
@@ -184,7 +186,7 @@ test('a call without its result right after it, and a result without its call, a
   expect((await say({ messages: orphan })).text).toContain('unexpected `tool_use_id` found in `tool_result` blocks')
 })
 
-test('too many images are refused, in results too', async () => {
+test('refuses too many images, also in tool results', async () => {
   await open({ maxImages: 2 })
   const messages = await afterCall()
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
@@ -193,7 +195,7 @@ test('too many images are refused, in results too', async () => {
   expect((await say({ messages: showing(3) })).text).toContain('Too much media: 0 document pages + 3 images > 2')
 })
 
-test('empty text is refused, as is a fifth cache marker', async () => {
+test('refuses empty text and a fifth cache marker', async () => {
   expect((await say({ messages: [{ role: 'user', content: '' }] })).text).toContain('must be non-empty')
   const marked = { type: 'text', text: 'x', cache_control: { type: 'ephemeral' } } as const
   const five = [{ role: 'user', content: [marked, marked, marked, marked, marked] }]
@@ -210,7 +212,7 @@ describe('prompt caching', () => {
 
   beforeEach(() => provider.when(/./, () => ({ text: 'Yes.' })))
 
-  test('reads the longest stored prefix, writes up to the last marker, for a lifetime', async () => {
+  test('reads the longest stored prefix and writes up to the last marker, until the lifetime ends', async () => {
     const first = (await ask(text('a', true), text('b'))).usage
     expect(first).toMatchObject({ cache_read_input_tokens: 0 })
     expect(first.cache_creation_input_tokens).toBeGreaterThan(25)
@@ -222,7 +224,7 @@ describe('prompt caching', () => {
     expect((await ask(text('a'), text('b', true))).usage.cache_read_input_tokens).toBe(0)
   })
 
-  test('looks back 20 blocks from a marker, no further', async () => {
+  test('looks back at most 20 blocks from a marker', async () => {
     const { usage } = await ask(text('a', true))
     const read = async (between: number) =>
       (await ask(text('a'), ...Array.from({ length: between }, () => text('b')), text('c', true))).usage
@@ -232,14 +234,14 @@ describe('prompt caching', () => {
   })
 })
 
-test('a prompt beyond the window is refused, as is a limit that does not fit', async () => {
+test('refuses a prompt beyond the context window, and a limit that does not fit in the rest of it', async () => {
   await open({ window: 200 })
   const long = [{ role: 'user', content: 'x'.repeat(4000) }]
   expect((await say({ messages: long, max_tokens: 1 })).text).toMatch(/prompt is too long: \d+ tokens > 200 maximum/)
   expect((await say({ max_tokens: 190 })).text).toContain('exceed context limit')
 })
 
-test('an answer ends at max_tokens, unless the provider ignores it', async () => {
+test('ends an answer at max_tokens, unless the provider ignores the limit', async () => {
   provider.script({ text: 'x'.repeat(100) })
   const { content, stop, usage } = await say({ max_tokens: 10 })
   expect([content[0].text.length, stop, usage.output_tokens]).toEqual([40, 'max_tokens', 10])
@@ -248,14 +250,14 @@ test('an answer ends at max_tokens, unless the provider ignores it', async () =>
   expect((await say({ max_tokens: 10 })).content[0].text).toHaveLength(100)
 })
 
-describe('broken answers', () => {
+describe('a broken answer', () => {
   const reply = { reasoning: 'Hm.', text: ['One ', 'two ', 'three'], toolCalls: [{ name: 'roll', args: { sides: 6 } }] }
 
   test.each([
     ['truncate-after:3', 'One two '],
     ['reset-after:3', 'One two '],
     ['error-event-after:2', 'One '],
-  ] as const)('%s', async (fault, text) => {
+  ] as const)('keeps the fragments before the fault: %s', async (fault, text) => {
     provider.script({ ...reply, fault })
     const said = await say({})
     expect(said.content[1]).toMatchObject({ text })
@@ -263,7 +265,7 @@ describe('broken answers', () => {
     if (fault.startsWith('error')) expect(said.text).toContain('"type":"overloaded_error"')
   })
 
-  test('a limit in the middle of a call leaves its arguments unfinished', async () => {
+  test('has unfinished arguments if the limit is reached within a call', async () => {
     provider.script({ ...reply, argPieces: 2, fault: 'length-after:5' })
     const { content, stop, events } = await say({})
     expect(content.at(-1)).toMatchObject({ type: 'tool_use', input: {}, args: '{"side' })
@@ -271,7 +273,7 @@ describe('broken answers', () => {
     expect(events.at(-1)).toBe('message_stop')
   })
 
-  test('a status comes with the error form of the API', async () => {
+  test('has the API’s error body if the fault is an HTTP status', async () => {
     provider.script({ fault: 'status:529', errorMessage: 'Overloaded' })
     const { status, text } = await say({})
     expect(status).toBe(529)
@@ -281,21 +283,21 @@ describe('broken answers', () => {
     })
   })
 
-  test('a refusal is a stop reason', async () => {
+  test('has a stop reason if the model refuses', async () => {
     provider.script({ text: 'I', finish: 'content_filter' })
     expect((await say({})).stop).toBe('refusal')
   })
 })
 
-describe('a last message by the assistant', () => {
+describe('a final message by the assistant', () => {
   const prefilled = [...BASE.messages, { role: 'assistant', content: 'It is' }]
 
-  test('is continued, in the turn that it belongs to', async () => {
+  test('is continued within its turn', async () => {
     provider.when('[dice]', { text: ['It ', 'is a ', 'six.'] })
     expect((await say({ messages: prefilled })).content).toMatchObject([{ text: ' a six.' }])
   })
 
-  test('is refused by models that do not take it, and with trailing whitespace', async () => {
+  test('is refused by models without prefill support, and if it ends with whitespace', async () => {
     const spaced = [...BASE.messages, { role: 'assistant', content: 'It is ' }]
     expect((await say({ messages: spaced })).text).toContain('cannot end with trailing whitespace')
     await open({ prefill: false })
@@ -303,7 +305,7 @@ describe('a last message by the assistant', () => {
   })
 })
 
-test('a run of Errand on it: thinking, a tool, an answer', async () => {
+test('serves a whole run of Errand: thinking, a tool, an answer', async () => {
   await open({ minCacheTokens: 1024 })
   provider.when(
     '[run]',

@@ -1,7 +1,7 @@
 /**
- * Anthropic's Messages API as server-sent events, as exact as its clients can notice: thinking blocks signed over
- * everything before them, tool calls paired with results, prompt caching, and limits, each refused in the API's words.
- * Tokens are four characters each.
+ * Anthropic's Messages API as server-sent events, as exact as its clients can observe. Thinking blocks are signed over
+ * everything before them, tool calls are paired with results, prompts are cached, and limits apply. Refusals have the
+ * API's messages. A token is four characters.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { contextRefusal } from './context-window.ts'
@@ -23,21 +23,23 @@ import { checkSignatures, createSigner } from './thinking-signatures.ts'
 export type { MessagesRequest } from './messages-request.ts'
 
 export interface MessagesOptions {
-  /** The provider's own name of the model that a configuration names. Default `claude-opus-5-5`. */
+  /** The model's name in the API of the provider, which the configuration refers to. Default `claude-opus-5-5`. */
   readonly model?: string
-  /** Images in one request. Default 100. */
+  /** Maximum number of images in one request. Default 100. */
   readonly maxImages?: number
-  /** Tokens that prompt and `max_tokens` may have together. Default 200,000. */
+  /** Maximum tokens of prompt and `max_tokens` together. Default 200,000. */
   readonly window?: number
-  /** The most that `max_tokens` may be. */
+  /** Maximum value of `max_tokens`. */
   readonly maxOutput?: number
-  /** Whether the last message may be an assistant's, which the answer continues. Current models refuse it. Default true. */
+  /**
+   * Accepts a final assistant message (a prefill), which the answer continues. Current models refuse it. Default true.
+   */
   readonly prefill?: boolean
-  /** Whether an answer goes on beyond `max_tokens`. */
+  /** If true, an answer does not stop at `max_tokens`. */
   readonly ignoresLimit?: boolean
-  /** The shortest prompt that is cached, tokens. Default 1024. */
+  /** Minimum size of a cached prompt, in tokens. Default 1024. */
   readonly minCacheTokens?: number
-  /** Milliseconds, for the lifetime of the prompt cache. */
+  /** Clock of the prompt cache, in milliseconds. */
   readonly now?: () => number
 }
 
@@ -77,7 +79,7 @@ function anthropicMessages(options: MessagesOptions): Dialect<MessagesRequest> {
         role,
         text: blocks.map(({ text }) => (typeof text === 'string' ? text : '')).join('\n'),
       }))
-      // A prefill belongs to the turn that is asked for.
+      // A prefill belongs to the turn that is requested.
       return turns.at(-1)?.role === 'assistant' ? turns.slice(0, -1) : turns
     },
     admit,
@@ -174,7 +176,7 @@ function deltaOf({ kind, text }: Fragment): object {
   return kind === 'text' ? { type: 'text_delta', text } : { type: 'input_json_delta', partial_json: text }
 }
 
-/** The blocks of an answer that is not streamed. */
+/** Content blocks of a response that is not streamed. */
 function contentOf({ body, admission, fragments }: Answer<MessagesRequest>): object[] {
   const sign = createSigner(body, admission.dropped)
   const blocks: Fragment[] = []

@@ -1,24 +1,24 @@
 /**
- * Billing of prompts by their longest common prefix with an earlier one, within a lifetime. Anthropic's way stores a
- * prompt at its `cache_control` breakpoints and looks back 20 blocks from each; the automatic way (OpenAI and most
- * compatible servers) stores every prefix.
+ * Bills prompts by their longest common prefix with an earlier one, within a lifetime. In Anthropic's mode, a prompt is
+ * stored at its `cache_control` breakpoints, and a lookup goes back 20 blocks from each. In automatic mode (OpenAI and
+ * most compatible servers), every prefix is stored.
  */
 import { createHash } from 'node:crypto'
 import type { Billed } from './serve.ts'
 
 export interface PromptBlock {
-  /** Content that must be the same for a hit, without cache markers. */
+  /** Content that must be equal for a cache hit, without cache markers. */
   readonly text: string
   readonly tokens: number
-  /** Lifetime in milliseconds of the prefix that ends with this block. */
+  /** If set, the prefix that ends with this block is stored, for this lifetime in milliseconds. */
   readonly breakpoint?: number
 }
 
 export interface PromptCacheOptions {
-  /** Milliseconds. */
+  /** Current time in milliseconds. */
   readonly now?: () => number
   readonly automatic?: boolean
-  /** A shorter prefix is not stored. */
+  /** Shorter prefixes are not stored. */
   readonly minTokens: number
 }
 
@@ -28,7 +28,7 @@ const AUTOMATIC_LIFETIME_MS = 5 * 60_000
 export function createPromptCache({ now = Date.now, automatic = false, minTokens }: PromptCacheOptions) {
   const entries = new Map<string, { readonly lifetime: number; expiresAt: number }>()
   const store = (prefix: string, lifetime: number) => entries.set(prefix, { lifetime, expiresAt: now() + lifetime })
-  /** A hit begins the entry's lifetime again. */
+  /** Returns whether the prefix is stored. A hit restarts its lifetime. */
   const hit = (prefix: string) => {
     const entry = entries.get(prefix)
     if (!entry || entry.expiresAt <= now()) return false
@@ -37,7 +37,7 @@ export function createPromptCache({ now = Date.now, automatic = false, minTokens
   }
 
   return {
-    /** Prompts with another `key` share nothing. */
+    /** Bills a prompt. Prompts with different keys share no prefixes. */
     bill(prompt: readonly PromptBlock[], key = ''): Billed {
       const blocks = automatic ? prompt.map((block) => ({ ...block, breakpoint: AUTOMATIC_LIFETIME_MS })) : prompt
       const prefixes = hashPrefixes(blocks, key)
@@ -54,7 +54,7 @@ export function createPromptCache({ now = Date.now, automatic = false, minTokens
   }
 }
 
-/** The last block within reach of a breakpoint whose prefix is stored. */
+/** Index of the last block with a stored prefix, at most `reach` blocks back from a breakpoint. */
 function lastHit(breakpoints: readonly number[], reach: number, isHit: (i: number) => boolean): number | undefined {
   for (const from of breakpoints.toReversed()) {
     for (let i = from; i >= 0 && i > from - reach; i--) if (isHit(i)) return i

@@ -1,47 +1,58 @@
 /**
- * Answers of a scripted provider: replies, the rules that choose one, and the fragments that a reply is streamed in.
- * Independent of any provider's wire format.
+ * Replies of a scripted provider, the rules that choose one, and the fragments in which a reply is streamed.
+ * Independent of the wire format.
  */
 
 export type Fault =
-  /** This status with the dialect's error body: message `errorMessage`, code or type `errorCode`. */
+  /** This HTTP status with an error body: its message is `errorMessage`, its code or type `errorCode`. */
   | `status:${number}`
-  /** The connection is reset before anything is answered. */
+  /** Resets the connection before the response. */
   | 'reset'
-  /** Nothing is ever answered; the connection stays open. */
+  /** Never responds. The connection stays open. */
   | 'stall'
-  /** 200, and an HTML page. */
+  /** Status 200 with an HTML page. */
   | 'html'
-  /** 200, and one JSON object: a server that does not stream. */
+  /** Status 200 with one JSON object, like a server that does not stream. */
   | 'json'
-  /** An event that is no JSON, after the fragments. */
+  /** An event that is not JSON, after the fragments. */
   | 'garbage'
   /** An error event instead of the answer. */
   | 'error-event'
-  /** The whole answer, but its last event (`[DONE]`, `message_stop`) is left out. */
+  /** The whole answer without its last event (`[DONE]`, `message_stop`). */
   | 'no-done'
-  /** The same, after this many fragments of the answer: a clean end without finish, a reset, a stall, an error event. */
+  /**
+   * After this many fragments of the answer: a clean end without a finish reason, a reset, a stall, or an error event.
+   */
   | `truncate-after:${number}`
   | `reset-after:${number}`
   | `stall-after:${number}`
   | `error-event-after:${number}`
-  /** The provider stops after this many fragments because the limit on output tokens is reached, arguments unfinished. */
+  /** After this many fragments, the answer ends because of the output limit. Arguments may be unfinished. */
   | `length-after:${number}`
 
 export interface Reply {
-  /** A list: one event each, written one by one. */
+  /** Text of the answer. Each item of a list is one event. */
   readonly text?: string | readonly string[]
-  /** Comes before the text. */
+  /** Reasoning before the text. */
   readonly reasoning?: string | readonly string[]
-  /** `args` as a string is sent unchanged. `id` is generated, unique within a conversation, unless given; '' sends none. */
+  /**
+   * Tool calls. A string in `args` is sent unchanged. `id` defaults to one that is unique in the conversation; '' omits
+   * it.
+   */
   readonly toolCalls?: readonly { readonly name: string; readonly args: unknown; readonly id?: string }[]
   /** Number of fragments of each call's arguments. Default 1. */
   readonly argPieces?: number
-  /** Default: what the dialect bills, which is 10 in and 5 out unless it counts. `false`: none is reported. */
+  /**
+   * Reported usage. Default: the dialect's count, or 10 input and 5 output tokens if it does not count. `false` reports
+   * none.
+   */
   readonly usage?: UsageReply | false
-  /** Default: tool calls where there are some, else the ordinary end. `length` and `content_filter` work in any dialect. */
+  /**
+   * Finish reason. Default: tool calls if there are any, otherwise a normal end. All dialects know `length` and
+   * `content_filter`.
+   */
   readonly finish?: string
-  /** Milliseconds between events. */
+  /** Delay between events in milliseconds. */
   readonly delayMs?: number
   /** Awaited after the headers and `holdAfter` events (default 0). */
   readonly hold?: Promise<unknown>
@@ -49,15 +60,17 @@ export interface Reply {
   readonly fault?: Fault
   readonly errorMessage?: string
   readonly errorCode?: string
-  /** Response headers, of errors too: `{'retry-after': '3'}`. */
+  /** Response headers, also of errors: `{'retry-after': '3'}`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Cuts the rendered body into these writes instead of one an event. Each is sent before the next is written. */
+  /**
+   * Splits the rendered body into writes. Default: one for each event. Each write is sent before the next one starts.
+   */
   readonly cut?: (body: Buffer) => readonly Buffer[]
-  /** These bytes instead of a rendered body. */
+  /** Bytes to send instead of a rendered body. */
   readonly raw?: string | Buffer
 }
 
-/** `input` includes cached tokens, read or written. */
+/** Reported usage. `input` includes cached tokens, both read and written. */
 export interface UsageReply {
   readonly input: number
   readonly output: number
@@ -66,13 +79,13 @@ export interface UsageReply {
   readonly reasoning?: number
 }
 
-/** One message of a request, as far as rules need it. */
+/** A message of a request, with the fields that rules need. */
 export interface ScriptMessage {
   readonly role: string
   readonly text: string
 }
 
-/** A turn's reply; a list: one for each attempt, the last for all further ones. */
+/** The reply to a turn. A list has one reply for each attempt; its last one is repeated. */
 export type Turn<Request> = Reply | readonly Reply[] | ((request: Request) => Reply)
 
 export interface Script<Request> {
@@ -131,18 +144,18 @@ function unscripted(why: string): Reply {
   return { fault: 'status:400', errorMessage: `fake provider: ${why}` }
 }
 
-/** One piece of the answer. */
+/** A fragment of the answer. */
 export interface Fragment {
   readonly kind: 'reasoning' | 'text' | 'args'
   readonly text: string
-  /** The first and the last fragment of its block. The last one of a broken answer may be missing. */
+  /** True for the first and the last fragment of a block. A broken answer may lack the last one. */
   readonly first: boolean
   readonly last: boolean
-  /** The call of a fragment of kind `args`. */
+  /** Call of a fragment of kind `args`. */
   readonly call?: { readonly index: number; readonly name: string; readonly id: string | undefined }
 }
 
-/** `callId` names the calls without an id of their own. */
+/** Splits a reply into fragments. `callId` returns ids for calls without one. */
 export function fragmentsOf(reply: Reply, callId: (index: number) => string): Fragment[] {
   const { toolCalls = [], argPieces = 1 } = reply
   return [
@@ -171,12 +184,12 @@ function listOf(fragments: string | readonly string[] | undefined): readonly str
   return fragments === undefined ? [] : typeof fragments === 'string' ? [fragments] : fragments
 }
 
-/** The first `count` fragments, as an answer that ends there: its last block is closed. */
+/** The first `count` fragments, with the last block closed, as in an answer that ends there. */
 export function endedAfter(fragments: readonly Fragment[], count: number): Fragment[] {
   return fragments.slice(0, count).map((fragment, i) => (i === count - 1 ? { ...fragment, last: true } : fragment))
 }
 
-/** The answer up to so many characters, or undefined where it is no longer than that. */
+/** The answer cut after `characters` characters. Undefined if it is not longer. */
 export function cutAtCharacters(fragments: readonly Fragment[], characters: number): Fragment[] | undefined {
   let left = characters
   for (const [i, fragment] of fragments.entries()) {

@@ -1,6 +1,6 @@
 /**
  * A scripted model provider: a real HTTP server that answers in one provider's wire format (a `Dialect`). Tests and
- * benches drive the whole product against it; nothing in the product knows that it is not a real one.
+ * benches run the whole product against it. The product cannot distinguish it from a real provider.
  *
  *     const provider = await openFakeProvider()                            // or openFakeAnthropic(), …
  *     provider.script({ text: 'Hello.' })                                  // the next call, of any conversation
@@ -12,14 +12,17 @@
  *     … models: { m: provider.model }, environment: provider.env …
  *     await provider.close()
  *
- * Which reply: the rules of `when` are asked first, the newest first. A rule applies if a user message contains or
- * matches it; the newest matching message counts, and the number of assistant messages after it is the turn. So any
- * number of interactions can run at the same time, each with a marker in its instruction. Without a rule the queue of
- * `script` is next. Without either, or past a rule's last turn, the answer is 400 with a message that says so, which no
- * client retries. A request that the dialect refuses takes no reply from the script.
+ * How a reply is chosen:
+ * - First the rules of `when`, newest first. A rule applies if a user message contains or matches it.
+ * - The newest matching message counts. The number of assistant messages after it selects the turn. So any number of
+ *   interactions can run at the same time, each with its own marker in the instruction.
+ * - If no rule applies, the next reply in the queue of `script`.
+ * - If the queue is empty, or the rule has no more turns, a 400 with an explanation, which no client retries.
  *
- * Bodies of a stateless dialect are rendered once a reply and turn, then only written: fast enough for a benchmark
- * (`record: false` keeps no requests).
+ * A request that the dialect refuses uses no reply.
+ *
+ * Bodies of a stateless dialect are rendered once for each reply and turn: fast enough for a benchmark (`record: false`
+ * keeps no requests).
  */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -40,17 +43,17 @@ export interface RecordedRequest<Body> {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: Body
-  /** End of the answer: complete, or the client (or a fault) closed the connection before. */
+  /** Resolves when the response ends: complete, or closed early by the client or a fault. */
   readonly ended: Promise<'finished' | 'closed'>
-  /** Why the dialect refused it. */
+  /** Error message if the dialect refused the request. */
   readonly refused?: string
   /** Billed tokens of the prompt, if the dialect counts them. */
   readonly billed?: Billed
-  /** Paths of thinking blocks that were dropped because they no longer fit (`messages.1.content.0`). */
+  /** Paths of thinking blocks that were dropped because they no longer match (`messages.1.content.0`). */
   readonly dropped?: readonly string[]
 }
 
-/** Tokens of one prompt. */
+/** Billed tokens of one prompt. */
 export interface Billed {
   readonly uncached: number
   readonly cacheRead: number
@@ -67,16 +70,16 @@ export interface Refusal {
 export interface Admission {
   readonly billed?: Billed
   readonly dropped?: readonly string[]
-  /** The text of an assistant message that the answer must continue. */
+  /** Text of the final assistant message, which the answer must continue. */
   readonly prefill?: string
 }
 
-/** Bytes of an answer: `parts` has one buffer per fragment. */
+/** An answer as bytes. `parts` has one buffer for each fragment. */
 export interface Rendered {
   readonly head: readonly Buffer[]
   readonly parts: readonly Buffer[]
   readonly tail: readonly Buffer[]
-  /** The very last event. */
+  /** The last event. */
   readonly done: readonly Buffer[]
 }
 
@@ -90,26 +93,28 @@ export interface Answer<Body> {
 
 /** One provider's wire format and rules. */
 export interface Dialect<Body> {
-  /** An entry of `models` in the configuration, without its address; `env` is the environment that it needs. */
+  /**
+   * An entry of `models` in the configuration, without its base URL. `env` has the environment variables that it needs.
+   */
   readonly model: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
-  /** The base URL's path. */
+  /** Path of the base URL. */
   readonly base: string
-  /** Whether an answer depends on nothing but the reply and the turn. */
+  /** True if an answer depends only on the reply and the turn. */
   readonly stateless: boolean
   serves(path: string): boolean
-  /** GET requests: undefined is 404. */
+  /** Answers GET requests. Undefined is a 404. */
   get?(path: string): object | undefined
   messages(body: Body): readonly ScriptMessage[]
   admit?(body: Body, headers: IncomingHttpHeaders): Admission | Refusal
-  /** The answer cut to the request's limit, if the dialect keeps it and the answer is longer. */
+  /** Cuts the answer at the request's limit. Undefined if it fits, or if the dialect has no limit. */
   cut?(body: Body, fragments: readonly Fragment[]): Fragment[] | undefined
   callId(turn: number, index: number): string
   render(answer: Answer<Body>): Rendered
   /** The same answer as one JSON object. */
   whole(answer: Answer<Body>): object
   errorBody(refusal: Refusal): object
-  /** An error event in the middle of a stream. */
+  /** An error event in a stream. */
   errorEvent(error: { readonly message: string; readonly code: string | undefined }): Buffer
 }
 
@@ -119,18 +124,18 @@ export interface ModelProvider<Body> {
   readonly port: number
   /** An entry of `models` in the configuration. */
   readonly model: Readonly<Record<string, string>>
-  /** Environment that such an entry needs. */
+  /** Environment variables that the entry needs. */
   readonly env: Readonly<Record<string, string>>
-  /** In order of arrival. */
+  /** Recorded requests, in order of arrival. */
   readonly requests: RecordedRequest<Body>[]
-  /** Resolves with request number `n`, from 1, when it has come. */
+  /** Resolves with request number `n` (from 1) as soon as it has arrived. */
   received(n: number): Promise<RecordedRequest<Body>>
-  /** Replies to the next calls that no rule of `when` answers. */
+  /** Queues replies for calls that no rule of `when` matches. */
   script(...replies: Reply[]): void
   when(match: string | RegExp, ...turns: Turn<RecordedRequest<Body>>[]): void
-  /** Forgets rules, queue and requests. */
+  /** Removes all rules, queued replies and recorded requests. */
   reset(): void
-  /** Closes all connections, stalled ones too. */
+  /** Closes the server and all connections, also stalled ones. */
   close(): Promise<void>
 }
 
@@ -178,7 +183,7 @@ export async function serveDialect<Body>(
   }
 
   const server = createServer((incoming, response) => {
-    // Many tests are about a client that goes away in the middle.
+    // In many tests the client disconnects during the response.
     serve(incoming, response).catch((error) => response.destroy(error))
   })
   server.listen(wanted, '127.0.0.1')
@@ -271,7 +276,7 @@ function sendError(dialect: Dialect<never>, reply: Reply, refusal: Refusal, resp
   response.end(reply.raw ?? JSON.stringify(dialect.errorBody(refusal)))
 }
 
-/** The writes of a reply; remembered by reply and turn where nothing else decides. */
+/** Renders a reply into writes. Cached by reply and turn if the dialect is stateless. */
 function memoize<Body>(dialect: Dialect<Body>): Render<Body> {
   const rendered = new WeakMap<Reply, Map<number, readonly Buffer[]>>()
   const render = (call: Call<Body>) => {
@@ -288,7 +293,7 @@ function memoize<Body>(dialect: Dialect<Body>): Render<Body> {
   }
 }
 
-/** Never empty. */
+/** Writes of a reply. Never empty. */
 function renderWrites<Body>(dialect: Dialect<Body>, { reply, body, admission, turn }: Call<Body>): Buffer[] {
   const [fault, count] = splitFault(reply.fault)
   if (reply.raw !== undefined) return [Buffer.from(reply.raw)]
@@ -306,12 +311,15 @@ function renderWrites<Body>(dialect: Dialect<Body>, { reply, body, admission, tu
     return [...(count === undefined ? [] : [...head, ...parts]), error]
   }
   if (fault === 'garbage') return [...head, ...parts, Buffer.from('data: {"choices": [oops\n\n')]
-  // A clean end needs a last write, even after nothing.
+  // A clean end needs a last write, even if there were no others.
   if (count !== undefined && fault !== 'length') return [...head, ...parts, Buffer.from(': end\n\n')]
   return [...head, ...parts, ...tail, ...(fault === 'no-done' ? [] : done)]
 }
 
-/** A reply whose text begins with the prefill goes on after it, as a model would; any other is the continuation itself. */
+/**
+ * Removes the prefill from the beginning of a reply's text, as a model continues after it. A reply that does not begin
+ * with the prefill is the continuation itself.
+ */
 function continued(reply: Reply, prefill: string | undefined): Reply {
   const texts = typeof reply.text === 'string' ? [reply.text] : (reply.text ?? [])
   if (!prefill || !texts.join('').startsWith(prefill)) return reply

@@ -1,8 +1,8 @@
 /**
- * Signatures of thinking blocks, bound to everything before them as Claude's are since August 2026: system prompt,
- * tools, and all earlier messages, without cache markers. A block that comes back after another prefix is refused, or
- * dropped if the request asks for that (`thinking.block_binding`). Leaving out the first blocks
- * is allowed; leaving out or moving one between others is not. Another model's blocks are ignored.
+ * Signatures of thinking blocks. As in Claude's API since August 2026, a signature covers everything before the block:
+ * system prompt, tools and all earlier messages, without cache markers. A block with another prefix is refused, or
+ * dropped if the request allows it (`thinking.block_binding`). Leaving out the first blocks is allowed; leaving out or
+ * moving a block between others is not. Blocks of another model are ignored.
  */
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -15,13 +15,13 @@ interface Signed {
   readonly system: string
   readonly tools: string
   readonly messages: string
-  /** The thinking block before it. */
+  /** Hash of the previous thinking block's signature. */
   readonly previous: string
 }
 
 const BETA = 'thinking-binding-controls-2026-08-01'
 
-/** Signs the thinking blocks of one answer, in order. Text and calls come after its thinking. */
+/** Returns a function that signs the thinking blocks of one answer, in order. Text and calls follow the thinking. */
 export function createSigner(body: MessagesRequest, dropped: readonly string[] = []): (thinking: string) => string {
   const blocks = flatten(body.messages)
   const last = blocks.findLast(({ type, path }) => type === 'thinking' && !dropped.includes(path))
@@ -34,7 +34,7 @@ export function createSigner(body: MessagesRequest, dropped: readonly string[] =
   }
 }
 
-/** `dropped`: paths of blocks that the model does not see. */
+/** Checks all signatures of a request. `dropped`: paths of blocks that are hidden from the model. */
 export function checkSignatures(
   body: MessagesRequest,
   headers: IncomingHttpHeaders,
@@ -61,7 +61,7 @@ export function checkSignatures(
 
 type Prefix = Pick<Signed, 'system' | 'tools' | 'messages'>
 
-/** Other thinking blocks are not part of it: those are chained. */
+/** Hashes of what a signature covers. Other thinking blocks are not included, because their signatures are chained. */
 function prefixOf(body: MessagesRequest, before: readonly PlacedBlock[]): Prefix {
   return {
     system: hash(systemBlocks(body).map(canonical)),
