@@ -143,7 +143,7 @@ describe('creating an agent', () => {
     expect(params).toEqual(['tools[1]', 'skills[0]'])
   })
 
-  it('stores or refuses MCP servers, and never ignores them silently, in a run either', async () => {
+  it('stores or refuses MCP servers, and a run never ignores them silently', async () => {
     const mcp = [{ name: 'search', url: 'https://mcp.example.com/mcp', authentication: { type: 'none' } }]
     const { status, body, text } = await server.post('/v1beta/agents', { mcp })
     if (status !== 200) {

@@ -125,7 +125,7 @@ describe('cancel', () => {
     expect(interaction.usage.sandbox_ms).toBeGreaterThan(0)
   })
 
-  it('counts the tool call that it interrupted in usage, as in the trace', async () => {
+  it('counts an interrupted tool call in usage, because the trace contains it', async () => {
     const code = "import time; print('begun', flush=True); time.sleep(1000)"
     provider.when('[counts]', { toolCalls: [{ name: 'code_execution', args: { code } }] })
     const stream = await server.stream(`${PATH}:stream`, { instruction: '[counts]', tools: TOOLS })

@@ -28,7 +28,7 @@ async function link(...options: string[]): Promise<string> {
 const signIn = '/console/auth/sign-in/email'
 
 describe('the first link', () => {
-  it('made the person who opened it an owner, and works once', async () => {
+  it('makes the person who opens it an owner, and works once', async () => {
     expect((await owner.get('/console/api/me')).body.accounts).toMatchObject([
       { name: 'default', role: 'owner', enabled: true },
     ])
@@ -47,7 +47,7 @@ describe('the first link', () => {
     })
   })
 
-  it('can be replaced by the command line, and is not stored in the database in clear', async () => {
+  it('can be created again by `errand console link`, and the database does not contain its token', async () => {
     const token = tokenOf(await link())
     expect((await createVisitor(server).post('/console/api/links/inspect', { token })).body).toMatchObject({
       kind: 'welcome',
@@ -59,7 +59,7 @@ describe('the first link', () => {
 })
 
 describe('signing in', () => {
-  it('sets a cookie that scripts and other sites cannot read', async () => {
+  it('sets a cookie that scripts cannot read and other sites cannot use', async () => {
     const visitor = createVisitor(server)
     const { status, headers } = await visitor.post(signIn, { email: 'OWNER@example.org', password: PASSWORD })
     expect(status).toBe(200)

@@ -176,7 +176,7 @@ describe('the client address at sign-in', () => {
     await server.stop()
   })
 
-  it('is limited by its first 64 bits for IPv6, because one client controls the rest', async () => {
+  it('is counted by its first 64 bits for IPv6, because one client controls the rest', async () => {
     const server = await startServer({ config: { limits: LIMITS, trustedProxies: ['127.0.0.1/32'] } })
     await firstOwner(server)
     await Promise.all(Array.from({ length: 100 }, (_, i) => wrong(server, `2001:db8:0:1::${i}`, 'first')))

@@ -119,7 +119,7 @@ describe('the first-run example', () => {
   })
 })
 
-describe('each ability that the help lists', () => {
+describe('the demo model', () => {
   it('computes statistics of a table', async () => {
     const { output } = await ask('What is the average wind by weather in seattle-weather.csv?', [weather])
     for (const kind of new Set(days.map((day) => day.kind))) {
@@ -203,7 +203,7 @@ describe('each ability that the help lists', () => {
     expect(output).toContain('a.txt')
   })
 
-  it('works with each example sentence of the help', async () => {
+  it('understands each example sentence of its help', async () => {
     const files = [{ name: 'sales.csv', content: 'date,city,price\n2026-01-01,Bern,10\n2026-02-01,Oslo,7\n' }, access]
     const { output: help } = await ask('Sing me the song of the unbuilt cathedral')
     const sentences = [...help.matchAll(/"([A-Z][^"]+)"/g)].map(([, sentence]) => sentence!)
@@ -216,8 +216,8 @@ describe('each ability that the help lists', () => {
   })
 })
 
-describe('what the demo model cannot do', () => {
-  it('returns its abilities and what to configure if it does not understand', async () => {
+describe('the demo model, if it cannot do a task,', () => {
+  it('lists what it can do and what to configure', async () => {
     for (const instruction of [
       'Translate Faust into Klingon and sing it',
       'Who won the match yesterday?',
@@ -233,7 +233,7 @@ describe('what the demo model cannot do', () => {
     }
   })
 
-  it('invents nothing if a file or column is missing', async () => {
+  it('invents no figures for a missing file or column', async () => {
     const missing = await ask(FIRST_RUN.instruction)
     expect(missing.output).toContain('seattle-weather.csv')
     expect(missing.output).not.toMatch(/26\.11|August/)
@@ -242,7 +242,7 @@ describe('what the demo model cannot do', () => {
     expect(column.output).toMatch(/snowfall|column/)
   })
 
-  it('reports that it needs code_execution if the tool is not allowed', async () => {
+  it('reports that it needs code_execution', async () => {
     const { output, executionTrace } = await ask(FIRST_RUN.instruction, [weather], { tools: [] })
     expect(executionTrace.filter(({ type }: { type: string }) => type === 'tool_call')).toEqual([])
     expect(output).toContain('code_execution')

@@ -117,7 +117,7 @@ describe('an input file by URL', () => {
     expect(await server.stored.query('select * from audit where interaction_id = ?', body.interactionId)).toEqual([])
   })
 
-  it('is reported as a stage, and its address is never shown or stored', async () => {
+  it('is fetched in the provisioning stage, and its address is never shown or stored', async () => {
     provider.when('[signed]', { text: 'Done.' })
     const url = `${serve('x', '/signed.csv')}?X-Signature=s3cret`
     const body = { instruction: '[signed]', tools: ['code_execution'], files: [{ name: 'a.csv', url }] }

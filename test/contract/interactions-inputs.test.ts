@@ -82,7 +82,7 @@ describe('responseFormat', () => {
   it.each([
     ['is no JSON', 'seven'],
     ['breaks the schema', '{"n": "seven"}'],
-  ])('is requested again if the first answer %s, and the output is only the valid answer', async (name, wrong) => {
+  ])('causes another model call if the first answer %s; the output is only the valid answer', async (name, wrong) => {
     const marker = `[format ${name}]`
     provider.when(marker, { text: wrong }, { text: '{"n": 7}' })
     const stream = await server.stream(`${PATH}:stream`, { instruction: marker, responseFormat })

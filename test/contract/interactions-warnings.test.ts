@@ -35,8 +35,8 @@ function warningsOf({ status, body, text }: Answer): Warning[] {
   return body.warnings ?? []
 }
 
-describe('an unknown name in a request', () => {
-  it('is ignored with a warning: a tool, a skill, a field, a field of the policy', async () => {
+describe('unknown names in a request', () => {
+  it('are ignored with a warning: a tool, a skill, a field, a field of the policy', async () => {
     const answer = await server.post(PATH, {
       instruction: '[unknown]',
       tools: ['code_execution', 'time_machine'],
@@ -58,14 +58,14 @@ describe('an unknown name in a request', () => {
     await checkEnded(server, answer.body.interactionId)
   })
 
-  it('is reported in the stream by the same warning events', async () => {
+  it('are reported in the stream by the same warnings as events', async () => {
     const stream = await server.stream(`${PATH}:stream`, { instruction: 'x', tools: ['time_machine'], colour: 'red' })
     const seen = await stream.all()
     const { interaction } = await checkEnded(server, stream.headers.get('x-interaction-id')!, seen)
     expect(interaction.warnings).toHaveLength(2)
   })
 
-  it('of a tool or skill in a stored agent is reported as well', async () => {
+  it('in a stored agent’s tools and skills are reported as well', async () => {
     const agent = await server.post('/v1beta/agents', { tools: ['time_machine', 'file_read'], skills: ['knitting'] })
     expect(agent.status).toBe(200)
     const answer = await server.post(PATH, { instruction: 'x', agentId: agent.body.id })
@@ -75,7 +75,7 @@ describe('an unknown name in a request', () => {
     expect(answer.body.resolved).toMatchObject({ tools: ['file_read'], skills: [] })
   })
 
-  it('is the only cause: known names cause no warnings', async () => {
+  it('are needed for a warning: known names cause none', async () => {
     const fields = {
       tools: ['code_execution', 'file_read', 'file_write'],
       network: 'disabled',
@@ -86,7 +86,7 @@ describe('an unknown name in a request', () => {
     expect(warningsOf(await server.post(PATH, { instruction: 'x', ...fields }))).toEqual([])
   })
 
-  it('is refused under Prefer: handling=strict if it is a skill or an MCP server, but not a tool or a field', async () => {
+  it('are refused under Prefer: handling=strict for skills and MCP servers, but not for tools and fields', async () => {
     const strict = { prefer: 'handling=strict' }
     const skill = await server.post(PATH, { instruction: 'x', skills: ['knitting'] }, strict)
     expect(skill.status).toBe(400)
@@ -102,7 +102,7 @@ describe('an unknown name in a request', () => {
   })
 })
 
-describe('a feature that is not configured', () => {
+describe('a feature that this server does not provide', () => {
   /** Asserts a 400 that names the field, or a warning about it. Returns the answer. */
   async function told(fields: object, param: RegExp): Promise<Answer> {
     const answer = await server.post(PATH, { instruction: 'x', ...fields })

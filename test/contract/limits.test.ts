@@ -230,7 +230,7 @@ describe('the operator’s limits', () => {
     return { id: body.interactionId as string, release: gate.resolve }
   }
 
-  it('run one interaction, queue the next, and answer 503 to a third', async () => {
+  it('allow one running and one queued interaction, and refuse a third with 503', async () => {
     const otherKey = { 'x-svc-api-key': await server.createKey('elsewhere') }
     const first = await held('[first]')
     const second = await begin('go [second]')
@@ -297,7 +297,7 @@ describe('a burst of requests', () => {
   it.each([
     { runningPerProject: 2, queuedPerProject: 0 },
     { runningPerProject: 2, queuedPerProject: 3 },
-  ])('is accepted for exactly as many as may run and wait: %j', async (limits) => {
+  ])('is accepted only up to the number that may run and wait: %j', async (limits) => {
     const server = await startServer({ provider, config: { limits: { ...limits, queueWaitS: 3600 } } })
     try {
       const room = limits.runningPerProject + limits.queuedPerProject

@@ -1,7 +1,4 @@
-/**
- * Checks model fallbacks: they are called if a model fails before any output, reported as a warning, and billed at
- * their own price.
- */
+/** Checks model fallbacks: they are called if a model fails, reported as a warning, and billed at their own price. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

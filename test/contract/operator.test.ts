@@ -169,7 +169,7 @@ describe('a start that fails', () => {
     }
   })
 
-  it('is avoidable: config check accepts a valid configuration', async () => {
+  it('does not follow from a valid configuration, which config check accepts', async () => {
     const config = join(home, 'good.yaml')
     await writeFile(config, 'limits: {callsPerMinute: 10}\n')
     const { code, stderr } = await errand(['config', 'check'], {

@@ -415,7 +415,7 @@ describe('an upload is refused', () => {
     }
   })
 
-  it('with every error of its front matter', async () => {
+  it('and the answer lists every error of its front matter', async () => {
     const data = '---\nname: Bad_Name\nlicense: [a]\n---\n'
     const error = errorOf(await send(zip([{ name: 'SKILL.md', data }])))
     const told = (error.details as { message: string }[]).map(({ message }) => message)

@@ -50,19 +50,22 @@ echo >&2; echo saved`),
       '  % Total    % Received\n100 3000 100 3000\nsaved',
     ],
   ]
-  it.each(bars)('%s, is its final state in the result, and a few updates in the stream', async (_, call, kept) => {
-    const instruction = scripted(provider, [call])
-    const stream = await server.stream('/v1beta/interactions:stream', { instruction, tools: ['code_execution'] })
-    const events = await stream.all()
-    const { interactionId } = events.at(-1)!.data
-    const { executionTrace } = (await server.get(`/v1beta/interactions/${interactionId}`)).body
-    expect(outputsOf(executionTrace)).toEqual([kept])
-    expect(provider.requests.at(-1)!.body.messages.at(-1)!.content).toBe(kept)
-    const live = events.filter(({ event }) => event === 'tool_output').map(({ data }) => data.text)
-    expect(live.join('')).toMatch(new RegExp(`${kept.split('\n').at(-1)}\\n$`))
-    expect(live.join('')).not.toMatch(/[\r\b\x1b]/)
-    expect(live.join('').length).toBeLessThan(3 * 4096)
-  })
+  it.each(bars)(
+    '%s, appears in its final state in the result, and with a few updates in the stream',
+    async (_, call, kept) => {
+      const instruction = scripted(provider, [call])
+      const stream = await server.stream('/v1beta/interactions:stream', { instruction, tools: ['code_execution'] })
+      const events = await stream.all()
+      const { interactionId } = events.at(-1)!.data
+      const { executionTrace } = (await server.get(`/v1beta/interactions/${interactionId}`)).body
+      expect(outputsOf(executionTrace)).toEqual([kept])
+      expect(provider.requests.at(-1)!.body.messages.at(-1)!.content).toBe(kept)
+      const live = events.filter(({ event }) => event === 'tool_output').map(({ data }) => data.text)
+      expect(live.join('')).toMatch(new RegExp(`${kept.split('\n').at(-1)}\\n$`))
+      expect(live.join('')).not.toMatch(/[\r\b\x1b]/)
+      expect(live.join('').length).toBeLessThan(3 * 4096)
+    },
+  )
 })
 
 describe('with the Debian packages for Python', () => {

@@ -47,7 +47,7 @@ afterAll(async () => {
   claude.close()
 })
 
-test('provider searches are in the trace and the stream with other tool calls, and the next server sends them back', async () => {
+test('provider searches are in the trace and the stream, and after a restart the next server sends them back to the provider', async () => {
   answers.push(
     claudeCallAfterSearch('I look.', 'otters', 'code_execution', { code: 'print(6 * 7)' }),
     undefined,

@@ -174,7 +174,7 @@ describe('a server without a search service', () => {
   it.each<[string, Record<string, unknown>, RegExp]>([
     ['because none is configured', {}, /Its operator can name a search service/],
     ['because its key is missing', { search: { provider: 'brave' } }, /Its operator can name a search service/],
-  ])('%s, does not offer the tool, and warns', async (_, config, told) => {
+  ])('%s, does not offer the tool and warns the caller', async (_, config, told) => {
     const bare = await startServer({ provider, config })
     try {
       provider.when('[bare]', { text: 'Without.' })
