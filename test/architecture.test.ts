@@ -1,7 +1,7 @@
 /**
- * Imports run one way: domain ← runtime ← store, models, sandbox, … ← engine ← http ← compose ← cli ← main.
- * The rooms of one layer know each other by their ports alone. No two files import values from each other, directly or
- * through others.
+ * Imports run in one direction: domain ← runtime ← store, models, sandbox, … ← engine ← http ← compose ← cli ← main. A
+ * room is a directory or file directly in src/. Rooms of one layer import only each other's ports. No two files import
+ * values from each other, directly or through others.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -9,7 +9,10 @@ import { expect, test } from 'vitest'
 
 const SRC = resolve(import.meta.dirname, '../src')
 
-/** From the innermost outwards. A file may import from its own room and from any layer before its own. */
+/**
+ * Layers of rooms, from the innermost to the outermost. A file may import from its own room and from all layers listed
+ * before its own.
+ */
 const LAYERS: readonly (readonly string[])[] = [
   ['domain'],
   ['runtime'],
@@ -35,10 +38,10 @@ const LAYERS: readonly (readonly string[])[] = [
   ['main'],
 ]
 
-/** The rooms within the engine, from the innermost outwards. */
+/** Rooms within the engine, from the innermost to the outermost. */
 const ENGINE_ROOMS = ['engine/run', 'engine/agent', 'engine/queue']
 
-/** What the rooms of one layer may know of each other. */
+/** Ports: the files that another room of the same layer may import. */
 const PORTS = new Set([
   'accounts/accounts.ts',
   'accounts/credentials.ts',
@@ -47,9 +50,9 @@ const PORTS = new Set([
   'config.ts',
   'egress/port.ts',
   'models/port.ts',
-  // The providers' own records, which the configuration and the traces take names from.
+  // Provider records: the configuration and the traces take names from them.
   'models/providers/registry.ts',
-  // The drivers' own definitions, which the configuration takes its settings of `sandbox` from.
+  // Driver definitions: the configuration takes the `sandbox` settings from them.
   'sandbox/driver.ts',
   'sandbox/drivers.ts',
   'sandbox/port.ts',
@@ -64,10 +67,10 @@ const PORTS = new Set([
   'tools/port.ts',
 ])
 
-/** The command line calls servers through the client that users install. */
+/** The client that users install. The command line calls servers through it. */
 const CLIENT = '../clients/typescript/src/index.ts'
 
-/** Undefined where `from` may import `to`; both are paths in src/. */
+/** Returns undefined if `from` may import `to`. Both are paths in src/. */
 function violation(from: string, to: string): string | undefined {
   if (to === CLIENT && room(from) === 'cli') return undefined
   const [fromRoom, toRoom] = [room(from), room(to)]
@@ -77,13 +80,13 @@ function violation(from: string, to: string): string | undefined {
   return `${from} imports ${to}`
 }
 
-/** Whether an import within the engine runs against the order of its rooms. Files beside the rooms are not ordered. */
+/** Whether an import within the engine violates the order of its rooms. Files outside these rooms have no order. */
 function leavesEngineRoom(from: string, to: string): boolean {
   const [fromAt, toAt] = [from, to].map((path) => ENGINE_ROOMS.indexOf(dirname(path)))
   return fromAt! >= 0 && toAt! > fromAt!
 }
 
-/** `demo/plan.ts` → `demo`, `config.ts` → `config`. */
+/** The room of a path: `demo/plan.ts` → `demo`, `config.ts` → `config`. */
 function room(path: string): string {
   return path.split('/')[0]!.replace(/\.ts$/, '')
 }
@@ -99,7 +102,7 @@ function imports(source: string): string[] {
   return [...source.matchAll(pattern)].map((match) => match[1]!)
 }
 
-/** Imports and re-exports of values, which are loaded at start. Imports of types alone are none. */
+/** Imports and re-exports of values, which Node loads at start. Imports of types are not included. */
 function valueImports(source: string): string[] {
   const pattern = /^(?:import|export) (?!type )([^'"]*?) ?from '(\.{1,2}\/[^']+\.ts)'|^import '(\.{1,2}\/[^']+\.ts)'/gm
   return [...source.matchAll(pattern)]
@@ -107,7 +110,10 @@ function valueImports(source: string): string[] {
     .map((match) => (match[2] ?? match[3])!)
 }
 
-/** The files of a cycle in the order of their imports, the first one again at the end; undefined if there is no cycle. */
+/**
+ * Returns the files of an import cycle in order, with the first one repeated at the end, or undefined if there is no
+ * cycle.
+ */
 function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const finished = new Set<string>()
   const path: string[] = []
@@ -136,7 +142,7 @@ function sources(): { path: string; text: string }[] {
     .map((path) => ({ path, text: readFileSync(join(SRC, path), 'utf8') }))
 }
 
-test('imports run one way', () => {
+test('all imports in src/ go from an outer layer to an inner one', () => {
   const files = sources()
   const found = files.flatMap(({ path, text }) =>
     imports(text).map((target) => violation(path, relative(SRC, resolve(SRC, dirname(path), target)))),
@@ -145,7 +151,7 @@ test('imports run one way', () => {
   expect(found.filter((each) => each !== undefined)).toEqual([])
 })
 
-test('an import against the direction is found', () => {
+test('reports an import from an inner layer to an outer one', () => {
   const text =
     "import type { Engine } from '../engine/engine.ts'\nimport { x } from './x.ts'\nawait import('../compose.ts')"
   expect(imports(text)).toEqual(['../engine/engine.ts', './x.ts', '../compose.ts'])
@@ -162,7 +168,7 @@ test('an import against the direction is found', () => {
   expect(violation('engine/queue/execute.ts', 'engine/run/run.ts')).toBeUndefined()
 })
 
-test('no files import values in a cycle', () => {
+test('no files import values from each other in a cycle', () => {
   const graph = new Map(
     sources().map(({ path, text }) => [
       path,
@@ -173,7 +179,7 @@ test('no files import values in a cycle', () => {
   expect(findCycle(graph)).toBeUndefined()
 })
 
-test('a cycle of values is found, and types are not values', () => {
+test('finds a cycle of value imports and ignores type imports', () => {
   const text = [
     "import type { A } from './a.ts'",
     "import { type B, type C } from './b.ts'",

@@ -36,7 +36,9 @@ export function madeAt(id: string): number {
   return [...digits].reduce((value, digit) => value * 62 + ALPHABET.indexOf(digit), 0)
 }
 
-/** Of a process by its name, `place.process`: the data directory that it works in (sandbox/data-directory.ts). */
+/**
+ * The data directory that a process works in: the first part of its name, `place.process` (sandbox/data-directory.ts).
+ */
 export function placeOf(name: string): string {
   return name.split('.')[0]!
 }

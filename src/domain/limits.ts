@@ -69,7 +69,7 @@ export interface Limits extends Ranges<RunLimits> {
   /** The names of all output files of one interaction together, in bytes of UTF-8. */
   readonly outputNamesBytes: number
   readonly retentionDays: number
-  /** How long records of removed interactions are kept. */
+  /** Days for which audit records of removed interactions are kept. */
   readonly auditRetentionDays: number
   readonly sandbox: Ranges<SandboxLimits>
   /** Ceiling for the network of sandboxes. */

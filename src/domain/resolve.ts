@@ -99,7 +99,7 @@ function resolvePolicy(asked: Policy = {}, limits: Limits, warnings: Warning[]):
   }
 }
 
-/** What the operator can do about a missing tool. */
+/** Hints on how the operator can provide a missing tool. */
 const REMEDIES: Partial<Record<ToolName, string>> = {
   browser:
     ' Its operator can install Chromium where sandboxes find it: apt-get install chromium-headless-shell (or chromium).',

@@ -3,7 +3,7 @@ import { readProgress } from '../store/events.ts'
 import { retryWhileDatabaseDown } from '../store/retry-while-down.ts'
 import type { FollowOptions } from './follower.ts'
 
-/** How long waiting continues while the database is down. */
+/** Maximum database outage during which waiting continues, in milliseconds. */
 const OUTAGE_MS = 60_000
 
 /** Resolves when the interaction has ended or is deleted, or when `signal` aborts. */

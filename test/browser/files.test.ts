@@ -73,7 +73,7 @@ function lookAt(png: Buffer): { size: [number, number]; color: number[] } {
   return { size, color: [...inflateSync(Buffer.concat(parts)).subarray(1, 4)] }
 }
 
-test('screenshots and PDFs are output files, downloads and uploads go through the run’s files', async () => {
+test('screenshots and PDFs become output files; downloads and uploads use the run’s files', async () => {
   const { body, outputs } = await drive(
     server,
     provider,

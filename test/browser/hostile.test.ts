@@ -124,7 +124,7 @@ test('neither a hostile page nor a hijacked model reaches loopback, metadata, ot
     { tool: 'code_execution', args: { code: LISTEN } },
     ...opened.map((url) => ({ action: 'open', url })),
     { action: 'open', url: site.url('/') },
-    // The page's pop-ups became the current tab.
+    // The page's pop-up became the current tab.
     { action: 'tabs', ref: 't1' },
     { action: 'wait', text: 'All was tried', seconds: 60 },
     { action: 'tabs' },
@@ -150,7 +150,7 @@ test('neither a hostile page nor a hijacked model reaches loopback, metadata, ot
     contacts.filter(({ outcome }) => outcome === 'dialled').map(({ host, port }) => `${host}:${port}`),
   )
   expect(dialled).toEqual(new Set([`127.0.0.1:${site.port}`]))
-  // The page did try: the guard refused its requests.
+  // The page really tried: the guard refused its requests.
   expect(contacts.filter(({ outcome }) => outcome === 'refused').length).toBeGreaterThan(20)
   expect(contacts).toContainEqual(expect.objectContaining({ host: '169.254.169.254', outcome: 'refused' }))
 })

@@ -1,4 +1,4 @@
-/** The browser as a process: its sandbox, crashes, memory bombs, and cleanup. */
+/** The browser's processes: their sandbox, crashes, memory exhaustion and cleanup. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -54,7 +54,7 @@ interface Process {
   readonly status: Readonly<Record<string, string>>
 }
 
-/** Chromium's processes below this server's sandbox host, because other tests run browsers too. */
+/** Chromium processes below this server's sandbox host. Other tests run browsers too. */
 function browsers(): Process[] {
   const parents = new Map<number, number>()
   for (const name of readdirSync('/proc').filter((each) => /^\d+$/.test(each))) {
@@ -92,12 +92,12 @@ test('renderers run in Chromium’s own sandbox, inside Errand’s', async () =>
   for (const { pid, command, status } of renderers) {
     expect(command).not.toContain('--no-sandbox')
     expect(status).toMatchObject({ Seccomp: '2', NoNewPrivs: '1', CapEff: '0000000000000000' })
-    // Errand's filter and Chromium's.
+    // Two seccomp filters: Errand's and Chromium's.
     expect(Number(status.Seccomp_filters)).toBeGreaterThanOrEqual(2)
     for (const name of ['user', 'net', 'pid']) {
       expect(readlinkSync(`/proc/${pid}/ns/${name}`)).not.toBe(readlinkSync(`/proc/${main.pid}/ns/${name}`))
     }
-    // The root is the directory of a process that has exited: empty.
+    // The root is the directory of a process that has exited, so it is empty.
     expect(readlinkSync(`/proc/${pid}/root`)).toMatch(/^\/proc\/\d+\/fdinfo/)
   }
   release()
@@ -106,7 +106,7 @@ test('renderers run in Chromium’s own sandbox, inside Errand’s', async () =>
   await until(() => browsers().length === 0)
 })
 
-test('reports what a page does to itself, and opens the next page', async () => {
+test('reports pages that hang, grow without limit, crash or show dialogs, and then opens the next page', async () => {
   const home: Step = { action: 'open', url: site.url('/') }
   const { outputs, body } = await drive(server, provider, [
     { action: 'open', url: site.url('/loop') },
@@ -145,7 +145,7 @@ test('reports that the browser was killed, and starts a new one', async () => {
   expect(held(outputs)).toContain('Well and alive')
 })
 
-test('a cancelled run leaves no browser, nor does one whose server was killed', async () => {
+test('no browser remains after a run was cancelled or its server was killed', async () => {
   const cancelled = paused({ action: 'snapshot' })
   const cancelling = drive(server, provider, [{ action: 'open', url: site.url('/') }, cancelled.step]).catch(() => {})
   await cancelled.reached

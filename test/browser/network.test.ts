@@ -1,4 +1,4 @@
-/** The browser's network is that of the run. Without a setting it is the public internet. */
+/** The browser uses the run's network setting. The default is the public internet. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { auditOf } from '../support/audit.ts'
@@ -26,7 +26,7 @@ it.each([
   ['the network disabled', 'disabled', false],
   ['an allowlist with the host', () => ({ allow: [`a.localhost:${site.port}`] }), true],
   ['an allowlist without the host', () => ({ allow: [`b.localhost:${site.port}`] }), false],
-] as const)('with %s', async (_, network, reached) => {
+] as const)('reaches a page only if the run’s network setting allows it: %s', async (_, network, reached) => {
   const before = site.asked.length
   const { body, outputs } = await drive(server, provider, [{ action: 'open', url: site.url('/', 'a.localhost') }], {
     network: typeof network === 'function' ? network() : network,

@@ -63,7 +63,7 @@ afterAll(async () => {
   await site.close()
 })
 
-test('a page is shown as a tree and used by references, including frames and shadow roots', async () => {
+test('shows a page as a tree with references, including frames and shadow roots', async () => {
   const { outputs, body } = await drive(server, provider, [
     { action: 'open', url: site.url('/') },
     (page) => ({ action: 'click', ref: ref(page, '"Load"') }),

@@ -1,4 +1,4 @@
-/** The DevTools protocol with a browser that a page has taken over: no message harms Errand. */
+/** The DevTools protocol with a browser that a page has taken over: no message from it harms Errand. */
 import { type Duplex, duplexPair } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { openTabs } from '../../src/tools/browser/tabs.ts'
 
 const MIB = 1024 * 1024
 
-/** The browser's end of the pipe, which may send anything. */
+/** The browser's end of the pipe, which the test can send anything through. */
 function openPeer() {
   const [ours, theirs] = duplexPair()
   const events: ProtocolEvent[] = []

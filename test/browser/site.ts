@@ -6,7 +6,7 @@ export type Answer = string | ((asked: IncomingMessage, answer: ServerResponse) 
 
 export interface Site {
   readonly port: number
-  /** `http://127.0.0.1:…`. With another loopback name it is another site. */
+  /** `http://127.0.0.1:…`. Requested by another loopback name, it is another site. */
   url(path: string, host?: string): string
   /** Method and path of each request, in order. */
   readonly asked: string[]

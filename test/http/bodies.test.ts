@@ -1,4 +1,4 @@
-/** Hostile bodies and hostile bytes: refused early, with our error body, and without being read. */
+/** Hostile bodies and malformed bytes: refused early, with a JSON error body, without reading the rest. */
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseJson } from '../../src/http/request/json-body.ts'
@@ -27,18 +27,18 @@ test.each([
     `GET /v1beta/agents HTTP/1.1\r\nHost: x\r\nx-svc-api-key: ${KEY}\r\nContent-Length: ${GIB}\r\n\r\n`,
     413,
   ],
-])('of a gigabyte %s next to nothing is read', async (_name, head, status) => {
+])('reads almost nothing of a gigabyte body that it refuses: %s', async (_name, head, status) => {
   const socket = await open(url)
   socket.write(head)
   const answer = readAnswer(socket)
   const sent = await flood(socket, GIB)
   expect(await answer).toMatchObject({ status })
   expect((await answer).head).toContain('onnection: close')
-  // The server reads up to its limit and its buffer; the rest is what both kernels hold.
+  // The server reads up to its limit and its buffer. The rest is in the socket buffers of both kernels.
   expect(sent).toBeLessThan(32 * 1024 * 1024)
 })
 
-test('a short body that is refused keeps the connection', async () => {
+test('keeps the connection open after refusing a short body', async () => {
   const socket = await open(url)
   socket.write(`${POST}Content-Length: 2\r\n\r\n{}`)
   socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -50,36 +50,33 @@ test('a short body that is refused keeps the connection', async () => {
 test.each([
   ['without a key', {}, 401, false],
   ['with a key', { 'x-svc-api-key': KEY }, 200, true],
-])(
-  'a caller that expects 100-continue %s is told to go on only when the body is wanted',
-  async (_n, headers, status, goOn) => {
-    const body = JSON.stringify({ instruction: 'x' })
-    let continued = false
-    const answered = await new Promise((resolve, reject) => {
-      const request = httpRequest(`${url}/v1beta/interactions`, {
-        method: 'POST',
-        headers: {
-          ...headers,
-          expect: '100-continue',
-          'content-type': 'application/json',
-          'content-length': body.length,
-        },
-      })
-      request.on('continue', () => {
-        continued = true
-        request.end(body)
-      })
-      request.on('response', (response) => {
-        resolve(response.statusCode)
-        request.destroy()
-      })
-      request.on('error', reject)
-      request.flushHeaders()
+])('sends 100 Continue only if it will read the body: request %s', async (_n, headers, status, goOn) => {
+  const body = JSON.stringify({ instruction: 'x' })
+  let continued = false
+  const answered = await new Promise((resolve, reject) => {
+    const request = httpRequest(`${url}/v1beta/interactions`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        expect: '100-continue',
+        'content-type': 'application/json',
+        'content-length': body.length,
+      },
     })
-    expect(answered).toBe(status)
-    expect(continued).toBe(goOn)
-  },
-)
+    request.on('continue', () => {
+      continued = true
+      request.end(body)
+    })
+    request.on('response', (response) => {
+      resolve(response.statusCode)
+      request.destroy()
+    })
+    request.on('error', reject)
+    request.flushHeaders()
+  })
+  expect(answered).toBe(status)
+  expect(continued).toBe(goOn)
+})
 
 test.each([
   ['no HTTP', 'hello\r\n\r\n'],
@@ -89,7 +86,7 @@ test.each([
   ['endless headers', `${POST}x-long: ${'x'.repeat(20_000)}\r\n\r\n`],
   ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n'],
   ['a body that stops', `${WITH_KEY}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`],
-])('%s is 400 with our error body', async (_name, bytes) => {
+])('answers malformed HTTP with 400 and a JSON error body: %s', async (_name, bytes) => {
   const socket = await open(url)
   socket.write(bytes)
   const { status, text } = await readAnswer(socket, (seen) => seen.includes('requestId'))
@@ -108,7 +105,7 @@ test.each([
   ['of 200,000 fields', `{${Array.from({ length: 200_000 }, (_, i) => `"a${i}":1`).join()}}`, 'more than 20000 values'],
   ['with __proto__', '{"labels": {"__proto__": {"x": 1}}}', '__proto__'],
   ['with __proto__ in disguise', '{"\\u005f_proto__": 1}', '__proto__'],
-])('a body that is %s is refused', async (_name, body, words) => {
+])('rejects an unacceptable JSON body: %s', async (_name, body, words) => {
   await expect(parseJson(Buffer.from(body as string), 64)).rejects.toThrow(words)
 })
 
@@ -117,6 +114,6 @@ test.each([
   ['brackets in strings', JSON.stringify({ a: '['.repeat(100), b: '\\"[[[', '"}{': '\\\\' })],
   ['many commas in a string', JSON.stringify(','.repeat(100_000))],
   ['umlauts', '{"ä":"\\u00e4"}'],
-])('a body with %s is taken as JSON.parse takes it', async (_name, body) => {
+])('parses a valid body like JSON.parse: %s', async (_name, body) => {
   expect(await parseJson(Buffer.from(body), 64)).toEqual(JSON.parse(body))
 })

@@ -1,4 +1,4 @@
-/** How a caller is answered: at the end, at once, after a while; and what happens when it goes away. */
+/** Ways to get the result of a run: when it ends, immediately, or after a maximum wait; and what a disconnect does. */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { createScriptedEngine, type Edge, KEY, openEdge } from './edge.ts'
 
@@ -20,7 +20,7 @@ const stays = () => {
   edge.engine.onSubmit = () => {}
 }
 
-test('a blocking call answers with the whole interaction and where it is', async () => {
+test('a blocking call returns the whole interaction and its Location', async () => {
   const { status, headers, body } = await create({ labels: { a: 'b' } })
   expect(status).toBe(200)
   expect(body).toMatchObject({
@@ -45,7 +45,7 @@ test.each([
   ['respond-async', {}, { prefer: 'respond-async' }, 'respond-async'],
   ['wait=0', {}, { prefer: 'wait=0' }, 'wait=0'],
   ['a second of waiting', {}, { prefer: 'respond-async, wait=1' }, 'respond-async, wait=1'],
-])('%s answers while the run goes on', async (_name, body, headers, applied) => {
+])('answers before the run has ended: %s', async (_name, body, headers, applied) => {
   stays()
   const answer = await create(body, headers)
   expect(answer.status).toBe(200)
@@ -54,13 +54,13 @@ test.each([
   expect(answer.headers['x-interaction-id']).toBe(answer.body.id)
 })
 
-test('a run that ends within the wait answers whole', async () => {
+test('a run that ends within the requested wait is returned complete', async () => {
   const { body, headers } = await create({}, { prefer: 'respond-async, wait=60' })
   expect(body.status).toBe('completed')
   expect(headers['preference-applied']).toBe('wait=60')
 })
 
-test('the short form is asked for by query or by preference, and the query goes before', async () => {
+test('a query parameter or a Prefer header selects the short form, and the query has precedence', async () => {
   const short = { input_tokens: 10, output_tokens: 5 }
   expect((await create({}, {}, '?view=short')).body.usage).toEqual(short)
   const minimal = await create({}, { prefer: 'return=minimal' })
@@ -94,7 +94,7 @@ test.each([
   expect(read).toMatchObject({ status: 200, body: { status: 'failed', error: { code } } })
 })
 
-test('a waiting caller hears of a cancel as an answer', async () => {
+test('a waiting caller gets the cancelled interaction when another call cancels it', async () => {
   stays()
   const waiting = create()
   await vi.waitFor(() => expect(edge.engine.runs.at(-1)?.log).toHaveLength(1))
@@ -110,7 +110,7 @@ test.each([
   ['streaming', ':stream', 'continue', false],
   ['streaming', ':stream', 'cancel', true],
 ])(
-  'when a %s%s caller with onDisconnect %j goes away, cancelled is %j',
+  'a caller %s on POST /v1beta/interactions%s disconnects with onDisconnect %j: the run’s cancelled is %j',
   async (_kind, path, onDisconnect, cancelled) => {
     stays()
     const before = edge.engine.runs.length
@@ -130,7 +130,7 @@ test.each([
     const run = edge.engine.runs[before]!
     if (cancelled) await vi.waitFor(() => expect(run.cancelled).toBe(true))
     else {
-      // The next call is served after the one that left has been dealt with.
+      // The server handles the disconnect before it serves the next call.
       await edge.call('GET', '/healthz')
       expect(run.cancelled).toBe(false)
     }
@@ -138,7 +138,7 @@ test.each([
   },
 )
 
-test('the same key with the same body is the same run, however it is answered', async () => {
+test('the same idempotency key and body return the same run, in every form of answer', async () => {
   const key = { 'idempotency-key': 'one' }
   const first = await create({ labels: { a: '1', b: '2' } }, key)
   const again = await edge.call('POST', PATH, { background: true, labels: { b: '2', a: '1' }, instruction: 'x' }, key)
@@ -149,19 +149,19 @@ test('the same key with the same body is the same run, however it is answered', 
   expect(other.body.error).toMatchObject({ code: 'idempotency_mismatch', status: 422 })
 })
 
-test.each(['', 'a b', 'ü', 'x'.repeat(256)])('the idempotency key %j is refused', async (value) => {
+test.each(['', 'a b', 'ü', 'x'.repeat(256)])('refuses the idempotency key %j', async (value) => {
   const { body } = await create({}, { 'idempotency-key': value })
   expect(body.error).toMatchObject({ status: 400, param: 'Idempotency-Key' })
 })
 
-test('strictness is handed on', async () => {
+test('passes strict handling to the engine', async () => {
   await create({}, { prefer: 'handling=strict' })
   expect(edge.engine.runs.at(-1)!.options.strict).toBe(true)
   await create()
   expect(edge.engine.runs.at(-1)!.options.strict).toBe(false)
 })
 
-test('a closing server ends streams where they are and tells waiting callers where the run is', async () => {
+test('a closing server ends streams, and answers waiting callers with 503 and the run’s id', async () => {
   const other = await openEdge()
   other.engine.onSubmit = () => {}
   const base = await other.listen()

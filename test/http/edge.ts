@@ -1,6 +1,7 @@
 /**
- * The HTTP edge on its own: real routes, codecs, limits and agent store, over an engine whose log the test writes by
- * hand. For what the front door can't show: the order of checks, a reader that stalls, a window's exact count.
+ * The HTTP layer alone: real routes, codecs, limits and agent store, over an engine whose event log the test writes.
+ * For behavior that is hard to reach with a real engine: the order of checks, a stalled reader, the exact limit of a
+ * window.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
@@ -87,7 +88,7 @@ const USAGE: Usage = {
   sandbox_ms: 0,
 }
 
-/** A run whose log the test writes. */
+/** A run whose event log the test writes. */
 export interface ScriptedRun {
   readonly id: string
   readonly projectId: string
@@ -102,7 +103,7 @@ export interface ScriptedRun {
 
 export interface ScriptedEngine extends Engine {
   readonly runs: ScriptedRun[]
-  /** What happens to a run when it is submitted. Default: it answers "hi" and completes. */
+  /** Called when a run is submitted. Default: writes the answer "hi" and completes the run. */
   onSubmit: (run: ScriptedRun) => void
 }
 
@@ -183,7 +184,7 @@ export function createScriptedEngine(): ScriptedEngine {
     },
     async waitForEnd(projectId, id, signal) {
       for await (const _batch of this.follow(projectId, id, 0, signal)) {
-        // Follows to the end.
+        // Delivers all further events until the end.
       }
     },
     async find(projectId, id) {
@@ -276,11 +277,11 @@ const ACCOUNTS = {
 export interface Edge {
   readonly app: FastifyInstance
   readonly engine: ScriptedEngine
-  /** What the blob store holds, by key. */
+  /** Contents of the blob store, by key. */
   readonly blobs: Map<string, string>
-  /** With the good key and a JSON body where there is one. */
+  /** Sends a request with a valid key. An object body is sent as JSON. */
   call(method: string, url: string, body?: unknown, headers?: Record<string, string>): Promise<EdgeAnswer>
-  /** Starts to listen, once; the base address. */
+  /** Starts to listen on first use. Returns the base URL. */
   listen(): Promise<string>
   close(): Promise<void>
 }
@@ -289,7 +290,7 @@ export interface EdgeAnswer {
   readonly status: number
   readonly headers: Record<string, string | string[] | number | undefined>
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely; an assertion says what must be there.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read any field of an answer, and assertions check it.
   readonly body: any
 }
 

@@ -1,6 +1,7 @@
 /**
- * A later revision, for tests: `answer` for `output`, `text` for `instruction`, camelCase usage, and other events. It has no
- * `stage`, another name for fragments, and two events where the first revision has `completed`.
+ * A later API revision, for tests: `answer` instead of `output`, `text` instead of `instruction`, camelCase usage, and
+ * different events. It has no `stage` event, another name for fragments, and two events where the first revision has
+ * `completed`.
  */
 import type { Body, Codec, Frame } from '../../src/http/wire/codec.ts'
 

@@ -1,4 +1,7 @@
-/** The document is the routes: nothing undocumented is served, nothing documented is missing, answers are as they say. */
+/**
+ * The OpenAPI document agrees with the server: all routes and methods are documented, no others, and answers match
+ * their schemas.
+ */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -6,9 +9,9 @@ import { DEFAULT_LIMITS } from '../../src/domain/limits.ts'
 import { EVERYTHING } from '../support/openapi.ts'
 import { type Edge, openEdge } from './edge.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely; an assertion says what must be there.
+// biome-ignore lint/suspicious/noExplicitAny: tests read any field of the document, and assertions check it.
 let document: any
-// biome-ignore lint/suspicious/noExplicitAny: as above.
+// biome-ignore lint/suspicious/noExplicitAny: tests read any field of the document, and assertions check it.
 let api: any
 let edge: Edge
 
@@ -28,12 +31,12 @@ beforeAll(async () => {
 })
 afterAll(() => edge.close())
 
-test('every address that is served is documented, and no other', () => {
+test('documents exactly the paths that are served', () => {
   const hidden = ['/console*', '/console/auth/callback/oidc', '/docs*']
   expect([...Object.keys(document.paths), ...hidden].sort()).toEqual(servedPaths().sort())
 })
 
-test('the public document is the whole one without the console’s calls, their sign-in, and what only they use', () => {
+test('the public document is the full one without console calls, session sign-in, and schemas that only they use', () => {
   for (const [path, operations] of Object.entries<Operations>(document.paths)) {
     const isPublic = /^\/(v1beta\/|healthz$|readyz$|openapi\.json$|docs$)/.test(path)
     expect(api.paths[path], path).toEqual(isPublic ? operations : undefined)
@@ -48,7 +51,7 @@ test('the public document is the whole one without the console’s calls, their 
   expect(text).not.toContain('/console/api')
 })
 
-test('its server is the configured address, else the one that the request came to, else the one that it listens on', async () => {
+test('the document’s server URL is the configured one, else that of the request’s Host, else the listening address', async () => {
   const config = {
     publicUrl: 'https://agents.example/base/',
     limits: DEFAULT_LIMITS,
@@ -72,7 +75,7 @@ test('its server is the configured address, else the one that the request came t
   await named.close()
 })
 
-test('every method that an address serves is documented, and no other', async () => {
+test('documents exactly the methods that each path supports', async () => {
   for (const [path, operations] of Object.entries(document.paths)) {
     const { headers } = await edge.call('TRACE', path.replace('{version}', '1').replace(/\{\w+\}/g, 'x'))
     const documented = Object.keys(operations as object).map((method) => method.toUpperCase())
@@ -81,7 +84,10 @@ test('every method that an address serves is documented, and no other', async ()
   }
 })
 
-/** From the router's own tree, in which a line's indent is its depth; of the wildcards it shows one star alone. */
+/**
+ * Paths from the router's printed tree, where indentation is depth. The tree shows the wildcard of file URLs only as
+ * `*`.
+ */
 function servedPaths(): string[] {
   const above: string[] = []
   const lines = edge.app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')
@@ -99,7 +105,7 @@ function servedPaths(): string[] {
   })
 }
 
-test('a documented call is never told that there is no such address or method', async () => {
+test('every documented call reaches its route: no 405, and no unknown path', async () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const method of Object.keys(methods as object)) {
       const url = path.replace('{version}', '1').replace(/\{\w+\}/g, 'x')
@@ -110,7 +116,7 @@ test('a documented call is never told that there is no such address or method', 
   }
 })
 
-test('every operation has an id of its own, a summary, a description, and says its errors', () => {
+test('every operation has a unique id, a summary, a description and its error statuses', () => {
   const ids = new Set<string>()
   for (const [path, methods] of Object.entries<Operations>(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
@@ -126,7 +132,7 @@ test('every operation has an id of its own, a summary, a description, and says i
   }
 })
 
-test('every reference leads somewhere', () => {
+test('every reference points to an existing component', () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)]
   expect(refs.length).toBeGreaterThan(50)
   for (const [, kind, name] of refs) expect(document.components[kind!]).toHaveProperty([name!])
@@ -134,7 +140,7 @@ test('every reference leads somewhere', () => {
   for (const [, kind, name] of ofApi) expect(api.components[kind!]).toHaveProperty([name!])
 })
 
-test('answers are what the document says, and have nothing it does not name', async () => {
+test('answers match their schemas and have no undocumented fields', async () => {
   edge.engine.onSubmit = (run) => {
     run.write({ type: 'warning', code: 'unknown_tool', param: 'tools[0]', message: 'There is no such tool.' })
     run.write({ type: 'reasoning_started', step: 1, content: 'hm' })
@@ -173,7 +179,7 @@ test('answers are what the document says, and have nothing it does not name', as
   for (const [name, body] of cases) expect(problems(name, body), name).toEqual([])
 })
 
-test('what POST is shown as an example is taken', async () => {
+test('accepts the example of each documented POST', async () => {
   for (const path of ['/v1beta/agents', '/v1beta/interactions']) {
     const { example } = document.paths[path].post.requestBody.content['application/json']
     expect(example).toBeTruthy()
@@ -181,7 +187,7 @@ test('what POST is shown as an example is taken', async () => {
   }
 })
 
-/** What of `body` is not as the component schema says; fields that it does not name included. */
+/** Differences between `body` and the component schema, including fields that the schema does not name. */
 function problems(name: string, body: unknown): unknown[] {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
@@ -190,7 +196,7 @@ function problems(name: string, body: unknown): unknown[] {
   return validate(body) ? [] : (validate.errors ?? [])
 }
 
-/** Every object schema that names its fields lets no others in. */
+/** Copies a schema, and forbids additional properties in every object schema that names its properties. */
 function closed(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(closed)
   if (typeof node !== 'object' || node === null) return node

@@ -1,4 +1,4 @@
-/** Each check goes before the next: a request that fails all later ones is told of the first alone. */
+/** The order of request checks: a request that would fail several checks gets the error of the first one only. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Edge, KEY, OFF_KEY, OTHER_KEY, openEdge } from './edge.ts'
 
@@ -30,14 +30,14 @@ test.each([
   ['a wrong field', {}, { instruction: 5, agentId: 'missing' }, 400, 'invalid_request'],
   ['an unknown model', {}, { instruction: 'x', model: 'nope', agentId: 'missing' }, 400, 'invalid_request'],
   ['an agent that is not there', {}, { instruction: 'x', agentId: 'missing' }, 404, 'not_found'],
-])('%s', async (_name, headers, body, status, code) => {
+])('reports only the first failed check: %s', async (_name, headers, body, status, code) => {
   const answer = await edge.call('POST', '/v1beta/interactions', body, headers)
   expect(answer.status).toBe(status)
   expect(answer.body.error).toMatchObject({ code, status })
   expect(answer.body.requestId).toBe(answer.headers['x-request-id'])
 })
 
-test('429 comes after the switch and before the revision', async () => {
+test('checks the rate limit after the account switch and before the revision', async () => {
   const small = await openEdge({ limits: { callsPerMinute: 1 } })
   await small.call('GET', '/v1beta/agents')
   const over = await small.call('GET', '/v1beta/agents', undefined, ALL_WRONG)
@@ -60,7 +60,7 @@ test.each([
   ['GET', '/v1betamax', '', 404],
   ['GET', '/nothing', '', 404],
   ['DELETE', '/healthz', '', 405],
-])('%s %s with the key %j is %i', async (method, url, key, status) => {
+])('%s %s with the key %j returns %i', async (method, url, key, status) => {
   const answer = await edge.call(method, url, undefined, { 'x-svc-api-key': key })
   expect(answer.status).toBe(status)
   expect(answer.body.error.status).toBe(status)
@@ -77,7 +77,7 @@ test.each([
   ['GET', '/v1beta/interactions/x:cancel', 'POST'],
   ['PROPFIND', '/v1beta/interactions/x/cancel', 'POST'],
   ['OPTIONS', '/docs', 'GET, HEAD'],
-])('%s %s is 405 and Allow says %s', async (method, url, allow) => {
+])('%s %s returns 405 with Allow: %s', async (method, url, allow) => {
   const answer = await edge.call(method, url)
   expect(answer.status).toBe(405)
   expect(answer.headers.allow).toBe(allow)
@@ -87,12 +87,12 @@ test.each([
 test.each([
   ['/v1beta/interactions:stream', '/v1beta/interactions%3Astream'],
   ['/v1beta/interactions:stream', '/v1beta/interactions%3astream'],
-])('%s is also %s', async (_raw, encoded) => {
+])('%s can also be requested as %s', async (_raw, encoded) => {
   const answer = await edge.call('POST', encoded, { instruction: 'x' })
   expect(answer.headers['content-type']).toContain('text/event-stream')
 })
 
-test('a POST that takes no body needs no media type, and minds none', async () => {
+test('a POST without a body needs no media type, and accepts any', async () => {
   const { body } = await edge.call('POST', '/v1beta/interactions', { instruction: 'x' })
   for (const type of ['', 'nonsense', 'application/json']) {
     const headers: Record<string, string> = type === '' ? {} : { 'content-type': type }
@@ -101,7 +101,7 @@ test('a POST that takes no body needs no media type, and minds none', async () =
   }
 })
 
-test('another project gets the very answer of a thing that does not exist', async () => {
+test('answers for another project’s resource are the same as for one that does not exist', async () => {
   const { body } = await edge.call('POST', '/v1beta/interactions', { instruction: 'x' })
   const agent = (await edge.call('POST', '/v1beta/agents', {})).body
   for (const [method, url] of [

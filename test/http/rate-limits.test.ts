@@ -1,4 +1,7 @@
-/** Exactly `limit` are admitted a window, refused creations count as calls, and waiting as told is enough. */
+/**
+ * Rate limits: each window admits exactly the limit, refused creations count as calls, and a retry after Retry-After
+ * succeeds.
+ */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createRateLimits } from '../../src/http/gate/rate-limits.ts'
 import { type Edge, OTHER_KEY, openEdge } from './edge.ts'
@@ -16,7 +19,7 @@ afterEach(async () => {
 const create = (body: object = { instruction: 'x' }, headers = {}) =>
   edge.call('POST', '/v1beta/interactions', body, headers)
 
-test('of many at once, exactly the limit is admitted, and the next window begins after Retry-After', async () => {
+test('admits exactly the limit of concurrent requests, and admits more after Retry-After', async () => {
   const answers = await Promise.all(Array.from({ length: 9 }, () => create()))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
   const refused = answers.find(({ status }) => status === 429)!
@@ -29,7 +32,7 @@ test('of many at once, exactly the limit is admitted, and the next window begins
   expect((await create()).status).toBe(200)
 })
 
-test('every answer tells what is left', async () => {
+test('every answer has headers with the remaining requests', async () => {
   const first = await create()
   expect(first.headers).toMatchObject({
     ratelimit: '"interactions";r=2;t=60',
@@ -46,7 +49,7 @@ test('every answer tells what is left', async () => {
   expect((await edge.call('GET', '/v1beta/agents/%zz')).headers['x-ratelimit-remaining']).toBe('2')
 })
 
-test('a creation that creates nothing counts as a call', async () => {
+test('a creation that fails validation counts as a call', async () => {
   for (let i = 0; i < 4; i++) {
     expect((await create({})).headers['x-ratelimit-limit']).toBe('5')
   }
@@ -56,13 +59,13 @@ test('a creation that creates nothing counts as a call', async () => {
   expect((await create()).status).toBe(429)
 })
 
-test('when the calls are used up, refused creations use up creations', async () => {
+test('failed creations count as creations when the limit of calls is used up', async () => {
   for (let i = 0; i < 5; i++) await edge.call('GET', '/v1beta/agents')
   for (let i = 0; i < 3; i++) expect((await create({})).status).toBe(400)
   expect((await create({})).status).toBe(429)
 })
 
-test('a creation that joins an earlier one is a call', async () => {
+test('a repeated creation with the same idempotency key counts as a call', async () => {
   const key = { 'idempotency-key': 'k' }
   await create(undefined, key)
   for (let i = 0; i < 4; i++) expect((await create(undefined, key)).headers['x-ratelimit-limit']).toBe('5')
@@ -70,12 +73,12 @@ test('a creation that joins an earlier one is a call', async () => {
   expect((await create()).headers['x-ratelimit-remaining']).toBe('1')
 })
 
-test('projects have counts of their own', async () => {
+test('each project has its own limits', async () => {
   for (let i = 0; i < 4; i++) await create()
   expect((await create(undefined, { 'x-svc-api-key': OTHER_KEY })).status).toBe(200)
 })
 
-test('a refused call is not counted, so that what is given back can be used', async () => {
+test('a refused request does not count, so a refunded one can be used again', async () => {
   const limits = createRateLimits({ interactionsPerMinute: 2, callsPerMinute: 5 })
   const first = await limits.admit('p', 'interactions')
   await limits.admit('p', 'interactions')
@@ -85,7 +88,7 @@ test('a refused call is not counted, so that what is given back can be used', as
   expect((await limits.admit('p', 'interactions')).admitted).toBe(false)
 })
 
-test('nothing is given back into a later window', async () => {
+test('a refund does not apply to a later window', async () => {
   const limits = createRateLimits({ interactionsPerMinute: 2, callsPerMinute: 5 })
   const old = await limits.admit('p', 'interactions')
   vi.setSystemTime(Date.now() + 60_000)

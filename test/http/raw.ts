@@ -1,4 +1,4 @@
-/** Bytes on a socket, for requests that no HTTP client would send. */
+/** Raw HTTP over a socket, for requests that no HTTP client would send. */
 import { connect, type Socket } from 'node:net'
 
 export interface RawAnswer {
@@ -16,7 +16,7 @@ export function open(url: string): Promise<Socket> {
   })
 }
 
-/** What comes until the connection closes, or until `enough` says so. Bytes that can't be sent any more are no error. */
+/** Reads until the connection closes or `enough` returns true. Ignores write errors. */
 export function readAnswer(socket: Socket, enough: (text: string) => boolean = () => false): Promise<RawAnswer> {
   return new Promise((resolve) => {
     let text = ''
@@ -32,7 +32,9 @@ export function readAnswer(socket: Socket, enough: (text: string) => boolean = (
   })
 }
 
-/** Writes until `bytes` are gone or the other side takes no more; how many the kernel took. */
+/**
+ * Writes until `bytes` bytes are sent or the other side closes. Returns the number of bytes that the kernel accepted.
+ */
 export async function flood(socket: Socket, bytes: number): Promise<number> {
   const chunk = Buffer.alloc(64 * 1024, 0x20)
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))

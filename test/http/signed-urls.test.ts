@@ -1,4 +1,4 @@
-/** Signed addresses: good for one file, for an hour, and for nothing else; what they serve runs nowhere. */
+/** Signed file URLs: each is valid for one file and one hour, and its content is never executed by a browser. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Edge, openEdge } from './edge.ts'
 
@@ -24,7 +24,7 @@ async function fileUrls(): Promise<string[]> {
 
 const get = (url: string) => edge.app.inject({ method: 'GET', url })
 
-test('the file comes as a download that no browser runs, without a key', async () => {
+test('serves a file without a key, as a download that browsers do not execute', async () => {
   const [url] = await fileUrls()
   const answer = await get(url!)
   expect(answer.statusCode).toBe(200)
@@ -38,7 +38,7 @@ test('the file comes as a download that no browser runs, without a key', async (
   })
 })
 
-test('no other character at any place makes an address that is served', async () => {
+test('a URL with any single character changed is refused', async () => {
   const [url] = await fileUrls()
   for (let at = '/v1beta/files/'.length; at < url!.length; at++) {
     const other = url![at] === 'a' ? 'b' : 'a'
@@ -54,14 +54,14 @@ test.each([
   ['without anything', (url: string) => url.split('?')[0]!],
   ['with the signature twice', (url: string) => `${url}&signature=x`],
   ['with a longer life', (url: string) => url.replace(/expires=(\d+)/, (_, s) => `expires=${Number(s) + 1}`)],
-])('an address %s is not found', async (_name, forge) => {
+])('a URL %s returns 404', async (_name, forge) => {
   const [url] = await fileUrls()
   const answer = await get(forge(url!))
   expect(answer.statusCode).toBe(404)
   expect(answer.json().error.message).toContain('expired or is not valid')
 })
 
-test('an hour later the address has expired, and a new one is minted', async () => {
+test('a URL expires after one hour, and reading the interaction returns a new one', async () => {
   const [url] = await fileUrls()
   now += 3_599_000
   expect((await get(url!)).statusCode).toBe(200)
@@ -71,7 +71,7 @@ test('an hour later the address has expired, and a new one is minted', async () 
   expect((await get(body.files[0].url.replace('https://errand.example', ''))).statusCode).toBe(200)
 })
 
-test('a file that is gone is not found', async () => {
+test('a deleted file returns 404', async () => {
   const [, gone] = await fileUrls()
   expect((await get(gone!)).statusCode).toBe(404)
   const [url] = await fileUrls()

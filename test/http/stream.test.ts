@@ -1,4 +1,4 @@
-/** Streams: resumable at every event, and bounded by their readers. */
+/** Event streams: they can be resumed after every event, and slow readers are dropped. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
@@ -26,7 +26,7 @@ async function seqs(answer: { text: string }): Promise<string[]> {
   return read
 }
 
-test('a stream goes on after any event, by header or by query', async () => {
+test('resumes a stream after any event, by header or by query', async () => {
   edge.engine.onSubmit = (run) => {
     for (const text of 'abc') run.write({ type: 'partial_output', text })
     run.end()
@@ -51,7 +51,7 @@ test('a stream goes on after any event, by header or by query', async () => {
   }
 })
 
-test('no header of a stream is said twice', async () => {
+test('sends no header of a stream twice', async () => {
   const url = await edge.listen()
   const response = await fetch(`${url}/v1beta/interactions:stream`, {
     method: 'POST',
@@ -59,7 +59,7 @@ test('no header of a stream is said twice', async () => {
     body: JSON.stringify({ instruction: 'x' }),
   })
   await response.text()
-  // A header that comes twice is joined by a comma here.
+  // fetch joins repeated headers with a comma.
   expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   expect(response.headers.get('x-request-id')).toMatch(/^req_\w+$/)
@@ -70,7 +70,7 @@ test.each([
   ['-1', 'lastEventId'],
   ['1.5', 'lastEventId'],
   ['999', 'lastEventId'],
-])('lastEventId=%s is 400', async (value, param) => {
+])('lastEventId=%s returns 400', async (value, param) => {
   const { body } = await edge.call('POST', '/v1beta/interactions', { instruction: 'x' })
   const answer = await edge.call('GET', `/v1beta/interactions/${body.id}:stream?lastEventId=${value}`)
   expect(answer.body.error).toMatchObject({ status: 400, param })
@@ -80,7 +80,7 @@ test.each([
   expect(byHeader.body.error).toMatchObject({ status: 400, param: 'Last-Event-ID' })
 })
 
-test('the short form has two usage fields and arguments as text', async () => {
+test('the short form has two usage fields, and arguments as text', async () => {
   edge.engine.onSubmit = (run) => {
     run.write({ type: 'tool_call', step: 1, name: 'code_execution', args: { code: '1' } })
     run.end()
@@ -90,7 +90,7 @@ test('the short form has two usage fields and arguments as text', async () => {
   expect(text).toContain('"usage":{"input_tokens":10,"output_tokens":5}}\n')
 })
 
-test('HEAD tells of a stream and does not wait for it', async () => {
+test('HEAD on a stream returns its headers immediately', async () => {
   edge.engine.onSubmit = () => {}
   await edge.call('POST', '/v1beta/interactions', { instruction: 'x', background: true })
   const answer = await edge.call('HEAD', `/v1beta/interactions/${edge.engine.runs.at(-1)!.id}:stream`)
@@ -98,7 +98,7 @@ test('HEAD tells of a stream and does not wait for it', async () => {
   expect(answer.headers['content-type']).toContain('text/event-stream')
 })
 
-test('an idle stream is kept alive, and a reader that takes nothing is dropped', async () => {
+test('keeps an idle stream alive, and drops a reader that does not read', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const big: StoredEvent = { seq: 1, type: 'partial_output', data: JSON.stringify({ text: 'x'.repeat(8_000_000) }) }
   let sent = 0
@@ -131,7 +131,7 @@ test('an idle stream is kept alive, and a reader that takes nothing is dropped',
   vi.advanceTimersByTime(10_000)
   expect(await dropped).toBe(false)
   expect(told).toEqual([{ type: 'stream_opened' }, { type: 'stream_closed', cause: 'slow' }])
-  // Nothing more was asked of the log while nobody read.
+  // The server read nothing more from the log while the client did not read.
   expect(sent).toBe(1)
   socket.destroy()
   server.close()

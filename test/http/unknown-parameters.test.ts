@@ -1,4 +1,4 @@
-/** Query parameters that a call does not have are ignored, and named in a header of its answer, and in its `warnings`. */
+/** Unknown query parameters are ignored, and named in a response header and in the `warnings` of the body. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVERYTHING } from '../support/openapi.ts'
 import { type Edge, openEdge } from './edge.ts'
@@ -17,11 +17,12 @@ interface Operation {
   readonly parameters?: readonly { readonly in: string; readonly name: string }[]
 }
 
-test('every documented call names one in the header, and none that is its own', async () => {
+test('every documented call names an unknown parameter in the header, and no documented one', async () => {
   const { paths } = (await edge.call('GET', EVERYTHING)).body
   let calls = 0
   for (const [path, operations] of Object.entries<Record<string, Operation>>(paths)) {
-    // What refuses a call before its route is known (no session, another site) names no parameter.
+    // These calls refuse the request (no session, or another site) before its route is known, so they name no
+    // parameter.
     if (/^\/console\/(api|auth)\//.test(path)) continue
     for (const [method, { operationId, parameters = [] }] of Object.entries(operations)) {
       const own = parameters.filter((parameter) => parameter.in === 'query')
@@ -42,7 +43,7 @@ test('every documented call names one in the header, and none that is its own', 
   expect(calls).toBeGreaterThan(35)
 })
 
-test('answers with `warnings` have it there too: runs, in their log, and agents and credentials, on the answer alone', async () => {
+test('runs, agents and credentials also have the warning in `warnings`; only runs store it', async () => {
   const warning = { code: 'unknown_parameter', param: 'veiw', message: expect.stringContaining('`veiw`') }
   const agent = await edge.call('POST', '/v1beta/agents?veiw=short', { unheardOf: 1 })
   expect(agent.body.warnings).toMatchObject([warning, { code: 'unknown_field', param: 'unheardOf' }])
@@ -63,7 +64,7 @@ test('a stream has the header', async () => {
   expect(headers[HEADER]).toBe(PAGESIZE)
 })
 
-test('any name fits into the header, and there are bounds to them', async () => {
+test('encodes any name for the header, and limits the number and length of names', async () => {
   const hostile = 'a"; b,\r\nSet-Cookie: ü\ud83e'
   const query = new URLSearchParams([[hostile, '1']])
   const { headers } = await edge.call('GET', `/v1beta/agents?${query}`)
@@ -74,7 +75,7 @@ test('any name fits into the header, and there are bounds to them', async () => 
   expect(bounded).toEqual(Array.from({ length: 20 }, () => `unknown_parameter;param="${'x'.repeat(80)}"`))
 })
 
-test('pages and files of the console and the documentation have none of ours', async () => {
+test('pages and files of the console and the documentation have no such header', async () => {
   for (const path of ['/console/runs?status=failed', '/docs/start.html?v=1']) {
     expect((await edge.call('GET', path)).headers[HEADER], path).toBeUndefined()
   }

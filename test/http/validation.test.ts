@@ -1,4 +1,4 @@
-/** What is wrong is told by field, in words; what is unknown never fails. */
+/** Validation of requests: errors name the field and the reason; unknown fields cause warnings, never errors. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Edge, openEdge } from './edge.ts'
 
@@ -143,7 +143,7 @@ test.each<[object, string | undefined, string]>([
     'folder',
   ],
   [{ files: [1] }, 'files[0]', 'must be an object'],
-])('%j', async (fields, param, words) => {
+])('rejects an invalid field, and names it: %j', async (fields, param, words) => {
   const { status, body } = await edge.call('POST', '/v1beta/interactions', { instruction: 'x', ...fields })
   expect(status).toBe(400)
   expect(body.error.code).toBe('invalid_request')
@@ -152,7 +152,7 @@ test.each<[object, string | undefined, string]>([
   expect(body.error.details[0]).toEqual({ param, message: body.error.message })
 })
 
-test('all that is wrong stands in details, the first of it is the error', async () => {
+test('lists all invalid fields in details, and the first one as the error', async () => {
   const { body } = await edge.call('POST', '/v1beta/interactions', { policy: { maxTurnDuration: 0 }, tools: 1 })
   expect(body.error.details.map((detail: { param: string }) => detail.param)).toEqual([
     'instruction',
@@ -161,13 +161,13 @@ test('all that is wrong stands in details, the first of it is the error', async 
   ])
 })
 
-test.each(['[]', '"x"', 'null', '5'])('a body that is %s is told so', async (body) => {
+test.each(['[]', '"x"', 'null', '5'])('rejects the body %s because it is not an object', async (body) => {
   const answer = await edge.call('POST', '/v1beta/interactions', body)
   expect(answer.status).toBe(400)
   expect(answer.body.error.message).toContain('The body must be an object')
 })
 
-test('inline files over the limit are too large', async () => {
+test('inline files over the limit return 413', async () => {
   const files = [
     { name: 'a', content: 'x'.repeat(60) },
     { name: 'b', data: Buffer.alloc(41).toString('base64') },
@@ -177,7 +177,7 @@ test('inline files over the limit are too large', async () => {
   expect(body.error).toMatchObject({ code: 'payload_too_large', param: 'files' })
 })
 
-test('null is the same as absent, and unknown fields are told', async () => {
+test('null means absent, and unknown fields are warnings', async () => {
   const { status } = await edge.call('POST', '/v1beta/interactions', {
     instruction: 'x',
     model: null,
@@ -203,7 +203,7 @@ test('null is the same as absent, and unknown fields are told', async () => {
   ])
 })
 
-test('a thousand unknown fields make a few warnings', async () => {
+test('a thousand unknown fields cause 20 warnings and a summary', async () => {
   const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field${i}`, i]))
   await edge.call('POST', '/v1beta/interactions', { instruction: 'x', ...many })
   const { warnings } = edge.engine.runs.at(-1)!.request
@@ -211,7 +211,7 @@ test('a thousand unknown fields make a few warnings', async () => {
   expect(warnings.at(-1)?.message).toBe('980 more unknown fields were ignored.')
 })
 
-test('a schema in its wrapper, and one of draft 7, are taken', async () => {
+test('accepts a wrapped JSON schema and a draft 7 schema', async () => {
   const draft7 = { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'string' }] }
   await edge.call('POST', '/v1beta/interactions', {
     instruction: 'x',
@@ -228,13 +228,13 @@ test.each<[object, string]>([
   [{ policy: { maxTurnDuration: 99_999 } }, 'policy.maxTurnDuration'],
   [{ mcp: [{ name: 'm', authentication: 'token' }] }, 'mcp[0].authentication'],
   [{ mcp: [{ name: 'm', authentication: { type: 'headers', headers: { a: 'b' } } }] }, 'mcp[0].authentication'],
-])('an agent with %j is refused', async (fields, param) => {
+])('refuses an agent with %j', async (fields, param) => {
   const { status, body } = await edge.call('POST', '/v1beta/agents', fields)
   expect(status).toBe(400)
   expect(body.error.param).toBe(param)
 })
 
-test('an agent names a credential, never a secret; what the server sets is told as ignored', async () => {
+test('an agent stores a credential id but no secret, and warns about fields that only the server sets', async () => {
   const mcp = [{ name: 'm', authentication: { type: 'credential', credentialId: 'c1' } }]
   const { body } = await edge.call('POST', '/v1beta/agents', { mcp, version: 7, colour: 'red' })
   expect(body.mcp).toEqual(mcp)
@@ -243,7 +243,7 @@ test('an agent names a credential, never a secret; what the server sets is told 
   expect((await edge.call('GET', `/v1beta/agents/${body.id}`)).body).not.toHaveProperty('warnings')
 })
 
-test('a patch clears with null, merges policy and labels, and keeps within the limits', async () => {
+test('a patch clears fields with null, merges policy and labels, and enforces the limits', async () => {
   const { body: agent } = await edge.call('POST', '/v1beta/agents', {
     displayName: 'A',
     labels: { a: '1', b: '2' },
@@ -275,13 +275,13 @@ test.each([
   ['/v1beta/interactions?status=done', 'status'],
   ['/v1beta/interactions?view=tiny', 'view'],
   ['/v1beta/interactions?pageToken=WyJhIiwiYiJd', 'pageToken'],
-])('GET %s is 400 for %s', async (url, param) => {
+])('GET %s returns 400 for %s', async (url, param) => {
   const { status, body } = await edge.call('GET', url)
   expect(status).toBe(400)
   expect(body.error.param).toBe(param)
 })
 
-test('a page token goes on where its page ended, and belongs to its list alone', async () => {
+test('a page token continues after its page, and is valid only for its own list', async () => {
   for (let i = 0; i < 3; i++) await edge.call('POST', '/v1beta/agents', { labels: { page: 'yes' } })
   const seen: string[] = []
   let token = ''

@@ -1,4 +1,7 @@
-/** Hostile MCP servers: everything that they send is bounded, and a token is sent only to its own origin (S15 in docs/proof.md). */
+/**
+ * Hostile MCP servers: everything that they send is bounded, and a token is sent only to its own origin (S15 in
+ * docs/proof.md).
+ */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -243,7 +246,7 @@ describe('tools', () => {
 
 describe('a redirect', () => {
   it.each([301, 302, 303, 307, 308])(
-    '%i to another origin is not followed, and takes no token there',
+    '%i to another origin is not followed, and the token is not sent there',
     async (status) => {
       mcp.intercept = ({ method }, response) => {
         if (method !== 'tools/call') return false

@@ -1,6 +1,6 @@
 /**
- * A run that waits for approval is parked: it takes no slot of its worker and does not count as a running one of its project.
- * It keeps its sandbox, and continues after the decision, whatever happens meanwhile.
+ * Runs that wait for approval are parked: they use no worker slot and do not count as running in their project. A
+ * parked run keeps its sandbox, and continues after the decision, even after restarts.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -52,7 +52,10 @@ async function begin(instruction: string, fields: object = {}): Promise<string> 
   return answer.body.id
 }
 
-/** Resolves when the run waits for approval for the nth time: each worker that claims it reports that again. */
+/**
+ * Resolves when the run has reported `requires_action` for the nth time. Each worker that claims the run reports it
+ * again.
+ */
 async function parked(id: string, times = 1): Promise<void> {
   const stream = await server.stream(`${PATH}/${id}:stream`)
   let seen = 0
@@ -102,7 +105,7 @@ test('parked runs stay parked after repeated kill -9, and after SIGTERM, which d
   expect(mcp.calls()).toHaveLength(5)
 })
 
-test('a parked run keeps its sandbox with its files', async () => {
+test('a parked run keeps its sandbox and the files in it', async () => {
   const write = { toolCalls: [{ name: 'code_execution', args: { code: 'kept = 42' } }] }
   const read = { toolCalls: [{ name: 'code_execution', args: { code: 'print(kept)' } }] }
   provider.when('[works]', write, REMOVE, read, { text: 'Done.' })
@@ -122,7 +125,7 @@ test('a parked run can be cancelled and can time out while all slots are taken',
   await until(() => provider.requests.filter(({ body }) => JSON.stringify(body).includes('[holds]')).length === SLOTS)
   expect((await server.post(`${PATH}/${cancelled}:cancel`)).body.status).toBe('cancelled')
   expect(errorOf(await server.post(`${PATH}/${cancelled}:approve`)).code).toBe('conflict')
-  // Decided, but no slot is free.
+  // Decided while no slot is free.
   expect((await server.post(`${PATH}/${late}:approve`)).status).toBe(200)
   expect(await ended(server, late!)).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } })
   for (const id of [cancelled!, late!]) await checkEnded(server, id)

@@ -1,4 +1,6 @@
-/** Registered MCP servers: a command in a sandbox of its own, and a URL with the operator's token. */
+/**
+ * MCP servers that the operator registered: a command that runs in its own sandbox, or a URL with the operator's token.
+ */
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -54,7 +54,7 @@ async function ended(id: string) {
   return { interaction, outputs: outputs.map(({ output }: { output: string }) => output) as string[] }
 }
 
-describe('a list that changes', () => {
+describe('a changed tool list', () => {
   it('is used in the model’s next turn', async () => {
     mcp.intercept = (request, response) => {
       if (request.method !== 'initialize') return false

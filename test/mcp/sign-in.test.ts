@@ -1,4 +1,4 @@
-/** Every way to sign in to MCP servers, and the protection of the secrets (S9 and S15 in docs/proof.md). */
+/** Authentication at MCP servers, and the protection of its secrets (S9 and S15 in docs/proof.md). */
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -102,7 +102,7 @@ function accept(token: () => string): void {
   }
 }
 
-describe('a secret that does not change', () => {
+describe('a static secret', () => {
   it.each([
     ['none', { type: 'none' }, undefined],
     ['a bare token', 'tok-3n', 'Bearer tok-3n'],
@@ -117,7 +117,7 @@ describe('a secret that does not change', () => {
     expect(mcp.requests.map(({ httpMethod }) => httpMethod)).toContain('DELETE')
   })
 
-  it('is a warning if it is refused, and the run continues', async () => {
+  it('causes a warning if the server refuses it, and the run continues', async () => {
     accept(() => 'another-one')
     const { body } = await run('tok-3n')
     expect(body.status).toBe('completed')
@@ -161,7 +161,7 @@ describe('oauth2', () => {
     expect(`${authorization} ${form}`).toMatch(/ZXJyYW5kOmNzLTE|client_secret=cs-1/)
   })
 
-  it('renews with its refresh token when the server refuses during a run', async () => {
+  it('refreshes the token when the server refuses it during a run', async () => {
     tokens.rotates = true
     let good = 'access-token-number-1'
     accept(() => good)
@@ -176,7 +176,7 @@ describe('oauth2', () => {
     expect(tokens.asked.map(({ form }) => form.get('refresh_token'))).toEqual(['refresh-0', 'refresh-token-number-1'])
   })
 
-  it('renews before a token expires', async () => {
+  it('refreshes a token before it expires', async () => {
     tokens.expiresIn = 5
     const secret = { type: 'oauth2', refreshToken: 'refresh-0', tokenUrl: tokens.url }
     await run(secret, 2)
@@ -184,7 +184,7 @@ describe('oauth2', () => {
     expect(tokens.asked.length).toBeGreaterThan(3)
   })
 
-  it('stores a renewed token in the credential for the next run', async () => {
+  it('stores a refreshed token in the credential for the next run', async () => {
     tokens.rotates = true
     tokens.expiresIn = 3_600
     await server.post('/v1beta/credentials', {
@@ -201,7 +201,7 @@ describe('oauth2', () => {
     expect((await run(credential)).body.warnings).toEqual([])
     expect(tokens.asked).toHaveLength(1)
     accept(() => 'access-token-number-2')
-    // Four runs at once renew it once: the refresh token is valid once.
+    // Four concurrent runs refresh it once: the refresh token is valid once.
     const together = await Promise.all([1, 2, 3, 4].map(() => run(credential)))
     expect(together.map(({ body }) => body.warnings)).toEqual([[], [], [], []])
     expect(tokens.asked.map(({ form }) => form.get('refresh_token'))).toEqual(['refresh-0', 'refresh-token-number-1'])
@@ -210,7 +210,7 @@ describe('oauth2', () => {
     expect(Date.parse(body.updateTime)).toBeGreaterThan(Date.parse(body.createTime))
   })
 
-  it('requests authorization without a token, and warns if the server requires a person', async () => {
+  it('requests authorization without a token, and warns if the server requires a person to sign in', async () => {
     const base = new URL(mcp.url).origin
     mcp.intercept = ({ url, headers, httpMethod }, response) => {
       const path = url.split('?')[0]!
@@ -263,7 +263,7 @@ describe('oauth2', () => {
 })
 
 describe('a credential', () => {
-  it('is sent only to its hosts, and only from its own project', async () => {
+  it('is sent only to its own hosts, and only by runs of its own project', async () => {
     await server.post('/v1beta/credentials', {
       id: 'bound',
       type: 'bearer',

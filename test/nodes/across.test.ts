@@ -1,6 +1,6 @@
 /**
- * What one node does for a run that another works on: streams it, cancels it, decides for it, takes it up when its worker
- * is gone. Nodes are processes with data dirs of their own, so a worker finds nothing of another's sandboxes.
+ * Requests to one node about a run that another node executes: streaming, cancelling, approving, and resuming it after
+ * its worker died. Nodes are processes with separate data directories, so a worker can't access another's sandboxes.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { checkEnded } from '../contract/invariants.ts'
@@ -35,7 +35,7 @@ onPostgres('across nodes', (cluster) => {
   const code = (text: string, language = 'python') => ({
     toolCalls: [{ name: 'code_execution', args: { language, code: text } }],
   })
-  /** A step that is found by its marker among the processes, and ends with nothing but its sandbox. */
+  /** A step that never ends by itself. Tests find its process by the marker. */
   const endless = (marker: string) => code(`exec -a ${marker} sleep 600`, 'bash')
 
   async function begin(instruction: string, rest: object = {}): Promise<string> {
@@ -49,21 +49,21 @@ onPostgres('across nodes', (cluster) => {
   const running = (marker: string) => expect.poll(() => processesWith(marker), { timeout: 30_000 }).not.toEqual([])
   const gone = (marker: string) => expect.poll(() => processesWith(marker), { timeout: 30_000 }).toEqual([])
 
-  /** Resolves when the stream shows an event that `look` finds. */
+  /** Resolves when the stream contains an event for which `look` returns true. */
   async function shown(at: Server, id: string, look: (event: WireEvent) => boolean): Promise<void> {
     const stream = await at.stream(`${PATH}/${id}:stream`)
     for await (const event of stream.events) if (look(event)) break
     stream.drop()
   }
 
-  test('a run streams from every node, and is resumed on another at any event', async () => {
+  test('streams a run from every node, and resumes the stream on another node after any event', async () => {
     await nodes.start('worker')
     const { promise: hold, resolve: release } = Promise.withResolvers<void>()
     const words = Array.from({ length: 40 }, (_, i) => `word ${i} `)
     provider.when('[stream]', { text: words, hold, holdAfter: 20 })
     const first = await a.stream(`${PATH}:stream`, { instruction: '[stream]' })
     const id = first.headers.get('x-interaction-id')!
-    // What the worker has said so far is on both, while it goes on.
+    // Both nodes show the output so far while the run continues.
     await shown(b, id, ({ event }) => event === 'partial_output')
     release()
     const here = await first.all()
@@ -76,7 +76,7 @@ onPostgres('across nodes', (cluster) => {
     await finished(id, b)
   })
 
-  test('a cancelled run is dead on its worker when the answer comes, asked of any node', async () => {
+  test('has stopped the run’s processes on its worker when any node answers a cancel request', async () => {
     await nodes.start('worker')
     provider.when('[cancel]', endless('cancel-me'))
     const id = await begin('[cancel]')
@@ -87,7 +87,7 @@ onPostgres('across nodes', (cluster) => {
     expect((await finished(id, b)).interaction.status).toBe('cancelled')
   })
 
-  test('a run whose worker is gone can be cancelled all the same; what it left ends with its node’s next start', async () => {
+  test('cancels a run whose worker died; a restarted node stops the leftover processes', async () => {
     const worker = await nodes.start('worker')
     provider.when('[orphan]', endless('orphan-step'))
     const id = await begin('[orphan]')
@@ -99,7 +99,7 @@ onPostgres('across nodes', (cluster) => {
     await gone('orphan-step')
   })
 
-  test('a key that one node revokes is dead on the others, and so is a switch', async () => {
+  test('applies a revoked key and a changed setting on all nodes', async () => {
     const made = await a.errand(['keys', 'create', '--name', 'short-lived'])
     const header = { 'x-svc-api-key': made.stdout.trim() }
     expect((await b.get(PATH, header)).status).toBe(200)
@@ -110,7 +110,7 @@ onPostgres('across nodes', (cluster) => {
     for (const node of [b, a]) expect((await node.get(PATH, header)).status).toBe(401)
   })
 
-  test('a decision on one node lets the run on another go on', async () => {
+  test('continues a run after another node received the approval', async () => {
     mcp.tools = [{ name: 'remove' }]
     await nodes.start('worker')
     provider.when('[approve]', { toolCalls: [{ name: 'files__remove', args: {} }] }, { text: 'Removed.' })
@@ -123,7 +123,7 @@ onPostgres('across nodes', (cluster) => {
     expect(mcp.calls()).toHaveLength(1)
   })
 
-  test('a run whose worker was killed goes on elsewhere, with its files and without its sandbox, and says so', async () => {
+  test('resumes a run of a killed worker on another one, with its input files but a new sandbox, and reports the lost step', async () => {
     const first = await nodes.start('worker')
     provider.when(
       '[take over]',
@@ -155,14 +155,15 @@ onPostgres('across nodes', (cluster) => {
     await nodes.start('worker')
     const { interaction, events } = await finished(id)
     expect(interaction).toMatchObject({ status: 'completed', output: 'Done.' })
-    // Its host is another process, and no one else on its node could end this.
+    // The sandbox host is a separate process, which keeps running, and no other worker on that node could end this
+    // step.
     expect(await processesWith('frozen-step')).not.toEqual([])
     frozen.process.kill('SIGCONT')
     await gone('frozen-step')
     expect((await finished(id)).events).toEqual(events)
   })
 
-  test('a worker that is told to stop hands what runs to another', async () => {
+  test('a worker that shuts down hands its running runs to another worker', async () => {
     const first = await nodes.start('worker', { config: { drainS: 0.2 } })
     provider.when('[handed]', endless('handed-step'), { text: 'Done.' })
     const id = await begin('[handed]')
@@ -172,7 +173,7 @@ onPostgres('across nodes', (cluster) => {
     expect((await finished(id)).interaction).toMatchObject({ status: 'completed', output: 'Done.' })
   })
 
-  test('what waits is taken by whichever worker has room, each once', async () => {
+  test('workers with free slots claim each queued run exactly once', async () => {
     const env = { ERRAND_WORKER_SLOTS: '2' }
     await Promise.all([nodes.start('worker', { env }), nodes.start('worker', { env })])
     provider.when(/\[many\]/, () => ({ text: 'Done.' }))

@@ -1,4 +1,4 @@
-/** A budget is counted over all nodes: what one spends, the others refuse, and what they run stops. */
+/** A budget counts the cost of all nodes: when it is spent, every node refuses new runs and stops its running ones. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ended, ROOMY, until } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -25,7 +25,7 @@ onPostgres('budgets over nodes', (cluster) => {
     await provider?.close()
   })
 
-  test('what one node spends stops the others, and is told once', async () => {
+  test('stops runs on all nodes when one node spends the budget, and logs each alert once', async () => {
     provider.when('[hi]', () => ({ text: 'Hi.' }))
     provider.when('[speaks]', () => ({ text: Array.from({ length: 5_000 }, (_, i) => `${i} `), delayMs: 20 }))
     const [one, other] = nodes as [Server, Server]

@@ -1,4 +1,4 @@
-/** A node that is told to stop while its database is away. */
+/** Shutdown of a node while its database is down. */
 import { expect, test } from 'vitest'
 import { checkEnded, ended, ROOMY, until } from '../contract/invariants.ts'
 import { openFakeProvider } from '../fake-provider.ts'
@@ -6,7 +6,7 @@ import { onPostgres } from '../store/backends.ts'
 import { startServer } from '../support/server.ts'
 
 onPostgres('a database that is away', (cluster) => {
-  test('a node that is stopped meanwhile closes everything, says what it could not give back, and exits with 0', {
+  test('a node that is stopped closes everything, logs the runs that it could not release, and exits with 0', {
     timeout: 300_000,
   }, async () => {
     const provider = await openFakeProvider()
@@ -25,7 +25,7 @@ onPostgres('a database that is away', (cluster) => {
     const said = first.output()
     expect(code, said).toBe(0)
     for (const id of ids) expect(said).toMatch(new RegExp(`${id}.*could not be released|could not be released.*${id}`))
-    // As Node reports what nobody caught.
+    // Node prints its version after an uncaught error.
     expect(said).not.toMatch(/^Node\.js v/m)
 
     await cluster().restart()

@@ -1,4 +1,4 @@
-/** What a project may have running and waiting at once is counted over all nodes. */
+/** The limits of running and queued runs of a project apply to all nodes together. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createGate, ended, until } from '../contract/invariants.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
@@ -22,7 +22,7 @@ onPostgres('limits over nodes', (cluster) => {
     await provider?.close()
   })
 
-  test('no more run at once, and no more wait, than on one node', async () => {
+  test('two nodes together run and queue no more runs than the limits allow', async () => {
     const gate = createGate()
     let atWork = 0
     let most = 0

@@ -1,4 +1,4 @@
-/** Nodes that reach Postgres by way of a pooler that gives a connection away after each transaction. */
+/** Nodes that reach Postgres through a transaction pooler, where each transaction may use another connection. */
 import { afterAll, test as always, beforeAll, expect } from 'vitest'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import { checkEnded } from '../contract/invariants.ts'
@@ -8,7 +8,7 @@ import { hasPgbouncer, type Pooler, startPgbouncer } from '../support/pgbouncer.
 import type { Server } from '../support/server.ts'
 import { type Nodes, openNodes } from './start-nodes.ts'
 
-/** Fewer than one node would take. */
+/** Fewer connections than one node would use. */
 const CONNECTIONS = 4
 const test = always.skipIf(!hasPgbouncer)
 
@@ -32,7 +32,7 @@ onPostgres('by way of PgBouncer', (cluster) => {
     await provider?.close()
   })
 
-  test('many that start at once make the schema once', async () => {
+  test('migrates the schema once if many nodes start at the same time', async () => {
     const opened = await Promise.all(
       Array.from({ length: 6 }, () => openPostgres(database, { poolSize: 2, log: quiet })),
     )
@@ -41,7 +41,7 @@ onPostgres('by way of PgBouncer', (cluster) => {
     other = await nodes.start('all')
   })
 
-  test('runs go on side by side, each followed from the other node, and nothing is mixed up', async () => {
+  test('concurrent runs keep their own output when each is followed from the other node', async () => {
     provider.when(/\[say (\w+)\]/, ({ body }) => {
       const word = /\[say (\w+)\]/.exec(JSON.stringify(body.messages))![1]!
       return { text: Array.from({ length: 5 }, (_, i) => `${word} ${i} `), delayMs: 20 }
@@ -63,7 +63,7 @@ onPostgres('by way of PgBouncer', (cluster) => {
     )
   })
 
-  test('what one project has is not seen by another, whoever had the connection before', async () => {
+  test('a project never sees another project’s data on a connection that both used', async () => {
     const stranger = await one.createKey('strangers')
     const { body } = await one.post('/v1beta/agents', { id: 'mine' })
     expect(body.id).toBe('mine')

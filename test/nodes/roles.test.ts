@@ -1,4 +1,4 @@
-/** Processes of each role on one Postgres: who answers what, and who needs what. */
+/** Processes of each role on one Postgres: which endpoints they serve and what they need to start. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { onPostgres } from '../store/backends.ts'
@@ -17,10 +17,10 @@ onPostgres('roles', (cluster) => {
   })
   afterEach(() => nodes.close())
 
-  test('an api answers callers without a sandbox host, and a worker does the work', async () => {
+  test('an api node needs no sandbox host, and a worker executes its runs', async () => {
     const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake', apiKeyEnv: 'MODEL_KEY' }
     const config = { models: { 'svc-3.5-flash': model } }
-    // No bubblewrap, no Python: nothing on the api's PATH. Nor the model's key.
+    // The api node's PATH has neither bubblewrap nor Python, and it has no model key.
     const api = await nodes.start('api', { config, env: { PATH: '/nowhere' } })
     const worker = await nodes.start('worker', { config, env: { MODEL_KEY: 'key-of-the-model' } })
     provider.when(
@@ -34,7 +34,7 @@ onPostgres('roles', (cluster) => {
     expect(worker.output()).not.toContain(api.key)
   })
 
-  test('an api tells what its workers are, and how many there are', async () => {
+  test('an api node reports the number of workers and their capabilities', async () => {
     const api = await nodes.start('api')
     const about = async () => (await api.get('/v1beta/server')).body
     expect(await about()).toMatchObject({
@@ -42,7 +42,7 @@ onPostgres('roles', (cluster) => {
       tools: { available: ['code_execution', 'file_read', 'file_write'] },
     })
     expect((await api.get('/readyz')).body).toEqual({ status: 'ready', workers: 0 })
-    // What a worker finds on its machine is what runs have.
+    // Runs can use the capabilities that a worker detects on its machine.
     const worker = await nodes.start('worker')
     await expect.poll(async () => (await api.get('/readyz')).body.workers, { timeout: 30_000 }).toBe(1)
     const { sandbox, tools } = await about()
@@ -55,8 +55,8 @@ onPostgres('roles', (cluster) => {
     expect((await about()).sandbox.enforced).not.toEqual([])
   })
 
-  test('of apis that start at once on an empty database one shows the first key, and one the link of the owner', async () => {
-    // Each waits for the key in its output, and only one of them has it.
+  test('if api nodes start at once on an empty database, one shows the first key and one the owner’s welcome link', async () => {
+    // Each process waits for the key in its output, but only one of them prints it.
     const apis = await Promise.all([1, 2, 3].map(() => nodes.start('api', { key: 'shown by one of them' })))
     const shown = (what: RegExp) => apis.flatMap((api) => api.output().match(what) ?? [])
     await expect.poll(() => shown(/\/docs$/gm), { timeout: 30_000 }).toHaveLength(3)
@@ -67,7 +67,7 @@ onPostgres('roles', (cluster) => {
     for (const api of apis) expect((await api.get('/v1beta/agents', { 'x-svc-api-key': keys[0]! })).status).toBe(200)
   })
 
-  test('an api tells how the models did on each worker', async () => {
+  test('an api node reports the health of each model on each worker', async () => {
     const api = await nodes.start('api')
     await Promise.all([nodes.start('worker'), nodes.start('worker')])
     const owner = await firstOwner(api)
@@ -81,7 +81,7 @@ onPostgres('roles', (cluster) => {
     await expect.poll(states, { timeout: 30_000 }).toEqual(['failing', 'untried'])
   })
 
-  test('a worker tells its health, and nothing to callers', async () => {
+  test('a worker serves health checks and metrics, and no API calls', async () => {
     const api = await nodes.start('api')
     const worker = await nodes.start('worker', { env: { ERRAND_METRICS_KEY: '0123456789abcdef' } })
     for (const path of ['/healthz', '/readyz']) expect((await worker.get(path)).status).toBe(200)
@@ -94,7 +94,7 @@ onPostgres('roles', (cluster) => {
     expect(worker.output()).not.toContain('errand_sk_')
   })
 
-  test('without wake-ups, as behind a pooler that breaks LISTEN, everything is found by looking', async () => {
+  test('finds work by polling if LISTEN does not work, as behind a transaction pooler', async () => {
     const env = { ERRAND_DATABASE_LISTEN_URL: 'postgres:///direct?host=/nowhere' }
     const api = await nodes.start('api', { env })
     const worker = await nodes.start('worker', { env })

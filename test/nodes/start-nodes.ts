@@ -1,4 +1,4 @@
-/** Nodes of one Postgres for a test: a process and a data dir each, one file store that all share. */
+/** Starts nodes on one Postgres for a test: each with its own process and data directory, all with one file store. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,15 +16,18 @@ interface StartOptions {
 }
 
 export interface Nodes {
-  /** `dataDir`: of a node that is gone, to start again on it. The first api tells the key that all others are asked with, unless there is another. */
+  /**
+   * Starts a node. `dataDir`: the data directory of a stopped node, to restart on it. `key`: default is the key that
+   * the first api node printed.
+   */
   start(role: Role, options?: StartOptions): Promise<Server>
-  /** Ends the workers, however they are. */
+  /** Ends all workers, also frozen ones. */
   stopWorkers(): Promise<void>
-  /** Ends all. */
+  /** Ends all nodes and deletes their directories. */
   close(): Promise<void>
 }
 
-/** Leases last two seconds here. `common`: what the configuration of all has. */
+/** Prepares nodes with leases of two seconds. `common`: configuration of all nodes. */
 export function openNodes(provider: FakeProvider, database: string, common: object = {}): Nodes {
   const nodes: Server[] = []
   const workers = new Set<Server>()

@@ -1,4 +1,7 @@
-/** Several nodes, watched: one trace across them, a take-over counted by who took over, the database's connections. */
+/**
+ * Telemetry of several nodes: one trace across them, takeovers counted by the worker that made them, and database
+ * connections.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { onPostgres } from '../store/backends.ts'
@@ -30,7 +33,7 @@ onPostgres('telemetry', (cluster) => {
     })
   const scrape = async (node: Server) => (await node.get('/metrics', { authorization: `Bearer ${KEY}` })).text
 
-  test('a run that a second worker takes up from one that died is counted there, and stays in its request’s trace', async () => {
+  test('a worker that takes over a run counts the takeover and continues the request’s trace', async () => {
     const api = await start('api')
     const first = await start('worker')
     let release = () => {}
@@ -42,7 +45,7 @@ onPostgres('telemetry', (cluster) => {
     await provider.received(1)
     await first.stop('SIGKILL')
     release()
-    // Long enough that it loses the lease to nobody, not to itself either, however busy the machine is.
+    // The lease is long enough that this worker can't lose it, however busy the machine is.
     const second = await start('worker', { ERRAND_LEASE_S: '30' })
     const events = await (await api.stream(`/v1beta/interactions/${body.interactionId}:stream`)).all()
     expect(events.at(-1)!.data).toMatchObject({ status: 'completed' })

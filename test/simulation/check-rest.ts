@@ -1,4 +1,7 @@
-/** What must hold in a world at rest: I1-I6 of every interaction, as the API tells it; and nodes that close leave nothing. */
+/**
+ * Checks of a simulated world at rest: every interaction satisfies I1 to I6 (journal.ts) as the API shows it, usage
+ * matches the stored calls, and all nodes shut down.
+ */
 import type { InteractionView } from '../../src/domain/fold.ts'
 import type { Interaction } from '../../src/domain/interaction.ts'
 import { addTokens, NO_TOKENS, type TokenCount } from '../../src/domain/usage.ts'
@@ -49,7 +52,7 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
   }
 }
 
-/** Each end counts once in what was used, whoever wrote it and whatever was removed since. */
+/** Checks that usage counts each end exactly once, whichever node wrote it, also for deleted interactions. */
 function checkUsage({ database, journal }: World): void {
   const [counted] = database.look(`select sum(runs) runs, sum(failed) failed, sum(cancelled) cancelled
     from (select runs, failed, cancelled from usage union all select runs, failed, cancelled from usage_ends)`)
@@ -62,7 +65,7 @@ function checkUsage({ database, journal }: World): void {
     journal.violation('the world', `usage: runs, failed, cancelled are ${said}, and ${expected} ended`)
 }
 
-/** What a run that came to its own end used is what its stored calls did, those that failed among them. */
+/** Checks that the usage of a run that ended by itself is the sum of its stored model calls, including failed ones. */
 function checkCalls({ database, journal }: World, id: string, { status, usage, error }: Interaction): void {
   const isOwnEnd = status === 'completed' || error?.code === 'model_error'
   if (!isOwnEnd || !usage) return
@@ -80,7 +83,7 @@ interface Told {
   readonly content?: string
 }
 
-/** Apart from the product's own fold. */
+/** Compares the interaction with its events, without the product’s own fold, which may be wrong itself. */
 function checkStory(journal: Journal, id: string, { events }: Recorded, story: InteractionView): void {
   const told: Told[] = events.map(({ type, data }) => ({ type, ...JSON.parse(data) }))
   const output = told.map(({ type, text }) => (type === 'partial_output' ? text : '')).join('')
@@ -93,7 +96,10 @@ function checkStory(journal: Journal, id: string, { events }: Recorded, story: I
   if (steps.some(({ step }, i) => step !== i + 1)) journal.violation(id, `steps are not 1..n: ${expected.join(', ')}`)
 }
 
-/** The model's `n.0 n.1 n.2 …`: of each call that is in the answer, its words from the first on, none left out or said twice. */
+/**
+ * Checks the model's words `n.0 n.1 n.2 …` (models.ts): each call in the answer begins with word 0, and no word is
+ * missing or repeated.
+ */
 function checkAnswer(journal: Journal, id: string, output: string): void {
   const next = new Map<string, number>()
   for (const word of output.split(/\s+/).filter((text) => text !== '')) {

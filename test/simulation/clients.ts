@@ -1,4 +1,7 @@
-/** The callers of a simulated world: they submit, follow, break off, come back elsewhere, ask again, cancel, agree, remove. */
+/**
+ * Callers of a simulated world: they submit, follow, disconnect, reconnect to another node, repeat requests, cancel,
+ * approve and delete.
+ */
 import { ErrandError } from '../../src/domain/errors.ts'
 import type { StoredEvent } from '../../src/domain/event.ts'
 import type { RunRequest } from '../../src/domain/interaction.ts'
@@ -10,15 +13,15 @@ import type { Process, Scheduler } from './scheduler.ts'
 export interface Callers {
   readonly scheduler: Scheduler
   readonly journal: Journal
-  /** Any of the nodes, dead ones among them. */
+  /** Picks any node, possibly a dead one. */
   readonly anyNode: () => Node
 }
 
 const PROJECTS = ['prj_one', 'prj_two']
-/** How often a caller tries what fails for want of a server. */
+/** Maximum number of attempts of a request that fails because no server answers. */
 const TRIES = 30
 
-/** One caller's whole story; resolves when it has all that it wanted. */
+/** One caller's script. Resolves when the caller has finished. */
 export async function callerStory(name: string, startsMs: number, callers: Callers): Promise<void> {
   const { scheduler, journal } = callers
   const { random, chance } = scheduler
@@ -66,7 +69,7 @@ function planRequest(name: string, random: Scheduler['random']): RunRequest {
   }
 }
 
-/** Undefined where it was never accepted, or the caller can't know. */
+/** Returns undefined if the request was refused, or if the caller can't know whether it was accepted. */
 async function submit(
   callers: Callers,
   me: Process,
@@ -79,14 +82,14 @@ async function submit(
     keyId: 'key_simulated',
     ...(key !== undefined && { idempotency: { key, fingerprint: request.instruction } }),
   }
-  // Without a key, what may have been accepted must not be sent again.
+  // A request without an idempotency key must not be repeated if it may have been accepted.
   const again = key === undefined ? isUnavailable : isPassing
   const submitted = await persist(callers, me, 'submit', again, (engine) => engine.submit(projectId, request, options))
   if (submitted) callers.journal.acknowledged(submitted.interactionId, key)
   return submitted?.interactionId
 }
 
-/** Follows from behind `after`, on one node after another, and checks what it is shown. */
+/** Follows the events after `after`, reconnecting to random nodes, and checks every event that it receives. */
 async function followToEnd(callers: Callers, me: Process, projectId: string, id: string, after: number): Promise<void> {
   const { scheduler, journal, anyNode } = callers
   let last = after
@@ -102,7 +105,7 @@ async function followToEnd(callers: Callers, me: Process, projectId: string, id:
         })
         if (batch.done) {
           const known = journal.interactions.get(id)
-          // Where it begins behind the end, it is shown nothing.
+          // A follower that starts after the last event receives nothing.
           if (known?.removed || (known && last >= known.events.length && known.row.status !== 'running')) return
           journal.violation(id, `a follower was let go behind event ${last} of ${known?.events.length}`)
           return
@@ -141,7 +144,7 @@ async function remove(callers: Callers, me: Process, projectId: string, id: stri
   await persist(callers, me, `remove ${id}`, isPassing, (engine) => engine.remove(projectId, id, 'key_simulated'))
 }
 
-/** Agrees, or not, to all that waits for a person; sees it in the database rather than to ask for each. */
+/** Approves or denies all pending tool calls. Finds them in the database instead of asking for each interaction. */
 export async function personStory(
   callers: Callers,
   waiting: () => readonly { id: string; projectId: string }[],
@@ -162,7 +165,7 @@ export async function personStory(
   }
 }
 
-/** Tries until it is done, refused for good, or was tried often enough. */
+/** Repeats a request until it succeeds, is refused permanently, or has failed TRIES times. */
 async function persist<T>(
   { scheduler, anyNode }: Callers,
   me: Process,
@@ -186,7 +189,7 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof ErrandError && error.code === 'unavailable'
 }
 
-/** All that is no answer of the engine's. */
+/** Whether the engine gave no final answer, so that a retry may succeed. */
 function isPassing(error: unknown): boolean {
   return !(error instanceof ErrandError) || isUnavailable(error)
 }

@@ -1,10 +1,12 @@
 /**
- * The database of a simulated world: the real SQL on SQLite in memory, behind the port, with a network before it.
+ * The database of a simulated world: the real SQL on an in-memory SQLite, behind the store's port, with a simulated
+ * network in between.
  *
- *   write ─▶ asked for its statements ─▶ (network) ─▶ transaction ─▶ (network) ─▶ answer
+ * write ─▶ statements are built ─▶ (network) ─▶ transaction ─▶ (network) ─▶ answer
  *
- * A request or an answer may be late or lost, also the answer to a transaction that was made. What a node had sent when
- * it died or stood still arrives all the same. Its clock is true time, whatever the nodes' say.
+ * Requests and answers can be delayed or lost; the answer of a committed transaction can be lost too. A request that a
+ * node sent before it died or was paused still arrives. The database's clock is true time, independent of the nodes'
+ * clocks.
  */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import {
@@ -30,15 +32,15 @@ import { migrate } from '../../src/store/sqlite/sqlite.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
-/** What the network between a node and the database does to one request. */
+/** Delays of one request in the simulated network, and its loss. */
 export interface Passage {
   readonly thereMs: number
   readonly backMs: number
-  /** Which way it gets lost; then it fails after `backMs`. */
+  /** The direction in which the request is lost, if any. The request then fails after `backMs`. */
   readonly lost?: 'there' | 'back'
 }
 
-/** What the database itself saw, whatever the statements said. */
+/** A change that the database's triggers saw, independent of the statements that made it. */
 export type Witnessed =
   | { readonly kind: 'row'; readonly row: RowState }
   | { readonly kind: 'event'; readonly id: string; readonly seq: number; readonly type: string; readonly data: string }
@@ -57,27 +59,27 @@ export interface RowState {
 }
 
 export interface WorldDatabase {
-  /** The port, for one node. `passage` is asked for each request. */
+  /** Returns the store's port for one node. Calls `passage` for each request. */
   connect(node: Process, passage: () => Passage): Database
-  /** Rows at once, for who looks at the world from outside. */
+  /** Reads rows immediately, bypassing the network, for checks from outside the world. */
   look(sql: string, ...parameters: SQLInputValue[]): readonly Readonly<Record<string, unknown>>[]
 }
 
-/** What is done to a statement on its way: a planted fault. */
+/** A planted fault: changes a statement on its way to the database. */
 export type Tamper = (sql: string, parameters: readonly unknown[]) => Query
 
 export interface WorldDatabaseOptions {
   readonly scheduler: Scheduler
-  /** As the engine sees it: nodes that have each their own sandboxes are on Postgres. */
+  /** The dialect that the engine sees. Nodes with separate sandbox hosts need Postgres. */
   readonly dialect: Database['dialect']
-  /** Told of each transaction that was made. */
+  /** Called after each committed transaction. */
   readonly onCommit: (by: Process, seen: readonly Witnessed[]) => void
   readonly tamper?: Tamper
 }
 
 const ROW = ['id', 'project_id', 'status', 'stage', 'epoch', 'attempts', 'lease_owner', 'lease_until', 'last_seq']
 
-/** What Postgres is told in other words than SQLite; its locks are nothing where there is one writer. */
+/** SQL that differs between Postgres and SQLite. Postgres locks become no-ops, because SQLite has a single writer. */
 const IN_SQLITE: readonly (readonly [postgres: string, sqlite: string])[] = [
   ['(extract(epoch from clock_timestamp()) * 1000)::bigint', "cast(unixepoch('subsec') * 1000 as integer)"],
   [' for update skip locked', ''],
@@ -85,7 +87,7 @@ const IN_SQLITE: readonly (readonly [postgres: string, sqlite: string])[] = [
   ['select jsonb_array_elements_text(?::jsonb)', 'select value from json_each(?)'],
 ]
 
-/** One for all worlds: opening and migrating one costs more than most worlds. */
+/** One database for all worlds, because opening and migrating it takes longer than most worlds. */
 const file = openFile()
 
 function openFile() {
@@ -93,7 +95,7 @@ function openFile() {
   migrate(db, 'in memory')
   const seen: Witnessed[] = []
   const clock = { now: () => 0 }
-  // Overrides SQLite's own: the clock that leases hang on.
+  // Replaces SQLite's clock, because leases depend on it.
   db.function('unixepoch', { varargs: true }, () => clock.now() / 1_000)
   db.function('saw_row', { varargs: true }, (...values) => {
     seen.push({ kind: 'row', row: toRow(values) })
@@ -123,7 +125,7 @@ function toRow([id, projectId, status, stage, epoch, attempts, owner, leaseUntil
   return { id, projectId, status, stage, epoch, attempts, owner, leaseUntil, lastSeq } as RowState
 }
 
-/** Empties what the world before left. */
+/** Opens the database for one world: deletes all rows of the previous world. */
 export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: WorldDatabaseOptions): WorldDatabase {
   const { db, clock, seen, runBatch, tables } = file
   const server: Process = { name: 'database', state: 'running', skewMs: 0 }
@@ -139,7 +141,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
     return statement.all(...parameters)
   }
 
-  /** What arrives of a statement. */
+  /** The statement as the database receives it: translated to SQLite, with the planted fault. */
   function received({ sql, parameters }: Query): Query {
     const known = translated.get(sql) ?? IN_SQLITE.reduce((text, [said, meant]) => text.replaceAll(said, meant), sql)
     translated.set(sql, known)
@@ -158,7 +160,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
     return result
   }
 
-  /** One request over the network; `act` happens at the database. */
+  /** Sends one request over the network. `act` runs at the database. */
   function request<T>(node: Process, what: string, { thereMs, backMs, lost }: Passage, act: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const fail = (error: unknown) => scheduler.schedule(node, backMs, `${what}: failed`, () => reject(error))
@@ -201,7 +203,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
         query,
         read: async (built) => (await query.executeQuery(built)).rows,
         async write(write) {
-          // Statements that are given as a function are asked for only when there is a connection.
+          // A write given as a function builds its statements only when a connection is available.
           await scheduler.sleep(node, passage().thereMs, 'connection')
           const statements = typeof write === 'function' ? write() : write
           return request(node, 'write', passage(), () => commit(node, statements))

@@ -1,7 +1,7 @@
-/** A violation in words: what, how it came to it, and how to see it again. */
+/** Describes a violation: what happened, the decisions that led to it, and the command that reproduces it. */
 import type { Verdict } from './simulate.ts'
 
-/** Decisions that are told; a world has a thousand. */
+/** Maximum number of decisions that are shown. A world has about a thousand. */
 const TOLD = 150
 
 export function describeFailure({ seed, violations, decisions, errors }: Verdict): string {
@@ -21,7 +21,9 @@ export function describeFailure({ seed, violations, decisions, errors }: Verdict
   ].join('\n')
 }
 
-/** What names the interaction, and what no interaction is named in but every one may hang on. */
+/**
+ * Whether a decision concerns the interaction: it names the id, or it is a sandbox request, which names no interaction.
+ */
 function isOf(id: string | undefined, what: string): boolean {
   return id !== undefined && (what.includes(id) || /^(open|exec|destroy|kill|write)/.test(what))
 }

@@ -1,17 +1,17 @@
-/** What befalls the nodes of a simulated world, at moments that the seed chooses. */
+/** Faults of the nodes of a simulated world, at times that the seed chooses. */
 import type { Node } from './nodes.ts'
 import type { SandboxHost } from './sandboxes.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
 const HOUR_MS = 3_600_000
 
-/** A machine: its sandbox host, and the node that lives on it now. */
+/** A machine: its sandbox host, and the node that currently runs on it. */
 export interface Machine {
   readonly host: SandboxHost
   node: Node
-  /** When something last befell it, or was over. */
+  /** Time of the most recent start or end of a fault on this machine. */
   troubledAt: number
-  /** Starts another node in place of the one that died. */
+  /** Starts a new node if the current one is dead. */
   restart(): void
 }
 
@@ -23,7 +23,7 @@ export interface FateOptions {
 
 const FAULTS = ['killed', 'paused', 'shut down', 'cut off', 'all cut off', 'host crashed', 'clock moved'] as const
 
-/** Schedules faults within the next `forMs`; returns how many of which. */
+/** Schedules faults within the next `forMs` milliseconds. Returns the number of faults of each kind. */
 export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs: number): Record<string, number> {
   const { random } = scheduler
   const fate: Process = { name: 'fate', state: 'running', skewMs: 0 }
@@ -90,7 +90,7 @@ export function planFaults({ scheduler, machines, leaseMs }: FateOptions, forMs:
   }
 }
 
-/** Everything lives, runs and is connected again. */
+/** Ends all faults: reconnects and resumes nodes, and restarts dead ones. */
 export function healMachines(scheduler: Scheduler, machines: readonly Machine[]): void {
   for (const machine of machines) {
     const { node } = machine

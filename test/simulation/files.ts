@@ -1,13 +1,13 @@
-/** The file store of a simulated world, behind the port: one for all nodes, which may be late, or out of reach. */
+/** The file store of a simulated world, behind the port. All nodes share it. It can be slow or unreachable. */
 import { Readable } from 'node:stream'
 import { type Blobs, BlobsUnavailable } from '../../src/blobs/port.ts'
 import type { Odds } from './odds.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
 export interface FileStore {
-  /** The port, for one node. */
+  /** Returns the port for one node. */
   connect(node: Process): Blobs
-  /** What is stored, at once. */
+  /** Whether a file is stored. Bypasses the network. */
   has(key: string): boolean
 }
 
@@ -21,7 +21,7 @@ export function createFileStore({ scheduler, odds }: { scheduler: Scheduler; odd
       const { promise, resolve, reject } = Promise.withResolvers<T>()
       const thereMs = random.next() * 5
       const backMs = random.next() * 5
-      // What fails may have happened, or not.
+      // A failed request may still have taken effect.
       const fails = chance(odds.filesFail)
       const happens = !fails || chance(0.5)
       scheduler.schedule(server, thereMs, `${what} of ${node.name}`, () => {

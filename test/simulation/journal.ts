@@ -1,6 +1,14 @@
 /**
- * What truly happened in a simulated world, told by the world itself rather than by the engine; and the judge: what must
- * never happen is a violation the moment it does.
+ * Records what happened in a simulated world, as observed by the database, the sandbox hosts and the callers instead of
+ * the engine, and reports a violation as soon as an invariant breaks:
+ * - I1: events are numbered 1, 2, 3 … without a gap, and `last_seq` is the last number.
+ * - I2: an interaction ends once, with `completed` as its last event; its status never changes afterwards.
+ * - I3: the fragments joined are the output, with no word missing or repeated.
+ * - I4: every follower receives the stored events in order, and the trace agrees with them.
+ * - I5: only the holder of the lease writes or ends an interaction.
+ * - I6: an accepted interaction is stored, and ends.
+ * - I7: an ended interaction has no sandbox.
+ * - R7 (docs/proof.md): no worker takes a lease that has not expired, whatever its clock says.
  */
 
 import type { RowState, Witnessed } from './database.ts'
@@ -15,11 +23,11 @@ export interface LoggedEvent {
 /** One interaction, as the database saw it. */
 export interface Recorded {
   row: RowState
-  /** Who holds the epoch: a node's name; undefined where nobody does. */
+  /** Name of the node that holds the current epoch; undefined if no node does. */
   holder: string | undefined
   readonly events: LoggedEvent[]
   removed: boolean
-  /** In true time. */
+  /** True time, in milliseconds since 1970. */
   readonly acceptedAt: number
   claimedAt: number | undefined
 }
@@ -29,37 +37,40 @@ export interface Journal {
   readonly interactions: ReadonlyMap<string, Recorded>
   readonly commits: number
   violation(id: string, what: string): void
-  /** Of a transaction that was made. */
+  /** A transaction was committed. */
   committed(by: Process, seen: readonly Witnessed[]): void
   /** A step began to run in a sandbox. */
   ran(host: string, id: string, key: string): void
   /** A worker used a sandbox. */
   acted(by: Process, id: string, epoch: number): void
-  /** A tool whose effect is outside of every sandbox had it. */
+  /** A tool with an effect outside the sandbox had that effect. */
   effect(id: string, key: string): void
-  /** A receiver was told of the end. */
+  /** A webhook receiver got the end of an interaction. */
   told(id: string): void
-  /** A caller heard that it was accepted. */
+  /** A caller got the answer that the interaction was accepted. */
   acknowledged(id: string, idempotencyKey: string | undefined): void
-  /** A caller heard from that node that it was cancelled. */
+  /** A caller got the answer of this node that the interaction was cancelled. */
   cancelled(id: string, by: Process): void
-  /** A follower was shown these. */
+  /** A follower received these events. */
   shown(id: string, events: readonly LoggedEvent[]): void
 }
 
 export interface JournalOptions {
   readonly scheduler: Scheduler
   readonly runningPerProject: number
-  /** Names of the hosts on which the interaction has a sandbox now: of this node's machine, else of all that are sound. */
+  /**
+   * Names of the hosts that have a sandbox of the interaction now: the host of this node or, without a node, all
+   * healthy hosts.
+   */
   readonly sandboxesOf: (id: string, node?: Process) => readonly string[]
-  /** Of a process by its name. */
+  /** Whether the process with this name is alive. */
   readonly lives: (name: string) => boolean
 }
 
 export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives }: JournalOptions): Journal {
   const violations: string[] = []
   const interactions = new Map<string, Recorded>()
-  /** The interactions that were acknowledged for each idempotency key. */
+  /** Accepted interactions for each idempotency key. */
   const acknowledged = new Map<string, Set<string>>()
   const steps = new Set<string>()
   const actors = new Map<string, string>()
@@ -71,12 +82,12 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     scheduler.note('VIOLATION', `${what} (${id})`)
   }
 
-  /** Whether it failed with a retryable error. */
+  /** Returns true if the run failed with a retryable error. */
   function mayBeRetried({ events }: Recorded): boolean {
     return events.some(({ type, data }) => type === 'error' && JSON.parse(data).retryable)
   }
 
-  /** Those that wait for a person take no room, and may go on when there is none. */
+  /** Checks the limit of running interactions. Interactions that wait for approval don't count. */
   function checkRoom({ id, projectId }: RowState): void {
     const others = [...interactions.values()].filter(
       ({ row }) =>
@@ -93,7 +104,7 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
 
   function committed(by: Process, seen: readonly Witnessed[]): void {
     commits++
-    // What it made or ended: of that the events in it are its own, whoever holds it.
+    // Interactions that this transaction created or ended. It may write their events without holding the lease.
     const own = new Set<string>()
     for (const it of seen) {
       if (it.kind === 'row') sawRow(by, it.row, own)
@@ -124,7 +135,7 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
       own.add(id)
     } else if (raised) sawClaim(by, known, before)
     else if (row.owner !== before.owner && row.attempts < before.attempts && !by.closing) {
-      // Else a run that its worker loses again and again is worked on forever, and paid for.
+      // Otherwise a run that loses its worker again and again would be retried, and paid for, forever.
       violation(id, `${by.name} gave it back without counting the attempt, and goes on`)
     } else if (
       row.leaseUntil < before.leaseUntil &&
@@ -167,7 +178,10 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     known.removed = true
   }
 
-  /** A failure must not be a bug's; and where it is for want of time, the time must be over, whatever the clock of who says so. */
+  /**
+   * Checks that an error is not an internal one, and that a timeout is reported only after its time has passed in true
+   * time.
+   */
   function checkError(id: string, { acceptedAt, claimedAt }: Recorded, { message }: { message: string }): void {
     if (message.startsWith('Something went wrong in the server')) violation(id, message)
     const [, waitS] = /No worker was free within (\d+) s/.exec(message) ?? []
@@ -191,13 +205,13 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     }
   }
 
-  /** What is done for a tool call: behind its intent, before its result, once. */
+  /** Checks that a tool call takes effect once, after its `tool_call` event and before its `tool_result` event. */
   function once(id: string, key: string, what: string): void {
     const step = Number(key.slice('step-'.length))
     const events = interactions.get(id)?.events ?? []
     const intent = events.findIndex(({ type, data }) => type === 'tool_call' && JSON.parse(data).step === step)
     if (intent < 0) violation(id, `${what} before its intent was in the log`)
-    // A turn's calls are made one after another, so the next result behind an intent is its own.
+    // A turn's calls are made one after another, so the next result after a `tool_call` event belongs to that call.
     if (events.slice(intent + 1).some(({ type }) => type === 'tool_result')) {
       violation(id, `${what} again, though its result is in the log`)
     }
@@ -234,7 +248,7 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
       if (idempotencyKey === undefined) return
       const earlier = acknowledged.get(idempotencyKey) ?? new Set()
       acknowledged.set(idempotencyKey, earlier.add(id))
-      // A key is free again if its interaction was removed, or failed with a retryable error.
+      // A key can be used again if its interaction was deleted or failed with a retryable error.
       const holders = [...earlier].filter((each) => {
         const known = interactions.get(each)
         return known && !known.removed && !mayBeRetried(known)

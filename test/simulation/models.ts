@@ -1,7 +1,7 @@
 /**
- * The models of a simulated world, behind the port. What they say can be told apart forever: the n-th call says `n.0 `,
- * `n.1 `, `n.2 `, …, so that a reader of an answer sees what is missing in it, and what was said twice. A call that fails
- * may be billed all the same, and in some worlds another model is asked then.
+ * The models of a simulated world, behind the port. The n-th call outputs the words `n.0 `, `n.1 `, `n.2 `, …, so that
+ * a check of the answer finds missing and repeated words. A failed call may be billed too. Some worlds have a fallback
+ * model.
  */
 import type { AssistantPart } from '../../src/domain/message.ts'
 import type { TokenCount } from '../../src/domain/usage.ts'
@@ -10,7 +10,7 @@ import type { Odds } from './odds.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
 const FAILURES = ['refused', 'overloaded', 'unreachable', 'stalled', 'malformed'] as const
-/** Turns after which it asks for no more tools. */
+/** Number of turns after which the model requests no more tools. */
 const MAX_TURNS = 6
 
 type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>
@@ -18,9 +18,9 @@ type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>
 export interface ModelWorld {
   readonly scheduler: Scheduler
   readonly odds: Odds
-  /** Whether a second model is asked where the first one fails. */
+  /** Whether a fallback model is called if the first one fails. */
   readonly hasFallback: boolean
-  /** Counts the calls of all models. */
+  /** Returns the number of the next call, counted over all models. */
   readonly nextCall: () => number
 }
 
@@ -62,7 +62,7 @@ function createModel(node: Process, { scheduler, odds, nextCall }: ModelWorld): 
         signal.addEventListener('abort', () => resolve(), { once: true })
         if (signal.aborted) resolve()
       })
-      /** False where the call was aborted meanwhile. */
+      /** Resolves to false if the call was aborted meanwhile. */
       const pause = async (ms: number) => {
         await Promise.race([scheduler.sleep(node, ms, 'the model speaks'), aborted])
         return !signal.aborted
@@ -96,13 +96,16 @@ function createModel(node: Process, { scheduler, odds, nextCall }: ModelWorld): 
   }
 }
 
-/** Sometimes it thinks first; before tools it says little or nothing, else an answer of any length. */
+/**
+ * Plans the output of one call: sometimes reasoning first, then little or no text before tool calls, or an answer of
+ * any length.
+ */
 function planDeltas(call: number, usesTools: boolean, random: Scheduler['random']): ModelDelta[] {
   const thoughts = random.next() < 0.4 ? random.whole(1, 4) : 0
   const words = usesTools ? random.whole(0, random.next() < 0.1 ? 60 : 5) : random.whole(1, 70)
   const deltas: ModelDelta[] = []
   for (let i = 0; i < thoughts; i++) deltas.push({ type: 'reasoning', text: `thought ${call}.${i} ` })
-  // In fragments of a few words.
+  // Each fragment has a few words.
   for (let i = 0; i < words; ) {
     const until = Math.min(words, i + random.whole(1, 12))
     let text = ''

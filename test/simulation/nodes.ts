@@ -1,4 +1,4 @@
-/** A node of a simulated world: the real engine on ports into it, and the connections of those who call it. */
+/** A node of a simulated world: the real engine with simulated ports, and the connections of its callers. */
 import type { Credentials } from '../../src/accounts/credentials.ts'
 import { createVault } from '../../src/accounts/vault.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/domain/limits.ts'
@@ -34,26 +34,26 @@ export interface World {
   readonly slots: number
   readonly hasFallback: boolean
   readonly nextCall: () => number
-  /** Every life of every node, by its name. */
+  /** Every process of every node, by name. A restarted node is a new process. */
   readonly processes: Map<string, Process>
-  /** What the nodes' logs said at level error, for who looks into a violation. */
+  /** Error-level log lines of all nodes, for analyzing a violation. */
   readonly errors: string[]
 }
 
 export interface Node {
   readonly process: Process
-  /** No database for it. */
+  /** Whether the node is cut off from the database. */
   cutOff: boolean
-  /** Dead, or about to be. */
+  /** Whether the node is dead or shutting down. */
   readonly leaving: boolean
   /**
-   * Asks its engine, over a network. Rejects with Disconnected where it dies before it has answered, or does not answer
-   * for too long; what the engine throws comes as it is.
+   * Sends a request to the node's engine over the simulated network. Rejects with Disconnected if the node dies before
+   * it answers or does not answer in time. Errors of the engine are passed on unchanged.
    */
   ask<T>(client: Process, what: string, act: (engine: Engine) => Promise<T>): Promise<T>
-  /** As kill -9 does. */
+  /** Ends the node like kill -9. */
   kill(): void
-  /** As SIGTERM does. Resolves in the client's time. */
+  /** Ends the node like SIGTERM. Resolves in the client's time. */
   shutDown(client: Process, graceMs: number): Promise<void>
 }
 
@@ -68,7 +68,7 @@ export function simulatedLimits(changes: Partial<Limits>): Limits {
 }
 
 export interface NodeTerms {
-  /** Stands for one life of it. */
+  /** Name of this process. A restarted node gets another name. */
   readonly name: string
   readonly skewMs: number
   readonly works: EngineOptions['works']
@@ -84,7 +84,7 @@ export function startNode({ name, skewMs, works }: NodeTerms, host: SandboxHost,
   let webhooks: Webhooks | undefined
   let budgets: Budgets | undefined
 
-  // Its timers must be its own, so it starts in its own time.
+  // Starts in an event of its own process, so that its timers belong to it.
   scheduler.schedule(process, 0, 'starts', () => {
     const deps = dependenciesOf(world, node, host, () => webhooks?.wake())
     const { leaseMs, slots } = world
@@ -201,7 +201,7 @@ function dependenciesOf(
   }
 }
 
-/** Two tools whose effects nobody can look up: `post` has one at once, `ask` when a person agreed. */
+/** Two tools whose effects can't be looked up: `post` has its effect immediately, `ask` after approval. */
 function createWorldTools({ scheduler, journal }: World, process: Process): ToolProvider {
   return {
     offers: [],

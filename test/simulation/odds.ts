@@ -1,6 +1,6 @@
 /**
- * What may go wrong in one world, and how often. Each seed draws its own: most worlds know a few faults, some none, so
- * that what one fault hides in a storm shows in the calm.
+ * Probabilities of faults in one world. Each seed draws its own, and most worlds have few kinds of faults or none,
+ * because many faults at once can hide a bug that a single one reveals.
  */
 import type { Random } from '../support/prove.ts'
 

@@ -1,4 +1,4 @@
-/** The world outside, behind the guard's port: files by URL, and who is told of an interaction's end. */
+/** The outside world of a simulation, behind the egress guard's port: linked files, and webhook receivers. */
 import { type Egress, EgressError } from '../../src/egress/port.ts'
 import type { Journal } from './journal.ts'
 import type { Odds } from './odds.ts'
@@ -19,7 +19,7 @@ export function createOutside(
       const takesMs = random.next() * (chance(0.1) ? 10_000 : 300)
       await Promise.race([scheduler.sleep(node, takesMs / 2, `${url} is reached`), aborted])
       signal.throwIfAborted()
-      // Received, though the answer may not come back.
+      // The receiver has the webhook from here on, even if its answer is lost.
       if (isWebhook) journal.told(headers!['webhook-id']!)
       await Promise.race([scheduler.sleep(node, takesMs / 2, `${url} answers`), aborted])
       signal.throwIfAborted()

@@ -1,6 +1,6 @@
 /**
- * Node's clocks, timers and chance, handed to a simulated world: what runs in it sees virtual time, and its timers
- * belong to the process that set them. Installed once; outside of a world everything is as it was.
+ * Replaces Node's clocks, timers and random numbers in a simulated world: code in it sees virtual time, and each timer
+ * belongs to the process that set it. Installed once; outside a world everything works as usual.
  */
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
@@ -25,7 +25,7 @@ const REAL = {
 
 let world: Scheduler | undefined
 
-/** Until `leave`, what runs sees this world. */
+/** Uses this world's time and random numbers until `leave`. */
 export function enter(scheduler: Scheduler): void {
   world = scheduler
 }
@@ -34,12 +34,12 @@ export function leave(): void {
   world = undefined
 }
 
-/** The wall clock of a process, milliseconds since 1970. */
+/** Wall clock of a process, in milliseconds since 1970. */
 export function wallClock(scheduler: Scheduler, process: Process): number {
   return Math.floor(scheduler.now + process.skewMs)
 }
 
-/** A timer of Node's, as far as anybody asks. */
+/** A timer with the parts of Node's interface that the code uses. */
 class VirtualTimer {
   private pending: Pending | undefined
   arm(scheduler: Scheduler, owner: Process, ms: number, what: string, run: () => void, again: boolean): this {
@@ -129,5 +129,5 @@ crypto.randomBytes = ((size: number) =>
   world ? seededBytes(world, size) : REAL.randomBytes(size)) as typeof crypto.randomBytes
 crypto.randomUUID = ((options) =>
   world ? seededBytes(world, 16).toString('hex') : REAL.randomUUID(options)) as typeof crypto.randomUUID
-// Those who import them by name see them, too.
+// Updates named imports of these modules too.
 syncBuiltinESMExports()

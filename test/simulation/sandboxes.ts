@@ -1,6 +1,6 @@
 /**
- * A machine's sandbox host, behind the port: sandboxes that outlive their workers, fenced by epoch, in which a step is
- * known by its key. Code is not run; what would have run is told to the journal. Requests of one node arrive in order.
+ * A machine's sandbox host, behind the port. Sandboxes outlive their workers, are fenced by epoch, and identify each
+ * step by its key. Code is not run, but reported to the journal. Requests of one node arrive in order.
  */
 import type { ExecEnd, ExecResult, Sandbox, Sandboxes, SandboxSpec } from '../../src/sandbox/port.ts'
 import { SandboxError } from '../../src/sandbox/port.ts'
@@ -10,11 +10,11 @@ import type { Process, Scheduler } from './scheduler.ts'
 
 export interface SandboxHost {
   readonly name: string
-  /** The port, for one node of this machine. */
+  /** Returns the port for one node of this machine. */
   connect(node: Process): Sandboxes
-  /** Ids of the interactions that have a sandbox here now. */
+  /** Ids of the interactions that have a sandbox on this host now. */
   living(): readonly string[]
-  /** The host dies, and all its sandboxes with it; another stands in its place at once. */
+  /** Crashes the host with all its sandboxes. A new host replaces it immediately. */
   crash(): void
 }
 
@@ -32,9 +32,9 @@ interface Cell {
   readonly steps: Map<string, Step>
 }
 
-/** A request, until it is answered. */
+/** A pending request. */
 interface Call<T> {
-  /** Which interaction's. */
+  /** The interaction's id. */
   readonly id: string
   readonly what: string
   readonly isOpen: boolean
@@ -79,7 +79,7 @@ export function createSandboxHost(
     return step
   }
 
-  /** The cell, for a worker that may still use it. */
+  /** Returns the sandbox if it is alive and this epoch may still use it. Throws otherwise. */
   function claimed(cell: Cell, epoch: number): Cell {
     if (!cell.alive) throw lost()
     if (epoch < cell.epoch) throw new SandboxError('stale', 'A newer worker owns the sandbox.')
@@ -89,7 +89,7 @@ export function createSandboxHost(
   function connect(node: Process): Sandboxes {
     let lastThere = 0
     let lastBack = 0
-    /** What arrives behind what was sent before. */
+    /** Sends a message that arrives after all earlier ones. */
     function there(what: string, run: () => void): void {
       lastThere = Math.max(lastThere, scheduler.now + delay())
       scheduler.schedule(host, lastThere - scheduler.now, what, run)
@@ -99,7 +99,7 @@ export function createSandboxHost(
       scheduler.schedule(node, lastBack - scheduler.now, what, run)
     }
 
-    /** One request. `act` happens at the host, which answers when it likes. */
+    /** Sends one request. `act` runs at the host and may answer later. */
     function request<T>(what: string, id: string, act: (call: Call<T>) => void): Promise<T> {
       return new Promise((resolve, reject) => {
         const close = (how: string, settle: () => void) => {
@@ -222,7 +222,7 @@ export function createSandboxHost(
             scheduler.schedule(host, delay() * 20, 'a sandbox is ready', () => {
               if (!call.isOpen) return
               try {
-                // Somebody newer may have made one meanwhile.
+                // A newer worker may have created one meanwhile.
                 const sandbox = take(spec)
                 journal.acted(node, id, epoch)
                 call.answer(sandbox ?? make(spec))

@@ -1,22 +1,24 @@
 /**
- * Virtual time, and the one order in which everything of a simulated world happens. All that a world does is an event
- * on this queue; between two events every promise has run as far as it can, so the seed alone says what happens.
+ * Virtual time, and the single queue of all events in a simulated world. Between two events, every promise runs as far
+ * as it can, so the seed alone determines what happens.
  *
- * An event belongs to a process: a node, a client, a sandbox host, the database's server. That of a dead process never
- * happens again; that of a paused one waits until it goes on, as after SIGSTOP and SIGCONT.
+ * Each event belongs to a process: a node, a client, a sandbox host, or the database server. Events of a dead process
+ * are dropped. Events of a paused process wait until it resumes, as with SIGSTOP and SIGCONT.
  */
-// The real one, whatever stands in its place globally.
+// The real setImmediate, because runtime.ts replaces the global one.
 import { setImmediate } from 'node:timers'
 import type { Random } from '../support/prove.ts'
 
 export interface Process {
   readonly name: string
   state: 'running' | 'paused' | 'dead'
-  /** What its wall clock is ahead of true time, milliseconds. */
+  /** Offset of the process's wall clock from true time, in milliseconds. */
   skewMs: number
-  /** When it last could not renew its leases in time: then it stops what it has, as others may take that. */
+  /**
+   * When the process last failed to renew its leases in time. It then stops its runs, because others may claim them.
+   */
   lateAt?: number
-  /** A shutdown of it was planned and has begun. */
+  /** Whether a planned shutdown has begun. */
   closing?: boolean
 }
 
@@ -24,7 +26,7 @@ export interface Pending {
   cancel(): void
 }
 
-/** One line of what was decided. */
+/** A line in the record of decisions. */
 export interface Decision {
   readonly at: number
   readonly who: string
@@ -33,23 +35,23 @@ export interface Decision {
 
 export interface Scheduler {
   readonly random: Random
-  /** True time, milliseconds since 1970, with fractions. */
+  /** True time, in milliseconds since 1970, with fractions. */
   readonly now: number
-  /** Whose event is happening. */
+  /** The process whose event is running. */
   readonly current: Process | undefined
   readonly decisions: readonly Decision[]
-  /** A number for all decisions so far: two runs with the same one went the same way. */
+  /** Hash of all decisions so far. Two runs with the same hash took the same course. */
   readonly hash: number
   schedule(owner: Process, inMs: number, what: string, run: () => void): Pending
-  /** Resolves in the owner's own time. */
+  /** Resolves in an event of the owner. */
   sleep(owner: Process, ms: number, what: string): Promise<void>
-  /** What a paused process missed happens now, in any order. */
+  /** Resumes a paused process. Its delayed events run now, in random order. */
   resume(process: Process): void
-  /** True by chance, `of` in 1. */
+  /** Returns true with the probability `of`, between 0 and 1. */
   chance(of: number): boolean
-  /** Notes what was decided outside of the queue. */
+  /** Records a decision that was made outside the queue. */
   note(who: string, what: string): void
-  /** Runs what is next; false where nothing is left, or it would be after `until`. */
+  /** Runs the next event. Returns false if there is none until the time `until`. */
   step(until: number): Promise<boolean>
 }
 
@@ -61,7 +63,7 @@ interface Event {
   run: (() => void) | undefined
 }
 
-/** Noon of a Tuesday. */
+/** Start of every world: noon on a Tuesday. */
 const BEGINNING = Date.UTC(2030, 0, 1, 12)
 
 export function createScheduler(random: Random): Scheduler {
@@ -122,7 +124,7 @@ export function createScheduler(random: Random): Scheduler {
         note(event.owner.name, event.what)
         current = event.owner
         event.run()
-        // Every microtask and every tick of Node's runs before this comes.
+        // Node runs all microtasks and ticks before this callback.
         await new Promise((resolve) => setImmediate(resolve))
         current = undefined
         return true
@@ -131,7 +133,7 @@ export function createScheduler(random: Random): Scheduler {
   }
 }
 
-/** A binary heap by time; chance orders what comes at the same time. */
+/** A binary heap ordered by time. Events of the same time are in random order. */
 function createQueue() {
   const heap: Event[] = []
   const before = (a: Event, b: Event) => a.at < b.at || (a.at === b.at && a.tie < b.tie)
@@ -164,7 +166,7 @@ function createQueue() {
         i = parent
       }
     },
-    /** Undefined where the first is later than `until`. */
+    /** Returns undefined if the first event is later than `until`. */
     pop(until: number): Event | undefined {
       const first = heap[0]
       if (!first || first.at > until) return undefined

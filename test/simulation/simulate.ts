@@ -1,6 +1,6 @@
 /**
- * One simulated world, from its seed to its verdict: nodes on one database, callers, a storm of faults; then everything is
- * healed, and the world must come to rest with nothing lost.
+ * Runs one simulated world from its seed to its verdict: nodes on one database, callers, and a storm of faults. Then
+ * all faults end, and the world must come to rest without having lost anything.
  */
 import { randomOf } from '../support/prove.ts'
 import { checkRest } from './check-rest.ts'
@@ -18,14 +18,14 @@ import { createHintExchange } from './wakeups.ts'
 
 const STORM_MS = 20_000
 const DAY_S = 86_400
-/** So long a healed world may take to come to rest. */
+/** Maximum time that a world may take to come to rest after all faults have ended. */
 const REST_MS = 600_000
 const STEPS_BETWEEN_LOOKS = 50
 
 export interface Verdict {
   readonly seed: number
   readonly violations: readonly string[]
-  /** The same for the same seed, always. */
+  /** Hash of all decisions. The same seed always has the same hash. */
   readonly hash: number
   readonly decisions: readonly Decision[]
   readonly errors: readonly string[]
@@ -34,12 +34,12 @@ export interface Verdict {
   readonly commits: number
   readonly faults: number
   readonly virtualMs: number
-  /** How many ended how. */
+  /** Number of interactions by status. */
   readonly ends: Readonly<Record<string, number>>
 }
 
 export interface SimulateOptions {
-  /** A fault that is planted in what the nodes send to the database. */
+  /** A fault planted in the statements that nodes send to the database. */
   readonly tamper?: Tamper
 }
 
@@ -61,7 +61,7 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     runningPerProject: random.whole(1, 5),
     queuedPerProject: random.whole(2, 20),
     queueWaitS: random.whole(5, 60),
-    // Where it is short, nodes that start find something to remove.
+    // A short retention gives starting nodes something to delete.
     retentionDays: scheduler.chance(0.2) ? 10 / DAY_S : 30,
   })
   const machines: Machine[] = []
@@ -77,7 +77,10 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
         .filter(({ host }) => host.living().includes(id))
         .map(({ host }) => host.name),
   })
-  /** Nothing befell it for so long that all others take it to be there, and the database answers it in time. */
+  /**
+   * Whether a node runs and has had no fault for so long that the others see it as alive and the database answers it in
+   * time.
+   */
   const isSound = ({ node, troubledAt }: Machine) =>
     node.process.state === 'running' &&
     !node.leaving &&
@@ -162,7 +165,7 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
 
 function startMachine(i: number, world: World): Machine {
   const host = createSandboxHost(`host ${i}`, world)
-  // The first one works, or nobody might.
+  // The first machine always has a worker; otherwise there might be none.
   const works = i > 1 && world.scheduler.chance(0.2) ? 'none' : 'all'
   let lives = 0
   const start = () => {

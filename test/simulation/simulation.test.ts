@@ -1,12 +1,12 @@
-/** The simulation itself: a seed is the same world every time, and what is broken on purpose is found. */
+/** Tests of the simulation itself: it is deterministic, and it finds planted faults. */
 import { expect, test } from 'vitest'
 import type { Tamper } from './database.ts'
 import { simulate } from './simulate.ts'
 
-/** Seeds within which each must be found. */
+/** Number of seeds within which each planted fault must be found. */
 const MOST_SEEDS = 200
 
-test('the same seed is the same world to the last decision', async () => {
+test('makes the same decisions every time for the same seed', async () => {
   for (const seed of [1, 2, 3]) {
     const [first, second] = [await simulate(seed), await simulate(seed)]
     expect(second.hash).toBe(first.hash)
@@ -15,9 +15,9 @@ test('the same seed is the same world to the last decision', async () => {
   expect((await simulate(1)).hash).not.toBe((await simulate(2)).hash)
 })
 
-/** Each as a change of the SQL on its way to the database, with what it must be found by. */
+/** Planted faults: each changes the SQL on its way to the database, and names the violation that must report it. */
 const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegExp }> = {
-  // The fence alone would not be missed: the events' own key stands behind it.
+  // Removing only the fence would change nothing, because the key of the events table also rejects the write.
   'appends are not fenced, nor have events a key': {
     tamper: (...statement) => {
       const { sql, parameters } = without(/^update "interactions" set "last_seq"/, ['epoch', 'last_seq'])(...statement)
@@ -73,7 +73,7 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
   'who takes a run up does not see what was begun': { tamper: unseen('tool_call'), foundBy: /steps are not|twice/ },
 }
 
-/** The statement without some of its conditions, each a comparison with a parameter. */
+/** Removes the conditions on these columns, each a comparison with a parameter, from matching statements. */
 function without(statement: RegExp, columns: readonly string[]): Tamper {
   return (sql, parameters) => {
     if (!statement.test(sql)) return { sql, parameters }
@@ -97,7 +97,7 @@ function replacing(text: string, by: string): Tamper {
   return (sql, parameters) => ({ sql: sql.replaceAll(text, by), parameters })
 }
 
-/** All events of an interaction, as a worker reads them that takes it up, without those of a type. */
+/** Hides the events of one type from a worker that resumes an interaction and reads all its events. */
 function unseen(type: string): Tamper {
   return (sql, parameters) => {
     const all = sql.includes('from "events"') && parameters.includes(1_000_000)
@@ -106,7 +106,7 @@ function unseen(type: string): Tamper {
 }
 
 for (const [name, { tamper, foundBy }] of Object.entries(PLANTED)) {
-  test(`planted, and found: ${name}`, { timeout: 600_000 }, async () => {
+  test(`finds a planted fault: ${name}`, { timeout: 600_000 }, async () => {
     for (let seed = 1; seed <= MOST_SEEDS; seed++) {
       const { violations } = await simulate(seed, { tamper })
       if (violations.length === 0) continue

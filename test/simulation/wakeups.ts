@@ -1,10 +1,10 @@
-/** Hints between the nodes of a simulated world, behind the port: late, lost, or that some were lost. */
+/** Hints between the nodes of a simulated world, behind the port. They can be delayed or lost. */
 import type { Wakeups } from '../../src/store/wakeups.ts'
 import type { Odds } from './odds.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
 export interface HintExchange {
-  /** The port, for one node. */
+  /** Returns the port for one node. */
   connect(node: Process): Wakeups
 }
 

@@ -1,4 +1,6 @@
-/** The sending of webhooks, on every database, with a schedule of milliseconds: at least once, and by one node at a time. */
+/**
+ * Webhook delivery on every database, with retry delays of milliseconds: at least once, and from one node at a time.
+ */
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
 import { pino } from 'pino'
 import { Webhook } from 'standardwebhooks'
@@ -65,7 +67,7 @@ onEveryBackend((backend) => {
     return webhooks
   }
 
-  /** An interaction with a webhook, that still runs. */
+  /** Creates a running interaction with a webhook. */
   async function running(db: Database, path = '/hook'): Promise<string> {
     const interaction = newInteraction()
     const url = `http://127.0.0.1:${receiver.port}${path}`
@@ -88,7 +90,7 @@ onEveryBackend((backend) => {
     }
   }
 
-  it('tells the end of an interaction once it is over, signed so that Standard Webhooks’ own library takes it', async () => {
+  it('is sent when the interaction has ended, with a signature that the Standard Webhooks library accepts', async () => {
     const db = await backend.open()
     const id = await running(db)
     const webhooks = sender(db)
@@ -114,7 +116,7 @@ onEveryBackend((backend) => {
     expect(entries).toMatchObject([{ kind: 'webhook', host: '127.0.0.1', outcome: 'dialled' }])
   })
 
-  it('tries again what is not taken, under the same id and newly signed, and tells why', async () => {
+  it('is retried after a failure, with the same id and a new signature, and each failure is recorded', async () => {
     const db = await backend.open()
     answer = (response, nth) => {
       if (nth === 1) response.writeHead(500).end('no')
@@ -142,7 +144,7 @@ onEveryBackend((backend) => {
     for (const { headers, body } of sent) verifier.verify(body, headers as Record<string, string>)
   })
 
-  it('sends nothing more to a receiver that is gone', async () => {
+  it('is not retried after the receiver answered 410 Gone', async () => {
     const db = await backend.open()
     answer = (response) => response.writeHead(410).end()
     const id = await over(db)
@@ -151,7 +153,7 @@ onEveryBackend((backend) => {
     expect(sent).toHaveLength(1)
   })
 
-  it('gives up after the last delay', async () => {
+  it('fails permanently after the last retry', async () => {
     const db = await backend.open()
     answer = (response) => response.writeHead(404).end()
     const id = await over(db)
@@ -161,7 +163,7 @@ onEveryBackend((backend) => {
     expect(nextAt).toBeUndefined()
   })
 
-  it('dials nothing that the guard refuses, and says so', async () => {
+  it('does not connect to an address that the egress guard refuses, and records the refusal', async () => {
     const db = await backend.open()
     const id = await over(db)
     sender(db, [], [])
@@ -170,7 +172,7 @@ onEveryBackend((backend) => {
     expect(receiver.hits).toBe(0)
   })
 
-  it('goes on after a node that was stopped before it was due, and tells when that is', async () => {
+  it('is retried by another node after the first one stopped, and the time of the next attempt is readable', async () => {
     const db = await backend.open()
     answer = (response, nth) => response.writeHead(nth === 1 ? 503 : 200).end()
     const id = await over(db)
@@ -182,7 +184,7 @@ onEveryBackend((backend) => {
     expect((await until(db, id, 'delivered')).deliveries).toHaveLength(2)
   })
 
-  it('is sent by one of two nodes, each of many', async () => {
+  it('is sent exactly once each if two nodes share many webhooks', async () => {
     const db = await backend.open()
     const ids = await Promise.all(Array.from({ length: 20 }, () => over(db)))
     sender(db)
@@ -191,7 +193,7 @@ onEveryBackend((backend) => {
     expect(sent.map(({ headers }) => headers['webhook-id']).sort()).toEqual([...ids].sort())
   })
 
-  it('lets no receiver of one project hold up another’s', async () => {
+  it('is not delayed by a slow receiver of another project', async () => {
     const db = await backend.open()
     const slow: ServerResponse[] = []
     answer = (response, nth) => {
@@ -226,7 +228,7 @@ onEveryBackend((backend) => {
     for (const id of held) await until(db, id, 'delivered')
   })
 
-  it('ends with its interaction', async () => {
+  it('is deleted with its interaction', async () => {
     const db = await backend.open()
     answer = (response) => response.writeHead(500).end()
     const id = await over(db)

@@ -52,7 +52,7 @@ export async function readPast(deps: EngineDependencies, claim: Claim): Promise<
   }
 }
 
-/** What the run has used so far, which its end reports. Nothing if it can't be read. */
+/** Reads the usage of the run so far, which its end reports. Returns no usage if it can't be read. */
 async function readUsed({ db, log }: EngineDependencies, { id }: Claim) {
   try {
     return await retryWhileDatabaseDown(MAX_OUTAGE_MS, async () => ({

@@ -1,4 +1,4 @@
-/** An account: its projects, settings and log. */
+/** An account: its projects, settings and audit log. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { forSession } from '../openapi/route-docs.ts'

@@ -1,4 +1,4 @@
-/** A project's budget for a calendar month, and what of it is spent. */
+/** A project's monthly budget, and how much of it is spent. */
 import type { FastifyInstance } from 'fastify'
 import type { z } from 'zod'
 import { formatNanos, toNanos } from '../../domain/usage.ts'

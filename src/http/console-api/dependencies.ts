@@ -27,7 +27,7 @@ export interface ConsoleDependencies {
   readonly engine: Pick<Engine, 'webhooks'>
   readonly agents: Pick<AgentStore, 'list'>
   readonly catalogue: Catalogue
-  /** Those that the operator registered: what each is. */
+  /** MCP servers that the operator registered, and the kind of each. */
   readonly mcpServers: Readonly<Record<string, 'address' | 'program'>>
   readonly checkMcp: CheckMcp
   /** Recent model health on each process that calls models. `name` is null if there is only one process. */
@@ -35,7 +35,7 @@ export interface ConsoleDependencies {
     readonly name: string | null
     readonly health: Readonly<Record<string, ModelHealth>>
   }[]
-  /** Whether anybody may make an account of their own. */
+  /** Whether visitors may create an account of their own. */
   readonly signUp: boolean
   /** The URL of this server for browsers. */
   readonly publicUrl: () => string
@@ -45,10 +45,13 @@ export const CONSOLE = '/console/api'
 export const ACCOUNT = `${CONSOLE}/accounts/:accountId`
 export const PROJECT = `${CONSOLE}/projects/:projectId`
 
-/** Roles in rising order. */
+/** Roles, from the least to the most privileged. */
 const RANKS: readonly Role[] = ['viewer', 'developer', 'owner']
 
-/** The visitor's membership. Throws ErrandError `not_found` (also for an account of others), `permission_denied`. */
+/**
+ * Returns the visitor's membership in the account. Throws ErrandError `not_found` if the visitor is not a member, and
+ * `permission_denied` if the role is lower than `least`.
+ */
 export async function memberOf(
   dependencies: ConsoleDependencies,
   request: FastifyRequest,
@@ -61,7 +64,7 @@ export async function memberOf(
   return membership
 }
 
-/** The project, if the visitor is of its account. Throws the same errors. */
+/** Returns the project if the visitor is a member of its account. Throws the same errors as memberOf. */
 export async function projectFor(
   dependencies: ConsoleDependencies,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** A project's keys. */
+/** A project's API keys. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { KeyInfo } from '../../accounts/keys.ts'

@@ -1,4 +1,4 @@
-/** One-time links (welcome, invitation, password reset) and signing up. */
+/** One-time links (welcome, invitation, password reset), and sign-up. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ErrandError } from '../../domain/errors.ts'

@@ -150,7 +150,7 @@ async function allAgents({ agents }: ConsoleDependencies, projectId: string): Pr
   return all
 }
 
-/** Servers that are reached and signed in to alike are one. */
+/** Lists each MCP server once. Servers with the same name, URL and credential are the same server. */
 function serversOf(agents: readonly Agent[], registered: ConsoleDependencies['mcpServers']) {
   const servers = new Map<string, z.infer<typeof mcpServer>>()
   const entry = ({ name, url, authentication }: McpServer) => {
@@ -196,7 +196,7 @@ function modelRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): v
         models: catalogue.describe().map(({ price, source, fallbacks = [], unavailable = null, ...rest }) => ({
           ...{ name: rest.name, provider: rest.provider, demo: rest.demo },
           ...{ vision: rest.vision, documents: rest.documents, searches: rest.searches ?? false },
-          // Where a local server is concerns the operator alone.
+          // Only the operator may see the address of a local model server.
           source: source.replace(/ at \S+$/, ''),
           price: price ? { input: price.input, output: price.output } : null,
           fallbacks,

@@ -1,4 +1,4 @@
-/** The shapes of the console's own API. */
+/** Schemas of the console's own API. */
 import { z } from 'zod'
 import { ROLES } from '../../accounts/members.ts'
 import { SCOPES } from '../../accounts/scopes.ts'

@@ -1,4 +1,4 @@
-/** Signing in and out: with a password, or with an OpenID Connect provider. */
+/** Sign-in and sign-out: with a password, or with an OpenID Connect provider. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { originOf } from '../gate/session.ts'
@@ -112,7 +112,7 @@ export function signInRoutes(app: FastifyInstance, dependencies: ConsoleDependen
 
   app.get(
     `${AUTH}/callback/oidc`,
-    // The provider's to call, by way of the browser: no part of the documented API.
+    // The provider redirects the browser to this path. It is not part of the documented API.
     { config: { console: 'open' }, schema: { hide: true } },
     async (request, reply) => {
       const query = request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''
@@ -123,7 +123,10 @@ export function signInRoutes(app: FastifyInstance, dependencies: ConsoleDependen
   )
 }
 
-/** Nobody is sent to another site from here. */
+/**
+ * Returns the requested path, or the default. Refuses everything outside the console, so that sign-in never redirects
+ * to another site.
+ */
 function consolePath(asked: z.infer<typeof oidcPaths>, field: keyof typeof asked, usual: string): string {
   const path = asked[field] ?? usual
   if (/^\/console(?:[/?][\w\-./?=&%]*)?$/.test(path) && !path.includes('..')) return path

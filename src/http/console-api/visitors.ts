@@ -1,4 +1,4 @@
-/** Answers about the signed-in visitor, and the session's cookies. */
+/** Responses about the signed-in visitor, and the session cookies. */
 import type { FastifyReply } from 'fastify'
 import type { Cookies, Visitor } from '../../accounts/sign-in.ts'
 import { rfc3339 } from '../wire/time.ts'
@@ -21,7 +21,10 @@ export async function showVisitor(
   }
 }
 
-/** Sets the cookies of a session that has just begun. Without a new session, shows `visitor`, who was signed in before. */
+/**
+ * Sets the cookies of a new session, and returns its visitor. Without a new session, returns `visitor`, who was signed
+ * in before.
+ */
 export async function showNewVisitor(
   dependencies: ConsoleDependencies,
   reply: FastifyReply,

@@ -228,7 +228,7 @@ function withModel(config: AgentConfig, { catalogue }: Edge): AgentConfig {
   return { ...config, model: config.model ?? catalogue.defaultName }
 }
 
-/** Checks the merged labels: a patch may add to the existing ones. */
+/** Checks the number of labels after the merge, because a patch adds to the existing ones. */
 function checkLabelCount(config: AgentConfig, { limits }: Edge): AgentConfig {
   const count = Object.keys(config.labels ?? {}).length
   if (count > limits.labels)

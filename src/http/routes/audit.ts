@@ -1,4 +1,4 @@
-/** The network audit of an interaction: the hosts it connected to. */
+/** The network audit of an interaction: the hosts to which it connected or was refused to connect. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'

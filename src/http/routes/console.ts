@@ -1,6 +1,7 @@
 /**
- * The web console: what `console/` was built into, served as it is. It holds nothing: its scripts ask the API as any
- * other client does. Every address below it that is no file is a page of its own, and gets the same document.
+ * The web console: serves the files built from `console/` unchanged. It has no data of its own: its scripts call the
+ * API like any other client. Every path below `/console` that is not a file returns the same document, whose scripts
+ * show the page for that path.
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
@@ -13,12 +14,15 @@ import { openBuilt, sendFile, sendNotBuilt } from '../response/static-files.ts'
 
 const BUILT = join(import.meta.dirname, '../../../console/dist')
 
-/** Our own scripts, which may speak to this server alone; no text ever becomes HTML or code. */
+/**
+ * Content Security Policy of the pages: only the console's own scripts, which may connect only to this server. No
+ * string is ever interpreted as HTML or code.
+ */
 function policy(nonce: string): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
-    // Dialogs hold the page behind them still by one style element, which carries the nonce.
+    // Dialogs use one style element, which carries the nonce, to stop the page behind them from scrolling.
     `style-src 'self' 'nonce-${nonce}'`,
     "font-src 'self'",
     "connect-src 'self'",
@@ -28,7 +32,7 @@ function policy(nonce: string): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    // The reader of PDFs, which is a worker (console/src/trace/pdf.tsx).
+    // The worker of the PDF viewer (console/src/trace/pdf.tsx).
     'trusted-types errand-pdf-reader',
   ].join('; ')
 }
@@ -85,9 +89,9 @@ export function consoleRoutes(app: FastifyInstance): void {
     async (request, reply) => {
       const name = request.params['*']
       const file = name === 'index.html' ? undefined : files().get(name)
-      // What works as a worker lives by the policy of its own file: it asks nobody for anything.
+      // A worker is subject to the policy of its own file. This policy allows it no requests.
       if (file) return sendFile(request, reply.header('Content-Security-Policy', "default-src 'none'"), name, file)
-      // What a page asks for must not be answered with a page.
+      // Missing files that a page loads must return 404, not the page.
       if (/^(assets|api|auth)\//.test(name)) throw new ErrandError('not_found', 'There is nothing of that name here.')
       return sendPage(request, reply)
     },

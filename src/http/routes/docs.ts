@@ -1,6 +1,6 @@
 /**
- * The documentation: what `site/` was built into, served as it is, and the OpenAPI documents. None of it needs a key or holds a
- * secret.
+ * The documentation: serves the files built from `site/` unchanged, and the OpenAPI documents. None of it needs a key
+ * or contains a secret.
  */
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -13,7 +13,10 @@ import { openBuilt, sendFile, sendNotBuilt } from '../response/static-files.ts'
 
 const BUILT = join(import.meta.dirname, '../../../site/dist')
 
-/** Its own scripts and styles, nothing from elsewhere; no text ever becomes HTML or code. */
+/**
+ * Content Security Policy of the pages: only the site's own scripts and styles. No string is ever interpreted as HTML
+ * or code.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -26,7 +29,7 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-/** `publicUrl`: the configured address of this server, else the one that it listens on. */
+/** Adds the routes. `publicUrl` returns the configured URL of this server, or else the one that it listens on. */
 export function docsRoutes(app: FastifyInstance, config: Pick<Config, 'publicUrl'>, publicUrl: () => string): void {
   openApiRoutes(app, config, publicUrl)
   const files = openBuilt(BUILT)
@@ -60,17 +63,20 @@ export function docsRoutes(app: FastifyInstance, config: Pick<Config, 'publicUrl
   )
 }
 
-/** Documents that are kept as text: a caller names the host. */
+/** Maximum number of cached documents. Bounded, because each value of the Host header adds one. */
 const MAX_RENDERED = 8
 
 function openApiRoutes(app: FastifyInstance, config: Pick<Config, 'publicUrl'>, publicUrl: () => string): void {
   const everything = () => app.swagger() as unknown as JsonObject
   let api: JsonObject | undefined
-  /** The newest ones by their addresses: all answers share the bytes. */
+  /** The most recent documents by path and server URL. All responses share the bytes. */
   const rendered = new Map<string, Buffer>()
   const answer = z.looseObject({ openapi: z.string() })
 
-  /** The configured address, else the one that the request came to, else the one that the server listens on. */
+  /**
+   * Sends a document with this server's URL: the configured one, else that of the request's Host header, else the
+   * listening one.
+   */
   function send(request: FastifyRequest, reply: FastifyReply, document: () => JsonObject) {
     const asked = URL.parse(`${request.protocol}://${request.host}`)?.origin
     const url = withoutEnd(config.publicUrl ?? asked ?? publicUrl(), '/')

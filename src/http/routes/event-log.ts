@@ -1,4 +1,4 @@
-/** An interaction's events in pages, with the time of each, for timelines. */
+/** An interaction's events in pages, with the time of each event. For timelines. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'

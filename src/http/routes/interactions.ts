@@ -115,7 +115,7 @@ async function create(edge: Edge, request: FastifyRequest<Viewed>, reply: Fastif
   if (joined) await refundCreation(edge.rateLimits, request, reply)
   request.counted = true
   request.interactionId = interactionId
-  request.body = undefined // frees memory: the caller may wait for hours
+  request.body = undefined // Frees memory: the caller may wait for hours.
   request.share?.release('uploadBytes')
   reply.headers(runHeaders(interactionId))
   if (joined) reply.header('Idempotent-Replayed', 'true')

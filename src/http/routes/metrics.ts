@@ -42,7 +42,7 @@ export async function openMetricsPort(
   }
 }
 
-/** Compares in constant time. */
+/** Compares two strings in constant time. */
 function same(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))

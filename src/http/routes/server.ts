@@ -1,4 +1,4 @@
-/** The server's description for callers: the part of `doctor` and the start log that is not confidential. */
+/** Describes the server to callers: the part of `doctor` and the start log that is not confidential. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Edge } from '../edge.ts'

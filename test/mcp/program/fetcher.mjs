@@ -1,4 +1,4 @@
-/** A small MCP server over stdio, for test/mcp/program.test.ts: its one tool fetches an address from where it runs. */
+/** A small MCP server over stdio for test/mcp/program.test.ts. Its only tool fetches a URL from inside the sandbox. */
 import { createInterface } from 'node:readline'
 
 const INFO = {

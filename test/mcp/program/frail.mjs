@@ -1,4 +1,6 @@
-/** A small MCP server over stdio, for test/mcp/program.test.ts: one tool counts its calls, the other ends the program. */
+/**
+ * A small MCP server over stdio for test/mcp/program.test.ts. One tool counts its calls; the other ends the process.
+ */
 import { createInterface } from 'node:readline'
 
 const TOOLS = ['count', 'end'].map((name) => ({ name, inputSchema: { type: 'object' } }))
