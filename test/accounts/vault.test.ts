@@ -4,7 +4,7 @@ import { createVault } from '../../src/accounts/vault.ts'
 
 const OWNER = ['credential', 'prj_1', 'tracker']
 
-it('returns the original text, and seals the same text differently each time', () => {
+it('unsealing returns the original text, and sealing it twice gives different results', () => {
   const vault = createVault('one secret')
   for (const text of ['', 'x', 'ünïcode 🙂 \0', 'a'.repeat(100_000)]) {
     const sealed = [vault.seal(text, OWNER), vault.seal(text, OWNER)]
@@ -14,7 +14,7 @@ it('returns the original text, and seals the same text differently each time', (
   }
 })
 
-it('opens only with the same owner and the same server secret', () => {
+it('a sealed text opens only with the same owner and the same server secret', () => {
   const vault = createVault('one secret')
   const sealed = vault.seal('the-content', OWNER)
   const others = [

@@ -79,7 +79,7 @@ describe.skipIf(!isRoot)(`a full disk${isRoot ? '' : ' (skipped: mounting needs 
     ['data', 'inodes'],
     ['files', 'space'],
     ['files', 'inodes'],
-  ])('%s without %s', { timeout: ROUNDS * 120_000 }, async (name, what) => {
+  ])('recovers when the %s disk had no free %s', { timeout: ROUNDS * 120_000 }, async (name, what) => {
     const tally = { refused: 0, completed: 0, failed: 0 }
     for (let round = 0; round < ROUNDS; round++) {
       gate = createGate()

@@ -89,7 +89,7 @@ async function attack(bytes: readonly (string | Buffer)[]) {
 
 const middle = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!
 
-test.each(Object.entries({ ...ATTACKS, ...WITHOUT_KEY }))('%s', async (name, bytes) => {
+test.each(Object.entries({ ...ATTACKS, ...WITHOUT_KEY }))('refuses a hostile body quickly: %s', async (name, bytes) => {
   const times: number[] = []
   const reads: number[] = []
   for (let round = 0; round < ROUNDS; round++) {

@@ -3,7 +3,7 @@ import type { Refusal } from './serve.ts'
 
 type Refuse = (prompt: number, limit: number, window: number) => Refusal
 
-/** Errors by server. `code` is the code in the error body. */
+/** Error responses by server. `code` is sent in the error body. */
 const WINDOW_ERRORS = {
   anthropic: (prompt, limit, window) => ({
     status: 400,

@@ -23,7 +23,7 @@ import { checkSignatures, createSigner } from './thinking-signatures.ts'
 export type { MessagesRequest } from './messages-request.ts'
 
 export interface MessagesOptions {
-  /** The model's name in the API of the provider, which the configuration refers to. Default `claude-opus-5-5`. */
+  /** The model's name in the provider's API. Default `claude-opus-5-5`. */
   readonly model?: string
   /** Maximum number of images in one request. Default 100. */
   readonly maxImages?: number
