@@ -1,6 +1,6 @@
 /**
- * A hostile page, and a model that follows its instructions, try to reach loopback, cloud metadata, other sandboxes and the
- * browser's own files by every means that a page has (S1 in docs/proof.md, sink "browser").
+ * A hostile page, and a model that follows its instructions, try to reach loopback, cloud metadata, other sandboxes and
+ * the browser's own files by every means that a page has (S1 in docs/proof.md, sink "browser").
  */
 import { createSocket } from 'node:dgram'
 import { rm } from 'node:fs/promises'

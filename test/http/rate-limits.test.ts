@@ -49,7 +49,7 @@ test('every answer has headers with the remaining requests', async () => {
   expect((await edge.call('GET', '/v1beta/agents/%zz')).headers['x-ratelimit-remaining']).toBe('2')
 })
 
-test('a creation that fails validation counts as a call', async () => {
+test('a failed creation counts as a call', async () => {
   for (let i = 0; i < 4; i++) {
     expect((await create({})).headers['x-ratelimit-limit']).toBe('5')
   }

@@ -1,7 +1,7 @@
 /**
- * The client command of the public conformance suite, run once per scenario: `… <server-url>`. It starts an interaction on a
- * real Errand server (ERRAND_URL, ERRAND_KEY) whose scripted model calls every offered tool, so that the suite tests
- * Errand's own client with its API, engine and egress guard.
+ * The client command of the public conformance suite, run once per scenario: `… <server-url>`. It starts an interaction
+ * on a real Errand server (ERRAND_URL, ERRAND_KEY) whose scripted model calls every offered tool, so that the suite
+ * tests Errand's own client with its API, engine and egress guard.
  */
 const METADATA_URL = 'https://conformance-test.local/client-metadata.json'
 const url = process.argv.at(-1)!

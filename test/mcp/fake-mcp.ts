@@ -1,6 +1,6 @@
 /**
- * A scripted MCP server over Streamable HTTP on a real socket, for behavior that a correct server does not have. It implements
- * the protocol by hand, so that a test can control every byte.
+ * A scripted MCP server over Streamable HTTP on a real socket, for behavior that a correct server does not have. It
+ * implements the protocol by hand, so that a test can control every byte.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -24,6 +24,6 @@ it.each([
   ['at the root', { ...of({}), 'x-mcp-header': 'Root' }, false],
   ['in a list’s items', of({ a: { type: 'array', items: header('Region') } }), false],
   ['in an alternative', of({}, { anyOf: [of({ a: header('Region') })] }), false],
-])('%s: %#', (_name, schema, usable) => {
+])('accepts or refuses x-mcp-header declarations: %s (%#)', (_name, schema, usable) => {
   expect(headersAreUsable(schema)).toBe(usable)
 })

@@ -1,6 +1,6 @@
 /**
  * Runs that wait for approval are parked: they use no worker slot and do not count as running in their project. A
- * parked run keeps its sandbox, and continues after the decision, even after restarts.
+ * parked run keeps its sandbox, and continues after the decision.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Planted secrets, with a hijacked model and servers that send back what they receive: none appears in the sandbox, the trace,
- * the stream, the model's requests, the log, an error, or the database (S9 in docs/proof.md).
+ * Planted secrets, with a hijacked model and servers that send back what they receive: none appears in the sandbox, the
+ * trace, the stream, the model's requests, the log, an error, or the database (S9 in docs/proof.md).
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The database of a simulated world: the real SQL on an in-memory SQLite, behind the store's port, with a simulated
- * network in between.
+ * The simulated database, an implementation of src/store/port.ts: the real SQL on an in-memory SQLite, reached through
+ * a simulated network.
  *
  * write ─▶ statements are built ─▶ (network) ─▶ transaction ─▶ (network) ─▶ answer
  *
@@ -32,7 +32,7 @@ import { migrate } from '../../src/store/sqlite/sqlite.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
-/** Delays of one request in the simulated network, and its loss. */
+/** Delays and possible loss of one request in the simulated network. */
 export interface Passage {
   readonly thereMs: number
   readonly backMs: number
@@ -59,7 +59,7 @@ export interface RowState {
 }
 
 export interface WorldDatabase {
-  /** Returns the store's port for one node. Calls `passage` for each request. */
+  /** Connects one node to the database. Calls `passage` for each request. */
   connect(node: Process, passage: () => Passage): Database
   /** Reads rows immediately, bypassing the network, for checks from outside the world. */
   look(sql: string, ...parameters: SQLInputValue[]): readonly Readonly<Record<string, unknown>>[]

@@ -22,7 +22,8 @@ export function describeFailure({ seed, violations, decisions, errors }: Verdict
 }
 
 /**
- * Whether a decision concerns the interaction: it names the id, or it is a sandbox request, which names no interaction.
+ * Whether a decision may concern the interaction: it names the id, or it is a sandbox request or a database write,
+ * which name no interaction.
  */
 function isOf(id: string | undefined, what: string): boolean {
   return id !== undefined && (what.includes(id) || /^(open|exec|destroy|kill|write)/.test(what))

@@ -1,11 +1,13 @@
-/** The file store of a simulated world, behind the port. All nodes share it. It can be slow or unreachable. */
+/**
+ * The simulated file store, an implementation of src/blobs/port.ts. All nodes share it. It can be slow or unreachable.
+ */
 import { Readable } from 'node:stream'
 import { type Blobs, BlobsUnavailable } from '../../src/blobs/port.ts'
 import type { Odds } from './odds.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
 export interface FileStore {
-  /** Returns the port for one node. */
+  /** Connects one node to the file store. */
   connect(node: Process): Blobs
   /** Whether a file is stored. Bypasses the network. */
   has(key: string): boolean

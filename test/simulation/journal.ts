@@ -5,10 +5,10 @@
  * - I2: an interaction ends once, with `completed` as its last event; its status never changes afterwards.
  * - I3: the fragments joined are the output, with no word missing or repeated.
  * - I4: every follower receives the stored events in order, and the trace agrees with them.
- * - I5: only the holder of the lease writes or ends an interaction.
+ * - I5: only the holder of the lease writes events. Another node can end the interaction only by raising its epoch.
  * - I6: an accepted interaction is stored, and ends.
- * - I7: an ended interaction has no sandbox.
- * - R7 (docs/proof.md): no worker takes a lease that has not expired, whatever its clock says.
+ * - I7: an interaction that completes or fails has no sandbox left.
+ * - R7 (docs/proof.md): no lease ends and no timeout is reported too early because a node's clock is wrong.
  */
 
 import type { RowState, Witnessed } from './database.ts'

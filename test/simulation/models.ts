@@ -1,7 +1,7 @@
 /**
- * The models of a simulated world, behind the port. The n-th call outputs the words `n.0 `, `n.1 `, `n.2 `, …, so that
- * a check of the answer finds missing and repeated words. A failed call may be billed too. Some worlds have a fallback
- * model.
+ * The simulated models, an implementation of src/models/port.ts. The n-th call outputs the words `n.0 `, `n.1 `, `n.2
+ * `, …, so that a check of the answer finds missing and repeated words. A failed call may be billed too. Some worlds
+ * have a fallback model.
  */
 import type { AssistantPart } from '../../src/domain/message.ts'
 import type { TokenCount } from '../../src/domain/usage.ts'

@@ -1,4 +1,4 @@
-/** The outside world of a simulation, behind the egress guard's port: linked files, and webhook receivers. */
+/** The simulated internet, an implementation of src/egress/port.ts: linked files, and webhook receivers. */
 import { type Egress, EgressError } from '../../src/egress/port.ts'
 import type { Journal } from './journal.ts'
 import type { Odds } from './odds.ts'

@@ -1,6 +1,7 @@
 /**
- * A machine's sandbox host, behind the port. Sandboxes outlive their workers, are fenced by epoch, and identify each
- * step by its key. Code is not run, but reported to the journal. Requests of one node arrive in order.
+ * A machine's simulated sandbox host, an implementation of src/sandbox/port.ts. Sandboxes outlive their workers, are
+ * fenced by epoch, and identify each step by its key. Code is not run, but reported to the journal. Requests of one
+ * node arrive in order.
  */
 import type { ExecEnd, ExecResult, Sandbox, Sandboxes, SandboxSpec } from '../../src/sandbox/port.ts'
 import { SandboxError } from '../../src/sandbox/port.ts'
@@ -10,7 +11,7 @@ import type { Process, Scheduler } from './scheduler.ts'
 
 export interface SandboxHost {
   readonly name: string
-  /** Returns the port for one node of this machine. */
+  /** Connects one node of this machine to the host. */
   connect(node: Process): Sandboxes
   /** Ids of the interactions that have a sandbox on this host now. */
   living(): readonly string[]

@@ -1,10 +1,10 @@
-/** Hints between the nodes of a simulated world, behind the port. They can be delayed or lost. */
+/** Simulated wake-ups between nodes, an implementation of src/store/wakeups.ts. They can be delayed or lost. */
 import type { Wakeups } from '../../src/store/wakeups.ts'
 import type { Odds } from './odds.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
 export interface HintExchange {
-  /** Returns the port for one node. */
+  /** Connects one node to the others. */
   connect(node: Process): Wakeups
 }
 

@@ -37,7 +37,7 @@ export interface ConsoleDependencies {
   }[]
   /** Whether visitors may create an account of their own. */
   readonly signUp: boolean
-  /** The URL of this server for browsers. */
+  /** This server's URL for browsers. */
   readonly publicUrl: () => string
 }
 

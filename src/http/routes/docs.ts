@@ -63,7 +63,7 @@ export function docsRoutes(app: FastifyInstance, config: Pick<Config, 'publicUrl
   )
 }
 
-/** Maximum number of cached documents. Bounded, because each value of the Host header adds one. */
+/** Maximum number of cached documents. Bounded, because each value of the Host header can add one. */
 const MAX_RENDERED = 8
 
 function openApiRoutes(app: FastifyInstance, config: Pick<Config, 'publicUrl'>, publicUrl: () => string): void {

@@ -1,6 +1,6 @@
 /**
- * Files of a run by signed URL. They are served as downloads that browsers do not run: a hostile HTML or SVG file must not run
- * in this server's origin.
+ * Files of a run by signed URL. They are served as downloads that browsers do not run, because a hostile HTML or SVG
+ * file must not run in this server's origin.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'

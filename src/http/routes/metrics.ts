@@ -1,6 +1,6 @@
 /**
- * Prometheus metrics: on the main port with the operator's metrics key (without a configured key the path does not exist), or
- * without a key on a separate port.
+ * Prometheus metrics: on the main port with the operator's metrics key, or on a separate port without a key. Without a
+ * configured key, the path does not exist on the main port.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
