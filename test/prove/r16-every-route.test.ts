@@ -18,8 +18,9 @@ import { firstOwner, type Member } from '../support/visitor.ts'
 
 const PATH = '/v1beta/interactions'
 const MIB = 1024 * 1024
-/** Connections to one route, and requests on each connection. */
+/** Connections to one route. */
 const ASKING = rounds(100, 20)
+/** Requests on each connection. */
 const PIPELINED = 4
 /** Size of an interaction and of its output file. Larger than the kernel's buffers for a connection. */
 const LARGE_BYTES = 16 * MIB

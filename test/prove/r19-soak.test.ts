@@ -16,6 +16,7 @@ const RUNS = rounds(20_000, 800)
 const AT_ONCE = 16
 /** One in this many runs has a sandbox. */
 const WITH_SANDBOX = 20
+/** One in this many runs is checked completely. */
 const CHECKED = 100
 const LOOKS = 20
 /** Allowed growth of memory from the first half to the second, without the warm-up. */

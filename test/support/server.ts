@@ -237,7 +237,7 @@ function nodeEnv(database: string | undefined): HeaderMap {
     : { ERRAND_DATABASE_URL: database, ERRAND_SECRET: 'the secret of all nodes of a test' }
 }
 
-/** The environment of a server: nothing of this machine's model keys and settings. */
+/** Environment variables of a server, without the model keys and settings of this machine. */
 function cleanEnv(extra: HeaderMap): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, TMPDIR } = process.env
   return { PATH, HOME, LANG, TMPDIR, NO_COLOR: '1', ...extra }

@@ -44,7 +44,7 @@ export function zip(entries: readonly ZipEntry[], end: { readonly count?: number
     const rest = Buffer.alloc(14)
     rest.writeUInt32LE(((entry.mode ?? (isFolder ? 0o040_755 : 0o100_644)) << 16) >>> 0, 6)
     rest.writeUInt32LE(entry.offset ?? position, 10)
-    // Host system: Unix.
+    // The last byte before the common fields is the host system: 3 is Unix, which makes the mode a Unix mode.
     centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x03', 'latin1'), common, rest, name, extra]))
     locals.push(local)
     position += local.length

@@ -70,7 +70,7 @@ export async function exposition(sources: Partial<typeof SOURCES> = {}): Promise
   const metrics = createMetrics('1.2.3')
   metrics.watch({ ...SOURCES, ...sources })
   for (const moment of Object.values(EVERY_MOMENT)) metrics.emit(moment)
-  // Events that count failures.
+  // Variants of these events that count failures.
   const { run } = EVERY_MOMENT.claimed
   metrics.emit({ ...EVERY_MOMENT.claimed, givenUp: true })
   metrics.emit({ ...EVERY_MOMENT.claimed, run: { ...run, epoch: 2 } })

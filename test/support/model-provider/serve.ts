@@ -66,7 +66,7 @@ export interface Refusal {
   readonly code?: string
 }
 
-/** Facts about an accepted request, from the dialect. */
+/** Results of the dialect's check of an accepted request. */
 export interface Admission {
   readonly billed?: Billed
   readonly dropped?: readonly string[]
