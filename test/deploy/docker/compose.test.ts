@@ -52,7 +52,7 @@ function typed(mark: string): string {
 
 /** An older version has made the database: the same program, without the newest migration. */
 const OLDER = `
-  const { MIGRATIONS } = await import('/opt/errand/dist/store/migrations.js')
+  const { MIGRATIONS } = await import('/opt/errand/dist/store/migrations/migrations.js')
   MIGRATIONS.length -= 1
   process.argv.splice(1, process.argv.length, 'keys', 'create', '--name', 'from before')
   await import('/opt/errand/dist/main.js')`

@@ -56,7 +56,7 @@ describe('the rights', () => {
   test('with those of the page, and no other, every sandbox holds', async () => {
     const said = await doctor(RIGHTS)
     // Device nodes of its own take root (SECURITY.md); nothing else is conceded.
-    expect(said.match(/A sandbox does not refuse .*/g)).toEqual([expect.stringContaining('locks on devices')])
+    expect(said.match(/The sandbox does not block: .*/g)).toEqual([expect.stringContaining('locks on devices')])
     expect(said).toMatch(/\d+ of \d+ attacks of the self-test were blocked/)
     expect(said).toContain('number of files: 50000')
     expect(said).toContain('The server can run here.')
