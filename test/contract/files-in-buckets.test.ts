@@ -277,7 +277,7 @@ describe('an operator', () => {
   })
 
   it('sees the allowed buckets in the output of the doctor', async () => {
-    expect((await server.errand(['doctor'])).stdout).toMatch(/Callers may name files by s3:\/\/ in open, s/)
+    expect((await server.errand(['doctor'])).stdout).toMatch(/Callers can name files by s3:\/\/ in open, s/)
   })
 
   it('with a wrong key causes a run error that does not contain the key', async () => {

@@ -155,7 +155,7 @@ it('the search key is used but never stored or shown', async () => {
       () => hosted,
       () => provider,
     )(calls, TOOLS)
-    expect(outputs[0]).toMatch(/refused this server/)
+    expect(outputs[0]).toMatch(/refused the API key/)
     expect(service.asked.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${KEY}`, `Bearer ${KEY}`])
     for (const place of [
       JSON.stringify(body),

@@ -63,7 +63,7 @@ onPostgres('roles', (cluster) => {
     const keys = shown(/errand_sk_\w{38}/g)
     expect(new Set(keys).size).toBe(1)
     expect(new Set(shown(/\/console\/welcome#\w+/g)).size).toBe(1)
-    expect(shown(/another node showed the link/g)).toHaveLength(2)
+    expect(shown(/another node printed the link/g)).toHaveLength(2)
     for (const api of apis) expect((await api.get('/v1beta/agents', { 'x-svc-api-key': keys[0]! })).status).toBe(200)
   })
 
