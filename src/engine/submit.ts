@@ -40,6 +40,30 @@ export async function submitRun(
   if (earlier && !earlier.released) return { interactionId: earlier.interactionId, joined: true }
   const retryOf = earlier?.interactionId
 
+  const checked = await checkRun(deps, projectId, request, options)
+  const files = await storeInputs(deps, checked.id, request)
+  const spec: RunSpec = { ...checked.spec, ...files, ...(retryOf !== undefined && { retryOf }) }
+  const reservation = worker?.reserve()
+  try {
+    const submission = { id: checked.id, spec, warnings: checked.warnings, projectId, request, options, notBefore }
+    return await storeRun(deps, reservation, submission)
+  } catch (error) {
+    // If it is unknown whether the run was stored, its files stay. The reaper removes orphans.
+    const settled = !(error instanceof ErrandError || error instanceof DatabaseUnavailable)
+    if (settled) await deps.blobs.removeAll(checked.id).catch(() => {})
+    throw error
+  } finally {
+    reservation?.release()
+  }
+}
+
+/** Checks everything that the run needs. Throws ErrandError if it can't be accepted. */
+async function checkRun(
+  deps: EngineDependencies,
+  projectId: string,
+  request: RunRequest,
+  { strict, traceparent }: SubmitOptions,
+): Promise<{ id: string; spec: Omit<RunSpec, keyof InputFiles>; warnings: Warning[] }> {
   await deps.budgets.admit(projectId)
   refuseAddresses(deps, projectId, request.files)
   refuseWebhook(deps.egress, request.webhook)
@@ -52,65 +76,69 @@ export async function submitRun(
   await deps.schemas.admit(projectId, request.responseFormat)
   await checkInjections(deps.credentials, projectId, resolution.spec.network)
   const { mcp, warnings: unmet } = await acceptServers(deps, projectId, id, resolution.mcp)
-  const warnings = decideUnmet([...resolution.warnings, ...unmet], options.strict)
-
-  const files = await storeInputs(deps, id, request)
-  const reservation = worker?.reserve()
-  const { traceparent } = options
-  const full: RunSpec = {
+  const spec = {
     ...resolution.spec,
-    ...files,
     mcp,
     conversationId: previous ? (previous.spec.conversationId ?? previous.id) : id,
-    ...(request.webhook && { webhook: true }),
+    ...(request.webhook && { webhook: true as const }),
     ...(traceparent !== undefined && { traceparent }),
-    ...(retryOf !== undefined && { retryOf }),
   }
-  try {
-    const events: RunEvent[] = [
-      { type: 'stage', stage: 'queued' },
-      ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
-    ]
-    const first = numberEvents(events, 0)
-    const inserted = await insertInteraction(
-      deps.db,
-      {
-        id,
-        projectId,
-        keyId: options.keyId,
-        spec: full,
-        labels: request.labels,
-        events: first,
-        createdAt: deps.now(),
-        idempotency: options.idempotency && { ...options.idempotency, notBefore, releasedBy: retryOf },
-        webhook: sealWebhook(deps, id, request.webhook),
-        queuedPerProject: deps.limits.queuedPerProject,
-        runningPerProject: deps.limits.runningPerProject,
-      },
-      reservation?.claimant,
-    )
-    if (inserted.outcome === 'accepted') {
-      deps.onPoint?.('accepted')
-      deps.emit({ type: 'accepted', interactionId: id, projectId })
-      const { claim } = inserted
-      if (claim && reservation) {
-        reservation.start(claim, full)
-        // Only this run writes further events, and it has not begun.
-        return { interactionId: id, joined: false, begun: [...first, begunEvent(claim)] }
-      }
-      deps.hub.publish(WORK, [])
-      return { interactionId: id, joined: false }
-    }
+  return { id, spec, warnings: decideUnmet([...resolution.warnings, ...unmet], strict) }
+}
+
+interface Submission {
+  readonly id: string
+  readonly spec: RunSpec
+  readonly warnings: readonly Warning[]
+  readonly projectId: string
+  readonly request: RunRequest
+  readonly options: SubmitOptions
+  /** Idempotency keys of runs before this time are forgotten. */
+  readonly notBefore: number
+}
+
+/** Stores the run with its first events. If a slot is reserved, the run begins at once. */
+async function storeRun(
+  deps: EngineDependencies,
+  reservation: ReturnType<Worker['reserve']>,
+  { id, spec, warnings, projectId, request, options, notBefore }: Submission,
+): Promise<Submitted> {
+  const events: RunEvent[] = [
+    { type: 'stage', stage: 'queued' },
+    ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
+  ]
+  const first = numberEvents(events, 0)
+  const inserted = await insertInteraction(
+    deps.db,
+    {
+      id,
+      projectId,
+      keyId: options.keyId,
+      spec,
+      labels: request.labels,
+      events: first,
+      createdAt: deps.now(),
+      idempotency: options.idempotency && { ...options.idempotency, notBefore, releasedBy: spec.retryOf },
+      webhook: sealWebhook(deps, id, request.webhook),
+      queuedPerProject: deps.limits.queuedPerProject,
+      runningPerProject: deps.limits.runningPerProject,
+    },
+    reservation?.claimant,
+  )
+  if (inserted.outcome !== 'accepted') {
     await deps.blobs.removeAll(id).catch(() => {})
     return await notInserted(deps, projectId, options, notBefore, inserted)
-  } catch (error) {
-    // If it is unknown whether the run was stored, its files stay. The reaper removes orphans.
-    const settled = !(error instanceof ErrandError || error instanceof DatabaseUnavailable)
-    if (settled) await deps.blobs.removeAll(id).catch(() => {})
-    throw error
-  } finally {
-    reservation?.release()
   }
+  deps.onPoint?.('accepted')
+  deps.emit({ type: 'accepted', interactionId: id, projectId })
+  const { claim } = inserted
+  if (claim && reservation) {
+    reservation.start(claim, spec)
+    // Only this run writes further events, and it has not begun.
+    return { interactionId: id, joined: false, begun: [...first, begunEvent(claim)] }
+  }
+  deps.hub.publish(WORK, [])
+  return { interactionId: id, joined: false }
 }
 
 /** Stores a keyed digest of the request: it may contain secrets that are easy to guess. */
