@@ -1,9 +1,4 @@
-/** For `openSandboxes`: bubblewrap, with nothing of the other drivers' settings. */
-export const BUBBLEWRAP = {
-  driver: 'bubblewrap',
-  rootfs: undefined,
-  forkServer: 'auto',
-  image: 'none',
-  dockerHost: 'unix:///none',
-  runtime: 'auto',
-} as const
+/** The bubblewrap driver with its default settings, for `openSandboxes`. */
+import { defaultChoice } from '../src/sandbox/drivers.ts'
+
+export const BUBBLEWRAP = defaultChoice('bubblewrap')

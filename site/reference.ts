@@ -1,7 +1,8 @@
 /** The API reference, from the OpenAPI document: an overview, a page for each resource, the objects, the console's calls. */
 import type { Limits, Range } from '../src/domain/limits.ts'
-import { EVENTS, EVENTS_TEXT, INTRODUCTION } from '../src/http/openapi/api-texts.ts'
+import { EVENTS_TEXT, INTRODUCTION } from '../src/http/openapi/api-texts.ts'
 import { CONSOLE_TAG, type JsonObject, schemasIn } from '../src/http/openapi/openapi.ts'
+import { EVENTS } from '../src/http/wire/2026-05-20/events.ts'
 import { BEGINNINGS, type Operation } from './examples.ts'
 import { fieldRows, table, typeOf } from './fields.ts'
 import { type Html, html, inline, prose } from './html.ts'

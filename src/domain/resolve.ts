@@ -34,22 +34,23 @@ export function resolve(
   agent: Pick<Agent, 'id' | 'version'> | undefined,
   offer: Offer,
 ): Resolution {
+  const { tools: askedTools, mcp, skills: askedSkills, network, policy, ...plain } = settings
   const warnings: Warning[] = []
-  const tools = resolveTools(settings.tools ?? [], offer, warnings)
-  const servers = resolveMcp(settings.mcp ?? [], offer, warnings)
-  const skills = resolveSkills(settings.skills ?? [], tools, servers, offer, warnings)
+  const tools = resolveTools(askedTools ?? [], offer, warnings)
+  const servers = resolveMcp(mcp ?? [], offer, warnings)
+  const skills = resolveSkills(askedSkills ?? [], tools, servers, offer, warnings)
   const allowed = skills.flatMap(({ allowedTools }) => allowedTools)
   return {
     spec: {
+      ...plain,
       instruction: request.instruction,
       agentId: agent?.id,
       agentVersion: agent?.version,
-      systemInstruction: settings.systemInstruction,
-      model: settings.model ?? offer.defaultModel,
+      model: plain.model ?? offer.defaultModel,
       tools,
       skills: skills.map(({ allowedTools: _, ...pin }) => pin),
-      ...resolveNetwork(settings.network, offer.limits, warnings),
-      policy: resolvePolicy(settings.policy, offer.limits, warnings),
+      ...resolveNetwork(network, offer.limits, warnings),
+      policy: resolvePolicy(policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
       previousInteractionId: request.previousInteractionId,
       onDisconnect: request.onDisconnect,

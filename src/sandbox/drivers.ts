@@ -4,7 +4,7 @@
  */
 import { bubblewrap } from './bubblewrap/definition.ts'
 import { docker } from './docker/definition.ts'
-import type { DriverDefinition } from './driver.ts'
+import type { DriverDefinition, DriverSetting } from './driver.ts'
 
 export const DRIVERS = { bubblewrap, docker } as const
 
@@ -27,4 +27,11 @@ export const DRIVER_NAMES = Object.keys(DRIVERS) as DriverName[]
 export function driverChoice(from: DriverChoice): DriverChoice {
   const names = ['driver', ...DRIVER_NAMES.flatMap((name) => Object.keys(DRIVERS[name].settings))]
   return Object.fromEntries(names.map((name) => [name, from[name as keyof DriverChoice]])) as unknown as DriverChoice
+}
+
+/** A driver with the defaults of all settings. */
+export function defaultChoice(driver: DriverName): DriverChoice {
+  const settings = DRIVER_NAMES.flatMap((name) => Object.entries<DriverSetting>(DRIVERS[name].settings))
+  const defaults = settings.map(([name, setting]) => [name, 'fallback' in setting ? setting.fallback : undefined])
+  return { driver, ...Object.fromEntries(defaults) } as DriverChoice
 }

@@ -144,5 +144,5 @@ it('a server that cannot write to its bucket reports that and does not start', a
 it('the configuration check and the doctor show where files are stored', async () => {
   const where = `in the bucket s3://errand/kept/here at ${store.url}`
   expect((await server.errand(['config', 'check'])).stdout).toContain(where)
-  expect((await server.errand(['doctor'])).stdout).toContain(`Kept ${where}`)
+  expect((await server.errand(['doctor'])).stdout).toContain(`Stored ${where}`)
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { DESCRIPTIONS } from '../../site/client-descriptions.ts'
 import { pythonMethods, typescriptMethods } from '../../site/client-methods.ts'
-import { EVENTS } from '../../src/http/openapi/api-texts.ts'
+import { EVENTS } from '../../src/http/wire/2026-05-20/events.ts'
 import { ROOT } from './blocks.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')

@@ -114,7 +114,7 @@ test('keeps an idle stream alive, and drops a reader that does not read', async 
           yield [big]
         }
       },
-      encode: (event) => [event],
+      encode: ({ data }) => data,
       closing: new AbortController().signal,
       emit: (moment) => told.push(moment),
       hold: () => {},

@@ -49,7 +49,7 @@ onPostgres('roles', (cluster) => {
     expect(sandbox.enforced).not.toEqual([])
     expect(tools.available.includes('browser')).toBe(sandbox.browser)
     const doctor = await api.errand(['doctor'])
-    expect(doctor.stdout).toContain('A node with the role worker')
+    expect(doctor.stdout).toContain('Node with the role worker')
     expect(await worker.stop()).toBe(0)
     await expect.poll(async () => (await api.get('/readyz')).body.workers, { timeout: 30_000 }).toBe(0)
     expect((await about()).sandbox.enforced).not.toEqual([])

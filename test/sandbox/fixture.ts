@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { inject } from 'vitest'
 import { findPlaces } from '../../src/sandbox/cgroups.ts'
 import type { Log } from '../../src/sandbox/driver.ts'
-import type { DriverChoice } from '../../src/sandbox/drivers.ts'
+import { type DriverChoice, defaultChoice } from '../../src/sandbox/drivers.ts'
 import { openSandboxes, type SandboxOptions } from '../../src/sandbox/open-sandboxes.ts'
 import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '../../src/sandbox/port.ts'
 
@@ -15,13 +15,9 @@ import type { ExecResult, Language, Sandbox, Sandboxes, SandboxLimits } from '..
  * that one.
  */
 export const DRIVER: DriverChoice = {
-  driver: 'bubblewrap',
-  rootfs: undefined,
+  ...defaultChoice('bubblewrap'),
   // As root, cells are forked or the tests fail. Project `whole` in vitest.config.ts starts them whole.
   forkServer: inject('whole') ? 'off' : process.getuid?.() === 0 ? 'on' : 'auto',
-  image: 'none',
-  dockerHost: 'unix:///none',
-  runtime: 'auto',
   ...inject('docker'),
 }
 

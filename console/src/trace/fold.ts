@@ -1,5 +1,5 @@
 /** Folds an interaction's events into the blocks of the trace view, its status and usage. */
-import type { StreamEvent, Usage, Warning } from '../api/types.gen.js'
+import type { StreamEvent, Usage } from '../api/types.gen.js'
 import type { LogEvent } from '../server/stream.ts'
 
 export type Decision = 'waiting' | 'approved' | 'denied'
@@ -22,8 +22,7 @@ export type Block =
   | { readonly kind: 'reasoning'; readonly step: number; readonly text: string }
   | ToolCall
   | { readonly kind: 'answer'; readonly text: string }
-  | { readonly kind: 'warning'; readonly warning: Warning }
-  | { readonly kind: 'error'; readonly code: string; readonly message: string }
+  | { readonly kind: 'note'; readonly tone?: 'red'; readonly title: string; readonly text: string }
 
 export interface Trace {
   readonly blocks: readonly Block[]
@@ -93,12 +92,12 @@ const HANDLERS: {
   },
   model_retried: () => undefined,
   stage: (_blocks, { stage }) => ({ stage }),
-  warning(blocks, warning) {
-    blocks.push({ kind: 'warning', warning })
+  warning(blocks, { code, message }) {
+    blocks.push({ kind: 'note', title: code, text: message })
     return undefined
   },
   error(blocks, { code, message }) {
-    blocks.push({ kind: 'error', code, message })
+    blocks.push({ kind: 'note', tone: 'red', title: code, text: message })
     return undefined
   },
   completed: (_blocks, { status, usage, stopReason }) => ({ status, stage: undefined, usage, stopReason }),

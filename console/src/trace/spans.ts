@@ -21,8 +21,6 @@ const STAGES: Readonly<Record<string, readonly [SpanKind, string]>> = {
 type EventName = StreamEvent['event']
 type EventData<Name extends EventName> = Extract<StreamEvent, { event: Name }>['data']
 
-const nothing = () => {}
-
 /** The spans of a run, up to its newest event if it has not ended. */
 export function spansOf(interaction: Interaction, events: readonly TimedEvent[]): readonly Span[] {
   const start = Date.parse(interaction.createTime)
@@ -36,7 +34,7 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
   const answering = (at: number) => {
     if (open.kind === 'queue') turn('model', 'Model', at)
   }
-  const handlers: { readonly [Name in EventName]: (at: number, data: EventData<Name>) => void } = {
+  const handlers: { readonly [Name in EventName]?: (at: number, data: EventData<Name>) => void } = {
     stage(at, { stage }) {
       const next = STAGES[stage]
       // A tool call continues while its sandbox is created.
@@ -52,10 +50,6 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
     reasoning_started: answering,
     reasoning_delta: answering,
     partial_output: answering,
-    tool_output: nothing,
-    model_retried: nothing,
-    warning: nothing,
-    error: nothing,
     completed: (at) => turn(open.kind, open.name, at),
   }
   for (const { event, time, data } of events) {

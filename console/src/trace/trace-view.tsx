@@ -53,12 +53,10 @@ function BlockView({ block, live, last, files, onDecide }: BlockProps) {
       return <ToolCallCard call={block} live={live} files={files} onDecide={onDecide} />
     case 'answer':
       return <AnswerView text={block.text} />
-    case 'warning':
-      return <Notice title={block.warning.code.replaceAll('_', ' ')}>{block.warning.message}</Notice>
-    case 'error':
+    case 'note':
       return (
-        <Notice tone="red" title={block.code.replaceAll('_', ' ')}>
-          {block.message}
+        <Notice {...(block.tone && { tone: block.tone })} title={block.title.replaceAll('_', ' ')}>
+          {block.text}
         </Notice>
       )
   }

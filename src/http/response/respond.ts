@@ -7,7 +7,7 @@ import type { InteractionSnapshot } from '../../engine/engine.ts'
 import type { Edge } from '../edge.ts'
 import type { Preferences } from '../request/preferences.ts'
 import type { Body, Form } from '../wire/codec.ts'
-import { STREAM_HEADERS, sendEvents } from './sse.ts'
+import { formatEvent, STREAM_HEADERS, sendEvents } from './sse.ts'
 
 export const INTERACTIONS = '/v1beta/interactions'
 
@@ -95,12 +95,13 @@ export async function streamRun(
     reply.raw.writeHead(200, { ...headers, ...STREAM_HEADERS }).end()
     return reply
   }
+  const encode = request.codec.events.openEncoder(form)
   try {
     const whole = await sendEvents({
       response: reply.raw,
       headers,
       follow: (signal) => edge.engine.follow(request.caller.projectId, interactionId, after, signal, known),
-      encode: request.codec.events.openEncoder(form),
+      encode: (event) => formatEvent(event.seq, encode(event)),
       closing: edge.closing,
       emit: edge.emit,
       readers: edge.readers,

@@ -10,7 +10,7 @@ import { ErrandError } from '../../domain/errors.ts'
 import type { StoredEvent } from '../../domain/event.ts'
 import type { Emit } from '../../telemetry/events.ts'
 import type { Readers } from '../gate/readers.ts'
-import type { EventEncoder, Frame } from '../wire/codec.ts'
+import type { Frame } from '../wire/codec.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
@@ -25,7 +25,8 @@ export interface EventStream {
   readonly response: ServerResponse
   readonly headers: OutgoingHttpHeaders
   readonly follow: (signal: AbortSignal) => AsyncIterable<readonly StoredEvent[]>
-  readonly encode: EventEncoder
+  /** The text of one event on the wire; empty if it is not sent. */
+  readonly encode: (event: StoredEvent) => string
   /** Aborts when the server closes, which ends the stream. */
   readonly closing: AbortSignal
   readonly emit: Emit
@@ -63,7 +64,7 @@ export async function sendEvents({
   try {
     for await (const batch of follow(signal)) {
       let text = ''
-      for (const event of batch) text += formatEvent(event.seq, encode(event))
+      for (const event of batch) text += encode(event)
       clearImmediate(early)
       if (text === '' || response.write(text)) continue
       hold(text.length)

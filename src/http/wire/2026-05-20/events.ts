@@ -12,28 +12,40 @@ const step = z.int().min(1)
 const interactionId = z.string()
 
 /** The fields of each event, in the order of the API reference. */
-const DATA = {
-  reasoning_started: { step, content: z.string() },
-  reasoning_delta: { step, text: z.string() },
-  tool_call: { step, name: z.string(), args },
-  tool_output: { step, text: z.string() },
-  tool_result: { step, output: z.string(), duration_ms: z.int().min(0) },
-  approval_required: { step, name: z.string(), args },
-  approval_decided: { step, approve: z.boolean(), reason: z.string().optional() },
-  partial_output: { text: z.string() },
-  model_retried: { attempt: z.int().min(1), reason: z.string() },
-  stage: { stage },
-  warning: warning.shape,
-  error: { interactionId, ...runError.shape },
-  completed: {
-    interactionId,
-    status: z.enum(['completed', 'failed', 'cancelled']),
-    usage: fullUsage,
-    stopReason: stopReason.optional(),
-  },
-} satisfies Record<EventType, z.ZodRawShape>
+const EVENT_TABLE = {
+  reasoning_started: ['A reasoning step begins, with its first text.', { step, content: z.string() }],
+  reasoning_delta: ['More text of that step. The trace has the whole text.', { step, text: z.string() }],
+  tool_call: ['The agent calls a tool. `args.code` is what code_execution runs.', { step, name: z.string(), args }],
+  tool_output: ['Output of the running call, while it runs.', { step, text: z.string() }],
+  tool_result: ['The call has returned.', { step, output: z.string(), duration_ms: z.int().min(0) }],
+  approval_required: [
+    'The call at that step waits for approval. Decide with `:approve`.',
+    { step, name: z.string(), args },
+  ],
+  approval_decided: [
+    'Someone has decided. The run continues.',
+    { step, approve: z.boolean(), reason: z.string().optional() },
+  ],
+  partial_output: ['A fragment of the answer. All fragments joined are exactly `output`.', { text: z.string() }],
+  model_retried: [
+    'A model call failed midway and is retried. The answer continues where it stopped; no text is sent twice.',
+    { attempt: z.int().min(1), reason: z.string() },
+  ],
+  stage: ['queued, provisioning, working, requires_action, settling.', { stage }],
+  warning: ['Something in the request was ignored.', warning.shape],
+  error: ['The run has failed; `completed` with `status: "failed"` follows.', { interactionId, ...runError.shape }],
+  completed: [
+    'The run has ended: completed, failed or cancelled.',
+    {
+      interactionId,
+      status: z.enum(['completed', 'failed', 'cancelled']),
+      usage: fullUsage,
+      stopReason: stopReason.optional(),
+    },
+  ],
+} satisfies Record<EventType, readonly [when: string, data: z.ZodRawShape]>
 
-function eventSchema([name, data]: [string, z.ZodRawShape]) {
+function eventSchema([name, [, data]]: Described) {
   return z
     .object({
       id: z.int().min(1).meta({ description: 'Number of the event in the interaction’s log.' }),
@@ -43,7 +55,17 @@ function eventSchema([name, data]: [string, z.ZodRawShape]) {
     .meta({ title: `${name.replaceAll(/(?:^|_)(\w)/g, (_, letter) => letter.toUpperCase())}Event` })
 }
 
-const schemas = Object.entries<z.ZodRawShape>(DATA).map(eventSchema)
+type Described = [name: string, described: readonly [when: string, data: z.ZodRawShape]]
+const DESCRIBED: readonly Described[] = Object.entries(EVENT_TABLE)
+const schemas = DESCRIBED.map(eventSchema)
+
+/** For the API reference. */
+export const EVENTS = DESCRIBED.map(([name, [when, data]]) => {
+  const fields = Object.entries(data).map(([field, schema]) =>
+    z.safeParse(schema, undefined).success ? `${field}?` : field,
+  )
+  return { name, data: `{${fields.join(', ')}}`, when }
+})
 
 const streamEvent = z.union(schemas).meta({
   title: 'StreamEvent',
