@@ -24,7 +24,7 @@ export interface ModelConfig {
   readonly maxTries?: number
   /** Idle timeout of a call, in seconds. */
   readonly idleTimeoutS?: number
-  /** Whether to send reasoning back to the model (`openai-compatible`). Default: only to models that require it. */
+  /** Whether to send reasoning back to the model (`openai-compatible`, `openrouter`). Default: only to models that require it. */
   readonly sendReasoning?: boolean
   /** `off` sends prompts without cache breakpoints and cache keys. Default: `auto`. */
   readonly cache?: 'auto' | 'off'

@@ -94,7 +94,7 @@ async function byLocalServer(room: Room): Promise<CatalogueEntry[] | undefined> 
 
 function byDemoOrNothing(room: Room): CatalogueEntry[] {
   if (room.demo) return SPEC_NAMES.map((name) => room.demoEntry(name))
-  const keys = ALL_PROVIDERS.flatMap(({ keyEnvs }) => keyEnvs[0] ?? []).join(', ')
+  const keys = ALL_PROVIDERS.flatMap(({ keyEnvs, specModels }) => (specModels && keyEnvs[0]) ?? []).join(', ')
   const unavailable =
     `No model is configured. Set one of ${keys}, name a model under "models" in errand.yaml, or start a model server ` +
     'on this machine (Ollama, llama.cpp, LM Studio, vLLM). ERRAND_DEMO=on lets the built-in demo model answer.'

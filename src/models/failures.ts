@@ -4,6 +4,7 @@
  * Callers read the messages: a provider's own words are quoted, truncated, and stripped of secrets.
  */
 import { readOverflow } from './context-window.ts'
+import { isJsonObject, stringIn } from './json.ts'
 import type { ModelFailure } from './port.ts'
 
 type FailureKind = ModelFailure['kind']
@@ -76,7 +77,7 @@ export function toProviderError(value: unknown): ProviderError {
   if (error.error !== undefined && error.error !== null && error.message === undefined) {
     return toProviderError(error.error)
   }
-  const message = [error.message, error.detail].find((text) => typeof text === 'string' && text !== '')
+  const message = [error.message, error.detail, listed(error)].find((text) => typeof text === 'string' && text !== '')
   const words = [error.code, error.type, error.status].filter((word) => typeof word === 'string')
   const status = [error.code, error.status, error.statusCode].find((n) => Number.isInteger(n) && (n as number) >= 400)
   return {
@@ -84,6 +85,18 @@ export function toProviderError(value: unknown): ProviderError {
     code: words.length > 0 ? words.join(' ') : undefined,
     status: status as number | undefined,
   }
+}
+
+/** Reads FastAPI's list of invalid fields, which Mistral puts into `message`: `{detail: [{loc: ['body', 'x'], msg}]}`. */
+function listed({ message, detail }: Record<string, unknown>): string | undefined {
+  const list = isJsonObject(message) ? message.detail : detail
+  if (!Array.isArray(list)) return undefined
+  return list
+    .filter(isJsonObject)
+    .map((problem) =>
+      [...(Array.isArray(problem.loc) ? [problem.loc.join('.')] : []), stringIn(problem, 'msg')].join(': '),
+    )
+    .join('; ')
 }
 
 /** A provider's answer with an error status. */

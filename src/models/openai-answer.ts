@@ -7,6 +7,7 @@ import { type GrowingCall, growAnswer } from './answer.ts'
 import { failed, malformed, streamError, TRUNCATED, toProviderError, type Wording } from './failures.ts'
 import { countIn, isJsonObject, type JsonObject, objectIn, stringIn } from './json.ts'
 import type { FinishReason, ModelDelta, ModelFailure, ModelOutcome } from './port.ts'
+import type { ReasoningDetails } from './reasoning-details.ts'
 
 export interface ChunkReader {
   /** A failure ends the call. The reader must not be used after it. */
@@ -19,7 +20,12 @@ export interface ChunkReader {
 /** Limit against providers that never stop. No model writes as much in one answer. */
 const MAX_ANSWER_CHARS = 16 * 1024 * 1024
 
-export function createChunkReader(onDelta: (delta: ModelDelta) => void, wording: Wording): ChunkReader {
+/** `details`: where to keep `reasoning_details`. Undefined: they are read as text only. */
+export function createChunkReader(
+  onDelta: (delta: ModelDelta) => void,
+  wording: Wording,
+  details?: ReasoningDetails,
+): ChunkReader {
   const answer = growAnswer(onDelta)
   const calls = new Map<number, GrowingCall>()
   let newestCall: GrowingCall | undefined
@@ -45,6 +51,7 @@ export function createChunkReader(onDelta: (delta: ModelDelta) => void, wording:
 
   function takeDelta(delta: JsonObject): void {
     const reasoning = reasoningIn(delta)
+    details?.take(delta.reasoning_details)
     if (reasoning !== '') answer.reasoning(reasoning)
     if (typeof delta.content === 'string') answer.text(delta.content)
     else if (Array.isArray(delta.content)) {
@@ -83,7 +90,7 @@ export function createChunkReader(onDelta: (delta: ModelDelta) => void, wording:
     }
     return {
       ok: true,
-      message: { role: 'assistant', content },
+      message: { role: 'assistant', content: details?.attachTo(content) ?? content },
       finish: toFinish(finish, answer.hasCalls()),
       tokens,
     }
@@ -116,7 +123,10 @@ function readUsage(usage: JsonObject): TokenCount | undefined {
   return {
     input,
     output: Math.max(countIn(usage, 'completion_tokens'), countIn(usage, 'total_tokens') - input),
-    cachedInput: countIn(details, 'cached_tokens') || countIn(usage, 'prompt_cache_hit_tokens'),
+    cachedInput:
+      countIn(details, 'cached_tokens') ||
+      countIn(usage, 'prompt_cache_hit_tokens') || // DeepSeek
+      countIn(usage, 'num_cached_tokens'), // Mistral
     ...cacheWrite(countIn(details, 'cache_write_tokens') || countIn(usage, 'cache_creation_input_tokens')),
     reasoning: countIn(objectIn(usage, 'completion_tokens_details'), 'reasoning_tokens'),
   }

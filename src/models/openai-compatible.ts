@@ -10,7 +10,9 @@ import { createChunkReader } from './openai-answer.ts'
 import { exchange, type Target } from './openai-exchange.ts'
 import { encodeRequest } from './openai-request.ts'
 import type { Model } from './port.ts'
+import type { ChatDialect } from './providers/chat-provider.ts'
 import type { ClientOptions } from './providers/provider.ts'
+import { collectReasoningDetails } from './reasoning-details.ts'
 import { callWithRetries, DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_MAX_TRIES, REAL_TIMING, type Timing } from './retry.ts'
 import { createTokenLimit } from './token-limit.ts'
 
@@ -23,25 +25,34 @@ export interface OpenAiCompatibleOptions extends ClientOptions {
   readonly apiKeyEnv?: string
   /** Whether reasoning is sent back, as `reasoning_content`. */
   readonly sendReasoning: boolean
+  readonly dialect: ChatDialect
+  /** `off`: nothing is sent for the provider's prompt cache. Default `auto`. */
+  readonly cache?: 'auto' | 'off'
 }
 
 export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Model {
-  const { model, sendReasoning, maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
+  const { model, sendReasoning, dialect, maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
   const target = toTarget(options, timing)
-  const limit = createTokenLimit()
+  const limit = createTokenLimit(dialect.limitField)
 
   return {
-    call: (request, onDelta, signal) =>
-      callWithRetries(
+    call: (request, onDelta, signal) => {
+      const cache = options.cache === 'off' ? undefined : request.cache
+      const cacheHeaders = cache && dialect.cacheHeaders?.(cache.key)
+      const conversation = cacheHeaders ? { ...target, headers: { ...target.headers, ...cacheHeaders } } : target
+      return callWithRetries(
         (speak) =>
           limit.call(request.maxOutputTokens, (sent) => {
-            const body = Buffer.from(encodeRequest(request, { model, limit: sent, sendReasoning }))
-            return exchange(target, body, createChunkReader(speak, target.wording), signal)
+            const settings = { model, limit: sent, sendReasoning, dialect, cache }
+            const body = Buffer.from(encodeRequest(request, settings))
+            const details = dialect.returnsReasoningDetails ? collectReasoningDetails(model) : undefined
+            return exchange(conversation, body, createChunkReader(speak, target.wording, details), signal)
           }),
         { maxTries, timing, onRetry },
         onDelta,
         signal,
-      ),
+      )
+    },
   }
 }
 

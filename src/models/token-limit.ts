@@ -42,9 +42,10 @@ interface Known {
 /** Refusals of one call after which another limit is tried: each kind once. */
 const MAX_REFUSALS = 4
 
-export function createTokenLimit(): TokenLimit {
+/** `field` is the field to send until a refusal names another. */
+export function createTokenLimit(field: LimitField = 'max_tokens'): TokenLimit {
   let known: Known = {
-    field: 'max_tokens',
+    field,
     most: Number.POSITIVE_INFINITY,
     refusedFrom: Number.POSITIVE_INFINITY,
   }

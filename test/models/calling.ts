@@ -86,6 +86,7 @@ export function modelAt(
     apiKey: KEY,
     apiKeyEnv: 'FAKE_KEY',
     timing,
+    dialect: {},
     sendReasoning: refusesLostReasoning(baseUrl, rest.model ?? 'fake'),
     ...rest,
   })

@@ -18,19 +18,15 @@ export const openAiCompatible: Provider<'openai-compatible'> = {
     overflow: [
       /exceeds? (?:the )?(?:model'?s )?(?:available )?(?:maximum )?context (?:length|limit|size|window)/i, // llama.cpp, OpenAI
       /maximum context length/i, // OpenAI, vLLM, DeepSeek, OpenRouter
-      /maximum (?:allowed )?(?:input|prompt) length/i, // xAI
       /too many input tokens|messages is too long/i, // Perplexity
-      /too large for model|greater than the context length/i, // Mistral, LM Studio
-      /reduce the length of the (?:input|messages|prompt)/i, // Groq
+      /greater than the context length/i, // LM Studio
     ],
     overflowTokens: [
       /request \((?<prompt>\d{1,9}) tokens\) exceeds the available context size \((?<window>\d{1,9})/,
       /context length is (?<window>\d{1,9}) tokens\D{1,60}\d{1,9} output tokens and your prompt contains at least (?<prompt>\d{1,9})/,
       /context length is (?<window>\d{1,9}) tokens\D{1,60}(?<prompt>\d{1,9}) input tokens/,
       /context length is (?<window>\d{1,9}) tokens\D{1,60}\d{1,9} tokens \((?<prompt>\d{1,9}) (?:in|of)/,
-      /prompt length is (?<window>\d{1,9})\D{1,60}(?<prompt>\d{1,9}) tokens/,
       /length \(?(?<prompt>\d{1,9})\)? exceeds \D{1,60}(?<window>\d{1,9})/,
-      /contains (?<prompt>\d{1,9}) tokens\D{1,60} \d{1,9} draft tokens\D{1,60}(?<window>\d{1,9})/,
     ],
     // OpenAI, Groq, Mistral
     outputLimit: [/(?:at most|less than or equal to|must be <=?|maximum (?:value )?(?:is|of))\D{1,5}(\d+)/i],
@@ -43,7 +39,7 @@ export const openAiCompatible: Provider<'openai-compatible'> = {
     const sendReasoning = config.sendReasoning ?? refusesLostReasoning(baseUrl, model)
     return async () => {
       const { createOpenAiCompatible } = await import('../openai-compatible.ts')
-      return createOpenAiCompatible({ ...client, model, baseUrl, apiKey, apiKeyEnv, sendReasoning })
+      return createOpenAiCompatible({ ...client, model, baseUrl, apiKey, apiKeyEnv, sendReasoning, dialect: {} })
     }
   },
 }

@@ -1,14 +1,31 @@
 /** All model providers. To add one, write its record in a file of this folder and list it here. */
 import { anthropic } from './anthropic.ts'
 import { bedrock } from './bedrock.ts'
+import { deepSeek } from './deepseek.ts'
 import { demo } from './demo.ts'
 import { google } from './google.ts'
+import { groq } from './groq.ts'
+import { mistral } from './mistral.ts'
 import { openAi } from './openai.ts'
 import { openAiCompatible } from './openai-compatible.ts'
+import { openRouter } from './openrouter.ts'
 import type { ErrorDialect, Provider } from './provider.ts'
+import { xai } from './xai.ts'
 
-/** If several keys are in the environment, the first provider with a key is used. */
-const PROVIDERS = [openAiCompatible, anthropic, google, openAi, bedrock, demo] as const
+/** If several keys are in the environment, the first provider with a key and `specModels` is used. */
+const PROVIDERS = [
+  openAiCompatible,
+  anthropic,
+  google,
+  openAi,
+  bedrock,
+  openRouter,
+  mistral,
+  xai,
+  deepSeek,
+  groq,
+  demo,
+] as const
 
 export type ProviderName = (typeof PROVIDERS)[number]['name']
 

@@ -6,6 +6,7 @@ import { contextRefusal, type WindowError } from './context-window.ts'
 import { createPromptCache, type PromptBlock } from './prompt-cache.ts'
 import { cutAtCharacters, type Fragment, type UsageReply } from './script.ts'
 import type { Admission, Answer, Dialect, Refusal, Rendered } from './serve.ts'
+import { type StrictServer, strictRefusal } from './strict-servers.ts'
 
 export interface ChatRequest {
   readonly model: string
@@ -43,6 +44,8 @@ export interface ChatOptions {
   readonly formatHidesTools?: boolean
   /** Like OpenAI's newer models: refuses `max_tokens`. */
   readonly wantsCompletionTokens?: boolean
+  /** Refuses what this hosted provider refuses. */
+  readonly strict?: StrictServer
   /** Clock of the prompt cache, in milliseconds. */
   readonly now?: () => number
 }
@@ -57,6 +60,7 @@ export function chatCompletions(options: ChatOptions = {}): Dialect<ChatRequest>
     const limit = body.max_completion_tokens ?? body.max_tokens ?? 0
     const refusal =
       limitRefusal(body, options) ??
+      strictRefusal(body, options.strict) ??
       contextRefusal(options.windowError ?? 'openai', tokens, limit, options.window) ??
       pairingRefusal(body, options) ??
       reasoningRefusal(body, options) ??

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import { chatProvider } from './chat-provider.ts'
+
+/** Mistral's own API. It refuses fields that it does not know, such as `stream_options`. */
+export const mistral = chatProvider({
+  name: 'mistral',
+  telemetryName: 'mistral_ai',
+  keyEnvs: ['MISTRAL_API_KEY'],
+  baseUrl: 'https://api.mistral.ai/v1',
+  dialect: {
+    omitsStreamOptions: true,
+    encodeCallId: toNineCharacters,
+    encodeDocument: (dataUrl) => ({ type: 'document_url', document_url: dataUrl }),
+    // "Unexpected role 'user' after role 'tool'"
+    separatesToolResults: true,
+    cacheFields: (key) => ({ prompt_cache_key: key }),
+  },
+  errors: {
+    overflow: [/too large for model/i],
+    overflowTokens: [/contains (?<prompt>\d{1,9}) tokens\D{1,60} \d{1,9} draft tokens\D{1,60}(?<window>\d{1,9})/],
+  },
+})
+
+const DIGEST_CHARS = 9
+
+/** Mistral accepts ids of exactly nine letters and digits. Ids of its own calls are kept. */
+function toNineCharacters(callId: string): string {
+  if (/^[A-Za-z0-9]{9}$/.test(callId)) return callId
+  return createHash('sha256').update(callId).digest('hex').slice(0, DIGEST_CHARS)
+}
