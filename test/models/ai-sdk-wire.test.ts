@@ -183,7 +183,7 @@ describe('sends back to a provider, after the store', () => {
     })
   })
 
-  test("OpenAI's encrypted reasoning, with storing turned off", async () => {
+  test.each(['openai', 'azure'] as const)('encrypted reasoning of %s, with storing turned off', async (provider) => {
     const reasoning = { id: 'rs_1', type: 'reasoning', encrypted_content: null, summary: [] }
     const item = {
       id: 'fc_1',
@@ -219,7 +219,7 @@ describe('sends back to a provider, after the store', () => {
       ),
       stream(events({ type: 'response.created', response }, completed)),
     )
-    const model = modelOf('openai', 'gpt-6-luna')
+    const model = modelOf(provider, 'gpt-6-luna')
     const schema = { type: 'object', properties: { a: { type: 'string' } } }
     const request = await afterToolCall(
       model,
@@ -322,6 +322,13 @@ describe('sends back to a provider, after the store', () => {
     expect(contents[2].parts.map((part: { functionResponse: unknown }) => part.functionResponse)).toHaveLength(2)
   })
 
+  test('the key to Azure in its own header', async () => {
+    answers.push((response) => response.writeHead(400).end('{}'))
+    await call(modelOf('azure', 'gpt-6-sol'), ask('Hi'))
+    expect(received[0]).toMatchObject({ url: '/v1/responses', headers: { 'api-key': 'key' } })
+    expect(received[0]!.headers).not.toHaveProperty('authorization')
+  })
+
   test('a signature to Bedrock with signing keys, else the bearer token', async () => {
     const refuse: Answer = (response) => response.writeHead(400).end('{"message":"no"}')
     answers.push(refuse, refuse)
@@ -360,6 +367,7 @@ describe('prompt caching', () => {
     ['bedrock', 'us.anthropic.claude-opus-5-5', '"cachePoint":{"type":"default"}', 3],
     ['bedrock', 'meta.llama4-maverick-17b-instruct-v1:0', 'cachePoint', 0],
     ['openai', 'gpt-6-sol', '"prompt_cache_key":"int_1"', 1],
+    ['azure', 'gpt-6-sol', '"prompt_cache_key":"int_1"', 1],
     ['google', 'gemini-3-pro', 'cache', 0],
   ] as const)('%s, %s: %s is sent %i times, and never with cache: off', async (provider, model, mark, times) => {
     expect(JSON.stringify(await sent(provider, model, {}, cache)).split(mark)).toHaveLength(times + 1)

@@ -35,6 +35,7 @@ const PROVIDERS: Record<AiSdkName, { model: string; path: string }> = {
   google: { model: 'gemini-3.8-flash', path: '/v1beta' },
   openai: { model: 'gpt-6-luna', path: '/v1' },
   bedrock: { model: 'us.anthropic.claude-opus-5-5', path: '' },
+  azure: { model: 'gpt-6-luna', path: '/v1' },
 }
 
 function modelOf(

@@ -6,6 +6,7 @@ import { userText } from '../../src/domain/message.ts'
 import { createOpenAiCompatible, type OpenAiCompatibleOptions } from '../../src/models/openai-compatible.ts'
 import type { Model, ModelDelta, ModelFailure, ModelOutcome, ModelRequest } from '../../src/models/port.ts'
 import { anthropic } from '../../src/models/providers/anthropic.ts'
+import { azure } from '../../src/models/providers/azure.ts'
 import { bedrock } from '../../src/models/providers/bedrock.ts'
 import { google } from '../../src/models/providers/google.ts'
 import { openAi } from '../../src/models/providers/openai.ts'
@@ -70,7 +71,7 @@ export function openDispatcher(): Agent {
 }
 
 /** Records of the providers that are called with an AI SDK package. */
-export const AI_SDK_PROVIDERS = { anthropic, google, openai: openAi, bedrock }
+export const AI_SDK_PROVIDERS = { anthropic, google, openai: openAi, bedrock, azure }
 export type AiSdkName = keyof typeof AI_SDK_PROVIDERS
 
 export function modelAt(

@@ -132,6 +132,12 @@ describe('with models in errand.yaml', () => {
     ['no base URL', compatible({ baseUrl: undefined }), 'baseUrl'],
     ['a base URL that is none', compatible({ baseUrl: 'localhost:11434/v1' }), 'baseUrl'],
     ['no key for Anthropic', { provider: 'anthropic', model: 'claude-opus-5-5' }, 'ANTHROPIC_API_KEY'],
+    ['no key for DeepSeek', { provider: 'deepseek', model: 'deepseek-v4-pro' }, 'DEEPSEEK_API_KEY'],
+    [
+      'no key for Azure',
+      { provider: 'azure', model: 'm', baseUrl: 'https://r.openai.azure.com/openai' },
+      'AZURE_API_KEY',
+    ],
     ['no credentials for Bedrock', { provider: 'bedrock', model: 'm' }, 'AWS_ACCESS_KEY_ID'],
   ])('has a model with %s, as unavailable', async (_, config, words) => {
     const catalogue = await open({ models: { big: config } })
@@ -149,9 +155,25 @@ describe('with models in errand.yaml', () => {
       { provider: 'bedrock', model: 'm' },
       { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' },
     ],
+    [{ provider: 'azure', model: 'm', baseUrl: 'https://r.openai.azure.com/openai' }, { AZURE_API_KEY: 'k' }],
+    [
+      { provider: 'azure', model: 'm' },
+      { AZURE_API_KEY: 'k', AZURE_RESOURCE_NAME: 'r' },
+    ],
+    [{ provider: 'openrouter', model: 'm' }, { OPENROUTER_API_KEY: 'k' }],
+    [{ provider: 'mistral', model: 'm' }, { MISTRAL_API_KEY: 'k' }],
+    [{ provider: 'xai', model: 'm' }, { XAI_API_KEY: 'k' }],
+    [{ provider: 'deepseek', model: 'm' }, { DEEPSEEK_API_KEY: 'k' }],
+    [{ provider: 'groq', model: 'm', apiKeyEnv: 'OTHER' }, { OTHER: 'k' }],
   ])('%j is available with %j', async (config, env) => {
     expect((await open({ models: { big: config }, env })).get('big')!.unavailable).toBeUndefined()
   })
+})
+
+test.each([undefined, 'host.example/#'])('Azure with the resource %s has no address', async (name) => {
+  const env = { AZURE_API_KEY: 'k', ...(name && { AZURE_RESOURCE_NAME: name }) }
+  const catalogue = await open({ models: { big: { provider: 'azure', model: 'm' } }, env })
+  expect(catalogue.get('big')!.unavailable).toContain('AZURE_RESOURCE_NAME')
 })
 
 describe('with a known key in the environment', () => {
@@ -175,6 +197,19 @@ describe('with a known key in the environment', () => {
     ])
     expect(catalogue.describe().some(({ unavailable }) => unavailable)).toBe(false)
     expect(catalogue.defaultName).toBe('svc-3.5-flash')
+  })
+
+  test.each([
+    'OPENROUTER_API_KEY',
+    'MISTRAL_API_KEY',
+    'XAI_API_KEY',
+    'DEEPSEEK_API_KEY',
+    'GROQ_API_KEY',
+    'AZURE_API_KEY',
+  ])('%s selects no model: its models must be configured', async (key) => {
+    expect((await open({ env: { [key]: 'k' } })).get('svc-3.5-flash')).toMatchObject({ demo: true })
+    const without = await open({ env: { [key]: 'k' }, demo: false })
+    expect(without.get('svc-3.5-flash')!.unavailable).not.toContain(key)
   })
 
   test('ignores an empty key, and signing keys alone', async () => {

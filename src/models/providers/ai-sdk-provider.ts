@@ -23,6 +23,12 @@ export interface AiSdkProvider<Name extends string = string> extends Provider<Na
   readonly load: (connection: Connection, fetch: typeof globalThis.fetch) => Promise<LanguageModelV4>
   /** Environment variable that overrides the provider's address. */
   readonly baseUrlEnv?: string
+  /** For a provider without a public address: the variable that names the operator's resource. */
+  readonly resource?: {
+    readonly variable: string
+    /** Undefined if it is no valid name. */
+    readonly toBaseUrl: (name: string) => string | undefined
+  }
   /** Credentials that can replace the API key. */
   readonly otherCredentials?: {
     /** Completes "The environment variable KEY (or …) is not set." */
@@ -93,13 +99,17 @@ function openModel(
   config: ModelConfig,
   { name, env, client }: OpenContext,
 ): OpenModel | string {
-  const { keyEnvs, otherCredentials, baseUrlEnv } = provider
+  const { keyEnvs, otherCredentials, baseUrlEnv, resource } = provider
   const apiKeyEnv = config.apiKeyEnv ?? keyEnvs.find((key) => env[key]) ?? keyEnvs[0]
   const apiKey = readApiKey(env, apiKeyEnv)
   if (!apiKey && !otherCredentials?.secrets(env)) {
     return apiKeyMissing(name, otherCredentials ? `${apiKeyEnv} (or ${otherCredentials.variables})` : apiKeyEnv)
   }
-  const baseUrl = config.baseUrl ?? ((baseUrlEnv && env[baseUrlEnv]) || undefined)
+  const baseUrl =
+    config.baseUrl ?? ((baseUrlEnv && env[baseUrlEnv]) || resource?.toBaseUrl(env[resource.variable] ?? ''))
+  if (resource && !baseUrl) {
+    return `The model ${name} needs a baseUrl, or the name of its resource in the environment variable ${resource.variable}.`
+  }
   const { model, cache } = config
   const options = { ...client, provider, model, cache, apiKey, apiKeyEnv, baseUrl, env }
   // Most installations use one provider; many use none of the SDK's.

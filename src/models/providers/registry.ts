@@ -1,5 +1,6 @@
 /** All model providers. To add one, write its record in a file of this folder and list it here. */
 import { anthropic } from './anthropic.ts'
+import { azure } from './azure.ts'
 import { bedrock } from './bedrock.ts'
 import { deepSeek } from './deepseek.ts'
 import { demo } from './demo.ts'
@@ -19,6 +20,7 @@ const PROVIDERS = [
   google,
   openAi,
   bedrock,
+  azure,
   openRouter,
   mistral,
   xai,

@@ -1,0 +1,26 @@
+import { aiSdkProvider } from './ai-sdk-provider.ts'
+
+const MIN_OUTPUT_TOKENS = 16
+
+/** OpenAI's models on Azure, by the Responses endpoint. `model` is the name of the deployment. */
+export const azure = aiSdkProvider({
+  name: 'azure',
+  telemetryName: 'azure.ai.openai',
+  keyEnvs: ['AZURE_API_KEY'],
+  resource: {
+    variable: 'AZURE_RESOURCE_NAME',
+    toBaseUrl: (name) => (isDnsLabel(name) ? `https://${name}.openai.azure.com/openai` : undefined),
+  },
+  acceptsMedia: true,
+  async load({ model, apiKey = '', baseUrl }, fetch) {
+    const { createAzure } = await import('@ai-sdk/azure')
+    return createAzure({ apiKey, baseURL: baseUrl, fetch }).responses(model)
+  },
+  // As for OpenAI: nothing is stored at Azure, and schemas are the caller's.
+  callOptions: (_, cache) => ({ azure: { store: false, strictJsonSchema: false, promptCacheKey: cache?.key } }),
+  clampOutputTokens: (tokens) => Math.max(MIN_OUTPUT_TOKENS, tokens),
+})
+
+function isDnsLabel(name: string): boolean {
+  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(name)
+}
