@@ -30,7 +30,7 @@ models:
     documents: false              # whether PDFs may be, whole
     maxTries: 3                   # tries of a call before its first fragment
     idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
-    sendReasoning: false          # whether reasoning is sent back as reasoning_content (openai-compatible)
+    sendReasoning: false          # whether reasoning is sent back as reasoning_content (openai-compatible, openrouter)
     cache: auto                   # off: no cache breakpoints, no cache key
     fallbacks: [svc-3.1-pro]      # other names, asked in this order where this one fails before it has said anything
   svc-3.1-pro: {provider: anthropic, model: claude-opus-5-5, price: {input: 4, output: 20}}
@@ -39,14 +39,16 @@ models:
 \`cachedInput\` and \`cacheWrite\` are the prices of input that is read from and written to the provider's prompt cache; each is
 \`input\` by default.
 
-With \`cache: auto\`, prompts for Claude (Anthropic, Bedrock) and Amazon Nova carry cache breakpoints, and those for OpenAI a
-cache key. Google and most compatible servers cache by themselves; no field is sent to a compatible server, since some refuse
-one that they do not know. \`usage\` reports what was read from the cache and written to it.
+With \`cache: auto\`, prompts for Claude (Anthropic, Bedrock, OpenRouter) and Amazon Nova have cache breakpoints. Requests to
+OpenAI, Azure, Mistral, OpenRouter and xAI have a key that is the same for the whole conversation. Google, DeepSeek, Groq and
+most compatible servers cache by themselves. \`openai-compatible\` gets no such field, since some servers refuse fields that they
+do not know. \`usage\` reports what was read from the cache and written to it.
 
 \`sendReasoning\` is true by default for DeepSeek's and Kimi's models, and for the addresses of DeepSeek and Moonshot: they refuse
 a tool's result if the reasoning before its call is missing. Most other servers ignore the field; some refuse it.
 
-\`provider\` and \`model\` are required, and \`baseUrl\` with \`openai-compatible\`. In the environment, \`ERRAND_MODELS\` holds
+\`provider\` and \`model\` are required, and \`baseUrl\` with \`openai-compatible\`. \`azure\` needs \`baseUrl\` or the variable
+\`AZURE_RESOURCE_NAME\`. Each provider has a default for \`apiKeyEnv\` ([Models and providers](models.md#configure-models)). In the environment, \`ERRAND_MODELS\` holds
 the same map as JSON or YAML and replaces the file's.
 
 A call that fails is tried again, \`maxTries\` in all, with growing random waits and never before the provider's

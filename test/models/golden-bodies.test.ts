@@ -36,6 +36,12 @@ const MODELS: Readonly<Record<string, string>> = {
   google: 'gemini-3.8-flash',
   openai: 'gpt-6-sol',
   bedrock: 'us.anthropic.claude-opus-5-5',
+  azure: 'gpt-6-sol',
+  openrouter: 'anthropic/claude-opus-5.5',
+  mistral: 'mistral-medium-3.5',
+  xai: 'grok-4.7',
+  deepseek: 'deepseek-v4-pro',
+  groq: 'openai/gpt-oss-120b',
 }
 
 const PNG = { type: 'image', mimeType: 'image/png', base64: 'iVBORw0KGgo=' } as const
@@ -46,6 +52,11 @@ const SIGNED = {
   bedrock: { signature: 'SIGNED' },
   google: { thoughtSignature: 'SIGNED' },
   openai: { itemId: 'rs_1', reasoningEncryptedContent: 'SIGNED' },
+  azure: { itemId: 'rs_1', reasoningEncryptedContent: 'SIGNED' },
+  openrouter: {
+    model: 'anthropic/claude-opus-5.5',
+    details: [{ type: 'reasoning.text', text: 'I roll both at once.', signature: 'SIGNED', index: 0 }],
+  },
 }
 
 const CONVERSATION: readonly Message[] = [
