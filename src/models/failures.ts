@@ -77,7 +77,8 @@ export function toProviderError(value: unknown): ProviderError {
   if (error.error !== undefined && error.error !== null && error.message === undefined) {
     return toProviderError(error.error)
   }
-  const message = [error.message, error.detail, listed(error)].find((text) => typeof text === 'string' && text !== '')
+  const messages = [upstreamMessage(error), error.message, error.detail, listed(error)]
+  const message = messages.find((text) => typeof text === 'string' && text !== '')
   const words = [error.code, error.type, error.status].filter((word) => typeof word === 'string')
   const status = [error.code, error.status, error.statusCode].find((n) => Number.isInteger(n) && (n as number) >= 400)
   return {
@@ -85,6 +86,11 @@ export function toProviderError(value: unknown): ProviderError {
     code: words.length > 0 ? words.join(' ') : undefined,
     status: status as number | undefined,
   }
+}
+
+/** Reads the error of the provider behind OpenRouter, whose own message is only "Provider returned error". */
+function upstreamMessage({ metadata }: Record<string, unknown>): string | undefined {
+  return isJsonObject(metadata) ? parseErrorBody(stringIn(metadata, 'raw')).message : undefined
 }
 
 /** Reads FastAPI's list of invalid fields, which Mistral puts into `message`: `{detail: [{loc: ['body', 'x'], msg}]}`. */

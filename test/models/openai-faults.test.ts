@@ -172,6 +172,10 @@ describe('a permanent failure is reported without a retry', () => {
     ['{"detail":"why"}', 'why'],
     ['{"detail":[{"loc":["body","n"],"msg":"why"},{"msg":"what"}]}', 'body.n: why; what'],
     ['{"object":"error","message":{"detail":[{"loc":["body","n"],"msg":"why"}]}}', 'body.n: why'],
+    [
+      '{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\\"error\\":{\\"message\\":\\"why\\"}}"}}}',
+      'why',
+    ],
     ['[{"error":{"code":400,"message":"why","status":"INVALID_ARGUMENT"}}]', 'why'],
     ['why', 'why'],
   ])('finds the message in %s', async (raw, words) => {
