@@ -7,7 +7,7 @@ export const groq = chatProvider({
   baseUrl: 'https://api.groq.com/openai/v1',
   dialect: {
     limitField: 'max_completion_tokens',
-    // Most of its models refuse `json_schema` ("Structured Outputs" in Groq's documentation).
+    // `json_schema` is refused in a stream, and by most models ("Structured Outputs" in Groq's documentation).
     omitsResponseFormat: true,
   },
   errors: { overflow: [/reduce the length of the (?:input|messages|prompt)/i] },
