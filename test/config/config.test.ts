@@ -433,6 +433,7 @@ describe('the documents', () => {
 
   test('errand.example.yaml is a good configuration with the defaults it claims', () => {
     const config = readConfig({ env: {}, cwd, file: join(ROOT, 'errand.example.yaml') })
+    expect(Object.keys(config.models)).toEqual(['svc-3.5-flash', 'svc-3.1-pro'])
     expect(config.limits).toEqual(DEFAULT_LIMITS)
     expect(config.sandbox).toEqual(read().sandbox)
   })
