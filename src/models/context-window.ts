@@ -10,7 +10,7 @@ const MESSAGES = ERROR_DIALECTS.flatMap(({ overflow }) => overflow ?? [])
 const TOKENS = [...ERROR_DIALECTS.flatMap(({ overflowTokens }) => overflowTokens ?? []), WINDOW_ALONE]
 
 /** Longer messages quote the request, which is not the provider's own wording. */
-const MAX_CHARACTERS = 1_000
+export const MAX_ERROR_CHARACTERS = 1_000
 
 /** Undefined if the refusal is about something else. */
 export function readOverflow({
@@ -20,7 +20,7 @@ export function readOverflow({
   readonly message?: string
   readonly code?: string
 }): Overflow | undefined {
-  const text = message.slice(0, MAX_CHARACTERS)
+  const text = message.slice(0, MAX_ERROR_CHARACTERS)
   if (!CODES.some((codes) => codes.test(code)) && !MESSAGES.some((messages) => messages.test(text))) return undefined
   const plain = text.replace(/(\d),(?=\d{3})/g, '$1')
   const { prompt, window } = TOKENS.map((tokens) => tokens.exec(plain)?.groups).find(Boolean) ?? {}

@@ -3,7 +3,7 @@
  * use different field names. Both are learned from refusals, once the same request succeeded with another limit. A prompt
  * that is too long changes the limit of that call only.
  */
-import { readOverflow } from './context-window.ts'
+import { MAX_ERROR_CHARACTERS, readOverflow } from './context-window.ts'
 import type { ProviderError } from './failures.ts'
 import { ERROR_DIALECTS } from './providers/registry.ts'
 import type { AttemptOutcome } from './retry.ts'
@@ -86,7 +86,7 @@ function readRefusal(
   error: ProviderError,
   limit: SentLimit,
 ): Partial<Known> | { readonly onlyNow: SentLimit | undefined } | undefined {
-  const message = error.message ?? ''
+  const message = (error.message ?? '').slice(0, MAX_ERROR_CHARACTERS)
   if (/use\W+max_completion_tokens/i.test(message)) {
     return limit.field === 'max_tokens' ? { field: 'max_completion_tokens' } : { field: undefined }
   }

@@ -36,6 +36,11 @@ export const EXCEPTIONS: readonly Exception[] = [
     bound: '253 characters, by its own first group; each label is at most 63.',
   },
   {
+    place: 'models/providers/',
+    bound:
+      'The first 1,000 characters of a provider’s error message (MAX_ERROR_CHARACTERS), or a name from the configuration.',
+  },
+  {
     place: 'sandbox/python-bundle.ts',
     bound: 'Source files of Errand itself, read when the sandbox host starts.',
   },
