@@ -1,5 +1,5 @@
 /**
- * The `file_read` tool: text by line ranges, directories as lists, images and PDFs as media for models that accept them. Other
+ * The `file_read` tool: text by line ranges with line numbers, directories as lists, images and PDFs as media for models that accept them. Other
  * files are described by type and size.
  */
 import { z } from 'zod'
@@ -36,7 +36,7 @@ const ARGUMENTS = toolArguments(
 
 type Arguments = Extract<ReturnType<typeof ARGUMENTS.check>, { ok: true }>['value']
 
-const DESCRIPTION = `Reads a file of the sandbox. Text is returned with its line range and line count; use startLine and endLine for parts of long files. A directory is listed. Images and PDFs are shown if you can see them, otherwise a PDF's text is returned; use pages for parts of long PDFs. Other binary files are described by type and size.
+const DESCRIPTION = `Reads a file of the sandbox. Text is returned by lines: each begins with its number and a tab, which are not part of the file. Use startLine and endLine for parts of long files; the last line says how to read on. A directory is listed. Images and PDFs are shown if you can see them, otherwise a PDF's text is returned; use pages for parts of long PDFs. Other binary files are described by type and size.
 To process the data in a file, use code_execution instead of reading it.`
 
 export function createFileRead(): Tool {
@@ -73,8 +73,10 @@ async function present(
   const { path, startLine = 1, endLine } = args
   const kind = fileKind(bytes)
   switch (kind.kind) {
-    case 'text':
-      return { output: linesOf(path, bytes.length, kind, { startLine, endLine }, context.outputBytes) }
+    case 'text': {
+      const terms = { maxBytes: context.outputBytes, numbered: true }
+      return { output: linesOf(path, bytes.length, kind, { startLine, endLine }, terms) }
+    }
     case 'image':
       return presentImage(path, bytes, kind.mimeType, context)
     case 'pdf':

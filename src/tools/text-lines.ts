@@ -1,4 +1,4 @@
-/** A range of a text's lines below a header with the line numbers, the size and how to read on. */
+/** A range of a text's lines below a header with the range and the size. The last line says how to read on. */
 import { truncateEnd } from './truncate.ts'
 
 export interface LineRange {
@@ -6,13 +6,16 @@ export interface LineRange {
   readonly endLine: number | undefined
 }
 
-/** `sizeBytes`: the size of the file. `maxBytes`: the maximum size of the lines, without the header. */
+/**
+ * `sizeBytes`: the size of the file. `maxBytes`: the maximum size of the lines, without header and last line. `numbered`: each
+ * line begins with its number and a tab.
+ */
 export function linesOf(
   path: string,
   sizeBytes: number,
   file: { readonly text: string; readonly encoding: string },
   range: LineRange,
-  maxBytes: number,
+  { maxBytes, numbered = false }: { readonly maxBytes: number; readonly numbered?: boolean },
 ): string {
   if (file.text === '') return `[${path}: empty file, 0 bytes]`
   const lines = file.text.split('\n')
@@ -21,25 +24,32 @@ export function linesOf(
   const { startLine } = range
   if (startLine > lines.length) return `[${path} has ${count(lines.length)}: there is no line ${startLine}; ${facts}]`
   const wanted = lines.slice(startLine - 1, range.endLine)
-  const given = asManyAsFit(wanted, maxBytes)
+  const shown = numbered ? (line: string, i: number) => `${startLine + i}\t${line}` : (line: string) => line
+  const { given, cut } = asManyAsFit(wanted, shown, maxBytes)
   const lastLine = startLine + given.length - 1
   const whole = given.length === lines.length
   const header = whole ? count(lines.length) : `lines ${startLine}-${lastLine} of ${lines.length}`
-  const rest = given.length < wanted.length ? `; continue with startLine ${lastLine + 1}` : ''
-  const cut = given.length === 1 && given[0] !== wanted[0] ? `; line ${startLine} is longer than shown` : ''
-  return `[${path}: ${header}, ${facts}${rest}${cut}]\n${given.join('\n')}`
+  const notes = [
+    ...(cut ? [`line ${startLine} is longer than shown`] : []),
+    ...(given.length < wanted.length
+      ? [`${lines.length - lastLine} more; continue with startLine ${lastLine + 1}`]
+      : []),
+  ]
+  return [`[${path}: ${header}, ${facts}]`, ...given, ...(notes.length > 0 ? [`[${notes.join('; ')}]`] : [])].join('\n')
 }
 
 /** Whole lines that fit, or the beginning of the first line if it alone is too long. */
-function asManyAsFit(lines: readonly string[], maxBytes: number): string[] {
+function asManyAsFit(lines: readonly string[], shown: (line: string, i: number) => string, maxBytes: number) {
   const given: string[] = []
   let left = maxBytes
-  for (const line of lines) {
-    left -= Buffer.byteLength(line) + 1
+  for (const [i, line] of lines.entries()) {
+    const text = shown(line, i)
+    left -= Buffer.byteLength(text) + 1
     if (left < 0) break
-    given.push(line)
+    given.push(text)
   }
-  return given.length > 0 ? given : [truncateEnd(lines[0]!, maxBytes)]
+  if (given.length > 0) return { given, cut: false }
+  return { given: [truncateEnd(shown(lines[0]!, 0), maxBytes)], cut: true }
 }
 
 function count(lines: number): string {

@@ -260,7 +260,7 @@ describe('in a run', () => {
     const rest = { name: 'skill', args: { name: 'long', startLine: 3999 } }
     const { outputs } = await run([use('long'), rest], { skills: ['long'] })
     expect(Buffer.byteLength(outputs[0]!)).toBeLessThan(70_000)
-    expect(outputs[0]).toMatch(/lines 1-\d+ of 4000.*continue with startLine \d+/)
+    expect(outputs[0]).toMatch(/lines 1-\d+ of 4000[\s\S]*continue with startLine \d+\]$/)
     expect(outputs[1]).toContain('Line 4000 of many')
   })
 })

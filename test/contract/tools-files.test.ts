@@ -62,6 +62,19 @@ describe('file_read', () => {
     expect(all.map(has)).toEqual([lines(3, 5), lines(9, 10), lines(1, 2), lines(4, 4), lines(9, 10)])
   })
 
+  it('numbers the lines, and ends a long file with how to read on', async () => {
+    const content = `${lines(1, 2000).join('\n')}\n`
+    const { outputs: all } = await run(
+      [readFile('a'), readFile('a', { startLine: 1999 }), readFile('b', { startLine: 2, endLine: 3 })],
+      { files: ['a', 'b'].map((name) => ({ name, content })) },
+    )
+    const shown = has(all[0]).length
+    expect(all[0]).toMatch(/^\[a: lines 1-\d+ of 2000, \d+ bytes\]\n1\tline 1\.\n2\tline 2\.\n/)
+    expect(all[0]!.split('\n').at(-1)).toBe(`[${2000 - shown} more; continue with startLine ${shown + 1}]`)
+    expect(all[1]).toMatch(/\n1999\tline 1999\.\n2000\tline 2000\.$/)
+    expect(all[2]).toMatch(/\n2\tline 2\.\n3\tline 3\.$/)
+  })
+
   it('reports an invalid range', async () => {
     const { body, outputs: all } = await run(
       [

@@ -70,7 +70,7 @@ test('a file can be written, read and processed by the three tools', async () =>
   )
   expect(await run('code_execution', { code: 'print(open("outputs/deep/a.txt").read())' })).toBe('one\nzwei\ndrei')
   expect(await run('file_read', { path: 'outputs/deep/a.txt', startLine: 2 })).toBe(
-    '[outputs/deep/a.txt: lines 2-3 of 3, 14 bytes]\nzwei\ndrei',
+    '[outputs/deep/a.txt: lines 2-3 of 3, 14 bytes]\n2\tzwei\n3\tdrei',
   )
   expect(await run('file_read', { path: 'outputs' })).toContain('deep/')
 })

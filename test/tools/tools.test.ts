@@ -150,10 +150,10 @@ describe('file_read', () => {
   test('returns text with its size and line count, and ranges with where to continue', async () => {
     const sandbox = createMemorySandbox({ 'a.txt': 'one\ntwo\nthree\n', empty: '' })
     expect((await run('file_read', { path: 'a.txt' }, sandbox)).output).toBe(
-      '[a.txt: 3 lines, 14 bytes]\none\ntwo\nthree',
+      '[a.txt: 3 lines, 14 bytes]\n1\tone\n2\ttwo\n3\tthree',
     )
     expect((await run('file_read', { path: 'a.txt', startLine: 2, endLine: 2 }, sandbox)).output).toBe(
-      '[a.txt: lines 2-2 of 3, 14 bytes]\ntwo',
+      '[a.txt: lines 2-2 of 3, 14 bytes]\n2\ttwo',
     )
     expect((await run('file_read', { path: 'a.txt', startLine: 9 }, sandbox)).output).toContain('there is no line 9')
     expect((await run('file_read', { path: 'empty' }, sandbox)).output).toBe('[empty: empty file, 0 bytes]')
@@ -165,18 +165,18 @@ describe('file_read', () => {
     let startLine: number | undefined = 1
     while (startLine !== undefined) {
       const { output } = await run('file_read', { path: 'long.txt', startLine }, sandbox, { outputBytes: 1000 })
-      const [header = '', ...body] = output.split('\n')
-      seen.push(...body)
-      const next = /continue with startLine (\d+)/.exec(header)?.[1]
+      const body = output.split('\n').slice(1)
+      const next = /^\[\d+ more; continue with startLine (\d+)\]$/.exec(body.at(-1)!)?.[1]
+      seen.push(...body.filter((line) => /^\d/.test(line)))
       startLine = next === undefined ? undefined : Number(next)
     }
-    expect(seen.join('\n')).toBe(lines)
+    expect(seen.join('\n')).toBe(lines.replaceAll(/line (\d+)/g, '$1\tline $1'))
   })
 
   test('truncates and marks a single line above the limit', async () => {
     const sandbox = createMemorySandbox({ 'one.json': 'x'.repeat(5000) })
     const { output } = await run('file_read', { path: 'one.json' }, sandbox, { outputBytes: 100 })
-    expect(output).toBe(`[one.json: 1 line, 5000 bytes; line 1 is longer than shown]\n${'x'.repeat(100)}`)
+    expect(output).toBe(`[one.json: 1 line, 5000 bytes]\n1\t${'x'.repeat(98)}\n[line 1 is longer than shown]`)
   })
 
   test('lists a directory, and lists the working directory for a missing file', async () => {
@@ -208,9 +208,9 @@ describe('file_read', () => {
     expect((await run('file_read', { path: 'a.bin' }, sandbox)).output).toContain('binary file (unknown type, 4 bytes)')
     expect((await run('file_read', { path: 'a.pdf' }, sandbox)).output).toMatch(/PDF.*this sandbox lacks poppler-utils/)
     expect((await run('file_read', { path: 'latin.txt' }, sandbox)).output).toBe(
-      '[latin.txt: 1 line, 4 bytes, read as windows-1252]\ncafé',
+      '[latin.txt: 1 line, 4 bytes, read as windows-1252]\n1\tcafé',
     )
-    expect((await run('file_read', { path: 'wide.txt' }, sandbox)).output).toContain('\nhello')
+    expect((await run('file_read', { path: 'wide.txt' }, sandbox)).output).toContain('\thello')
   })
 })
 
