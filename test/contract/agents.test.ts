@@ -447,7 +447,7 @@ describe('deleting an agent', () => {
     const [, second] = provider.requests.filter((request) => textOf(request).includes('[keeps]'))
     expect(textOf(second!)).toContain('The old rule.')
     expect(textOf(second!)).not.toContain('The new rule.')
-    expect(toolsOf(second!)).toEqual(['file_read'])
+    expect(toolsOf(second!)).toEqual(['file_read', 'find'])
   })
 })
 

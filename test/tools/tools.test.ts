@@ -9,7 +9,7 @@ import { contextOn, createMemorySandbox, OK } from './memory-sandbox.ts'
 const tools = createTools()
 
 async function run(
-  name: ToolName,
+  name: ToolName | 'find',
   args: Record<string, unknown>,
   sandbox = createMemorySandbox(),
   overrides: Partial<ToolContext> = {},
@@ -43,7 +43,7 @@ describe('requests a preloaded sandbox for code that imports slow modules:', () 
 })
 
 describe('invalid arguments are refused with a message, without throwing and without effect', () => {
-  const cases: readonly [ToolName, Record<string, unknown>, RegExp][] = [
+  const cases: readonly [ToolName | 'find', Record<string, unknown>, RegExp][] = [
     ['code_execution', {}, /`code` is missing/],
     ['code_execution', { command: 'ls' }, /`code` is missing; there is no argument `command`/],
     ['code_execution', { code: '' }, /`code` must not be empty/],
