@@ -26,13 +26,13 @@ export function toolArguments<S extends z.ZodObject>(tool: string, schema: S): T
   return {
     parameters,
     check(args) {
-      // Some models send `null` for an optional argument that they leave out.
-      const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null))
+      const given = withoutNull(args)
       const parsed = schema.safeParse(given)
       if (parsed.success) return { ok: true, value: parsed.data }
       const problems = parsed.error.issues.map((issue) => {
-        const name = String(issue.path[0] ?? 'arguments')
-        return name in given ? `\`${name}\` ${issue.message}, got ${show(given[name])}` : `\`${name}\` is missing`
+        const value = issue.path.reduce<unknown>((within, key) => (within as Fields | undefined)?.[key], given)
+        const name = nameOf(issue.path)
+        return value === undefined ? `\`${name}\` is missing` : `\`${name}\` ${issue.message}, got ${show(value)}`
       })
       const unknown = Object.keys(given).filter((name) => !known.includes(name))
       if (unknown.length > 0) problems.push(`there is no argument ${unknown.slice(0, 5).map(quote).join(', ')}`)
@@ -42,6 +42,25 @@ export function toolArguments<S extends z.ZodObject>(tool: string, schema: S): T
       }
     },
   }
+}
+
+type Fields = Readonly<Record<PropertyKey, unknown>>
+
+/** Some models send `null` for an optional argument that they leave out. Also for the fields of objects in a list. */
+function withoutNull(fields: Fields): Fields {
+  const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+  const clean = (value: unknown) =>
+    Array.isArray(value) ? value.map((each) => (isObject(each) ? withoutNull(each) : each)) : value
+  const given = Object.entries(fields).filter(([, value]) => value !== null)
+  return Object.fromEntries(given.map(([name, value]) => [name, clean(value)]))
+}
+
+/** `edits[2].find` */
+function nameOf(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return 'arguments'
+  return path
+    .map((key, i) => (typeof key === 'number' ? `[${key}]` : i === 0 ? String(key) : `.${String(key)}`))
+    .join('')
 }
 
 function quote(name: string): string {

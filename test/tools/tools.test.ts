@@ -72,6 +72,27 @@ describe('invalid arguments are refused with a message, without throwing and wit
     ],
     ['file_write', { path: 'a', content: 'b', mode: 'replace' }, /mode "replace" needs `find`/],
     ['file_write', { path: 'a', content: 'b', find: 'c' }, /`find` is only allowed with mode "replace"/],
+    ['file_write', { path: 'a', edits: 'x' }, /`edits` must be a list, got "x"/],
+    ['file_write', { path: 'a', edits: [] }, /`edits` must not be empty/],
+    ['file_write', { path: 'a', edits: ['x'] }, /`edits\[0\]` must be an object with `find` and `replace`, got "x"/],
+    ['file_write', { path: 'a', edits: [{ find: 'one' }] }, /`edits\[0\]\.replace` is missing/],
+    [
+      'file_write',
+      { path: 'a', edits: [{ find: 'one', replace: '', all: 'yes' }] },
+      /`edits\[0\]\.all` must be true or false, got "yes"/,
+    ],
+    [
+      'file_write',
+      { path: 'a', content: 'x', edits: [{ find: 'one', replace: 'x' }] },
+      /`edits` can't be combined with `content`/,
+    ],
+    [
+      'file_write',
+      { path: 'a', mode: 'append', edits: [{ find: 'one', replace: 'x' }] },
+      /`edits` can't be combined with mode "append"/,
+    ],
+    ['find', { glob: '' }, /`glob` must not be empty/],
+    ['find', { pattern: 7 }, /`pattern` must be a string, got 7/],
   ]
   test.each(cases)('%s %j', async (name, args, expected) => {
     const sandbox = createMemorySandbox({ a: 'one' })
@@ -241,7 +262,7 @@ describe('file_write', () => {
   })
 
   test.each([
-    ['twice', 'x\nx\n', 'x', /occurs 2 times .*Include more/],
+    ['twice', 'x\nx\n', 'x', /occurs 2 times in it, at lines 1 and 2; .*Include more/],
     ['zero times', 'x\n', 'y', /occurs 0 times .*Read the file/],
   ])('writes nothing if the text to replace occurs %s', async (_name, before, find, expected) => {
     const sandbox = createMemorySandbox({ f: before })
