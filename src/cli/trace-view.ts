@@ -150,7 +150,7 @@ const STAGES: Readonly<Record<string, string>> = {
 }
 
 function describeCall(terminal: Terminal, name: string, args: Readonly<Record<string, unknown>>): string[] {
-  const { code, language, path, content, ...rest } = args
+  const { code, language, path, content, edits, ...rest } = args
   const details = [
     typeof path === 'string' ? path : '',
     typeof code === 'string' ? (typeof language === 'string' ? language : 'python') : '',
@@ -158,8 +158,17 @@ function describeCall(terminal: Terminal, name: string, args: Readonly<Record<st
   ]
   const head = `${paint(terminal, 'cyan', '●')} ${paint(terminal, 'bold', printable(name))}`
   const tail = clip(printable(details.filter(Boolean).join(' ')).replaceAll('\n', ' '))
-  const body = typeof code === 'string' ? code : typeof content === 'string' ? content : ''
+  const texts = [code, content, Array.isArray(edits) ? edits.map(editText).join('\n') : undefined]
+  const body = texts.find((text) => typeof text === 'string') ?? ''
   return [tail ? `${head} ${paint(terminal, 'dim', tail)}` : head, ...codeBlock(terminal, body)]
+}
+
+/** Lines of a replacement of file_write: removed ones with `-`, new ones with `+`. */
+function editText(edit: unknown): string {
+  const { find, replace } = { ...(edit as { find?: unknown; replace?: unknown } | null) }
+  const lines = (mark: string, text: unknown) =>
+    typeof text === 'string' && text !== '' ? text.split('\n').map((line) => `${mark} ${line}`) : []
+  return [...lines('-', find), ...lines('+', replace)].join('\n')
 }
 
 function codeBlock(terminal: Terminal, text: string): string[] {

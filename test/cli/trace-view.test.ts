@@ -85,6 +85,17 @@ completed in 1.90 s · 2 model calls · 1 tool call · 812 tokens in, 120 out
     expect(text).not.toContain('y14')
   })
 
+  test('a search is shown with its arguments, and edits of a file as removed and new lines', () => {
+    const edits = [{ find: 'one\ntwo', replace: '2' }, { find: 'x', replace: '' }, 'no edit', null]
+    const text = show([
+      { type: 'tool_call', step: 1, name: 'find', args: { path: 'src', pattern: 'x+' } },
+      { type: 'tool_result', step: 2, output: 'none', duration_ms: 1 },
+      { type: 'tool_call', step: 3, name: 'file_write', args: { path: 'a.py', edits } },
+    ])
+    expect(text).toContain('● find src {"pattern":"x+"}\n')
+    expect(text).toContain('● file_write a.py\n  │ - one\n  │ - two\n  │ + 2\n  │ - x\n')
+  })
+
   test('live output beyond the trim is counted, not shown, and shown once', () => {
     const lines = Array.from({ length: 48 }, (_unused, i) => `y${i}\n`)
     const text = show([

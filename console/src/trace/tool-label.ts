@@ -27,8 +27,15 @@ export function toolLabel(name: string, args: Readonly<Record<string, unknown>>)
       return {
         icon: 'edit',
         title: `Write ${text('path') ?? 'a file'}`,
-        code: { text: text('content') ?? '', language: languageOf(text('path')) },
+        code: Array.isArray(args.edits)
+          ? { text: args.edits.map(editText).join('\n\n'), language: 'plain' }
+          : { text: text('content') ?? '', language: languageOf(text('path')) },
       }
+    case 'find': {
+      const what = text('pattern') === undefined ? 'files' : `“${text('pattern')}”`
+      const where = [text('glob'), text('path')].filter((part) => part !== undefined)
+      return { icon: 'search', title: ['Find', what, ...(where.length > 0 ? ['in', ...where] : [])].join(' ') }
+    }
     case 'web_search':
       return { icon: 'search', title: `Search “${text('query') ?? ''}”`, args: without(args, 'query') }
     case 'browser':
@@ -42,6 +49,14 @@ export function toolLabel(name: string, args: Readonly<Record<string, unknown>>)
     default:
       return { icon: 'plug', title: name.replace('__', ' · '), args }
   }
+}
+
+/** Lines of a replacement: removed ones with `-`, new ones with `+`. */
+function editText(edit: unknown): string {
+  const { find, replace, all } = { ...(edit as { find?: unknown; replace?: unknown; all?: unknown } | null) }
+  const lines = (mark: string, text: unknown) =>
+    typeof text === 'string' && text !== '' ? text.split('\n').map((line) => `${mark} ${line}`) : []
+  return [...(all === true ? ['Every occurrence:'] : []), ...lines('-', find), ...lines('+', replace)].join('\n')
 }
 
 export function languageOf(name: string | undefined): Language {
