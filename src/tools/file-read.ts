@@ -75,7 +75,7 @@ async function present(
   switch (kind.kind) {
     case 'text': {
       const terms = { maxBytes: context.outputBytes, numbered: true }
-      return { output: linesOf(path, bytes.length, kind, { startLine, endLine }, terms) }
+      return { output: await linesOf(path, bytes.length, kind, { startLine, endLine }, terms) }
     }
     case 'image':
       return presentImage(path, bytes, kind.mimeType, context)

@@ -116,7 +116,9 @@ async function instruct(
   const head = `Skill ${pin.name}, version ${pin.version}. ${locationOf(pin, tools)}`
   const notes = [head, needs(content, tools), fileList(content)].filter((note) => note !== '').join('\n')
   const room = Math.max(1024, outputBytes - Buffer.byteLength(notes))
-  const lines = linesOf('SKILL.md', Buffer.byteLength(text), { text, encoding: 'utf-8' }, range, { maxBytes: room })
+  const lines = await linesOf('SKILL.md', Buffer.byteLength(text), { text, encoding: 'utf-8' }, range, {
+    maxBytes: room,
+  })
   return { output: `${notes}\n${lines}` }
 }
 
@@ -169,7 +171,7 @@ async function showFile(
 async function present(place: string, bytes: Uint8Array, range: Range, context: ToolContext): Promise<ToolOutcome> {
   const kind = fileKind(bytes)
   if (kind.kind === 'text')
-    return { output: linesOf(place, bytes.length, kind, range, { maxBytes: context.outputBytes }) }
+    return { output: await linesOf(place, bytes.length, kind, range, { maxBytes: context.outputBytes }) }
   if (kind.kind === 'image') return presentImage(place, bytes, kind.mimeType, context)
   const what = kind.kind === 'pdf' ? 'a PDF' : `a binary file (${kind.name})`
   return {

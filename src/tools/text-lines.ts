@@ -1,55 +1,74 @@
 /** A range of a text's lines below a header with the range and the size. The last line says how to read on. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { truncateEnd } from './truncate.ts'
+
+/** Lines that are passed before other work may run. */
+const LINES_AT_ONCE = 50_000
 
 export interface LineRange {
   readonly startLine: number
   readonly endLine: number | undefined
 }
 
-/**
- * `sizeBytes`: the size of the file. `maxBytes`: the maximum size of the lines, without header and last line. `numbered`: each
- * line begins with its number and a tab.
- */
-export function linesOf(
+export interface LineTerms {
+  /** Maximum size of the lines, without header and last line. */
+  readonly maxBytes: number
+  /** Each line begins with its number and a tab. */
+  readonly numbered?: boolean
+}
+
+/** `sizeBytes`: the size of the file. Linear; yields to the event loop. */
+export async function linesOf(
   path: string,
   sizeBytes: number,
   file: { readonly text: string; readonly encoding: string },
   range: LineRange,
-  { maxBytes, numbered = false }: { readonly maxBytes: number; readonly numbered?: boolean },
-): string {
+  terms: LineTerms,
+): Promise<string> {
   if (file.text === '') return `[${path}: empty file, 0 bytes]`
-  const lines = file.text.split('\n')
-  if (lines.at(-1) === '') lines.pop()
+  const { startLine, endLine = Number.POSITIVE_INFINITY } = range
+  const { given, total, cut } = await asManyAsFit(file.text, startLine, endLine, terms)
   const facts = `${sizeBytes} bytes${file.encoding === 'utf-8' ? '' : `, read as ${file.encoding}`}`
-  const { startLine } = range
-  if (startLine > lines.length) return `[${path} has ${count(lines.length)}: there is no line ${startLine}; ${facts}]`
-  const wanted = lines.slice(startLine - 1, range.endLine)
-  const shown = numbered ? (line: string, i: number) => `${startLine + i}\t${line}` : (line: string) => line
-  const { given, cut } = asManyAsFit(wanted, shown, maxBytes)
+  if (startLine > total) return `[${path} has ${count(total)}: there is no line ${startLine}; ${facts}]`
   const lastLine = startLine + given.length - 1
-  const whole = given.length === lines.length
-  const header = whole ? count(lines.length) : `lines ${startLine}-${lastLine} of ${lines.length}`
+  const header = given.length === total ? count(total) : `lines ${startLine}-${lastLine} of ${total}`
   const notes = [
     ...(cut ? [`line ${startLine} is longer than shown`] : []),
-    ...(given.length < wanted.length
-      ? [`${lines.length - lastLine} more; continue with startLine ${lastLine + 1}`]
+    ...(lastLine < Math.min(endLine, total)
+      ? [`${total - lastLine} more; continue with startLine ${lastLine + 1}`]
       : []),
   ]
   return [`[${path}: ${header}, ${facts}]`, ...given, ...(notes.length > 0 ? [`[${notes.join('; ')}]`] : [])].join('\n')
 }
 
-/** Whole lines that fit, or the beginning of the first line if it alone is too long. */
-function asManyAsFit(lines: readonly string[], shown: (line: string, i: number) => string, maxBytes: number) {
+/** Whole lines of the range that fit, or the beginning of the first line if it alone is too long; and the number of all lines. */
+async function asManyAsFit(
+  text: string,
+  startLine: number,
+  endLine: number,
+  { maxBytes, numbered = false }: LineTerms,
+) {
   const given: string[] = []
   let left = maxBytes
-  for (const [i, line] of lines.entries()) {
-    const text = shown(line, i)
-    left -= Buffer.byteLength(text) + 1
-    if (left < 0) break
-    given.push(text)
+  let cut = false
+  let total = 0
+  for (let at = 0; at < text.length; ) {
+    const found = text.indexOf('\n', at)
+    const end = found < 0 ? text.length : found
+    total++
+    if (total >= startLine && total <= endLine && left > 0) {
+      // One character more than can fit shows that the line is too long.
+      const line = text.slice(at, Math.min(end, at + maxBytes + 1))
+      const shown = numbered ? `${total}\t${line}` : line
+      const size = Buffer.byteLength(shown)
+      left -= size + 1
+      if (given.length === 0) cut = size > maxBytes
+      if (left >= 0 || given.length === 0) given.push(truncateEnd(shown, maxBytes))
+    }
+    at = end + 1
+    if (total % LINES_AT_ONCE === 0) await yieldToOthers()
   }
-  if (given.length > 0) return { given, cut: false }
-  return { given: [truncateEnd(shown(lines[0]!, 0), maxBytes)], cut: true }
+  return { given, total, cut }
 }
 
 function count(lines: number): string {

@@ -197,6 +197,15 @@ function attackByTool(): Attack {
     ['printed by a step that fails', (it) => [printed(it.slice(0, 65_000)), bash('exit 1')]],
     ['code', (it) => [python(it)]],
     ['a path', (it) => [readFile(it.slice(0, LONG))]],
+    ['a pattern', (it) => [writeFile('a', it), { name: 'find', args: { pattern: it.slice(0, 2_000) } }]],
+    ['a glob', (it) => [writeFile('a', it), { name: 'find', args: { glob: it.slice(0, 2_000) } }]],
+    [
+      'a text to edit',
+      (it) => [
+        writeFile('a', it),
+        { name: 'file_write', args: { path: 'a', edits: [{ find: `x${it.slice(0, 65_000)}`, replace: '' }] } },
+      ],
+    ],
     ['pages', (it) => [readFile('a.pdf', { pages: it })]],
     ['written and read', (it) => [writeFile('a', it), readFile('a')]],
     ['a PDF', (it) => [writeFile('a.pdf', `%PDF-1.4\n${it}`), readFile('a.pdf')]],
@@ -286,7 +295,12 @@ function attackByMcp(): Attack {
 
 test('no tool argument and no result blocks an event loop', { timeout: HOUR }, async () => {
   const count = rounds(1_000, 24)
-  await server.judgeAll('tools', [...REPLACEMENTS, ...PRINTED, ...Array.from({ length: count }, attackByTool)])
+  await server.judgeAll('tools', [
+    ...REPLACEMENTS,
+
+    ...PRINTED,
+    ...Array.from({ length: count }, attackByTool),
+  ])
 })
 
 test('no answer of a model blocks an event loop', { timeout: HOUR }, async () => {

@@ -9,7 +9,7 @@ import { hostileText } from '../event-loops/texts.ts'
 import { type Attack, startWatchedServer, type WatchedServer } from '../event-loops/watched-server.ts'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { rounds, seeded } from '../support/prove.ts'
-import { type Call, readFile, scripted } from '../support/tool-run.ts'
+import { ALL_TOOLS, type Call, python, readFile, scripted } from '../support/tool-run.ts'
 import { skillText, type ZipEntry, zip } from '../support/zip.ts'
 
 const HOUR = 3_600_000
@@ -117,6 +117,27 @@ const LARGE_ZIPS: readonly Attack[] = [
 
 test('no upload blocks an event loop', { timeout: HOUR }, async () => {
   await server.judgeAll('uploads', [...LARGE_ZIPS, ...Array.from({ length: rounds(500, 24) }, attackByUpload)])
+})
+
+// ---------------------------------------------------------------- large files of a sandbox
+
+/** The largest files that the tools search on the server. */
+const SEARCHED: readonly Attack[] = ['\n', 'a\n', 'a b c\n'].map((unit) => ({
+  name: `file_read, file_write, edits in ${JSON.stringify(unit)} × n`,
+  make(small) {
+    const size = small ? SMALL : 16 * MIB - 10
+    const fill = python(`open('f', 'w').write((${JSON.stringify(unit)} * ${size})[:${size}])`)
+    const edits = [
+      { find: 'a b x\n'.repeat(small ? 1 : 1_000), replace: '' },
+      { find: 'a', replace: 'aa', all: true },
+    ]
+    const calls = [fill, readFile('f', { startLine: 2 }), { name: 'file_write', args: { path: 'f', edits } }]
+    return run(calls, { tools: ALL_TOOLS })
+  },
+}))
+
+test('no large file of a sandbox blocks an event loop', { timeout: HOUR }, async () => {
+  await server.judgeAll('large files', SEARCHED)
 })
 
 // ---------------------------------------------------------------- input files by URL
