@@ -19,10 +19,11 @@ const MAX_STDERR_CHARS = 300
 /** Throws SandboxError `lost` if the sandbox was lost, and the signal's reason if the signal aborted. */
 export async function runProgram(sandbox: Sandbox, argv: readonly string[], terms: ProgramLimits): Promise<ProgramEnd> {
   let stderr = ''
+  // Before the program starts: nothing would read the program's stream if this threw.
+  const stop = AbortSignal.any([terms.signal, AbortSignal.timeout(Math.max(1, Math.ceil(terms.timeoutMs)))])
   const program = sandbox.spawn({ argv, pipes: 'stdio' }, (text) => {
     stderr = (stderr + text).slice(0, 10 * MAX_STDERR_CHARS)
   })
-  const stop = AbortSignal.any([terms.signal, AbortSignal.timeout(Math.max(1, terms.timeoutMs))])
   stop.addEventListener('abort', program.kill)
   if (stop.aborted) program.kill()
   try {
