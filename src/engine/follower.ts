@@ -10,13 +10,12 @@ import { readEvents, readProgress } from '../store/events.ts'
 import type { Database } from '../store/port.ts'
 import { retryWhileDatabaseDown } from '../store/retry-while-down.ts'
 import type { Hub } from './hub.ts'
+import { createWaiter, OUTAGE_MS } from './waiter.ts'
 
 const MAX_HELD_BYTES = 64 * 1024
 /** Rows of the first page, because one row may be large. Later pages are sized to about MAX_HELD_BYTES. */
 const FIRST_PAGE = 1
 const MAX_PAGE = 500
-/** Longest database outage that a stream survives. */
-const OUTAGE_MS = 60_000
 
 export interface FollowOptions {
   readonly db: Database
@@ -37,7 +36,7 @@ export async function* followLog(
   let pageRows = FIRST_PAGE
   let held = [...known]
   let heldBytes = 0
-  let wake: (() => void) | undefined
+  const waiter = createWaiter(pollMs)
 
   const unsubscribe = hub.subscribe(interactionId, (events) => {
     for (const event of events) heldBytes += event.data.length
@@ -47,10 +46,9 @@ export async function* followLog(
       behind = true
     }
     if (!behind) held.push(...events)
-    wake?.()
+    waiter.wake()
   })
-  const onAbort = () => wake?.()
-  signal.addEventListener('abort', onAbort)
+  signal.addEventListener('abort', waiter.wake)
 
   try {
     while (!signal.aborted) {
@@ -67,7 +65,7 @@ export async function* followLog(
     }
   } finally {
     unsubscribe()
-    signal.removeEventListener('abort', onAbort)
+    signal.removeEventListener('abort', waiter.wake)
   }
 
   async function readPage(): Promise<readonly StoredEvent[]> {
@@ -105,14 +103,8 @@ export async function* followLog(
 
   async function nextHint(): Promise<void> {
     if (held.length > 0 || signal.aborted) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    wake = resolve
-    const timer = setTimeout(() => {
+    await waiter.wait(() => {
       behind = true
-      resolve()
-    }, pollMs)
-    await promise
-    clearTimeout(timer)
-    wake = undefined
+    })
   }
 }

@@ -2,9 +2,7 @@
 import { readProgress } from '../store/events.ts'
 import { retryWhileDatabaseDown } from '../store/retry-while-down.ts'
 import type { FollowOptions } from './follower.ts'
-
-/** Maximum database outage during which waiting continues, in milliseconds. */
-const OUTAGE_MS = 60_000
+import { createWaiter, OUTAGE_MS } from './waiter.ts'
 
 /** Resolves when the interaction has ended or is deleted, or when `signal` aborts. */
 export async function waitForEnd(
@@ -14,41 +12,33 @@ export async function waitForEnd(
 ): Promise<void> {
   let ended = false
   let mustRead = true
-  let wake: (() => void) | undefined
+  const waiter = createWaiter(pollMs)
   const unsubscribe = hub.subscribe(interactionId, (events) => {
     if (events.at(-1)?.type === 'completed') ended = true
     // No events: another node wrote some.
     else if (events.length === 0) mustRead = true
     else return
-    wake?.()
+    waiter.wake()
   })
-  const onAbort = () => wake?.()
-  signal.addEventListener('abort', onAbort)
+  signal.addEventListener('abort', waiter.wake)
   try {
     while (!ended && !signal.aborted) {
-      if (!mustRead) await nextHint()
-      else if (await isOver()) return
+      if (mustRead) {
+        if (await isOver()) return
+      } else {
+        await waiter.wait(() => {
+          mustRead = true
+        })
+      }
     }
   } finally {
     unsubscribe()
-    signal.removeEventListener('abort', onAbort)
+    signal.removeEventListener('abort', waiter.wake)
   }
 
   async function isOver(): Promise<boolean> {
     mustRead = false
     const row = await retryWhileDatabaseDown(OUTAGE_MS, () => readProgress(db, interactionId), signal)
     return row?.status !== 'running'
-  }
-
-  async function nextHint(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    wake = resolve
-    const timer = setTimeout(() => {
-      mustRead = true
-      resolve()
-    }, pollMs)
-    await promise
-    clearTimeout(timer)
-    wake = undefined
   }
 }
