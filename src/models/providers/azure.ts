@@ -1,6 +1,5 @@
 import { aiSdkProvider } from './ai-sdk-provider.ts'
-
-const MIN_OUTPUT_TOKENS = 16
+import { clampToMinimum } from './openai.ts'
 
 /** OpenAI's models on Azure, by the Responses endpoint. `model` is the name of the deployment. */
 export const azure = aiSdkProvider({
@@ -18,7 +17,7 @@ export const azure = aiSdkProvider({
   },
   // As for OpenAI: nothing is stored at Azure, and schemas are the caller's.
   callOptions: (_, cache) => ({ azure: { store: false, strictJsonSchema: false, promptCacheKey: cache?.key } }),
-  clampOutputTokens: (tokens) => Math.max(MIN_OUTPUT_TOKENS, tokens),
+  clampOutputTokens: clampToMinimum,
 })
 
 function isDnsLabel(name: string): boolean {

@@ -3,6 +3,11 @@ import { aiSdkProvider } from './ai-sdk-provider.ts'
 
 const MIN_OUTPUT_TOKENS = 16
 
+/** The Responses endpoint refuses a smaller limit. */
+export function clampToMinimum(tokens: number): number {
+  return Math.max(MIN_OUTPUT_TOKENS, tokens)
+}
+
 /** OpenAI's own API, by its Responses endpoint. */
 export const openAi = aiSdkProvider({
   name: 'openai',
@@ -20,7 +25,7 @@ export const openAi = aiSdkProvider({
   // Nothing is stored at OpenAI, so reasoning comes back encrypted. Schemas are the caller's, and strict mode takes only
   // a part of JSON Schema.
   callOptions: (_, cache) => ({ openai: { store: false, strictJsonSchema: false, promptCacheKey: cache?.key } }),
-  clampOutputTokens: (tokens) => Math.max(MIN_OUTPUT_TOKENS, tokens),
+  clampOutputTokens: clampToMinimum,
   canSearch: () => true,
   search: {
     tool: { type: 'provider', id: 'openai.web_search', name: 'web_search', args: {} },
