@@ -7,6 +7,7 @@ import { createPromptCache, type PromptBlock } from './prompt-cache.ts'
 import { cutAtCharacters, type Fragment, type UsageReply } from './script.ts'
 import type { Admission, Answer, Dialect, Refusal, Rendered } from './serve.ts'
 import { type StrictServer, strictRefusal } from './strict-servers.ts'
+import { CHARACTERS_PER_TOKEN, countedUsage, jsonBlock, sumTokens } from './token-counts.ts'
 
 export interface ChatRequest {
   readonly model: string
@@ -56,7 +57,7 @@ export function chatCompletions(options: ChatOptions = {}): Dialect<ChatRequest>
 
   function admit(body: ChatRequest): Admission | Refusal {
     const blocks = counts || options.window ? blocksOf(body) : []
-    const tokens = blocks.reduce((sum, block) => sum + block.tokens, 0)
+    const tokens = sumTokens(blocks)
     const limit = body.max_completion_tokens ?? body.max_tokens ?? 0
     const refusal =
       limitRefusal(body, options) ??
@@ -82,7 +83,7 @@ export function chatCompletions(options: ChatOptions = {}): Dialect<ChatRequest>
     admit,
     cut: (body, fragments) => {
       const limit = body.max_completion_tokens ?? body.max_tokens
-      return counts && limit !== undefined ? cutAtCharacters(fragments, limit * 4) : undefined
+      return counts && limit !== undefined ? cutAtCharacters(fragments, limit * CHARACTERS_PER_TOKEN) : undefined
     },
     callId: (turn, index) => `call_${turn}_${index}`,
     render: (answer) => render(shown(answer)),
@@ -102,12 +103,7 @@ function textOf({ content }: ChatMessage): string {
 }
 
 function blocksOf({ tools = [], messages }: ChatRequest): PromptBlock[] {
-  return [tools, ...messages].map((part) => {
-    const text = JSON.stringify(part)
-    const images = text.match(/"type":"image_url"/g)?.length ?? 0
-    const counted = images > 0 ? text.replace(/"data:[^"]*"/g, '') : text
-    return { text, tokens: Math.ceil(counted.length / 4) + images * 1000 }
-  })
+  return [tools, ...messages].map(jsonBlock)
 }
 
 function limitRefusal({ max_tokens }: ChatRequest, options: ChatOptions): Refusal | undefined {
@@ -210,7 +206,7 @@ function whole(answer: Answer<ChatRequest>): object {
 }
 
 function usageOf(answer: Answer<ChatRequest>): Record<string, unknown> | undefined {
-  const usage = answer.usage ?? counted(answer)
+  const usage = answer.usage ?? countedUsageOf(answer)
   if (usage === false) return undefined
   return {
     prompt_tokens: usage.input,
@@ -221,14 +217,6 @@ function usageOf(answer: Answer<ChatRequest>): Record<string, unknown> | undefin
   }
 }
 
-function counted({ admission: { billed }, fragments }: Answer<ChatRequest>): UsageReply {
-  if (!billed) return { input: 10, output: 5 }
-  const tokens = (kinds: readonly string[]) =>
-    Math.ceil(fragments.reduce((sum, { kind, text }) => (kinds.includes(kind) ? sum + text.length : sum), 0) / 4)
-  return {
-    input: billed.uncached + billed.cacheRead,
-    output: tokens(['reasoning', 'text', 'args']),
-    cachedInput: billed.cacheRead,
-    reasoning: tokens(['reasoning']),
-  }
+function countedUsageOf({ admission: { billed }, fragments }: Answer<ChatRequest>): UsageReply {
+  return billed ? countedUsage(billed, fragments) : { input: 10, output: 5 }
 }

@@ -28,6 +28,15 @@ const WINDOW_ERRORS = {
           status: 400,
           message: `'max_tokens' or 'max_completion_tokens' is too large: ${limit}. This model's maximum context length is ${window} tokens and your request has ${prompt} input tokens (${limit} > ${window} - ${prompt}).`,
         },
+  responses: () => ({
+    status: 400,
+    code: 'context_length_exceeded',
+    message: 'Your input exceeds the context window of this model. Please adjust your input and try again.',
+  }),
+  gemini: (prompt, _, window) => ({
+    status: 400,
+    message: `The input token count (${prompt}) exceeds the maximum number of tokens allowed (${window}).`,
+  }),
   'llama.cpp': (prompt, _, window) => ({
     status: 400,
     code: 'exceed_context_size_error',

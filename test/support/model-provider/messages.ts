@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { contextRefusal } from './context-window.ts'
 import { flatten, type MessagesRequest, promptBlocks, shapeRefusal, turnsOf } from './messages-request.ts'
 import { createPromptCache } from './prompt-cache.ts'
-import { cutAtCharacters, type Fragment, type UsageReply } from './script.ts'
+import { cutAtCharacters, type Fragment } from './script.ts'
 import {
   type Admission,
   type Answer,
@@ -19,6 +19,7 @@ import {
   serveDialect,
 } from './serve.ts'
 import { checkSignatures, createSigner } from './thinking-signatures.ts'
+import { CHARACTERS_PER_TOKEN, countedUsage, sumTokens } from './token-counts.ts'
 
 export type { MessagesRequest } from './messages-request.ts'
 
@@ -56,7 +57,7 @@ function anthropicMessages(options: MessagesOptions): Dialect<MessagesRequest> {
   function admit(body: MessagesRequest, headers: IncomingHttpHeaders): Admission | Refusal {
     const signatures = checkSignatures(body, headers)
     const blocks = promptBlocks(body)
-    const tokens = blocks.reduce((sum, block) => sum + block.tokens, 0)
+    const tokens = sumTokens(blocks)
     const refusal =
       shapeRefusal(body, options.maxImages ?? 100) ??
       prefillRefusal(body, prefill) ??
@@ -84,7 +85,7 @@ function anthropicMessages(options: MessagesOptions): Dialect<MessagesRequest> {
     },
     admit,
     cut: ({ max_tokens = 0 }, fragments) =>
-      options.ignoresLimit ? undefined : cutAtCharacters(fragments, max_tokens * 4),
+      options.ignoresLimit ? undefined : cutAtCharacters(fragments, max_tokens * CHARACTERS_PER_TOKEN),
     callId: (turn, index) => `toolu_${turn}_${index}`,
     render,
     whole: (answer) => ({ ...messageOf(answer), ...endOf(answer), content: contentOf(answer) }),
@@ -223,25 +224,18 @@ function endOf(answer: Answer<MessagesRequest>) {
 
 function usageOf({ usage, admission, fragments }: Answer<MessagesRequest>) {
   if (usage === false) return undefined
-  const { input, output, cachedInput = 0, cacheWrite = 0, reasoning = 0 } = usage ?? counted(admission, fragments)
+  const {
+    input,
+    output,
+    cachedInput = 0,
+    cacheWrite = 0,
+    reasoning = 0,
+  } = usage ?? countedUsage(admission.billed!, fragments)
   return {
     input_tokens: input - cachedInput - cacheWrite,
     cache_read_input_tokens: cachedInput,
     cache_creation_input_tokens: cacheWrite,
     output_tokens: output,
     output_tokens_details: { thinking_tokens: reasoning },
-  }
-}
-
-function counted({ billed }: Admission, fragments: readonly Fragment[]): UsageReply {
-  const tokens = (counts: (fragment: Fragment) => boolean) =>
-    Math.ceil(fragments.filter(counts).reduce((sum, { text }) => sum + text.length, 0) / 4)
-  const { uncached, cacheRead, cacheWrite } = billed!
-  return {
-    input: uncached + cacheRead + cacheWrite,
-    output: tokens(() => true),
-    cachedInput: cacheRead,
-    cacheWrite,
-    reasoning: tokens(({ kind }) => kind === 'reasoning'),
   }
 }

@@ -18,6 +18,8 @@ export type Fault =
   | 'garbage'
   /** An error event instead of the answer. */
   | 'error-event'
+  /** A normal end without any output. */
+  | 'empty'
   /** The whole answer without its last event (`[DONE]`, `message_stop`). */
   | 'no-done'
   /**

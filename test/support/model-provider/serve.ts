@@ -2,7 +2,7 @@
  * A scripted model provider: a real HTTP server that answers in one provider's wire format (a `Dialect`). Tests and
  * benches run the whole product against it. The product cannot distinguish it from a real provider.
  *
- *     const provider = await openFakeProvider()                            // or openFakeAnthropic(), …
+ *     const provider = await openFakeProvider()        // or openFakeAnthropic(), openFakeOpenAi(), openFakeGemini()
  *     provider.script({ text: 'Hello.' })                                  // the next call, of any conversation
  *     provider.when('[sum]',                                               // conversations with `[sum]` in a user message:
  *       { toolCalls: [{ name: 'code_execution', args: { code: '…' } }] },  //   the first turn,
@@ -28,6 +28,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createFaults, type SeededFaults } from './faults.ts'
 import {
   createScript,
   endedAfter,
@@ -142,16 +143,19 @@ export interface ModelProvider<Body> {
 export interface ServeOptions {
   readonly port?: number
   readonly record?: boolean
+  /** Breaks a share of the calls, chosen by seed. */
+  readonly faults?: SeededFaults
 }
 
 export async function serveDialect<Body>(
   dialect: Dialect<Body>,
-  { port: wanted = 0, record = true }: ServeOptions = {},
+  { port: wanted = 0, record = true, faults }: ServeOptions = {},
 ): Promise<ModelProvider<Body>> {
   const script = createScript<RecordedRequest<Body>>()
   const requests: RecordedRequest<Body>[] = []
   const waiting: { n: number; resolve: (request: RecordedRequest<Body>) => void }[] = []
   const renderOnce = memoize(dialect)
+  const withFault = faults && createFaults(faults)
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (incoming.url ?? '').replace(/\?.*/, '')
@@ -159,7 +163,8 @@ export async function serveDialect<Body>(
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
     if (incoming.method !== 'POST' || !dialect.serves(path)) return void response.writeHead(404).end()
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as Body
+    const text = Buffer.concat(chunks).toString()
+    const body = JSON.parse(text) as Body
     const admitted = dialect.admit?.(body, incoming.headers) ?? {}
     const refusal = 'status' in admitted ? admitted : undefined
     const admission: Admission = 'status' in admitted ? {} : admitted
@@ -179,7 +184,9 @@ export async function serveDialect<Body>(
     if (refusal) return sendError(dialect, {}, refusal, response)
     const messages = dialect.messages(body)
     const turn = messages.filter(({ role }) => role === 'assistant').length
-    await answer(dialect, renderOnce, { reply: script.choose(messages, request), body, admission, turn }, response)
+    const chosen = script.choose(messages, request)
+    const reply = withFault ? withFault(chosen, text) : chosen
+    await answer(dialect, renderOnce, { reply, body, admission, turn }, response)
   }
 
   const server = createServer((incoming, response) => {
@@ -298,11 +305,12 @@ function renderWrites<Body>(dialect: Dialect<Body>, { reply, body, admission, tu
   const [fault, count] = splitFault(reply.fault)
   if (reply.raw !== undefined) return [Buffer.from(reply.raw)]
   if (fault === 'html') return [Buffer.from('<!doctype html><title>Fake gateway</title><p>Not an API.')]
-  const all = fragmentsOf(continued(reply, admission.prefill), (index) => dialect.callId(turn, index))
+  const said: Reply = fault === 'empty' ? {} : continued(reply, admission.prefill)
+  const all = fragmentsOf(said, (index) => dialect.callId(turn, index))
   const limited =
     fault === 'length' ? endedAfter(all, count!) : count === undefined ? dialect.cut?.(body, all) : undefined
   const fragments = limited ?? (count === undefined ? all : all.slice(0, count))
-  const finish = limited ? 'length' : (reply.finish ?? (reply.toolCalls?.length ? 'tool_calls' : 'stop'))
+  const finish = limited ? 'length' : (reply.finish ?? (said.toolCalls?.length ? 'tool_calls' : 'stop'))
   const answer = { body, admission, fragments, finish, usage: reply.usage }
   if (fault === 'json') return [Buffer.from(JSON.stringify(dialect.whole(answer)))]
   const { head, parts, tail, done } = dialect.render(answer)
