@@ -41,6 +41,8 @@ export interface ToolOutcome {
   readonly media?: readonly MediaPart[]
   /** The sandbox was lost while the tool ran: the next call needs a new one. */
   readonly sandboxLost?: boolean
+  /** The MCP server, or the connection to it, reported an error. */
+  readonly failed?: boolean
 }
 
 export interface Tool {
@@ -51,6 +53,8 @@ export interface Tool {
   readonly repeatable?: boolean
   /** A person must approve each call. Until then the run is in stage `requires_action`. */
   readonly needsApproval?: boolean
+  /** The tool of an MCP server, by the server's own name. */
+  readonly mcp?: { readonly server: string; readonly tool: string; readonly title?: string }
   /**
    * Failures that the model can act on are outcomes. Throws only for lost infrastructure (SandboxError `unavailable`,
    * `lost`) and bugs. Ends soon after `signal` aborts.

@@ -51,7 +51,7 @@ export async function callModel(
   const { spec, meter, recorder, signal } = run
   const frame = {
     system: context.system,
-    tools: [...context.toolbox.tools().values()].map((tool) => tool.definition),
+    tools: context.toolbox.definitions(),
     responseFormat: spec.responseFormat,
     search: entry.searches === true && spec.tools.includes('web_search'),
   }

@@ -29,7 +29,10 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
     const { spec, past } = run
     const opening = await retryWhileDatabaseDown(MAX_OUTAGE_MS, () => openingMessages(deps, spec, entry), signal)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
-    toolbox = await openToolbox(deps.toolProviders, scopeOf(deps, run, entry), run.redactor)
+    toolbox = await openToolbox(deps.toolProviders, scopeOf(deps, run, entry), run.redactor, {
+      window: undefined,
+      searched: undefined,
+    })
     let step = past.restored.lastStep
     return await runLoop({
       deps,

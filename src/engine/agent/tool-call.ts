@@ -24,12 +24,13 @@ type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
  */
 export async function performCall(
   context: AgentContext,
-  call: ToolCallPart,
+  asked: ToolCallPart,
   refusal?: Refusal,
   begun?: Pick<OpenCall, 'step' | 'approval' | 'outlived'>,
 ): Promise<ToolMessage> {
   const { deps, run } = context
   const { recorder, meter, signal, redactor } = run
+  const call = context.toolbox.resolve(asked)
   const step = begun?.step ?? context.nextStep()
   if (begun?.step === undefined) {
     recorder.append({ type: 'tool_call', step, name: call.name, args: shownArgs(call) })
@@ -57,7 +58,7 @@ export async function performCall(
   const kept = media && (await keepMedia(deps, run.claim.id, resultStep, media))
   recorder.append({ type: 'tool_result', step: resultStep, output, duration_ms })
   if (kept) recorder.attach(kept)
-  return { role: 'tool', callId: call.callId, name: call.name, output, ...(media && { media }) }
+  return { role: 'tool', callId: asked.callId, name: asked.name, output, ...(media && { media }) }
 }
 
 const REFUSALS: Readonly<Record<Refusal, string>> = {
@@ -115,14 +116,8 @@ async function act(
   const { deps, run, models } = context
   const { recorder, redactor, workspace } = run
   const { policy } = run.spec
-  const tools = context.toolbox.tools()
-  const tool = tools.get(call.name)
-  if (!tool) return { output: unknownTool(call.name, tools), ending: 'refused' }
-  if (!call.args)
-    return {
-      output: `The arguments of ${call.name} are not a JSON object, or are nested too deep. Call it again with valid arguments.`,
-      ending: 'refused',
-    }
+  const tool = context.toolbox.tools().get(call.name)
+  if (!tool || !call.args) return { output: await context.toolbox.explain(call), ending: 'refused' }
   const shown = redactor.stream((text) => {
     recorder.append({ type: 'tool_output', step, text })
     deps.onPoint?.('tool-speaks')
@@ -194,10 +189,4 @@ async function repeatable(
   if (past.restored.neverReady) return true
   const sandbox = await workspace.open(spec.inputFiles)
   return !sandbox.fresh
-}
-
-function unknownTool(name: string, tools: ReadonlyMap<string, Tool>): string {
-  const names = [...tools.keys()]
-  const known = names.length > 0 ? `The tools are: ${names.join(', ')}.` : 'No tools are enabled.'
-  return `There is no tool ${JSON.stringify(name.slice(0, 80))}. ${known}`
 }

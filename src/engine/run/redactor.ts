@@ -30,6 +30,8 @@ export function createRedactor(): Redactor {
   let secrets: ReadonlySet<string> = new Set()
   /** Built on first use, because secrets are added one after the other. */
   let search: Search | undefined
+  /** Values that were found to be clean, each with the search that found it. */
+  const clean = new WeakMap<object, Search>()
 
   function current(): Search {
     search ??= createSearch([...new Set([...secrets].flatMap(spellings))].map(unitsOf))
@@ -54,13 +56,14 @@ export function createRedactor(): Redactor {
     redact,
     // Called for every tool before every turn, and most runs have no secret.
     isClean(value) {
-      if (secrets.size === 0) return true
-      let clean = true
+      if (secrets.size === 0 || clean.get(value) === current()) return true
+      let found = false
       const look = current().start(() => {
-        clean = false
+        found = true
       })
       look(unitsOf(JSON.stringify(value)))
-      return clean
+      if (!found) clean.set(value, current())
+      return !found
     },
     stream(emit) {
       let held = ''

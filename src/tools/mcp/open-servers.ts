@@ -12,7 +12,7 @@ import { createKeyedMutex, type KeyedMutex } from './keyed-mutex.ts'
 import { operatorSecret } from './operator-secret.ts'
 import { programTransports } from './program-transport.ts'
 import type { McpOptions } from './provider.ts'
-import { type ServerRules, showTools } from './server-tools.ts'
+import { createRoom, type ServerRules, showTools } from './server-tools.ts'
 import { type CredentialHandle, type SignIn, SignInRefused, signInWith } from './sign-in.ts'
 import { createNames } from './tool-names.ts'
 import type { ServerTransport } from './transport.ts'
@@ -219,8 +219,9 @@ function sourceOf(opened: readonly Open[], run: Pick<RunScope, 'warn'>, connecti
   /** Assigns names again after each change, in the same order: a tool that stays keeps its name. */
   function show(): void {
     const names = createNames()
+    const room = createRoom()
     tools = opened.flatMap(({ connection, rules }) => {
-      const shown = showTools(connection, rules, names)
+      const shown = showTools(connection, rules, names, room)
       report(rules.name, shown.problems)
       return shown.tools
     })

@@ -39,7 +39,8 @@ export function toOutcome(result: CallToolResult, limits: ResultLimits): ToolOut
   if (structuredContent !== undefined && !content.some((block) => block.type === 'text')) {
     writer.add(JSON.stringify(structuredContent))
   }
-  return writer.outcome(result.isError ? '' : 'The tool returned no content.')
+  const outcome = writer.outcome(result.isError ? '' : 'The tool returned no content.')
+  return result.isError ? { ...outcome, failed: true } : outcome
 }
 
 export function fromResource(result: ReadResourceResult, limits: ResultLimits): ToolOutcome {

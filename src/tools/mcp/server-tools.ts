@@ -19,10 +19,9 @@ import type { Names } from './tool-names.ts'
 const MAX_DESCRIPTION_BYTES = 4_096
 const MAX_SCHEMA_BYTES = 32 * 1024
 const MAX_SCHEMA_DEPTH = 40
-/** Maximum size of a server's tool definitions together, because every model call contains them. */
-const MAX_DEFINITIONS_BYTES = 256 * 1024
-/** The providers' limit for one model call. */
-const MAX_TOOLS = 128
+/** Maximum number and size of a server's tools. A model gets them one by one if there are many. */
+const MAX_TOOLS = 1_000
+const MAX_DEFINITIONS_BYTES = 1024 * 1024
 /** The readers' names without the server's prefix. */
 const READERS = ['list_resources', 'read_resource', 'list_prompts', 'get_prompt']
 const MAX_NAMED = 10
@@ -44,10 +43,21 @@ export interface Shown {
   readonly problems: readonly string[]
 }
 
-/** Converts the current list of tools. Pure except for `names`, which assigns names. */
-export function showTools(connection: Connection, rules: ServerRules, names: Names): Shown {
+/** What the tools of a run's servers may still use together. */
+export interface Room {
+  tools: number
+  bytes: number
+}
+
+export function createRoom(): Room {
+  return { tools: 2 * MAX_TOOLS, bytes: 2 * MAX_DEFINITIONS_BYTES }
+}
+
+/** Converts the current list of tools. Pure except for `names`, which assigns names, and `room`. */
+export function showTools(connection: Connection, rules: ServerRules, names: Names, room: Room): Shown {
   const problems: string[] = []
   const tools: Tool[] = []
+  const limits = { tools: Math.min(MAX_TOOLS, room.tools), bytes: Math.min(MAX_DEFINITIONS_BYTES, room.bytes) }
   let bytes = 0
   let left = 0
   for (const tool of connection.tools()) {
@@ -59,7 +69,7 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
     const parameters = schemaOf(tool, problems)
     const description = truncateEnd(tool.description ?? tool.title ?? tool.name, MAX_DESCRIPTION_BYTES)
     const size = Buffer.byteLength(description) + Buffer.byteLength(JSON.stringify(parameters))
-    if (tools.length === MAX_TOOLS || bytes + size > MAX_DEFINITIONS_BYTES) {
+    if (tools.length === limits.tools || bytes + size > limits.bytes) {
       left++
       continue
     }
@@ -75,9 +85,11 @@ export function showTools(connection: Connection, rules: ServerRules, names: Nam
   if (left > 0 || connection.listTruncated) {
     const how = connection.listTruncated ? 'More tools' : `${left} more tools`
     problems.push(
-      `${how} are left out: the limit is ${MAX_TOOLS} tools a server. Name the ones you need in allowedTools.`,
+      `${how} are left out: the limit is ${MAX_TOOLS} tools a server, and twice that a run. Name the ones you need in allowedTools.`,
     )
   }
+  room.tools -= tools.length
+  room.bytes -= bytes
   const unmatched = rules.unmatched([...connection.tools().map((tool) => tool.name), ...READERS])
   if (unmatched.length > 0) {
     const named = unmatched.slice(0, MAX_NAMED).map(show).join(', ')
@@ -102,6 +114,7 @@ function callTool(connection: Connection, rules: ServerRules, tool: ServerTool, 
     keyed: false,
     repeatable: readOnlyHint === true || idempotentHint === true,
     needsApproval: rules.needsApproval(tool.name),
+    mcp: { server: rules.name, tool: tool.name, title: tool.title ?? tool.annotations?.title },
     run: (args, context) =>
       sendRequest(connection, context, async (limits) => {
         const result = await connection.call(tool, args, limits)
@@ -128,6 +141,7 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
         keyed: false,
         repeatable: true,
         needsApproval: rules.needsApproval(name),
+        mcp: { server: rules.name, tool: name },
         async run(sent, context) {
           const checked = args.check(sent)
           if (!checked.ok) return { output: checked.message }
@@ -199,7 +213,7 @@ async function sendRequest(
     return outcome
   } catch (error) {
     const { sentence, unknown } = explainFailure(error, timeoutMs)
-    return { output: unknown ? `${sentence} Whether the call had an effect is not known.` : sentence }
+    return { output: unknown ? `${sentence} Whether the call had an effect is not known.` : sentence, failed: true }
   }
 }
 
