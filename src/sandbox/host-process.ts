@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { compileCacheEnv } from '../runtime/compile-cache.ts'
 import type { DriverChoice } from './drivers.ts'
 import { type HostOptions, pidFile, type StartReport } from './host/start-options.ts'
 
@@ -84,14 +85,18 @@ export function fingerprint(choice: DriverChoice): string {
   return hash.digest('hex')
 }
 
-/** Starts a host that outlives this process. It gets no environment, and so none of the server's keys. */
+/** Starts a host that outlives this process. It does not get the server's environment, and so none of its keys. */
 export async function startHost(options: HostOptions): Promise<StartReport> {
   const program = join(import.meta.dirname, `host/host-main${extname(import.meta.filename)}`)
   // Files pass through it in short-lived buffers: frequent garbage collection keeps it small.
   const child = spawn(process.execPath, ['--max-semi-space-size=1', program, JSON.stringify(options)], {
     detached: true,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' },
+    env: {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      LANG: 'C.UTF-8',
+      ...compileCacheEnv(),
+    },
     cwd: '/',
   })
   const said = child.stdio[3] as Readable

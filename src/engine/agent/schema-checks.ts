@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { ErrandError } from '../../domain/errors.ts'
 import type { JsonSchema } from '../../domain/interaction.ts'
+import { compileCacheEnv } from '../../runtime/compile-cache.ts'
 import type { Job, Reply } from './schema-thread.ts'
 
 const THREADS = 2
@@ -83,7 +84,7 @@ async function runThread(job: Job, signal?: AbortSignal): Promise<Found> {
   const thread = new Worker(new URL(`./schema-thread.${extension}`, import.meta.url), {
     workerData: job,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB },
-    env: {},
+    env: compileCacheEnv(),
   })
   const { promise, resolve, reject } = Promise.withResolvers<Found>()
   const leave = () => reject(signal!.reason)

@@ -5,6 +5,7 @@
  * Started with HostOptions as JSON in argv[2]. Reports the result of the start on file descriptor 3, as one line of JSON.
  */
 import { appendFileSync, chmodSync, closeSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Log } from '../driver.ts'
 import { DRIVERS } from '../drivers.ts'
@@ -82,6 +83,7 @@ async function main(options: HostOptions): Promise<void> {
       .on('SIGHUP', () => {})
     log.info({ pid: process.pid }, 'sandbox host started')
     report({ outcome: 'ready' })
+    flushCompileCache()
   } catch (error) {
     log.error({ err: error }, 'sandbox host could not start')
     report({ outcome: 'failed', message: error instanceof Error ? error.message : String(error) })

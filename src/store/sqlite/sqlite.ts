@@ -9,6 +9,7 @@ import { chmodSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { Kysely, SqliteDialect } from 'kysely'
+import { compileCacheEnv } from '../../runtime/compile-cache.ts'
 import type { Emit } from '../../telemetry/events.ts'
 import { MIGRATIONS, newerSchema } from '../migrations/migrations.ts'
 import { type Database, DatabaseUnavailable, type Statement, type Write, type WriteResult } from '../port.ts'
@@ -136,6 +137,7 @@ function openWriter(file: string, emit?: Emit) {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const worker = new Worker(new URL(`./writer.${extension}`, import.meta.url), {
     workerData: { file, busyTimeoutMs: BUSY_TIMEOUT_MS },
+    env: compileCacheEnv(),
   })
   const pack = createPacker()
   let waiting: Pending[] = []
