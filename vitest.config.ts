@@ -6,12 +6,14 @@ import { findPostgres } from './test/support/cluster.ts'
 // sandboxes are tested on bubblewrap alone, and script/test says so.
 const hasDocker = process.env.CI !== undefined || (process.getuid?.() === 0 && existsSync('/usr/sbin/dockerd'))
 
-// The front door once more, each server on a database of its own. `test/store` and what else is written for both stores runs
-// on both in the first project already; of the rest, this is left out, as it stores nothing of its own: how tools, networks,
-// search and the demo model behave, what the documents say, what keeps a server from starting.
+// The contract runs again on Postgres, each server on its own database. These files are left out, because what they check
+// stores nothing of its own: how tools, networks, search, models, schemas and the demo model behave, limits on connections,
+// what validation and the documents say, what keeps a server from starting.
 const SAME_ON_EVERY_STORE = [
-  'test/contract/tools{,-files,-isolation,-limits,-output}.test.ts',
-  'test/contract/{network,network-credentials,ssrf,web-search,web-search-provider}.test.ts',
+  'test/contract/tools{,-edits,-files,-find,-isolation,-limits,-output}.test.ts',
+  'test/contract/{network,network-credentials,ssrf,web-search,web-search-provider,pip}.test.ts',
+  'test/contract/{agent-loop,model-servers,schema-time}.test.ts',
+  'test/contract/{errors-fields,files-in-buckets,in-flight}.test.ts',
   'test/contract/{demo,demo-off,openapi,operator,revisions,server,skills-hostile}.test.ts',
 ]
 const hasPostgres = process.env.CI !== undefined || findPostgres() !== undefined

@@ -99,6 +99,7 @@ async function play({ proxy, server }: World, [program, ...args]: readonly strin
     env: {
       PATH: process.env.PATH,
       NO_COLOR: '1',
+      NODE_COMPILE_CACHE: join(ROOT, '../node_modules/.cache/errand'),
       ERRAND_BASE_URL: proxy.url,
       ERRAND_API_KEY: server.key,
       SKILL_ZIP: zip([{ name: 'SKILL.md', data: skillText('greeting', 'Greets.') }]).toString('base64'),

@@ -201,7 +201,7 @@ describe('a run that reaches a limit', () => {
   })
 
   it('ends with an answer if a command hangs until the time limit', async () => {
-    const hang = { name: 'code_execution', args: { code: 'while True: pass', timeoutSeconds: 600 } }
+    const hang = { name: 'code_execution', args: { code: 'import time; time.sleep(600)', timeoutSeconds: 600 } }
     plain.when('[late]', { toolCalls: [hang] }, { text: 'It hangs.' })
     const body = await run('[late]', { ...fields, policy: { maxTurnDuration: 60 } })
     expect(body).toMatchObject({ status: 'completed', stopReason: 'max_turn_duration', output: 'It hangs.' })

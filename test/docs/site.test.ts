@@ -2,14 +2,11 @@
  * Tests of the documentation site: pages, caching, content security policy, accessibility, search, and hosting on any
  * web server.
  */
-import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import mime from 'mime'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -18,8 +15,9 @@ import { EVERYTHING } from '../support/openapi.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const PAGES = readdirSync(join(ROOT, 'site/dist')).filter((name) => name.endsWith('.html') && name !== '404.html')
-const run = promisify(execFile)
+/** The site that script/setup built. */
+const SITE = join(ROOT, 'site/dist')
+const PAGES = readdirSync(SITE).filter((name) => name.endsWith('.html') && name !== '404.html')
 
 let server: Server
 let browser: Browser
@@ -174,11 +172,9 @@ test('shows all content without scripts', async () => {
 })
 
 test('works under any path of any web server, without broken links', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'errand-docs-'))
-  await run(process.execPath, [join(ROOT, 'site/build.ts'), directory])
   const plain = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url as string, 'http://x').pathname.slice('/some/where/'.length))
-    const bytes = await readFile(join(directory, path)).catch(() => undefined)
+    const bytes = await readFile(join(SITE, path)).catch(() => undefined)
     response.writeHead(bytes ? 200 : 404, { 'content-type': mime.getType(path) ?? 'text/plain' }).end(bytes)
   })
   await new Promise<void>((listening) => plain.listen(0, '127.0.0.1', listening))
@@ -186,7 +182,7 @@ test('works under any path of any web server, without broken links', async () =>
     const base = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/some/where/`
     const wanted = new Set<string>()
     for (const name of PAGES) {
-      const html = await readFile(join(directory, name), 'utf8')
+      const html = await readFile(join(SITE, name), 'utf8')
       for (const [, link = ''] of html.matchAll(/(?:href|src)="([^"#]+)/g)) {
         if (!/^(?:https?|mailto):/.test(link)) wanted.add(link)
       }
@@ -200,6 +196,5 @@ test('works under any path of any web server, without broken links', async () =>
     await leave()
   } finally {
     plain.close()
-    await rm(directory, { recursive: true })
   }
 })

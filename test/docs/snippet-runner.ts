@@ -38,7 +38,9 @@ export function openSnippetRunner(server: Pick<Server, 'url' | 'key' | 'dataDir'
     LANG: 'C.UTF-8',
     NO_COLOR: '1',
     PYTHONPATH: PYTHON_CLIENT,
-    PYTHONDONTWRITEBYTECODE: '1',
+    // Compiled once for all programs of all pages.
+    PYTHONPYCACHEPREFIX: join(ROOT, 'node_modules/.cache/python'),
+    NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/errand'),
     npm_config_cache: join(home, '.npm'),
     ERRAND_CONFIG: join(server.dataDir, 'errand.yaml'),
     ERRAND_DATA_DIR: server.dataDir,
