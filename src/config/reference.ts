@@ -5,15 +5,15 @@ import { OTHER_VARIABLES, SETTINGS } from './settings.ts'
 
 const INTRODUCTION = `# Configuration
 
-<!-- Made from src/config/settings.ts by \`errand config reference\`; a test keeps the two the same. -->
+<!-- Generated from src/config/settings.ts by \`errand config reference\`. A test compares the two. -->
 
-Nothing needs to be configured. What is, stands in \`errand.yaml\` (an example: [errand.example.yaml](../errand.example.yaml)),
-in the environment, or in both; the environment wins. \`errand config check\` reads both and tells every problem at once.
+Every setting has a default. To change one, set it in \`errand.yaml\` ([example](../errand.example.yaml)) or in the environment,
+which overrides the file. \`errand config check\` reads both and reports all errors at once.
 
-Relative paths in \`errand.yaml\` are relative to that file, those in the environment to the current directory.
-A setting's name with a dot is a map in the file: \`limits.runningPerProject\` is \`limits: {runningPerProject: 10}\`.
-Under each stands its variable in the environment.
-A name that does not exist is a problem in both places, so that a typo does not quietly turn a limit off.
+- A dot in a setting's name is a map in the file: \`limits.runningPerProject\` is \`limits: {runningPerProject: 10}\`.
+- The tables list each setting's environment variable below its name.
+- Relative paths in \`errand.yaml\` are relative to that file, and those in the environment to the current directory.
+- An unknown name in either place is an error, so that a typo never disables a limit.
 `
 
 const MODELS = `## Models
@@ -24,15 +24,15 @@ models:
     provider: openai-compatible   # or ${PROVIDER_NAMES.filter((name) => name !== 'openai-compatible').join(', ')}
     baseUrl: http://127.0.0.1:4010/v1
     model: some-model             # the provider's own name
-    apiKeyEnv: MODEL_KEY          # the environment variable with the key; the key itself never stands here
+    apiKeyEnv: MODEL_KEY          # the environment variable with the key, never the key itself
     price: {input: 0.3, output: 2.5, cachedInput: 0.03, cacheWrite: 0.38}   # US dollars per million tokens
-    vision: false                 # whether images may be put before it
-    documents: false              # whether PDFs may be, whole
-    maxTries: 3                   # tries of a call before its first fragment
-    idleTimeoutS: 60              # seconds of silence after which a call counts as stalled
+    vision: false                 # whether it accepts images
+    documents: false              # whether it accepts whole PDFs
+    maxTries: 3                   # attempts of a call until its first fragment
+    idleTimeoutS: 60              # seconds without data after which a call has stalled
     sendReasoning: false          # whether reasoning is sent back as reasoning_content (openai-compatible, openrouter)
     cache: auto                   # off: no cache breakpoints, no cache key
-    fallbacks: [svc-3.1-pro]      # other names, asked in this order where this one fails before it has said anything
+    fallbacks: [svc-3.1-pro]      # called in this order if this model fails before any output
   svc-3.1-pro: {provider: anthropic, model: claude-opus-5-5, price: {input: 4, output: 20}}
 \`\`\`
 
@@ -51,10 +51,14 @@ a tool's result if the reasoning before its call is missing. Most other servers 
 \`AZURE_RESOURCE_NAME\`. Each provider has a default for \`apiKeyEnv\` ([Models and providers](models.md#configure-models)). In the environment, \`ERRAND_MODELS\` holds
 the same map as JSON or YAML and replaces the file's.
 
-A call that fails is tried again, \`maxTries\` in all, with growing random waits and never before the provider's
-\`Retry-After\`. A provider whose calls failed five times in a row is left alone for 10 seconds, then up to a minute, until one
-trial call has shown that it is back: meanwhile its models fail, or fall back, at once. Each process keeps its own count. A fallback is
-told in the interaction's \`warnings\`, and its tokens cost what it costs; an answer that has begun is never begun again by another model.
+What happens if a call fails:
+
+- **Retry.** The server makes up to \`maxTries\` attempts, with exponential backoff and jitter, and never before the provider's
+  \`Retry-After\`.
+- **Circuit breaker.** After five consecutive failures a provider is not called for 10 seconds, later for up to a minute, until one
+  trial call succeeds. Meanwhile calls of its models fail, or use the fallback, immediately. Each process counts for itself.
+- **Fallback.** The interaction's \`warnings\` report it, and its tokens are billed at its own price. An answer that has begun is never
+  started again by another model.
 `
 
 const BLOBS = `## Files in a bucket
@@ -65,65 +69,64 @@ blobsUrl: s3://bucket?endpoint=https://minio.internal:9000          # any store 
 blobsUrl: file:///mnt/shared/errand                                 # a directory, which may be shared
 \`\`\`
 
-Credentials are found as the AWS SDK finds them: \`AWS_ACCESS_KEY_ID\` and \`AWS_SECRET_ACCESS_KEY\`, the files in \`~/.aws\`, a
-web identity, the machine's role. They need \`s3:GetObject\`, \`s3:PutObject\`, \`s3:DeleteObject\`, \`s3:AbortMultipartUpload\`
-on what lies below the prefix, and \`s3:ListBucket\`. At the start a small file is written and removed. \`pathStyle=false\` is for a
-store with an \`endpoint\` that wants the bucket's name in the host's.
+The AWS SDK finds the credentials: \`AWS_ACCESS_KEY_ID\` and \`AWS_SECRET_ACCESS_KEY\`, the files in \`~/.aws\`, a
+web identity, or the machine's role. They need \`s3:GetObject\`, \`s3:PutObject\`, \`s3:DeleteObject\`, \`s3:AbortMultipartUpload\`
+on objects below the prefix, and \`s3:ListBucket\`. At its start the server writes and deletes a small file, as a check. Set
+\`pathStyle=false\` for an \`endpoint\` that requires the bucket's name in the host name.
 
-Files are handed out by this server, with its own signed addresses and headers: the bucket can stay wholly private. A
-prefix belongs to one database: what that does not know is removed after an hour. Give the bucket a lifecycle rule that
-ends multipart uploads that were left unfinished for a day: a server that was killed in the middle of one leaves its parts.
+The server serves the files itself, by its own signed addresses, so the bucket can be private. Use a prefix for one database
+only: the server deletes objects below it that the database does not know, after an hour. Add a lifecycle rule that aborts
+incomplete multipart uploads after a day, because a server that is killed during an upload leaves parts behind.
 `
 
 const BUCKETS = `## Files by s3:// and gs://
 
-Callers name the object (\`{"name": "a.csv", "url": "s3://team-data/in/a.csv"}\`), and the credentials that read it are
-yours: so nothing is read that you did not list, by everyone or by project.
+Callers name an object (\`{"name": "a.csv", "url": "s3://team-data/in/a.csv"}\`), and the server reads it with your
+credentials. It reads only buckets that you list, for all projects or for one.
 
 \`\`\`yaml not-run="its key file is looked for"
 files:
   s3:
-    allow: [public-data, shared/inputs]     # a bucket; what lies below shared/inputs/
+    allow: [public-data, shared/inputs]     # a whole bucket; the objects below shared/inputs/
     region: eu-central-1
-    accessKeyIdEnv: FILES_KEY_ID            # without the two: what the AWS SDK finds
+    accessKeyIdEnv: FILES_KEY_ID            # default: the credentials that the AWS SDK finds
     secretAccessKeyEnv: FILES_KEY
   gs:
     allow:
       '*': [public-data]                    # every project
-      prj_01a2b3…: [team-data]              # this one (\`errand keys create\` says the id)
+      prj_01a2b3…: [team-data]              # one project (\`errand keys create\` prints its id)
     credentialsFile: google-reader.json
 \`\`\`
 
-Give the credentials leave to read and nothing else. Each address is signed for five minutes and fetched through the same
-guard as any file by URL, within the same limits; the signed address is shown and stored nowhere.
+Use credentials that may only read. The server signs each address for five minutes and fetches it like any other file by URL,
+with the same egress checks and limits. It never shows or stores the signed address.
 `
 
 const MCP = `## MCP servers
 
 \`\`\`yaml config env=TRACKER_TOKEN,NOTES_TOKEN
 mcp:
-  tracker:                        # callers write {"name": "tracker"}, and no address
+  tracker:                        # callers send {"name": "tracker"} without an address
     url: https://mcp.example.com/mcp
-    authentication: {type: bearer, tokenEnv: TRACKER_TOKEN}   # the variable, never the token itself
-    allowedTools: [search, get_issue]                         # the most that a caller may use
-    requireApproval: [get_issue]                              # or always; a caller can ask for more, not for less
+    authentication: {type: bearer, tokenEnv: TRACKER_TOKEN}   # the environment variable, never the token itself
+    allowedTools: [search, get_issue]                         # tools that callers may use
+    requireApproval: [get_issue]                              # or always; a caller can add tools, but not remove any
   notes:
     command: [node, /opt/notes/index.js]   # speaks MCP on stdin and stdout
     mounts: [{source: /srv/notes-server, target: /opt/notes}]
     env: {NOTES_MODE: read}
-    envFrom: [NOTES_TOKEN]                 # variables of this server's environment that it is given
-    network: [api.notes.example]           # what it may reach, through the guard; or public; by itself nothing
+    envFrom: [NOTES_TOKEN]                 # variables that are copied from the server's environment
+    network: [api.notes.example]           # allowed hosts, or public; default: none
     limits: {memoryMiB: 256, cpus: 0.5, pids: 64}
 \`\`\`
 
 \`authentication\` is one of \`{type: bearer, tokenEnv}\`, \`{type: headers, headersEnv: {X-Api-Key: VARIABLE}}\`,
 \`{type: basic, username, passwordEnv}\` and \`{type: oauth2, tokenUrl, clientId, clientSecretEnv, refreshTokenEnv, accessTokenEnv,
-scopes}\`. Without it, callers may send their own.
+scopes}\`. If it is not set, callers may send their own.
 
-A command runs in a sandbox of its own beside the run's, fresh for each run and gone with it. Its way out is the proxy that
-\`HTTPS_PROXY\` names in its environment, which opens what \`network\` lists. What \`env\` and
-\`envFrom\` give it is in that sandbox alone, never in the one where the model's code runs; the program can do with it what
-it likes, so register programs that you trust with it.
+A command runs in a separate sandbox, which is created for each run and removed with it. It reaches the hosts in \`network\` through
+the proxy in its variable \`HTTPS_PROXY\`. The values of \`env\` and \`envFrom\` exist only in that sandbox, never in the one where
+the model's code runs. The program itself can misuse them, so register only programs that you trust.
 `
 
 /** Section titles by the first part of a setting's path; settings without a dot come first. */
@@ -134,8 +137,8 @@ const GROUPS: Readonly<Record<string, string>> = {
   sandbox: 'Sandboxes',
   search: 'Web search',
   browser: 'The browser',
-  egress: 'The way out',
-  files: 'Files of callers',
+  egress: 'Outbound connections',
+  files: 'Input files',
   metrics: 'Metrics',
   limits: 'Limits',
 }
@@ -147,7 +150,7 @@ export function configReference(): string {
     '## Settings\n',
     ...groups().flatMap(([title, settings]) => [
       `### ${title}\n`,
-      '| setting | default | what it is |',
+      '| Setting | Default | Description |',
       '|---|---|---|',
       ...settings.map(row),
       '',
@@ -157,7 +160,7 @@ export function configReference(): string {
     BUCKETS,
     MCP,
     '## Other variables\n',
-    '| variable | what it is |',
+    '| Variable | Description |',
     '|---|---|',
     ...others,
     '',

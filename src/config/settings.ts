@@ -11,9 +11,9 @@ import { TOOL_SETTINGS } from './settings/tools.ts'
 
 /** Variables that begin with ERRAND_ and are not settings of the server. */
 export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
-  ERRAND_CONFIG: 'The configuration file; default `errand.yaml`, where there is one. `--config` wins over it.',
+  ERRAND_CONFIG: 'Configuration file. Default: `errand.yaml`, if it exists. `--config` overrides it.',
   ERRAND_HOME:
-    'Where `errand.yaml` and `./data` are looked for; default: the current directory. `script/server` and `script/errand` set it to the checkout.',
+    'Directory of `errand.yaml` and `./data`. Default: the current directory. `script/server` and `script/errand` set it to the checkout.',
   ERRAND_BASE_URL:
     'For the clients, `errand run` and the other commands that call a server: its address, if `--server` is not given.',
   ERRAND_API_KEY:
@@ -21,7 +21,7 @@ export const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   ERRAND_WEBHOOK_SECRET:
     'For programs that verify webhooks: the output of `errand webhooks secret`. The server does not read it.',
   ERRAND_CRASH_AT:
-    'For tests of recovery: the server kills itself where a run comes to this point, `tool-begins`, or comes to it for the third time, `after-write:3`; `src/engine/dependencies.ts` names them.',
+    'For tests of recovery: crash point at which the server kills itself. `tool-begins` is the first time, `after-write:3` the third. `src/engine/dependencies.ts` lists the points.',
 }
 
 export const SETTINGS: readonly Setting[] = [

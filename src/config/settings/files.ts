@@ -12,7 +12,7 @@ const allowed = (scheme: string) =>
     schema: z.union([z.array(place), z.record(z.string().regex(/^(\*|prj_\w+)$/), z.array(place))]),
     parse: (value) => parseYaml(value, { logLevel: 'error' }),
     fallback: [],
-    doc: `The buckets that callers may name files in by \`${scheme}://\`; what is not listed is refused. See [Files by s3:// and gs://](#files-by-s3-and-gs).`,
+    doc: `Buckets from which callers may name files by \`${scheme}://\`; others are refused. See [Files by s3:// and gs://](#files-by-s3-and-gs).`,
   })
 
 const variable = (path: string, doc: string) =>
@@ -25,19 +25,27 @@ export const FILE_SETTINGS: readonly Setting[] = [
   list('files.types', {
     must: 'a list of media types like text/csv or image/*',
     item: (value) => /^[\w.+-]+\/([\w.+-]+|\*)$/.test(value),
-    doc: 'What a file by URL may be, by the Content-Type that it comes with. Empty: anything.',
+    doc: 'Allowed `Content-Type` values of files by URL. Empty: all.',
   }),
   allowed('s3'),
-  text('files.s3.region', { must: 'a region', pattern: /^[a-z0-9-]+$/, fallback: 'us-east-1', doc: 'Their region.' }),
-  endpoint('files.s3.endpoint', 'Where they are, when not at Amazon: any store that speaks S3. It may be private.'),
-  variable('files.s3.accessKeyIdEnv', 'The variable with the key’s id. Without it, what the AWS SDK finds.'),
-  variable('files.s3.secretAccessKeyEnv', 'The variable with the key itself.'),
+  text('files.s3.region', {
+    must: 'a region',
+    pattern: /^[a-z0-9-]+$/,
+    fallback: 'us-east-1',
+    doc: 'Region of the buckets.',
+  }),
+  endpoint('files.s3.endpoint', 'Address of a store with the S3 API, if it is not Amazon’s. It may be private.'),
+  variable(
+    'files.s3.accessKeyIdEnv',
+    'Environment variable with the id of the access key. Default: the credentials that the AWS SDK finds.',
+  ),
+  variable('files.s3.secretAccessKeyEnv', 'Environment variable with the access key.'),
   toggle('files.s3.pathStyle', {
-    doc: 'Whether the bucket’s name stands in the path, not in the host; default: where there is an `endpoint`.',
+    doc: 'Whether the bucket’s name is in the path of an address instead of its host. Default: on if `endpoint` is set.',
   }),
   allowed('gs'),
-  filePath('files.gs.credentialsFile', { must: 'the path of a JSON file', doc: 'A service account’s key file.' }),
-  variable('files.gs.accessKeyIdEnv', 'Instead of a file: the variable with an HMAC key’s id.'),
-  variable('files.gs.secretAccessKeyEnv', 'The variable with the HMAC key itself.'),
-  endpoint('files.gs.endpoint', 'Where they are, when not at `https://storage.googleapis.com`.'),
+  filePath('files.gs.credentialsFile', { must: 'the path of a JSON file', doc: 'Key file of a service account.' }),
+  variable('files.gs.accessKeyIdEnv', 'Environment variable with the id of an HMAC key, instead of a key file.'),
+  variable('files.gs.secretAccessKeyEnv', 'Environment variable with the HMAC key.'),
+  endpoint('files.gs.endpoint', 'Address of the store, if it is not `https://storage.googleapis.com`.'),
 ]

@@ -65,13 +65,13 @@ export const MODEL_SETTINGS: readonly Setting[] = [
   text('defaultModel', {
     must: 'a model name',
     pattern: /^[\w][\w.:/-]{0,127}$/,
-    doc: 'The model where neither caller nor agent names one; default `svc-3.5-flash`, or the first of `models` where that has no such name.',
+    doc: 'Model of requests that name none, directly or by an agent. Default: `svc-3.5-flash`, or the first of `models` if that name is not configured.',
   }),
   section('models', {
     must: 'a map from names to models',
     schema: models,
     parse: (value) => parseYaml(value, { logLevel: 'error' }),
     fallback: {},
-    doc: 'Names and the models behind them (below). Empty: known environment keys, then a model server on loopback, then the demo model.',
+    doc: 'Model names and their providers (see [Models](#models)). If empty, Errand uses known keys in the environment, else a model server on loopback, else the demo model.',
   }),
 ]

@@ -10,7 +10,7 @@ export const SANDBOX_LIMITS = Object.keys(DEFAULT_LIMITS.sandbox) as (keyof Sand
 const sandboxLimit = (name: keyof SandboxLimits, doc: string): Setting[] => {
   const { min, default: fallback } = DEFAULT_LIMITS.sandbox[name]
   const number = name === 'cpus' ? fraction : whole
-  const most = `The most that \`policy.sandbox.${name}\` may ask for; default: what \`sandbox.${name}\` is.`
+  const most = `Maximum of \`policy.sandbox.${name}\` in a request. Default: \`sandbox.${name}\`.`
   return [number(`sandbox.${name}`, { min, fallback, doc }), number(`sandbox.max.${name}`, { min, doc: most })]
 }
 
@@ -32,16 +32,27 @@ export const SANDBOX_SETTINGS: readonly Setting[] = [
     env: 'ERRAND_SANDBOX',
     values: DRIVER_NAMES,
     fallback: 'bubblewrap',
-    doc: `What makes sandboxes: ${DRIVER_NAMES.map((name) => `\`${name}\` ${DRIVERS[name].summary}`).join(', ')}.`,
+    doc: `Sandbox driver: ${DRIVER_NAMES.map((name) => `\`${name}\` ${DRIVERS[name].summary}`).join(', ')}.`,
   }),
-  ...sandboxLimit('memoryMiB', 'Memory of one sandbox, MiB.'),
-  ...sandboxLimit('cpus', 'Processor cores of one sandbox; fractions allowed.'),
-  ...sandboxLimit('pids', 'Processes and threads of one sandbox.'),
-  ...sandboxLimit('workspaceMiB', 'Size of one sandbox’s workspace, MiB.'),
-  ...sandboxLimit('files', 'Files, directories and links in one sandbox’s workspace, and as many in its `/tmp`.'),
-  ...sandboxLimit('outputBytes', 'Output kept of one tool call, bytes; more is cut from the middle and marked.'),
-  whole('sandbox.pool', { min: 0, max: 1000, fallback: 2, doc: 'Warm sandboxes kept ready.' }),
-  whole('sandbox.maxOpen', { min: 1, fallback: 64, doc: 'Sandboxes that may stand at once.' }),
+  ...sandboxLimit('memoryMiB', 'Memory of a sandbox, in MiB.'),
+  ...sandboxLimit('cpus', 'Processor cores of a sandbox, as a number that may have a fraction.'),
+  ...sandboxLimit('pids', 'Number of processes and threads of a sandbox.'),
+  ...sandboxLimit('workspaceMiB', 'Size of a sandbox’s workspace, in MiB.'),
+  ...sandboxLimit(
+    'files',
+    'Number of files, directories and links in a sandbox’s workspace, and separately in its `/tmp`.',
+  ),
+  ...sandboxLimit(
+    'outputBytes',
+    'Output of a tool call, in bytes. From longer output the middle is removed, and a mark shows where.',
+  ),
+  whole('sandbox.pool', {
+    min: 0,
+    max: 1000,
+    fallback: 2,
+    doc: 'Number of sandboxes that are kept ready for new runs.',
+  }),
+  whole('sandbox.maxOpen', { min: 1, fallback: 64, doc: 'Number of sandboxes that may exist at the same time.' }),
   ...DRIVER_NAMES.flatMap((name) => Object.entries(DRIVERS[name].settings).map(driverSetting)),
   section('sandbox.network', {
     must: '`disabled`, `public`, or a list of hosts like api.example.com, *.example.com, example.com:8443',
@@ -49,11 +60,11 @@ export const SANDBOX_SETTINGS: readonly Setting[] = [
     parse: (value) =>
       value === 'disabled' || value === 'public' ? value : value.split(',').map((rule) => rule.trim()),
     fallback: 'public',
-    doc: 'The most that a run may ask for as its `network`; by itself a run has none. Whatever it is, addresses that are not public stay closed.',
+    doc: 'Maximum `network` of a run. Without `network` a run has no network access. Private addresses are blocked with every value.',
   }),
   whole('sandbox.networkBytes', {
     min: 0,
     fallback: DEFAULT_LIMITS.networkBytes,
-    doc: 'What the sandboxes of one run may carry over their network, both ways together, bytes.',
+    doc: 'Network traffic of the sandboxes of one run, in bytes, both directions together.',
   }),
 ]

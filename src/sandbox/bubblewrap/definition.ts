@@ -10,13 +10,13 @@ export const bubblewrap: DriverDefinition<BubblewrapOptions> = {
       kind: 'path',
       must: 'the path of a directory, or the name of an image',
       orElse: IMAGE_NAME,
-      doc: 'bubblewrap: a directory tree to be the sandboxes’ root, or an image of the Docker at `sandbox.dockerHost`, which is exported once; `script/rootfs` makes either. Without it the host’s `/usr`, read-only.',
+      doc: 'bubblewrap: root file system of the sandboxes, as a directory or as an image of the Docker daemon at `sandbox.dockerHost`, which is exported once. `script/rootfs` builds either. Default: the host’s `/usr`, read-only.',
     },
     forkServer: {
       kind: 'choice',
       values: ['auto', 'on', 'off'],
       fallback: 'auto',
-      doc: 'bubblewrap: whether sandboxes are forked from a template that stands ready, which takes a fraction of the time. `auto`: where Errand runs as root and the start’s attacks on such a sandbox are all refused; `on`: so, or Errand does not start; `off`: each is started whole. A sandbox that is shown skills is started whole.',
+      doc: 'bubblewrap: whether sandboxes are forked from a running template, which is much faster than starting each one. `auto`: fork them if Errand runs as root and such a sandbox passes the self-test. `on`: as `auto`, but Errand does not start if that is impossible. `off`: never fork them. A sandbox with skills is never forked.',
     },
   },
   programs: [

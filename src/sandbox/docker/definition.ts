@@ -3,28 +3,28 @@ import type { DriverDefinition } from '../driver.ts'
 import { type DockerOptions, IMAGE_NAME } from './options.ts'
 
 export const docker: DriverDefinition<DockerOptions> = {
-  summary: 'makes each in a container of its own',
+  summary: 'creates each sandbox as a container',
   settings: {
     image: {
       kind: 'text',
       must: 'the name of an image',
       pattern: IMAGE_NAME,
       fallback: 'errand-sandbox',
-      doc: 'docker: the image that sandboxes are made of. `script/rootfs --image errand-sandbox` makes one with the usual tools for data.',
+      doc: 'docker: image of the sandboxes. `script/rootfs --image errand-sandbox` builds one with the usual tools for data.',
     },
     dockerHost: {
       kind: 'text',
       must: 'the address of a unix socket like unix:///var/run/docker.sock',
       pattern: /^unix:\/\/\/\S+$/,
       fallback: 'unix:///var/run/docker.sock',
-      doc: 'docker: where the daemon listens.',
+      doc: 'docker: address of the daemon.',
     },
     runtime: {
       kind: 'text',
       must: 'the name of a runtime',
       pattern: /^[\w.-]+$/,
       fallback: 'auto',
-      doc: 'docker: which of the daemon’s runtimes. `auto` takes gVisor’s `runsc` where the daemon has it (a kernel of its own for each sandbox), else the daemon’s default.',
+      doc: 'docker: runtime of the daemon to use. `auto` selects gVisor’s `runsc` if the daemon has it (a separate kernel for each sandbox), else the daemon’s default.',
     },
   },
   // Containers bring all that they need in their image.
