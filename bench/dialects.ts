@@ -21,7 +21,7 @@ export interface Target {
 export interface Asked extends Target {
   readonly dispatcher: Dispatcher
   readonly instruction: string
-  /** The first event that tells something of the model's: the tool's call. */
+  /** First event that shows output of the model: the tool call. */
   readonly onFirst: () => void
   /** HELD_AT fragments are here. */
   readonly onHeld?: () => void

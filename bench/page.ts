@@ -84,7 +84,7 @@ One run is two streamed calls of a model, one call of a tool between them, and a
 process of its own on the same machine, that answers at once: what is measured is what the server adds. The load comes from a process of its
 own too, and every answer is checked to be whole. Where speed is compared, all sides are up at the same time and take turns, round by round;
 each figure is the median of the rounds. **Ratios are what counts**: the machine is small, and the load generator and the fake model share its cores with
-whom they measure, which flatters whoever is slow.
+whom they measure, which flatters slow servers.
 
 Errand stores each event durably (SQLite with \`synchronous=FULL\`) before it shows it, as it always does. What the others store, and what
 they leave out, stands [below](#the-sides).`
@@ -93,7 +93,7 @@ const PROFILE = `## Where the time goes
 
 ![Flame graph of the main thread](images/flame-run.svg)
 
-The main thread under 16 runs at once without a sandbox, as \`bench/flame.ts\` draws it; what the boxes are, and their shares, stands in
+The main thread under 16 runs at once without a sandbox, as \`bench/flame.ts\` draws it; the boxes and their shares are in
 [scaling.md](scaling.md#where-a-runs-time-goes). The next three candidates, by their weight: the interpreter's page faults in each
 sandbox (what every one of them writes to could be laid together); one bundle of the server's modules instead of 1,200 files; the claim, which reads
 every open row where thousands wait (counts by project instead).`

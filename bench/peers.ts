@@ -32,14 +32,14 @@ export const PEERS = {
     package: '@voltagent/core',
     ready: '/agents',
     times: 10,
-    lacks: `${UNSANDBOXED}; stores nothing (its memory is off; what it observed it keeps in its process), so a restart loses every run and a broken stream can’t be taken up again; no keys, limits or quotas as set up`,
+    lacks: `${UNSANDBOXED}; stores nothing (its memory is off; what it observed it keeps in its process), so a restart loses every run and a broken stream cannot be resumed; no keys, limits or quotas as set up`,
   },
   Mastra: {
     directory: 'mastra',
     package: '@mastra/core',
     ready: '/ready',
     times: 15,
-    lacks: `${UNSANDBOXED}; stores nothing (no storage and no memory, as it comes), so a restart loses every run and a broken stream can’t be taken up again; no keys, limits or quotas as set up. Its server is its adapter for Hono`,
+    lacks: `${UNSANDBOXED}; stores nothing (no storage and no memory, as it comes), so a restart loses every run and a broken stream cannot be resumed; no keys, limits or quotas as set up. Its server is its adapter for Hono`,
   },
   LangGraph: {
     directory: 'langgraph',

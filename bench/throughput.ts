@@ -42,7 +42,7 @@ export const throughput: Measurement = {
   name: 'throughput',
   title: 'Runs',
   rows: Object.keys(NEEDS),
-  how: 'Streamed runs, 1, 16 and 64 at once. The first event is the first that tells of the model: its tool call. Processor time is that of all of a side’s processes.',
+  how: 'Streamed runs, 1, 16 and 64 at once. The first event is the first output of the model: its tool call. Processor time is that of all of a side’s processes.',
   measure,
 }
 

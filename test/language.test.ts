@@ -1,11 +1,12 @@
 /**
- * Lints the English of comments, documents, test names and interface texts against the rules in CONTRIBUTING.md ("How we
- * write"). It finds phrases that hide an ordinary concept and doc comments that do not begin with what the thing is. It can
- * not judge whether a sentence is clear; a reader does that.
+ * Lints the English of comments, documents and strings (messages, descriptions, test names, interface texts) against the
+ * rules in CONTRIBUTING.md ("How we write"). It finds phrases that hide an ordinary concept and doc comments that do not
+ * begin with what the thing is. It cannot judge whether a sentence is clear; a reader does that.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { parseSync } from 'oxc-parser'
 import { describe, expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -17,20 +18,21 @@ const EXCLUDED = [
   /^CHANGELOG\.md$/,
   /^LICENSE$/,
   /package-lock\.json$/,
-  /^docs\/(proof|benchmarks|configuration)\.md$/,
+  /^docs\/(proof|benchmarks)\.md$/,
   /^test\/language\.test\.ts$/,
 ]
 
 /** A phrase, and what to write instead. */
 const BANNED: readonly (readonly [RegExp, string])[] = [
   [
-    /\b(is|are|was|were|be|been|being|gets?) told\b|\b(told|tells?) (of|about|it|the|them|who|what|how|by|in|to|a)\b/i,
+    /\b(told|tells)\b(?! apart)|\btell (of|about|it|them|who|what|how|by|in|to|a)\b/i,
     'reported, sent, logged, shown, returned',
   ],
   [
     /\bstands? (in|there|at|on|as|for itself|beside|behind|outside|until|where)\b/i,
     'is in, is stored in, is listed in',
   ],
+  [/\b(is|are|was|were|be|been) said\b/i, 'sent, written, printed, reported'],
   [/\bhangs? on\b/i, 'depends on'],
   [/\bwhoever\b/i, 'name the actor: a caller, a subscriber, anyone who'],
   [/\bto be had\b|\bcould not be had\b/i, 'available; could not be fetched'],
@@ -74,8 +76,7 @@ function commentsOf(source: string): Text[] {
       return [{ line: i + 1, text: body, doc: follows }]
     }
     const comment = /(?:^|\s)\/\/ (.*)$/.exec(text)
-    const name = /\b(?:test|describe|it)(?:\.\w+(?:\([^)]*\))?)?\(\s*(['"`])(.*?)\1/.exec(text)
-    return [comment?.[1], name?.[2]].flatMap((each) => (each ? [{ line: i + 1, text: each, doc: false }] : []))
+    return comment ? [{ line: i + 1, text: comment[1]!, doc: false }] : []
   })
 }
 
@@ -98,8 +99,29 @@ function hashComments(source: string): Text[] {
   })
 }
 
+type Node = Readonly<Record<string, unknown>> & { readonly type?: string; readonly start: number }
+
+/** Strings of a TypeScript or JavaScript source that have several words: messages, descriptions, test names, tables of tests. */
+function stringsOf(path: string, source: string): Text[] {
+  const found: Text[] = []
+  const add = ({ start }: Node, text: unknown) => {
+    if (typeof text !== 'string' || !/\w \w/.test(text)) return
+    const first = source.slice(0, start).split('\n').length
+    found.push(...text.split('\n').map((each, i) => ({ line: first + i, text: each, doc: false })))
+  }
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const node = value as Node
+    if (node.type === 'Literal' || node.type === 'JSXText') add(node, node.value)
+    else if (node.type === 'TemplateElement') add(node, (node.value as { cooked?: string }).cooked)
+    else for (const each of Object.values(value)) visit(each)
+  }
+  visit(parseSync(path, source).program.body)
+  return found
+}
+
 function textsOf(path: string, source: string): Text[] {
-  if (/\.(ts|tsx|js|mjs|mts)$/.test(path)) return commentsOf(source)
+  if (/\.(ts|tsx|js|mjs|mts)$/.test(path)) return [...commentsOf(source), ...stringsOf(path, source)]
   if (path.endsWith('.md')) return proseOf(source)
   if (path.endsWith('.py') || /^(script|bench)\/[\w-]+$/.test(path)) return hashComments(source)
   return []
@@ -144,6 +166,9 @@ describe('the language lint', () => {
     ['a.md', 'Whoever waits is answered.', 1],
     ['a.md', '```\nwhoever\n```\nSee [spec](../spec.md).', 0],
     ['a.py', 'x = 1  # begun anew', 1],
+    ['a.ts', "const text = 'whoever waits'", 1],
+    ['a.tsx', 'const page = <p>Ask whoever runs it.</p>', 1],
+    ['a.ts', 'test.each([`it hangs on the wall`])', 1],
   ])('%s: %j has %i findings', (path, source, findings) => {
     expect(lint(path, source)).toHaveLength(findings)
   })

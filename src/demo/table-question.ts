@@ -148,8 +148,9 @@ function readMeasure(
   const partly = op ?? (ranking?.rank.direction === 'lowest' ? 'min' : 'max')
   const column = whole ?? takeColumn(reading, partly) ?? (op === 'count' ? undefined : onlyNumbers(reading, op, notes))
   if (!column || op === 'count') {
-    if (op !== undefined && op !== 'count') throw new NotUnderstood('I could not tell which column you mean.')
-    if (op === undefined && !ranking?.amount && !grouped) throw new NotUnderstood('I could not tell what to compute.')
+    if (op !== undefined && op !== 'count') throw new NotUnderstood('I could not determine which column you mean.')
+    if (op === undefined && !ranking?.amount && !grouped)
+      throw new NotUnderstood('I could not determine what to compute.')
     return { op: 'count' }
   }
   if (column.type !== 'number') throw new NotUnderstood(`I can't compute with ${column.name}: it holds no numbers.`)

@@ -76,7 +76,7 @@ export interface AppDeps
 /** Time for responses to finish when the server closes. */
 const CLOSE_GRACE_MS = 1_000
 
-/** Ready to listen; a worker tells its health and its metrics alone. Closing it ends streams and tells waiting callers; the engine is not closed with it. */
+/** Server that is ready to listen. A worker serves only health checks and metrics. Closing it ends streams and answers waiting callers, but does not close the engine. */
 export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   const { limits } = deps.config
   const codecs = [...(deps.revisions ?? [createRevision20260520(limits)])].sort((a, b) =>

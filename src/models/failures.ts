@@ -34,7 +34,7 @@ export function stalled(idleTimeoutMs: number): ModelFailure {
 
 export const TRUNCATED: ModelFailure = failed(
   'truncated',
-  "The model provider's answer broke off before its end was said.",
+  "The model provider's stream ended before the answer was complete.",
 )
 
 /** `code` is a system error code (`ECONNREFUSED`). System messages are not used: they contain the address. */

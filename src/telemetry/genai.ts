@@ -1,6 +1,6 @@
 /**
  * Span attributes by the GenAI semantic conventions (open-telemetry/semantic-conventions-genai, 1.41), and `errand.*` for what the
- * conventions lack. Functions that end in `Content` return what was said, and are only called if the operator asks for it.
+ * conventions lack. Functions whose names end in `Content` return prompts and answers. They are called only if the operator enables it.
  */
 import type { Attributes } from '@opentelemetry/api'
 import type { RunSpec } from '../domain/interaction.ts'

@@ -1,4 +1,4 @@
-/** `errand skills` by its front door: folders and zips in, a table out, every problem told. */
+/** Runs `errand skills` on folders and zips: it prints a table, or all problems. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true }))
 
-const REMEDY = 'make them anew: script/clients'
+const REMEDY = 'run script/clients'
 
 it('TypeScript: types.ts', async () => {
   await run(process.execPath, [join(TYPESCRIPT, 'generate.ts'), document, directory])

@@ -303,7 +303,7 @@ describe('problems', () => {
     ['a file that is no YAML', {}, 'port: [', ['errand.yaml, line']],
     ['a file with a dangling alias', {}, 'port: *nowhere', ["errand.yaml can't be read"]],
     ['models that are no YAML', { ERRAND_MODELS: '{a: ' }, '', ["ERRAND_MODELS can't be read"]],
-  ])('%s is told', (_what, env, yaml, expected) => {
+  ])('%s is reported', (_what, env, yaml, expected) => {
     const found = problems(env, yaml)
     expect(found).toHaveLength(expected.length)
     expected.forEach((text, i) => {

@@ -204,7 +204,7 @@ async function addServer(): Promise<void> {
 test('calls that require approval are shown with their arguments, and are made or denied', async () => {
   provider.when('[approve]', { toolCalls: [{ name: 'files__remove', args: { path: 'a.txt' } }] }, { text: 'Gone.' })
   provider.when('[deny]', { toolCalls: [{ name: 'files__remove', args: { path: 'b.txt' } }] }, (request) => ({
-    text: `I was told: ${request.body.messages.at(-1)?.content}`,
+    text: `The instruction was: ${request.body.messages.at(-1)?.content}`,
   }))
   await open('/playground')
   await addServer()
@@ -237,7 +237,7 @@ test('screenshots are shown in the trace', async () => {
   )
   await open('/playground')
   await page.getByRole('checkbox', { name: 'browser' }).check()
-  await ask('[shot] What colour has it?')
+  await ask('[shot] What color is it?')
   await answer('It is green.').waitFor()
   const call = page.getByRole('group', { name: /^Browser: screenshot/ })
   const picture = call.getByRole('img')

@@ -71,7 +71,7 @@ async function unavailable(url: string): Promise<{ answer: Answer; message: stri
   expect(answer.status, answer.text).toBe(400)
   const error = errorOf(answer)
   expect(error).toMatchObject({ code: 'file_unavailable', retryable: false, interactionId: expect.any(String) })
-  expect(error.message).toMatch(/^The input file "in\/a\.csv" could not be had\. /)
+  expect(error.message).toMatch(/^The input file "in\/a\.csv" could not be fetched\. /)
   expect(provider.requests.length).toBe(before)
   const seen = await server.get(`${PATH}/${error.interactionId}`)
   expect(seen.body).toMatchObject({ status: 'failed', error: { code: 'file_unavailable' } })

@@ -61,15 +61,15 @@ describe('uploading a skill', () => {
   it('accepts a zip with one top folder, and returns the fields of its front matter', async () => {
     const more = 'license: MIT\ncompatibility: Python 3\nmetadata:\n  version: 1.0\nallowed-tools: Bash(git:*) Read\n'
     const body = await upload([
-      { name: 'told/', mode: 0o040_755 },
-      { name: 'told/SKILL.md', data: skillText('told', 'Say it.', more) },
-      { name: 'told/scripts/say.sh', data: '#!/bin/sh\necho said\n', mode: 0o100_755 },
-      { name: 'told/LICENSE.txt', data: 'MIT' },
+      { name: 'greeting/', mode: 0o040_755 },
+      { name: 'greeting/SKILL.md', data: skillText('greeting', 'Say it.', more) },
+      { name: 'greeting/scripts/say.sh', data: '#!/bin/sh\necho said\n', mode: 0o100_755 },
+      { name: 'greeting/LICENSE.txt', data: 'MIT' },
     ])
     expect(body).toMatchObject({
-      name: 'told',
+      name: 'greeting',
       version: 1,
-      description: 'Does told. Use it for told.',
+      description: 'Does greeting. Use it for greeting.',
       license: 'MIT',
       compatibility: 'Python 3',
       metadata: { version: '1.0' },
@@ -78,7 +78,7 @@ describe('uploading a skill', () => {
       fileCount: 3,
     })
     expect(body.digest).toMatch(/^sha256:[0-9a-f]{64}$/)
-    const read = await server.get(`${SKILLS}/told`)
+    const read = await server.get(`${SKILLS}/greeting`)
     expect(read.body).toMatchObject({ ...body, versions: [1] })
     expect(read.body.files.map(({ path, executable }: never) => [path, executable])).toEqual([
       ['LICENSE.txt', false],
@@ -109,11 +109,11 @@ describe('uploading a skill', () => {
   it('warns about deviations from the convention', async () => {
     const data = skillText('other-name', '', 'version: 2\nallowed-tools: [Read, Teleport]\n')
     const body = await upload([{ name: 'folder/SKILL.md', data }])
-    const told = body.warnings.map(({ message }: { message: string }) => message).join('\n')
-    expect(told).toContain('SKILL.md: `name` is "other-name", but the folder is "folder"')
-    expect(told).toContain('SKILL.md: `version` is not a field of the convention')
-    expect(told).toContain('SKILL.md: `allowed-tools` is a list')
-    expect(told).toContain('names Teleport, which this server does not have')
+    const messages = body.warnings.map(({ message }: { message: string }) => message).join('\n')
+    expect(messages).toContain('SKILL.md: `name` is "other-name", but the folder is "folder"')
+    expect(messages).toContain('SKILL.md: `version` is not a field of the convention')
+    expect(messages).toContain('SKILL.md: `allowed-tools` is a list')
+    expect(messages).toContain('names Teleport, which this server does not have')
   })
 })
 
@@ -418,11 +418,11 @@ describe('an upload is refused', () => {
   it('and the answer lists every error of its front matter', async () => {
     const data = '---\nname: Bad_Name\nlicense: [a]\n---\n'
     const error = errorOf(await send(zip([{ name: 'SKILL.md', data }])))
-    const told = (error.details as { message: string }[]).map(({ message }) => message)
-    expect(told).toHaveLength(3)
-    expect(told[0]).toMatch(/^SKILL\.md: `name` is "Bad_Name"; it must be 1 to 64 lower-case letters/)
-    expect(told[1]).toMatch(/`description` is missing/)
-    expect(told[2]).toMatch(/`license` must be a text/)
-    expect(error.message).toBe(told[0])
+    const messages = (error.details as { message: string }[]).map(({ message }) => message)
+    expect(messages).toHaveLength(3)
+    expect(messages[0]).toMatch(/^SKILL\.md: `name` is "Bad_Name"; it must be 1 to 64 lower-case letters/)
+    expect(messages[1]).toMatch(/`description` is missing/)
+    expect(messages[2]).toMatch(/`license` must be a text/)
+    expect(error.message).toBe(messages[0])
   })
 })

@@ -93,19 +93,19 @@ describe('the network', () => {
     const [inPython, inBash, inNode] = await outputs(
       python(`
 import socket
-def told(what, act):
+def check(what, act):
     try: act(); print(what, 'REACHED')
     except OSError as error: print(what, 'refused:', error)
 for address in ${JSON.stringify(addresses)}:
     for port in ${JSON.stringify(servers)}:
-        told((address, port), lambda: socket.create_connection((address, port), 2).close())
+        check((address, port), lambda: socket.create_connection((address, port), 2).close())
     for family in (socket.AF_INET, socket.AF_INET6):
         try: socket.socket(family, socket.SOCK_DGRAM).sendto(b'x', (address, ${udp.address().port}))
         except OSError: pass
 def abstract():
     s = socket.socket(socket.AF_UNIX)
     s.connect('\\0${ABSTRACT}')
-told('abstract', abstract)
+check('abstract', abstract)
 `),
       bash(`(exec 3<>/dev/tcp/127.0.0.1/${tcpPort}) && echo REACHED || echo refused`),
       javascript(

@@ -159,7 +159,10 @@ describe('output files', () => {
 
 describe('a question beyond the demo model gets an honest answer', () => {
   test.each([
-    ['What is the average humidity in seattle-weather.csv?', /could not tell which column.*precipitation, temp_max/s],
+    [
+      'What is the average humidity in seattle-weather.csv?',
+      /could not determine which column.*precipitation, temp_max/s,
+    ],
     ['average temperature', /"temperature" could mean temp_max or temp_min/],
     ['average wind by supplier', /no column "supplier" to group by/],
     ['average wind where weather is not rain', /don't understand "not"/],

@@ -79,7 +79,7 @@ describe('with the demo model', () => {
     expect(await readFile(saved, 'utf8')).toMatch(/^<svg/)
   })
 
-  test('a background run, and the webhook that tells its end', async () => {
+  test('a background run, and the webhook that reports its end', async () => {
     const secret = (await demo.errand(['webhooks', 'secret'])).stdout.trim()
     const text = await printed(demo, 'webhook.ts', { ERRAND_WEBHOOK_SECRET: secret })
     expect(text).toMatch(/started int_/)

@@ -65,7 +65,7 @@ test.each([
   ['an answer', { text: 'Fine.' }],
   ['a refusal', { fault: 'status:400' }],
   ['an answer that broke off', { text: ['Half ', 'done'], fault: 'reset-after:1' }],
-] as const)('%s begins the count anew', async (_, reply) => {
+] as const)('%s resets the count', async (_, reply) => {
   provider.when('Go', [{ fault: 'reset' }])
   provider.when('Well', [reply])
   const { breaker, go } = guarded()

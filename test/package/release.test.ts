@@ -44,7 +44,7 @@ function release(...args: string[]): Promise<{ code: number; said: string }> {
   )
 }
 
-test('it refuses what is no version, and tells every problem of the checkout at once', async () => {
+test('refuses an invalid version, and reports all problems of the checkout at once', async () => {
   expect(await release('1.2')).toMatchObject({ code: 1, said: expect.stringContaining('like 0.2.0') })
   await writeFile(join(copy, 'stray'), '')
   await git('checkout', '-q', '-b', 'other')

@@ -170,12 +170,16 @@ onEveryStore((createDatabase) => {
     // Each claim can lose at most two billed calls: the failed one and the fallback's.
     expect(modelCalls).toBeLessThanOrEqual(Number(turns) + 2 * Number(claims))
     expect(Number(failed)).toBeGreaterThan(0)
-    figure('R1', 'model calls, stored, billed though they failed', `${modelCalls}, ${turns}, ${failed}`)
+    figure(
+      'R1',
+      'model calls, of which stored, of which billed although they failed',
+      `${modelCalls}, ${turns}, ${failed}`,
+    )
     figure('R1', 'kill -9, of which half at a named point', tally.kills)
     figure('R1', 'runs lost, failed, stuck or with a tool call run twice, of runs', `0 of ${tally.runs}`)
     figure('R1', 'answers that are exact, of runs', `${tally.runs} of ${tally.runs}`)
-    figure('R1', 'ends that count in what was used, of those that are stored', `${counted!.runs} of ${stored!.ends}`)
-    figure('R1', 'slowest end of all after the kill, s', (slowest / 1_000).toFixed(1))
+    figure('R1', 'ended runs counted in the usage, of those stored', `${counted!.runs} of ${stored!.ends}`)
+    figure('R1', 'longest time from a kill to the end of all runs, s', (slowest / 1_000).toFixed(1))
     expect(slowest).toBeLessThan((LEASE_S + 15) * 1_000)
   })
 })

@@ -86,7 +86,7 @@ onEveryStore((createDatabase) => {
         tally.cut += cut
       }
     }
-    figure('R2', 'POSTs, of which acknowledged, cut off', `${tally.posts}: ${tally.acknowledged}, ${tally.cut}`)
+    figure('R2', 'POSTs, of which acknowledged, interrupted', `${tally.posts}: ${tally.acknowledged}, ${tally.cut}`)
     figure('R2', 'acknowledged interactions that were missing', 0)
   })
 })

@@ -90,7 +90,7 @@ onPostgres('several nodes', (cluster) => {
     }
     figure('R3', 'runs of workers that were stopped past their leases', ROUNDS * RUNS)
     figure('R3', 'events that the old worker added to them', 0)
-    figure('R3', 'until nothing of them was left on it, slowest, ms', Math.round(slowest))
+    figure('R3', 'longest time until the old worker had removed all of them, ms', Math.round(slowest))
     expect(slowest).toBeLessThan(STOPS_WITHIN_MS)
   })
 })

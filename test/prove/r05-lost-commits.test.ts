@@ -63,7 +63,7 @@ onPostgres('R5', (cluster) => {
       token = encodeURIComponent(body.nextPageToken)
     }
     expect(stored.sort()).toEqual([...runs.keys()].sort())
-    figure('R5', 'cuts before, behind and after the commit', Object.values(cuts).join(', '))
+    figure('R5', 'connections cut before, during and after the commit', Object.values(cuts).join(', '))
     figure('R5', 'interactions', runs.size)
   })
 

@@ -65,7 +65,7 @@ onPostgres('several nodes', (cluster) => {
     for (const id of ids) await checkEnded(api, id)
     // A worker that took over a run would have called its model a second time.
     expect(asked('[held]')).toHaveLength(RUNS)
-    figure('R7', `leases taken from who had them, of ${RUNS} runs for three leases`, 0)
+    figure('R7', `leases taken from live workers, of ${RUNS} runs for three leases`, 0)
   })
 
   const ways = [
@@ -89,7 +89,7 @@ onPostgres('several nodes', (cluster) => {
       expect(end).toMatchObject({ status: 'failed', error: { code: 'deadline_exceeded' } })
       expect(asked('[late]')).toHaveLength(2)
       await checkEnded(api, id)
-      figure('R7', 'deadline kept over two wrong clocks, late by, ms', Math.round(lateMs))
+      figure('R7', 'delay of a deadline across two wrong clocks, ms', Math.round(lateMs))
       expect(lateMs).toBeGreaterThan(-50)
       expect(lateMs).toBeLessThan(LATE_MS)
     },

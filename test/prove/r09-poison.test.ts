@@ -91,7 +91,7 @@ onEveryStore((createDatabase) => {
         expect((await checkEnded(server, id)).interaction).toMatchObject({ status: 'completed', output: 'Done.' })
       }
     }
-    figure('R9', 'claims of a poison interaction, at most', most)
-    figure('R9', 'neighbours that failed with it', `0 of ${3 * ROUNDS}`)
+    figure('R9', 'maximum claims of a poison interaction', most)
+    figure('R9', 'other runs that failed with it', `0 of ${3 * ROUNDS}`)
   })
 })

@@ -52,6 +52,6 @@ test('a run whose processes ignore SIGTERM ends at its deadline and leaves no pr
     late.push(...(await Promise.all(Array.from({ length: AT_ONCE }, runIntoDeadline))))
   }
   figure('R11', 'runs into maxTurnDuration with a stubborn tree', late.length)
-  figure('R11', 'latest end behind the limit, ms', Math.round(Math.max(...late)))
+  figure('R11', 'longest time from the limit to the end, ms', Math.round(Math.max(...late)))
   expect(Math.max(...late)).toBeLessThan(LATE_MS)
 })

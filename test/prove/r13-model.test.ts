@@ -105,7 +105,7 @@ test.each(Object.entries(TROUBLES))(
     if (reply.headers) expect(Math.min(...waits)).toBeGreaterThanOrEqual(RETRY_AFTER_S * 1000)
     // Jitter: no two runs retry at the same time.
     if (waits.length > 0) expect(new Set(waits.map((wait) => Math.round(wait))).size).toBeGreaterThan(1)
-    figure('R13', `${name}, that stays: runs that ended failed after ${tries} tries`, ROUNDS)
+    figure('R13', `${name}, permanent: runs that failed after ${tries} attempts`, ROUNDS)
   },
 )
 
@@ -118,7 +118,7 @@ test.each(Object.entries(TROUBLES).filter(([, { tries }]) => tries === 3))(
       await checkEnded(server, id)
       expect(arrivals.get(marker)).toHaveLength(2)
     })
-    figure('R13', `${name}, that passes: runs answered at the second try`, ROUNDS)
+    figure('R13', `${name}, temporary: runs answered at the second attempt`, ROUNDS)
   },
 )
 
@@ -129,5 +129,5 @@ test('completes an answer whose chunks split characters', { timeout: 600_000 }, 
     expect((await ended(server, id)).output).toBe(ANSWER.join(''))
     await checkEnded(server, id)
   })
-  figure('R13', 'split UTF-8: runs answered whole', ROUNDS)
+  figure('R13', 'split UTF-8: runs with the exact answer', ROUNDS)
 })

@@ -81,5 +81,5 @@ test('continues an answer whose stream breaks, without losing or repeating text'
     }),
   )
   figure('R14', 'streams that broke off', breaks)
-  figure('R14', 'answers that are whole, without a repetition, of runs', `${RUNS} of ${RUNS}`)
+  figure('R14', 'complete answers without repetition, of runs', `${RUNS} of ${RUNS}`)
 })

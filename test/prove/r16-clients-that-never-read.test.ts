@@ -122,9 +122,9 @@ test('clients that never read use almost no memory, are disconnected, and do not
   const { interaction } = await checkEnded(server, live)
   expect(interaction.output).toHaveLength(TURNS * (TURN_BYTES + 2) + 'Done.'.length)
 
-  figure('R16', 'clients, and what each was to read, MB', `${CLIENTS}, ${((TURNS * TURN_BYTES) / 1e6).toFixed(0)}`)
-  figure('R16', 'the most memory beyond what the run takes without them, MB', ((peak - alone) / 1e6).toFixed(0))
-  figure('R16', 'all were dropped after, s', ((await dropped) / 1_000).toFixed(1))
+  figure('R16', 'clients, and size of each response, MB', `${CLIENTS}, ${((TURNS * TURN_BYTES) / 1e6).toFixed(0)}`)
+  figure('R16', 'maximum additional memory compared with a run without them, MB', ((peak - alone) / 1e6).toFixed(0))
+  figure('R16', 'time until all were disconnected, s', ((await dropped) / 1_000).toFixed(1))
   for (const socket of sockets) socket.destroy()
   expect(peak - alone).toBeLessThan(MOST_GROWTH)
   expect(await dropped).toBeLessThan(DROPPED_WITHIN_MS)

@@ -177,8 +177,8 @@ test('unread responses on any route delay only their own project', { timeout: 90
   }
   const peak = await peakDuring(ask())
   const grown = ((peak - alone) / 1e6).toFixed(0)
-  figure('R16', 'routes asked by clients that never read, and clients of each', `${routes.length}, ${ASKING}`)
-  figure('R16', 'the most memory beyond what answering each once takes, MB', grown)
+  figure('R16', 'routes called by clients that never read, and clients per route', `${routes.length}, ${ASKING}`)
+  figure('R16', 'maximum additional memory compared with one call of each, MB', grown)
   expect(peak - alone).toBeLessThan(MOST_GROWTH)
 })
 

@@ -72,7 +72,7 @@ test('slow senders are refused and do not slow down other clients', {
 
   figure('R17', 'slow senders, each refused', refused.length)
   figure('R17', 'p99 of a run without them, ms', alone.toFixed(1))
-  figure('R17', 'p99 of a run beside them, ms', beside.toFixed(1))
+  figure('R17', 'p99 of a run with them, ms', beside.toFixed(1))
   // The short form runs in parallel with other tests, where a p99 has no meaning.
   if (process.env.PROVE) expect(beside / alone).toBeLessThanOrEqual(MOST_RATIO)
 })

@@ -99,9 +99,9 @@ test('ended runs leave no memory, handle or sandbox behind', { timeout: 3_600_00
   })
   figure('R19', 'interactions, one in 20 with a sandbox', RUNS)
   figure('R19', 'memory at the end, MB', (looks.at(-1)!.residentBytes / 1e6).toFixed(0))
-  figure('R19', 'climb from the first half to the second, MB', ((after - before) / 1e6).toFixed(1))
-  figure('R19', 'handles, and sockets of them, after a fifth', `${steady[0]!.handles}, ${steady[0]!.sockets}`)
-  figure('R19', 'handles, and sockets of them, at the end', `${looks.at(-1)!.handles}, ${looks.at(-1)!.sockets}`)
+  figure('R19', 'growth from the first half to the second, MB', ((after - before) / 1e6).toFixed(1))
+  figure('R19', 'handles, of which sockets, after a fifth of the runs', `${steady[0]!.handles}, ${steady[0]!.sockets}`)
+  figure('R19', 'handles, of which sockets, at the end', `${looks.at(-1)!.handles}, ${looks.at(-1)!.sockets}`)
   figure('R19', 'processes left: the server and its sandbox host', processes)
   expect(looks.at(-1)!.handles).toBeLessThanOrEqual(
     Math.max(...steady.slice(0, 3).map(({ handles }) => handles)) + AT_ONCE,

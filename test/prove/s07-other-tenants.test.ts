@@ -83,7 +83,7 @@ test('without a valid key or session, no response shows whether a resource exist
     }
   }
   expect(asked).toBeGreaterThan(300)
-  figure('S7', 'calls without a good key or session, all 401', asked)
+  figure('S7', 'calls without a valid key or session, all answered 401', asked)
 })
 
 test('another tenant’s resource gets the same response as one that does not exist, by key and by session', async () => {
@@ -107,7 +107,7 @@ test('another tenant’s resource gets the same response as one that does not ex
     }
   }
   expect(asked).toBeGreaterThan(40)
-  figure('S7', 'routes asked for another’s thing, all as if it did not exist', asked)
+  figure('S7', 'routes called for objects of other tenants, all answered as if they did not exist', asked)
 })
 
 test('a session cannot access a project of another account, on any route', async () => {

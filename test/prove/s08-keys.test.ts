@@ -58,7 +58,7 @@ onEveryStore((createDatabase) => {
     const found = made.filter(({ key }) => places.some((text) => text.includes(key) || text.includes(key.slice(-20))))
     expect(places[0]).toContain(made[0]!.id)
     expect(found).toEqual([])
-    figure('S8', 'keys looked for in database and logs', made.length)
+    figure('S8', 'keys searched for in database and logs', made.length)
     figure('S8', 'found', found.length)
   })
 
@@ -70,7 +70,7 @@ onEveryStore((createDatabase) => {
       const revoked = Date.now()
       const answers = await Promise.all(nodes.map((node) => call(node, key)))
       const ms = Date.now() - revoked
-      if (ms < DEAD_WITHIN_MS) figure('S8', 'a revoked key refused on all nodes after, ms', ms)
+      if (ms < DEAD_WITHIN_MS) figure('S8', 'time until a revoked key is refused on all nodes, ms', ms)
       expect(answers).toEqual(nodes.map(() => 401))
     }
   })

@@ -102,10 +102,10 @@ test.each(Object.entries({ ...ATTACKS, ...WITHOUT_KEY }))('refuses a hostile bod
   }
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
   if (name in WITHOUT_KEY) {
-    figure('S10', `${name}: read of it, bytes (the middle one)`, middle(reads))
+    figure('S10', `${name}: bytes read before the refusal (median)`, middle(reads))
     expect(middle(reads)).toBeLessThanOrEqual(MOST_READ)
   }
-  figure('S10', `${name}: refused after, ms (the middle one of ${ROUNDS})`, middle(times).toFixed(1))
+  figure('S10', `${name}: time until the refusal, ms (median of ${ROUNDS})`, middle(times).toFixed(1))
   // The short form runs in parallel with other tests, and even the full form may share the machine.
   if (process.env.PROVE) expect(Math.min(...times)).toBeLessThan(MOST_MS)
 })

@@ -252,7 +252,7 @@ test('every response is documented, and none is a 5xx', { timeout: 3_600_000 }, 
       }
     }),
   )
-  figure('S11', 'calls, over so many routes', `${sent}, ${routes.length}`)
+  figure('S11', 'calls, and routes', `${sent}, ${routes.length}`)
   figure(
     'S11',
     'answers by status',

@@ -69,7 +69,7 @@ test('the encoder never lets a text forge an event', async () => {
     expect({ id, event, data }).toEqual({ id: String(++at), event: type, data: JSON.parse(JSON.stringify(fields)) })
   }
   expect(at).toBe(sent.length)
-  figure('S12', 'events framed and parsed, each of the kinds with each text', at)
+  figure('S12', 'events framed and parsed: each type with each text', at)
 })
 
 test('no text of a model forges an event over HTTP', { timeout: 600_000 }, async () => {
@@ -91,5 +91,5 @@ test('no text of a model forges an event over HTTP', { timeout: 600_000 }, async
       calls.map(({ args }) => args),
     )
   }
-  figure('S12', 'texts of a model read back as they were sent', TEXTS)
+  figure('S12', 'model texts that were read back unchanged', TEXTS)
 })

@@ -20,13 +20,13 @@ let canary: Canary
 let files: { name: string; url: string }[]
 beforeAll(async () => {
   canary = await openCanary('127.0.0.1')
-  const told = `fetch('http://127.0.0.1:${canary.port}/ran'); localStorage.ran = 1`
+  const script = `fetch('http://127.0.0.1:${canary.port}/ran'); localStorage.ran = 1`
   const code = `
-told = ${JSON.stringify(told)}
-page = '<!doctype html><script>' + told + '</script><img src=x onerror="' + told.replace('"', "'") + '">'
+script = ${JSON.stringify(script)}
+page = '<!doctype html><script>' + script + '</script><img src=x onerror="' + script.replace('"', "'") + '">'
 open('outputs/page.html', 'w').write(page)
-open('outputs/page.xhtml', 'w').write('<html xmlns="http://www.w3.org/1999/xhtml"><script>' + told + '</script></html>')
-svg = '<svg xmlns="http://www.w3.org/2000/svg" onload="' + told + '"><script>' + told + '</script></svg>'
+open('outputs/page.xhtml', 'w').write('<html xmlns="http://www.w3.org/1999/xhtml"><script>' + script + '</script></html>')
+svg = '<svg xmlns="http://www.w3.org/2000/svg" onload="' + script + '"><script>' + script + '</script></svg>'
 open('outputs/picture.svg', 'w').write(svg)
 open('outputs/page.txt', 'w').write(page)
 open('outputs/page', 'w').write(page)`

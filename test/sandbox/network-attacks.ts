@@ -32,7 +32,7 @@ def attempt(name, action):
 def talk(family, kind, protocol, address):
     with socket.socket(family, kind, protocol) as s:
         s.settimeout(2)
-        s.connect(address)  # a datagram's too, so that its refusal is told at once
+        s.connect(address)  # also for datagrams, so that a refusal is reported immediately
         if kind != socket.SOCK_STREAM:
             s.send(b'x' * 32)
             s.recv(1)

@@ -22,11 +22,11 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
       const wasRemoved = known.removed
       const view = await machine!.node.ask(me, `get ${id}`, (engine) => engine.get(known.row.projectId, id))
       if (known.removed) {
-        if (wasRemoved && view) journal.violation(id, 'it was removed, and is still there')
+        if (wasRemoved && view) journal.violation(id, 'it was removed but still exists')
         continue
       }
       if (!view) {
-        journal.violation(id, 'I6: it is gone')
+        journal.violation(id, 'I6: it does not exist')
         continue
       }
       if (view.interaction.status === 'running') journal.violation(id, 'I6: it has not ended')
@@ -47,7 +47,7 @@ export async function checkRest(world: World, machines: readonly Machine[]): Pro
   const until = scheduler.now + MINUTE_MS
   while (open) {
     if (await scheduler.step(until)) continue
-    journal.violation('the world', 'at rest, a node did not answer or did not close')
+    journal.violation('the world', 'at rest, a node did not respond or did not close')
     return
   }
 }
@@ -62,7 +62,7 @@ function checkUsage({ database, journal }: World): void {
   const said = [counted!.runs, counted!.failed, counted!.cancelled].map(Number).join(', ')
   const expected = [ended, count('failed'), count('cancelled')].join(', ')
   if (said !== expected)
-    journal.violation('the world', `usage: runs, failed, cancelled are ${said}, and ${expected} ended`)
+    journal.violation('the world', `usage: reported runs, failed, cancelled are ${said}; actual are ${expected}`)
 }
 
 /** Checks that the usage of a run that ended by itself is the sum of its stored model calls, including failed ones. */
@@ -73,7 +73,7 @@ function checkCalls({ database, journal }: World, id: string, { status, usage, e
   const stored = rows.map(({ tokens }) => JSON.parse(String(tokens)) as TokenCount).reduce(addTokens, NO_TOKENS)
   const expected = `${rows.length} calls, ${stored.input} tokens in, ${stored.output} out`
   const used = `${usage.model_calls} calls, ${usage.input_tokens} tokens in, ${usage.output_tokens} out`
-  if (used !== expected) journal.violation(id, `usage: it says ${used}, and ${expected} are stored`)
+  if (used !== expected) journal.violation(id, `usage: reported ${used}, stored ${expected}`)
 }
 
 interface Told {
@@ -87,13 +87,14 @@ interface Told {
 function checkStory(journal: Journal, id: string, { events }: Recorded, story: InteractionView): void {
   const told: Told[] = events.map(({ type, data }) => ({ type, ...JSON.parse(data) }))
   const output = told.map(({ type, text }) => (type === 'partial_output' ? text : '')).join('')
-  if (output !== story.output) journal.violation(id, 'I3: the fragments joined are not the output')
+  if (output !== story.output) journal.violation(id, 'I3: the joined fragments differ from the output')
   checkAnswer(journal, id, output)
   const steps = told.filter(({ type }) => ['reasoning_started', 'tool_call', 'tool_result'].includes(type))
   const trace = story.trace.map(({ step, type }) => `${step} ${type}`)
   const expected = steps.map(({ step, type }) => `${step} ${type === 'reasoning_started' ? 'reasoning' : type}`)
-  if (trace.join() !== expected.join()) journal.violation(id, 'I4: the trace is not the stream')
-  if (steps.some(({ step }, i) => step !== i + 1)) journal.violation(id, `steps are not 1..n: ${expected.join(', ')}`)
+  if (trace.join() !== expected.join()) journal.violation(id, 'I4: the trace differs from the stream')
+  if (steps.some(({ step }, i) => step !== i + 1))
+    journal.violation(id, `steps are not numbered 1..n: ${expected.join(', ')}`)
 }
 
 /**
@@ -105,7 +106,7 @@ function checkAnswer(journal: Journal, id: string, output: string): void {
   for (const word of output.split(/\s+/).filter((text) => text !== '')) {
     const [call, i] = word.split('.') as [string, string]
     if (Number(i) !== (next.get(call) ?? 0)) {
-      journal.violation(id, `I3: the answer says ${word}, and ${call}.${next.get(call) ?? 0} was next`)
+      journal.violation(id, `I3: the answer has ${word} where ${call}.${next.get(call) ?? 0} was expected`)
       return
     }
     next.set(call, Number(i) + 1)

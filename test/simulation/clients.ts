@@ -107,12 +107,12 @@ async function followToEnd(callers: Callers, me: Process, projectId: string, id:
           const known = journal.interactions.get(id)
           // A follower that starts after the last event receives nothing.
           if (known?.removed || (known && last >= known.events.length && known.row.status !== 'running')) return
-          journal.violation(id, `a follower was let go behind event ${last} of ${known?.events.length}`)
+          journal.violation(id, `a follower was disconnected after event ${last} of ${known?.events.length}`)
           return
         }
         journal.shown(id, batch.value)
         for (const { seq } of batch.value) {
-          if (seq !== last + 1) journal.violation(id, `I4: a follower was shown event ${seq} behind ${last}`)
+          if (seq !== last + 1) journal.violation(id, `I4: a follower got event ${seq} after ${last}`)
           last = seq
         }
         if (batch.value.at(-1)?.type === 'completed') return

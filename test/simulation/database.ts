@@ -165,7 +165,7 @@ export function openWorldDatabase({ scheduler, dialect, onCommit, tamper }: Worl
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const fail = (error: unknown) => scheduler.schedule(node, backMs, `${what}: failed`, () => reject(error))
     if (lost === 'there') {
-      fail(new DatabaseUnavailable('The database is out of reach.'))
+      fail(new DatabaseUnavailable('The database is unreachable.'))
       return promise
     }
     scheduler.schedule(server, thereMs, `${what} of ${node.name}`, () => {

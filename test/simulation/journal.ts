@@ -98,7 +98,7 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
         row.leaseUntil > scheduler.now,
     )
     if (others.length >= runningPerProject) {
-      violation(id, `claimed beside ${others.length} of ${projectId} that run, ${runningPerProject} may`)
+      violation(id, `claimed while ${others.length} of ${projectId} run; the limit is ${runningPerProject}`)
     }
   }
 
@@ -130,20 +130,20 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     if (before.status !== 'running') {
       if (row.status !== before.status) violation(id, `${before.status} became ${row.status}`)
     } else if (row.status !== 'running') {
-      if (!raised && known.holder !== by.name) violation(id, `I5: ${by.name} ended it, and ${known.holder} holds it`)
+      if (!raised && known.holder !== by.name) violation(id, `I5: ${by.name} ended it, but ${known.holder} holds it`)
       known.holder = undefined
       own.add(id)
     } else if (raised) sawClaim(by, known, before)
     else if (row.owner !== before.owner && row.attempts < before.attempts && !by.closing) {
       // Otherwise a run that loses its worker again and again would be retried, and paid for, forever.
-      violation(id, `${by.name} gave it back without counting the attempt, and goes on`)
+      violation(id, `${by.name} requeued it without counting the attempt, and continues`)
     } else if (
       row.leaseUntil < before.leaseUntil &&
       row.owner === before.owner &&
       row.owner !== by.name &&
       lives(row.owner!)
     )
-      violation(id, `R7: ${by.name} ended a lease of ${row.owner}, which lives`)
+      violation(id, `R7: ${by.name} ended a lease of ${row.owner}, which is alive`)
   }
 
   function sawClaim(by: Process, known: Recorded, { owner, leaseUntil }: RowState): void {
@@ -161,13 +161,13 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     const { id, seq, type, data } = event
     const known = interactions.get(id)
     if (!known) {
-      violation(id, 'an event of no interaction')
+      violation(id, 'an event of an unknown interaction')
       return
     }
     const { events, holder } = known
-    if (seq !== events.length + 1) violation(id, `I1: event ${seq} behind ${events.length}`)
-    if (events.at(-1)?.type === 'completed') violation(id, `I2: ${type} behind the end`)
-    if (holder !== by.name && !own.has(id)) violation(id, `I5: ${by.name} wrote ${type}, and ${holder} holds it`)
+    if (seq !== events.length + 1) violation(id, `I1: event ${seq} after ${events.length}`)
+    if (events.at(-1)?.type === 'completed') violation(id, `I2: ${type} after the end`)
+    if (holder !== by.name && !own.has(id)) violation(id, `I5: ${by.name} wrote ${type}, but ${holder} holds it`)
     if (type === 'error') checkError(id, known, JSON.parse(data))
     events.push(event)
   }
@@ -189,7 +189,7 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     const [limitS, since] = waitS === undefined ? [turnS, claimedAt] : [waitS, acceptedAt]
     if (limitS === undefined) return
     const tookMs = scheduler.now - (since ?? scheduler.now)
-    if (tookMs < Number(limitS) * 1_000 - 1) violation(id, `R7: after ${tookMs} ms it says: ${message}`)
+    if (tookMs < Number(limitS) * 1_000 - 1) violation(id, `R7: after only ${tookMs} ms it failed with: ${message}`)
   }
 
   function checkTouched(by: Process, id: string): void {
@@ -198,7 +198,8 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     const { row, events } = known
     if (row.lastSeq !== events.length) violation(id, `I1: last_seq is ${row.lastSeq} with ${events.length} events`)
     const ended = events.at(-1)?.type === 'completed'
-    if (ended !== (row.status !== 'running')) violation(id, `I2: ${row.status} with ${events.at(-1)?.type} last`)
+    if (ended !== (row.status !== 'running'))
+      violation(id, `I2: ${row.status}, but the last event is ${events.at(-1)?.type}`)
     if (ended && row.status !== 'cancelled') {
       const standing = sandboxesOf(id, by)
       if (standing.length > 0) violation(id, `I7: ${row.status} with a sandbox on ${standing.join(', ')}`)
@@ -210,12 +211,12 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     const step = Number(key.slice('step-'.length))
     const events = interactions.get(id)?.events ?? []
     const intent = events.findIndex(({ type, data }) => type === 'tool_call' && JSON.parse(data).step === step)
-    if (intent < 0) violation(id, `${what} before its intent was in the log`)
+    if (intent < 0) violation(id, `${what} ran before its intent was in the log`)
     // A turn's calls are made one after another, so the next result after a `tool_call` event belongs to that call.
     if (events.slice(intent + 1).some(({ type }) => type === 'tool_result')) {
-      violation(id, `${what} again, though its result is in the log`)
+      violation(id, `${what} ran again although its result is in the log`)
     }
-    if (steps.has(`${id} ${what}`)) violation(id, `${what} twice`)
+    if (steps.has(`${id} ${what}`)) violation(id, `${what} ran twice`)
     steps.add(`${id} ${what}`)
   }
 
@@ -229,7 +230,8 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     committed,
     ran(host, id, key) {
       once(id, key, `${key} ran`)
-      if (cancelledAt.has(id)) violation(id, `${key} ran on ${host} after the caller heard that it was cancelled`)
+      if (cancelledAt.has(id))
+        violation(id, `${key} ran on ${host} after the caller got the response to its cancel request`)
     },
     acted(by, id, epoch) {
       const first = actors.get(`${id} ${epoch}`) ?? by.name
@@ -238,13 +240,15 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     },
     effect(id, key) {
       once(id, key, `${key} had its effect`)
-      if (cancelledAt.has(id)) violation(id, `${key} had its effect after the caller heard that it was cancelled`)
+      if (cancelledAt.has(id))
+        violation(id, `${key} had its effect after the caller got the response to its cancel request`)
     },
     told(id) {
-      if (interactions.get(id)?.row.status === 'running') violation(id, 'a webhook told of an end that was none')
+      if (interactions.get(id)?.row.status === 'running')
+        violation(id, 'a webhook reported an end before the run had ended')
     },
     acknowledged(id, idempotencyKey) {
-      if (!interactions.has(id)) violation(id, 'I6: acknowledged, and not stored')
+      if (!interactions.has(id)) violation(id, 'I6: acknowledged but not stored')
       if (idempotencyKey === undefined) return
       const earlier = acknowledged.get(idempotencyKey) ?? new Set()
       acknowledged.set(idempotencyKey, earlier.add(id))
@@ -253,12 +257,12 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
         const known = interactions.get(each)
         return known && !known.removed && !mayBeRetried(known)
       })
-      if (holders.length > 1) violation(id, `the idempotency key ${idempotencyKey} stands for ${holders.join(', ')}`)
+      if (holders.length > 1) violation(id, `the idempotency key ${idempotencyKey} belongs to ${holders.join(', ')}`)
     },
     cancelled(id, by) {
       cancelledAt.add(id)
       const status = interactions.get(id)?.row.status
-      if (status !== 'cancelled') violation(id, `the caller heard that it was cancelled, and it is ${status}`)
+      if (status !== 'cancelled') violation(id, `the caller’s cancel request succeeded, but the status is ${status}`)
       const standing = new Set([...sandboxesOf(id, by), ...sandboxesOf(id)])
       if (standing.size > 0) violation(id, `cancelled, with a sandbox on ${[...standing].join(', ')}`)
     },
@@ -267,7 +271,7 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
       for (const { seq, type, data } of events) {
         const it = stored[seq - 1]
         if (!it) violation(id, `event ${seq} was shown before it was stored`)
-        else if (it.type !== type || it.data !== data) violation(id, `I4: event ${seq} was shown as another one`)
+        else if (it.type !== type || it.data !== data) violation(id, `I4: event ${seq} was shown with other content`)
       }
     },
   }

@@ -208,7 +208,7 @@ export function createSandboxHost(
     return {
       async open(spec, signal) {
         const { interactionId: id, epoch } = spec
-        const unavailable = new SandboxError('unavailable', 'No sandbox is to be had.')
+        const unavailable = new SandboxError('unavailable', 'No sandbox is available.')
         if (signal.aborted) throw unavailable
         let onAbort = () => {}
         try {

@@ -137,7 +137,7 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     if (journal.violations.length > 0) return verdict()
     if (steps % STEPS_BETWEEN_LOOKS === 0 && rests()) break
     if (await scheduler.step(restBy)) continue
-    journal.violation('the world', `it came to no rest: ${unrest(world, machines, talking)}`)
+    journal.violation('the world', `it did not come to rest: ${unrest(world, machines, talking)}`)
     return verdict()
   }
   isOver = true

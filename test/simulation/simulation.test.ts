@@ -18,49 +18,49 @@ test('makes the same decisions every time for the same seed', async () => {
 /** Planted faults: each changes the SQL on its way to the database, and names the violation that must report it. */
 const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegExp }> = {
   // Removing only the fence would change nothing, because the key of the events table also rejects the write.
-  'appends are not fenced, nor have events a key': {
+  'appends have no fence, and events have no key': {
     tamper: (...statement) => {
       const { sql, parameters } = without(/^update "interactions" set "last_seq"/, ['epoch', 'last_seq'])(...statement)
       return { sql: sql.replace('insert into "events"', 'insert or replace into "events"'), parameters }
     },
     foundBy: /^I[125]/,
   },
-  'an end from outside leaves the epoch as it is': {
+  'ending a run from outside does not raise the epoch': {
     tamper: replacing('"epoch" = "epoch" + ?, "last_seq"', '"epoch" = "epoch" + 0 * ?, "last_seq"'),
-    foundBy: /^I5|no rest/,
+    foundBy: /^I5|not come to rest/,
   },
-  'a lease that has not run out is taken': { tamper: replacing('q.lease_until <= ', '0 <= '), foundBy: /^R7/ },
-  'leases of others than the dead are ended': {
+  'a lease that has not expired is taken over': { tamper: replacing('q.lease_until <= ', '0 <= '), foundBy: /^R7/ },
+  'leases of live workers are ended': {
     tamper: (sql, parameters) => ({
       sql: sql.replace(/^(update "interactions" set "lease_until" = .* where "lease_owner") = /, '$1 <> '),
       parameters,
     }),
-    foundBy: /^R7: .* which lives/,
+    foundBy: /^R7: .* which is alive/,
   },
   'running interactions are not counted': {
     tamper: replacing('"r"."lease_until" > ', '0 > '),
-    foundBy: /that run, \d+ may/,
+    foundBy: /run; the limit is \d+/,
   },
-  'an idempotency key is stored for nobody': {
+  'an idempotency key is not stored': {
     tamper: replacing('insert into "idempotency"', 'insert or ignore into "idempotency"'),
-    foundBy: /the idempotency key .* stands for/,
+    foundBy: /the idempotency key .* belongs to/,
   },
-  'who takes a run up does not see what tools said': {
+  'a worker that resumes a run does not see tool results': {
     tamper: unseen('tool_result'),
-    foundBy: /steps are not|its result is in the log|twice/,
+    foundBy: /steps are not|its result is in the log|ran twice/,
   },
-  'runs get lost where what was used is added together': {
+  'runs are missing in the sum of the usage': {
     tamper: replacing('cast(sum("runs") as bigint)', '0'),
     foundBy: /^usage: /,
   },
-  'a call that failed does not count in the number of the next turn': {
+  'a failed call does not count in the number of the next turn': {
     tamper: replacing(
       'coalesce(max("turn"), 0) + 1 as "next" from "turns" where',
       `count(*) + 1 as "next" from "turns" where "finish" <> 'failed' and`,
     ),
     foundBy: /^Something went wrong in the server/,
   },
-  'a claim that is given back never counts as an attempt': {
+  'a requeued claim never counts as an attempt': {
     tamper: (sql, parameters) => ({
       sql: sql.replace(
         /^(update "interactions" set "lease_owner" = \?, "lease_until" = \S+ \* 1000 as integer\))( where "id" = \? and "epoch")/,
@@ -70,7 +70,10 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
     }),
     foundBy: /without counting the attempt/,
   },
-  'who takes a run up does not see what was begun': { tamper: unseen('tool_call'), foundBy: /steps are not|twice/ },
+  'a worker that resumes a run does not see tool calls': {
+    tamper: unseen('tool_call'),
+    foundBy: /steps are not|twice/,
+  },
 }
 
 /** Removes the conditions on these columns, each a comparison with a parameter, from matching statements. */

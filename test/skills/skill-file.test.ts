@@ -112,8 +112,8 @@ describe('accepts with a warning', () => {
   })
 
   it('the text without loss', () => {
-    const { skill } = read(file(`${NAME}description: Use it when: "asked", or 'told' \\ so\n`))
-    expect(skill!.meta.description).toBe(`Use it when: "asked", or 'told' \\ so`)
+    const { skill } = read(file(`${NAME}description: Use it when: "asked", or 'needed' \\ so\n`))
+    expect(skill!.meta.description).toBe(`Use it when: "asked", or 'needed' \\ so`)
     expect(read(file(`${NAME + DESCRIPTION}allowed-tools: [Bash, Read]\n`)).skill!.meta.allowedTools).toEqual([
       'Bash',
       'Read',

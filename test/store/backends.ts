@@ -1,4 +1,4 @@
-/** One suite, every database: what is said once here runs on SQLite and on a real Postgres. */
+/** Runs a suite on each database: SQLite and a real Postgres. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

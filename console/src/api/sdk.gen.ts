@@ -805,7 +805,7 @@ export const changeMember = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Make a link for a new password
  *
- * Owners, for a member who belongs to no account but theirs: a user of others’ accounts too is helped by whoever runs the server.
+ * Owners, for a member of their own accounts only. A user who is also in other accounts must ask the server’s operator.
  */
 export const createResetLink = <ThrowOnError extends boolean = false>(options: Options<CreateResetLinkData, ThrowOnError>): RequestResult<CreateResetLinkResponses, CreateResetLinkErrors, ThrowOnError> => (options.client ?? client).post<CreateResetLinkResponses, CreateResetLinkErrors, ThrowOnError>({
     security: [{
@@ -820,7 +820,7 @@ export const createResetLink = <ThrowOnError extends boolean = false>(options: O
 /**
  * Invite a member
  *
- * Owners. A one-time link, good for seven days; whoever opens it joins with that role.
+ * Owners. Creates a one-time link that is valid for seven days. The user who opens it joins with that role.
  */
 export const createInvite = <ThrowOnError extends boolean = false>(options: Options<CreateInviteData, ThrowOnError>): RequestResult<CreateInviteResponses, CreateInviteErrors, ThrowOnError> => (options.client ?? client).post<CreateInviteResponses, CreateInviteErrors, ThrowOnError>({
     security: [{
@@ -839,7 +839,7 @@ export const createInvite = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Take back an invitation
  *
- * Owners. Its link is good no more.
+ * Owners. The link stops working.
  */
 export const revokeInvite = <ThrowOnError extends boolean = false>(options: Options<RevokeInviteData, ThrowOnError>): RequestResult<RevokeInviteResponses, RevokeInviteErrors, ThrowOnError> => (options.client ?? client).delete<RevokeInviteResponses, RevokeInviteErrors, ThrowOnError>({
     security: [{
@@ -935,9 +935,9 @@ export const readUsage = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * List what webhooks were told
+ * List webhook deliveries
  *
- * Over all interactions of the project that have one, newest first: who is told, what came of it, when it is tried again.
+ * Deliveries of all interactions of the project, newest first: receiver, result and time of the next attempt.
  */
 export const listWebhooks = <ThrowOnError extends boolean = false>(options: Options<ListWebhooksData, ThrowOnError>): RequestResult<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError> => (options.client ?? client).get<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError>({
     security: [{
@@ -1016,7 +1016,7 @@ export const getBudget = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Set a project’s budget
  *
- * Owners. Holds within a second on every node. Without `monthlyCost` the project has none. Whoever was told of the budget before is told anew.
+ * Owners. Holds within a second on every node. Without `monthlyCost` the project has none. Alerts that were sent for the previous budget are sent again.
  */
 export const setBudget = <ThrowOnError extends boolean = false>(options: Options<SetBudgetData, ThrowOnError>): RequestResult<SetBudgetResponses, SetBudgetErrors, ThrowOnError> => (options.client ?? client).put<SetBudgetResponses, SetBudgetErrors, ThrowOnError>({
     security: [{

@@ -16,7 +16,7 @@ export type AccountLogEntry = {
      */
     time: string;
     /**
-     * null: whoever runs this server.
+     * null: the server’s operator.
      */
     actor: {
         userId: string;
@@ -2092,11 +2092,11 @@ export type WebhookEvent = {
 export type WebhookSummary = {
     interactionId: string;
     /**
-     * Who is told. The rest of the address may be a secret, and is not shown.
+     * Host of the receiver. The rest of the address may be a secret, and is not shown.
      */
     host: string;
     /**
-     * `pending` until it was told, or while the interaction runs; `gone`: the receiver wants no more; `failed`: given up after a day.
+     * `pending`: the interaction runs, or the delivery is still attempted. `gone`: the receiver refused further deliveries. `failed`: all attempts within a day failed.
      */
     state: 'pending' | 'delivered' | 'gone' | 'failed';
     attempts: number;
@@ -5039,7 +5039,7 @@ export type SignInWithProviderResponse = SignInWithProviderResponses[keyof SignI
 export type InspectLinkData = {
     body: {
         /**
-         * What stands behind the `#` of the link.
+         * Token after the `#` of the link.
          */
         token: string;
     };
@@ -5085,7 +5085,7 @@ export type InspectLinkResponse = InspectLinkResponses[keyof InspectLinkResponse
 export type AcceptLinkData = {
     body: {
         /**
-         * What stands behind the `#` of the link.
+         * Token after the `#` of the link.
          */
         token: string;
         name?: string;
@@ -6651,7 +6651,7 @@ export type ListWebhooksData = {
          */
         pageToken?: string;
         /**
-         * `pending` until it was told, or while the interaction runs; `gone`: the receiver wants no more; `failed`: given up after a day.
+         * `pending`: the interaction runs, or the delivery is still attempted. `gone`: the receiver refused further deliveries. `failed`: all attempts within a day failed.
          */
         state?: 'pending' | 'delivered' | 'gone' | 'failed';
     };
@@ -6950,7 +6950,7 @@ export type SetBudgetData = {
          */
         monthlyCost: string | null;
         /**
-         * Percents at which it is told, beside 100.
+         * Percentages at which an alert is sent, in addition to 100.
          */
         alertAt?: Array<number>;
         /**

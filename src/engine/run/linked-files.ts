@@ -136,5 +136,5 @@ async function* within(room: { bytes: number }, file: LinkedFile, body: AsyncIte
 }
 
 function unavailable(file: LinkedFile, why: string): ErrandError {
-  return new ErrandError('file_unavailable', `The input file ${JSON.stringify(file.name)} could not be had. ${why}`)
+  return new ErrandError('file_unavailable', `The input file ${JSON.stringify(file.name)} could not be fetched. ${why}`)
 }

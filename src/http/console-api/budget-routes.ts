@@ -40,7 +40,7 @@ export function budgetRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         id: 'setBudget',
         summary: 'Set a project’s budget',
         description:
-          'Owners. Holds within a second on every node. Without `monthlyCost` the project has none. Whoever was told of the budget before is told anew.',
+          'Owners. Holds within a second on every node. Without `monthlyCost` the project has none. Alerts that were sent for the previous budget are sent again.',
         body: newBudget,
       }),
     },

@@ -101,7 +101,7 @@ export function memberRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         params: memberParams,
         summary: 'Make a link for a new password',
         description:
-          'Owners, for a member who belongs to no account but theirs: a user of others’ accounts too is helped by whoever runs the server.',
+          'Owners, for a member of their own accounts only. A user who is also in other accounts must ask the server’s operator.',
         answer: oneTimeLink,
         errors: ['not_found', 'conflict'],
       }),
@@ -115,7 +115,10 @@ export function memberRoutes(app: FastifyInstance, dependencies: ConsoleDependen
       const own = await members.ofUser(actor)
       const owned = new Set(own.filter((each) => each.role === 'owner').map((each) => each.accountId))
       if (!(await members.ofUser(userId)).every((each) => owned.has(each.accountId))) {
-        throw new ErrandError('conflict', 'This member has accounts of others, too; ask whoever runs the server.')
+        throw new ErrandError(
+          'conflict',
+          'This member also belongs to accounts that you do not own. Ask the server’s operator for a link.',
+        )
       }
       const entry = { accountId, action: 'password.reset_link_created', actor, target: userId } as const
       const { token, link } = await links.create({ kind: 'reset', userId }, entry)
@@ -135,7 +138,8 @@ export function inviteRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         ...shared,
         id: 'createInvite',
         summary: 'Invite a member',
-        description: 'Owners. A one-time link, good for seven days; whoever opens it joins with that role.',
+        description:
+          'Owners. Creates a one-time link that is valid for seven days. The user who opens it joins with that role.',
         body: withRole,
         answer: oneTimeLink.extend({ invite }),
       }),
@@ -158,7 +162,7 @@ export function inviteRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         id: 'revokeInvite',
         params: inviteParams,
         summary: 'Take back an invitation',
-        description: 'Owners. Its link is good no more.',
+        description: 'Owners. The link stops working.',
         answer: done,
       }),
     },

@@ -36,9 +36,9 @@ function webhookRoutes(app: FastifyInstance, dependencies: ConsoleDependencies):
       schema: forSession({
         ...shared,
         id: 'listWebhooks',
-        summary: 'List what webhooks were told',
+        summary: 'List webhook deliveries',
         description:
-          'Over all interactions of the project that have one, newest first: who is told, what came of it, when it is tried again.',
+          'Deliveries of all interactions of the project, newest first: receiver, result and time of the next attempt.',
         query: webhookQuery,
         answer: z.object({ deliveries: z.array(webhook), nextPageToken: z.string().optional() }),
       }),
@@ -118,7 +118,7 @@ function mcpRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): voi
       }
       if (server.url === undefined && dependencies.mcpServers[server.name] !== 'address') {
         const problem = dependencies.mcpServers[server.name]
-          ? 'It is a program, started anew for each run that uses it.'
+          ? 'It is a program, which is started for each run that uses it.'
           : 'The operator registered no server of that name.'
         return { answers: false, tools: [], problems: [problem], durationMs: 0 }
       }

@@ -16,7 +16,7 @@ export const name = z
   .max(128)
   .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'must not contain control characters' })
 export const email = z.email({ error: 'must be an e-mail address' }).max(254)
-export const token = z.string().max(200).meta({ description: 'What stands behind the `#` of the link.' })
+export const token = z.string().max(200).meta({ description: 'Token after the `#` of the link.' })
 export const password = z.string().max(1024).meta({ description: '12 to 128 characters, and not a common password.' })
 
 export const project = z
@@ -84,7 +84,7 @@ export const logEntry = z
     actor: z
       .object({ userId: z.string(), email: z.string().nullable() })
       .nullable()
-      .meta({ description: 'null: whoever runs this server.' }),
+      .meta({ description: 'null: the server’s operator.' }),
     action: z.string().meta({ examples: ['key.created', 'member.joined', 'sign_in.failed'] }),
     target: z.string().nullable().meta({ description: 'The id of what it was done to.' }),
     details: z.record(z.string(), z.string()),
@@ -146,12 +146,14 @@ export const usageReport = z.object({
 
 export const webhookState = z.enum(['pending', 'delivered', 'gone', 'failed']).meta({
   description:
-    '`pending` until it was told, or while the interaction runs; `gone`: the receiver wants no more; `failed`: given up after a day.',
+    '`pending`: the interaction runs, or the delivery is still attempted. `gone`: the receiver refused further deliveries. `failed`: all attempts within a day failed.',
 })
 export const webhook = z
   .object({
     interactionId: z.string(),
-    host: z.string().meta({ description: 'Who is told. The rest of the address may be a secret, and is not shown.' }),
+    host: z
+      .string()
+      .meta({ description: 'Host of the receiver. The rest of the address may be a secret, and is not shown.' }),
     state: webhookState,
     attempts: z.int(),
     nextAttemptTime: time.nullable(),
@@ -227,7 +229,7 @@ export const newBudget = z.object({
     .regex(/^\d{1,9}(\.\d{1,9})?$/, { error: 'must be a decimal, as "100.00"' })
     .nullable()
     .meta({ description: 'US dollars for a calendar month, UTC; null: no budget.' }),
-  alertAt: alertAt.optional().meta({ description: 'Percents at which it is told, beside 100.' }),
+  alertAt: alertAt.optional().meta({ description: 'Percentages at which an alert is sent, in addition to 100.' }),
   hardStop: z
     .boolean()
     .optional()

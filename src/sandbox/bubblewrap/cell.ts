@@ -14,7 +14,7 @@ export function createCell(child: ChildProcess, group: Group | undefined, onGone
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-STDERR_KEPT)
   })
-  child.stdin!.on('error', () => {}) // it ends: `exited` tells
+  child.stdin!.on('error', () => {}) // The process has ended; `exited` reports it.
   const first = readFirstProcess(child.stdio[4] as Readable)
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))

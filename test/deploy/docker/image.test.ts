@@ -48,7 +48,7 @@ test('it runs as a user of its own, holds no secret and nothing that only builds
 
 describe('the rights', () => {
   test('deploy/image/seccomp.json is made from the sandbox’s own table', () => {
-    expect(readFileSync(SECCOMP, 'utf8'), 'make it anew: node script/seccomp.ts >deploy/image/seccomp.json').toBe(
+    expect(readFileSync(SECCOMP, 'utf8'), 'write it again with node script/seccomp.ts >deploy/image/seccomp.json').toBe(
       imageProfile(),
     )
   })

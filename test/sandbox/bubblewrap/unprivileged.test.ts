@@ -113,7 +113,7 @@ function runAsOrdinary(dataDir: string, groups: readonly string[]): Results {
   const results = JSON.parse(stdout) as Results
   if (isRoot) expect(results.uid).toBe(NOBODY)
   const { enforced, notEnforced, probes } = results.facts
-  // What the kernel keeps an ordinary user from is said; all else is refused.
+  // Limits that need root are reported as missing; every attack is refused.
   const conceded = probes.filter(({ refused }) => !refused).map(({ name }) => name)
   if (enforced.some((fact) => fact.startsWith('number of files:'))) expect(conceded).not.toContain('files without end')
   else expect(notEnforced.join('\n')).toContain('number of files')

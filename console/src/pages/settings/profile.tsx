@@ -113,7 +113,7 @@ function Password({ email }: { readonly email: string }) {
   return (
     <Card title="Password">
       <form onSubmit={submit} className="grid max-w-sm gap-4">
-        {/* Tells password managers which user the password belongs to. */}
+        {/* Shows password managers which user the password belongs to. */}
         <input className="hidden" aria-hidden="true" tabIndex={-1} autoComplete="username" value={email} readOnly />
         <Field label="Current password">
           {(control) => (
