@@ -21,7 +21,7 @@ const hasPostgres = process.env.CI !== undefined || findPostgres() !== undefined
 export default defineConfig({
   test: {
     // Real servers, sandboxes and browsers: generous limits that only a hang reaches. No test asserts a time.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
     maxWorkers: 2,

@@ -62,7 +62,7 @@ export type LimitHit =
   | { readonly kind: 'processes'; readonly count: number }
   | { readonly kind: 'space'; readonly place: string; readonly mebibytes: number }
   | { readonly kind: 'files'; readonly place: string; readonly count: number }
-  /** Space or number of files: some directory was full while the step ran, and no longer is. */
+  /** A directory was full during the step but has room again. It is unknown which one, and whether space or files ran out. */
   | { readonly kind: 'room'; readonly mebibytes: number; readonly files: number }
   /** Files that one process may have open. */
   | { readonly kind: 'open_files'; readonly count: number }

@@ -65,7 +65,7 @@ export function contentKey(blob: string): string {
 
 /** Maximum number of unknown tools named in a warning. */
 const SHOWN_UNKNOWN = 10
-/** Minimum age of a blob without a content before it is removed: a younger one may belong to an upload under way. */
+/** Age, in milliseconds, after which a blob that no skill refers to is removed. A younger one may belong to an upload in progress. */
 const ORPHAN_MS = 3_600_000
 
 export function createRegistry(options: RegistryOptions): Registry {

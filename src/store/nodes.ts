@@ -38,7 +38,7 @@ export async function writeHeartbeat(db: Database, { id, role, version, facts, m
   ])
 }
 
-/** Marks a node that stops as dead. Its facts are kept as long as those of a killed node. */
+/** Marks a stopping node as dead. Its row is kept as long as that of a killed node. */
 export async function markStopped(db: Database, id: string): Promise<void> {
   const gone = fromNow(db.dialect, -ALIVE_MS)
   await db.write([{ query: db.query.updateTable('nodes').set({ seen_at: gone }).where('id', '=', id).compile() }])

@@ -14,7 +14,7 @@ const SLICE = 100
 /** The usual constants of BM25: saturation of repeated words, and the weight of the length of a text. */
 const SATURATION = 1.2
 const LENGTH_WEIGHT = 0.75
-/** How much a word counts by the field that it is in. */
+/** Weight of a word, by the field that contains it. */
 const WEIGHTS = { name: 3, title: 2, description: 1, parameter: 1 }
 
 export interface ToolIndex {

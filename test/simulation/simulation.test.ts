@@ -15,8 +15,16 @@ test('makes the same decisions every time for the same seed', async () => {
   expect((await simulate(1)).hash).not.toBe((await simulate(2)).hash)
 })
 
-/** Planted faults: each changes the SQL on its way to the database, and names the violation that must report it. */
-const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegExp }> = {
+interface PlantedFault {
+  /** Changes the SQL on its way to the database. */
+  readonly tamper: Tamper
+  /** The violation that must report it. */
+  readonly foundBy: RegExp
+  /** A seed that found it. It is tried first; if it no longer finds the fault, all seeds are tried. */
+  readonly seed: number
+}
+
+const PLANTED: Record<string, PlantedFault> = {
   // Removing only the fence would change nothing, because the key of the events table also rejects the write.
   'appends have no fence, and events have no key': {
     tamper: (...statement) => {
@@ -24,34 +32,45 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
       return { sql: sql.replace('insert into "events"', 'insert or replace into "events"'), parameters }
     },
     foundBy: /^I[125]/,
+    seed: 25,
   },
   'ending a run from outside does not raise the epoch': {
     tamper: replacing('"epoch" = "epoch" + ?, "last_seq"', '"epoch" = "epoch" + 0 * ?, "last_seq"'),
     foundBy: /^I5|not come to rest/,
+    seed: 5,
   },
-  'a lease that has not expired is taken over': { tamper: replacing('q.lease_until <= ', '0 <= '), foundBy: /^R7/ },
+  'a lease that has not expired is taken over': {
+    tamper: replacing('q.lease_until <= ', '0 <= '),
+    foundBy: /^R7/,
+    seed: 3,
+  },
   'leases of live workers are ended': {
     tamper: (sql, parameters) => ({
       sql: sql.replace(/^(update "interactions" set "lease_until" = .* where "lease_owner") = /, '$1 <> '),
       parameters,
     }),
     foundBy: /^R7: .* which is alive/,
+    seed: 6,
   },
   'running interactions are not counted': {
     tamper: replacing('"r"."lease_until" > ', '0 > '),
     foundBy: /run; the limit is \d+/,
+    seed: 1,
   },
   'an idempotency key is not stored': {
     tamper: replacing('insert into "idempotency"', 'insert or ignore into "idempotency"'),
     foundBy: /the idempotency key .* belongs to/,
+    seed: 3,
   },
   'a worker that resumes a run does not see tool results': {
     tamper: unseen('tool_result'),
     foundBy: /steps are not|its result is in the log|ran twice/,
+    seed: 75,
   },
   'runs are missing in the sum of the usage': {
     tamper: replacing('cast(sum("runs") as bigint)', '0'),
     foundBy: /^usage: /,
+    seed: 3,
   },
   'a failed call does not count in the number of the next turn': {
     tamper: replacing(
@@ -59,6 +78,7 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
       `count(*) + 1 as "next" from "turns" where "finish" <> 'failed' and`,
     ),
     foundBy: /^Something went wrong in the server/,
+    seed: 19,
   },
   'a requeued claim never counts as an attempt': {
     tamper: (sql, parameters) => ({
@@ -69,10 +89,12 @@ const PLANTED: Record<string, { readonly tamper: Tamper; readonly foundBy: RegEx
       parameters,
     }),
     foundBy: /without counting the attempt/,
+    seed: 34,
   },
   'a worker that resumes a run does not see tool calls': {
     tamper: unseen('tool_call'),
     foundBy: /steps are not|twice/,
+    seed: 30,
   },
 }
 
@@ -108,9 +130,9 @@ function unseen(type: string): Tamper {
   }
 }
 
-for (const [name, { tamper, foundBy }] of Object.entries(PLANTED)) {
+for (const [name, { tamper, foundBy, seed: knownSeed }] of Object.entries(PLANTED)) {
   test(`finds a planted fault: ${name}`, { timeout: 600_000 }, async () => {
-    for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+    for (const seed of [knownSeed, ...Array.from({ length: MOST_SEEDS }, (_, i) => i + 1)]) {
       const { violations } = await simulate(seed, { tamper })
       if (violations.length === 0) continue
       expect(violations[0]).toMatch(foundBy)

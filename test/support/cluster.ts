@@ -4,16 +4,19 @@
  * PATH.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 
 const PACKAGES = '/usr/lib/postgresql'
 const NOBODY = 65_534
+/** Data directories of clusters that have not been started. */
+const TEMPLATES = resolve(import.meta.dirname, '../../node_modules/.cache/postgres')
+const run = promisify(execFile)
 const user = process.getuid!() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
 /** Port in the name of the socket. Nothing listens on it. */
@@ -53,13 +56,7 @@ export async function startCluster(
   const dir = mkdtempSync(join(tmpdir(), 'errand-pg-'))
   if (user.uid !== undefined) chownSync(dir, user.uid, user.gid)
   const data = join(dir, 'data')
-  const run = promisify(execFile)
-  const initdb = join(programs, 'initdb')
-  const version = Number(/\d+/.exec((await run(initdb, ['--version'])).stdout)![0])
-  // Version 15 and later: a collation that differs from byte order, so that tests find comparisons that need byte order.
-  const language = version >= 15 ? ['--locale-provider=icu', '--icu-locale=en-US'] : []
-  const flags = [`--username=${ADMIN}`, '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C', ...language]
-  await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
+  await createData(programs, dir, data)
 
   const settings = [`listen_addresses=${more.tcp ? '127.0.0.1' : ''}`, `port=${port}`, `unix_socket_directories=${dir}`]
   settings.push('fsync=off', 'deadlock_timeout=20ms')
@@ -98,6 +95,27 @@ export async function startCluster(
       rmSync(dir, { recursive: true })
     },
   }
+}
+
+/** Creates a cluster's data directory. Copies the one that an earlier test created, which takes a third of the time. */
+async function createData(programs: string, dir: string, data: string): Promise<void> {
+  const initdb = join(programs, 'initdb')
+  const { stdout } = await run(initdb, ['--version'])
+  // Version 15 and later: a collation that differs from byte order, so that tests find comparisons that need byte order.
+  const language = Number(/\d+/.exec(stdout)![0]) >= 15 ? ['--locale-provider=icu', '--icu-locale=en-US'] : []
+  const flags = [`--username=${ADMIN}`, '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C', ...language]
+  const key = createHash('sha256').update([stdout, process.getuid!(), ...flags].join('\n'))
+  const template = join(TEMPLATES, key.digest('hex').slice(0, 16))
+  if (existsSync(template)) {
+    await run('cp', ['-a', template, data])
+    return
+  }
+  await run(initdb, ['-D', data, ...flags], { ...user, cwd: dir })
+  mkdirSync(TEMPLATES, { recursive: true })
+  const copy = `${template}.${randomUUID()}`
+  await run('cp', ['-a', data, copy])
+  // Fails if another process was faster.
+  await run('mv', ['-T', copy, template]).catch(() => rmSync(copy, { recursive: true }))
 }
 
 /**

@@ -43,7 +43,7 @@ export interface Shown {
   readonly problems: readonly string[]
 }
 
-/** What the tools of a run's servers may still use together. */
+/** Number and bytes of tools that the servers of a run may still offer, together. */
 export interface Room {
   tools: number
   bytes: number
