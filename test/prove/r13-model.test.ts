@@ -16,20 +16,24 @@ const ROUNDS = rounds(50, 4)
 const BATCH = 4
 const RETRY_AFTER_S = 1
 
-let provider: FakeProvider
+/** Providers by the name of their model. Each fault has one of its own, so that its failures open no other circuit breaker. */
+const providers = new Map<string, FakeProvider>()
 let server: Server
 const arrivals = new Map<string, number[]>()
 
 beforeAll(async () => {
-  provider = await openFakeProvider()
-  const model = { provider: 'openai-compatible', baseUrl: provider.url, model: 'fake', idleTimeoutS: 2 }
-  server = await startServer({
-    config: { models: { 'svc-3.5-flash': model }, limits: { ...ROOMY, runningPerProject: 100 } },
-  })
+  for (const i of [...Object.keys(TROUBLES), SPLIT].keys()) providers.set(`m${i}`, await openFakeProvider())
+  const models = Object.fromEntries(
+    [...providers].map(([name, { url }]) => [
+      name,
+      { provider: 'openai-compatible', baseUrl: url, model: 'fake', idleTimeoutS: 2 },
+    ]),
+  )
+  server = await startServer({ config: { models, limits: { ...ROOMY, runningPerProject: 100 } } })
 })
 afterAll(async () => {
   await server?.stop()
-  await provider?.close()
+  for (const provider of providers.values()) await provider.close()
 })
 
 interface Trouble {
@@ -57,43 +61,50 @@ const TROUBLES: Record<string, Trouble> = {
   'an error event in the middle': amid('error-event-after:1'),
 }
 
-/** Scripts replies that record the time of each attempt. */
-function scripted(marker: string, replies: readonly Reply[]): void {
+const SPLIT = 'split UTF-8'
+/** Name of the model that has this fault. */
+const modelOf = (fault: string) => `m${[...Object.keys(TROUBLES), SPLIT].indexOf(fault)}`
+
+/** Scripts replies of a model that record the time of each attempt. */
+function scripted(model: string, marker: string, replies: readonly Reply[]): void {
   const times: number[] = []
   arrivals.set(marker, times)
-  provider.when(marker, () => {
+  providers.get(model)!.when(marker, () => {
     times.push(performance.now())
     return replies[Math.min(times.length, replies.length) - 1]!
   })
 }
 
-async function run(marker: string): Promise<string> {
-  const { status, body, text } = await server.post(PATH, { instruction: marker, background: true })
+async function run(model: string, marker: string): Promise<string> {
+  const { status, body, text } = await server.post(PATH, { instruction: marker, background: true, model })
   expect(status, text).toBe(200)
   return body.interactionId
 }
 
 async function inBatches(
-  name: string,
+  fault: string,
+  kind: string,
   replies: readonly Reply[],
   judge: (id: string, marker: string) => Promise<void>,
 ) {
   for (let done = 0; done < ROUNDS; done += BATCH) {
-    const markers = Array.from({ length: Math.min(BATCH, ROUNDS - done) }, (_, i) => `[${name} ${done + i}]`)
-    for (const marker of markers) scripted(marker, replies)
-    await Promise.all(markers.map(async (marker) => judge(await run(marker), marker)))
-    const well = `[well after ${name} ${done}]`
-    scripted(well, [{ text: 'Well.' }])
-    expect((await ended(server, await run(well))).status).toBe('completed')
+    const model = modelOf(fault)
+    const markers = Array.from({ length: Math.min(BATCH, ROUNDS - done) }, (_, i) => `[${kind}: ${fault} ${done + i}]`)
+    for (const marker of markers) scripted(model, marker, replies)
+    await Promise.all(markers.map(async (marker) => judge(await run(model, marker), marker)))
+    const well = `[well after ${kind}: ${fault} ${done}]`
+    scripted(model, well, [{ text: 'Well.' }])
+    expect((await ended(server, await run(model, well))).status).toBe('completed')
   }
 }
 
-test.each(Object.entries(TROUBLES))(
+// The tests run at the same time, because most of their time is waiting for retries and idle timeouts.
+test.concurrent.each(Object.entries(TROUBLES))(
   'a run fails after a bounded number of attempts if the fault is permanent: %s',
   { timeout: 600_000 },
   async (name, { reply, said, tries }) => {
     const waits: number[] = []
-    await inBatches(`stays: ${name}`, [reply], async (id, marker) => {
+    await inBatches(name, 'permanent', [reply], async (id, marker) => {
       const body = await ended(server, id)
       expect(body, name).toMatchObject({ status: 'failed', error: { code: 'model_error', retryable: true } })
       const { events } = await checkEnded(server, id)
@@ -113,7 +124,7 @@ test.each(Object.entries(TROUBLES).filter(([, { tries }]) => tries === 3))(
   'a run completes at the second attempt if the fault is temporary: %s',
   { timeout: 600_000 },
   async (name, { reply }) => {
-    await inBatches(`passes: ${name}`, [reply, { text: ANSWER }], async (id, marker) => {
+    await inBatches(name, 'temporary', [reply, { text: ANSWER }], async (id, marker) => {
       expect(await ended(server, id), name).toMatchObject({ status: 'completed', output: ANSWER.join('') })
       await checkEnded(server, id)
       expect(arrivals.get(marker)).toHaveLength(2)
@@ -125,7 +136,7 @@ test.each(Object.entries(TROUBLES).filter(([, { tries }]) => tries === 3))(
 test('completes an answer whose chunks split characters', { timeout: 600_000 }, async () => {
   const cut = (body: Buffer) =>
     Array.from({ length: Math.ceil(body.length / 7) }, (_, i) => body.subarray(i * 7, i * 7 + 7))
-  await inBatches('split UTF-8', [{ text: ANSWER, cut }], async (id) => {
+  await inBatches(SPLIT, 'whole', [{ text: ANSWER, cut }], async (id) => {
     expect((await ended(server, id)).output).toBe(ANSWER.join(''))
     await checkEnded(server, id)
   })
