@@ -24,8 +24,11 @@ const CODE_TAIL = 6
 const RESULT_LINES = 14
 const LINE_CHARS = 160
 
-/** Output of one tool call, as far as it is on the screen. */
-interface Shown {
+/** A tool call without a result, and its output as far as it is on the screen. */
+interface OpenCall {
+  readonly step: number
+  readonly callId: string | undefined
+  readonly tool: string
   lines: string[]
   /** Text after the last newline. */
   rest: string
@@ -36,8 +39,10 @@ interface Shown {
 export function createTraceView(terminal: Terminal): TraceView {
   const progress: Progress = createProgress(terminal)
   let block: Block = 'nothing'
-  let shown: Shown = { lines: [], rest: '', hidden: 0 }
-  let tool = ''
+  /** The calls of one reply may run at the same time. */
+  let calls: OpenCall[] = []
+  /** The call whose lines are the last ones on the screen. */
+  let current: OpenCall | undefined
 
   const dim = (text: string) => paint(terminal, 'dim', text)
 
@@ -64,24 +69,32 @@ export function createTraceView(terminal: Terminal): TraceView {
     terminal.write(dim(printable(text).replaceAll('\n', '\n  ')))
   }
 
-  function showOutput(text: string): void {
-    const parts = (shown.rest + printable(text)).split('\n')
-    shown.rest = parts.pop()!
-    for (const part of parts) showLine(part)
+  /** Names the call that the next lines belong to, unless they follow its own. */
+  function select(call: OpenCall): void {
+    if (call !== current) line(dim(`  ↳ ${call.tool} (step ${call.step})`))
+    current = call
   }
 
-  function showLine(text: string): void {
+  function showOutput(shown: OpenCall, text: string): void {
+    const parts = (shown.rest + printable(text)).split('\n')
+    shown.rest = parts.pop()!
+    for (const part of parts) showLine(shown, part)
+  }
+
+  function showLine(shown: OpenCall, text: string): void {
     if (shown.lines.length < RESULT_LINES) {
+      select(shown)
       shown.lines.push(text)
       line(`    ${clip(text)}`)
     } else {
       shown.hidden++
-      progress.say(`${tool} · ${shown.lines.length + shown.hidden} lines`)
+      progress.say(`${shown.tool} · ${shown.lines.length + shown.hidden} lines`)
     }
   }
 
   /** Shows only the lines of the result that were not shown while they arrived. */
-  function showResult(output: string, durationMs: number): void {
+  function showResult(shown: OpenCall, output: string, durationMs: number): void {
+    select(shown)
     const lines = withoutEnd(printable(output), '\n').split('\n')
     const repeats = shown.lines.every((text, i) => text === lines[i])
     const from = repeats ? shown.lines.length : 0
@@ -101,15 +114,23 @@ export function createTraceView(terminal: Terminal): TraceView {
     reasoning_delta: (event) => reasoning(event.text),
     tool_call(event) {
       open('call')
-      tool = printable(event.name)
-      shown = { lines: [], rest: '', hidden: 0 }
+      const { step, callId } = event
+      current = { step, callId, tool: printable(event.name), lines: [], rest: '', hidden: 0 }
+      calls.push(current)
       for (const text of describeCall(terminal, event.name, event.args)) line(text)
-      progress.start(tool)
+      progress.start(current.tool)
     },
-    tool_output: (event) => showOutput(event.text),
+    tool_output(event) {
+      const call = calls.find(({ step }) => step === event.step)
+      if (call) showOutput(call, event.text)
+    },
     tool_result(event) {
-      showResult(event.output, event.duration_ms)
-      progress.start('thinking')
+      // Older servers send no ids, and run one call after another.
+      const call = calls.find(({ callId }) => callId === event.callId)
+      if (!call) return
+      showResult(call, event.output, event.duration_ms)
+      calls = calls.filter((other) => other !== call)
+      progress.start(calls[0]?.tool ?? 'thinking')
     },
     approval_required: (event) =>
       notice(paint(terminal, 'yellow', `  ? ${printable(event.name)} waits for approval (step ${event.step})`)),

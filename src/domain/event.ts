@@ -37,9 +37,20 @@ export type RunEvent =
       readonly step: number
       readonly name: string
       readonly args: Readonly<Record<string, unknown>>
+      /** Unique among the calls of a turn. A result belongs to the latest call with its id. Old logs have none. */
+      readonly callId?: string
+      /** Number of the turn's calls as a group, counted from 1. Undefined for a call that the model's provider ran. */
+      readonly batch?: number
     }
   | { readonly type: 'tool_output'; readonly step: number; readonly text: string }
-  | { readonly type: 'tool_result'; readonly step: number; readonly output: string; readonly duration_ms: number }
+  | {
+      readonly type: 'tool_result'
+      readonly step: number
+      readonly output: string
+      readonly duration_ms: number
+      /** The id of its call. In old logs, which have none, each result follows its call. */
+      readonly callId?: string
+    }
   /** The tool call waits for a person's approval. */
   | {
       readonly type: 'approval_required'

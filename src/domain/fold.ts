@@ -14,8 +14,16 @@ export type TraceStep =
       readonly type: 'tool_call'
       readonly name: string
       readonly args: Readonly<Record<string, unknown>>
+      /** Only if the turn has several calls: the results may be in another order. */
+      readonly callId?: string
     }
-  | { readonly step: number; readonly type: 'tool_result'; readonly output: string; readonly duration_ms: number }
+  | {
+      readonly step: number
+      readonly type: 'tool_result'
+      readonly output: string
+      readonly duration_ms: number
+      readonly callId?: string
+    }
 
 /** A tool call that waits for a person's approval. */
 export interface PendingApproval {
@@ -51,6 +59,8 @@ export function createInteractionFold(): InteractionFold {
   const warnings: Warning[] = []
   const output: string[] = []
   let pending: PendingApproval[] = []
+  /** The last turn with calls. `ids`: those of its calls if it has several. */
+  let turn: { batch: number; ids: Set<string>; addFirst: () => void } | undefined
   // The open reasoning step's fragments, joined once when the view is read: long reasoning stays linear.
   let reasoning: { index: number; step: number; parts: string[] } | undefined
   let error: RunError | undefined
@@ -59,6 +69,21 @@ export function createInteractionFold(): InteractionFold {
   function closeReasoning(): void {
     if (!reasoning) return
     trace[reasoning.index] = { step: reasoning.step, type: 'reasoning', content: reasoning.parts.join('') }
+  }
+
+  function addCall({ step, name, args, callId, batch }: Extract<RunEvent, { type: 'tool_call' }>): void {
+    const call = { step, type: 'tool_call', name, args } as const
+    const at = trace.push(call) - 1
+    if (batch === undefined || callId === undefined) return
+    const add = () => {
+      trace[at] = { ...call, callId }
+      turn?.ids.add(callId)
+    }
+    if (turn?.batch !== batch) turn = { batch, ids: new Set(), addFirst: add }
+    else {
+      turn.addFirst()
+      add()
+    }
   }
 
   return {
@@ -73,11 +98,13 @@ export function createInteractionFold(): InteractionFold {
           if (reasoning?.step === event.step) reasoning.parts.push(event.text)
           return
         case 'tool_call':
-          trace.push({ step: event.step, type: 'tool_call', name: event.name, args: event.args })
+          addCall(event)
           return
-        case 'tool_result':
-          trace.push({ step: event.step, type: 'tool_result', output: event.output, duration_ms: event.duration_ms })
+        case 'tool_result': {
+          const { callId, ...result } = event
+          trace.push({ ...result, ...(callId !== undefined && turn?.ids.has(callId) && { callId }) })
           return
+        }
         case 'approval_required':
           pending.push({ step: event.step, name: event.name, args: event.args })
           return

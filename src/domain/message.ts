@@ -26,6 +26,8 @@ export type AssistantPart =
   /** A tool call that the model's provider ran within the turn, or its result. Sent back to that provider unchanged. */
   | { readonly type: 'provider_tool'; readonly by: string; readonly part: unknown }
 
+export type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
+
 /** Why a model call ended. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter'
 
@@ -64,7 +66,7 @@ export function partialMessage(text: string): AssistantMessage {
   return { role: 'assistant', content: [{ type: 'text', text }] }
 }
 
-export function toolCalls(message: AssistantMessage): Extract<AssistantPart, { type: 'tool_call' }>[] {
+export function toolCalls(message: AssistantMessage): ToolCallPart[] {
   return message.content.filter((part) => part.type === 'tool_call')
 }
 

@@ -46,7 +46,7 @@ const ARGUMENTS = toolArguments(
 )
 
 const DESCRIPTION = `Runs code in an isolated Linux sandbox and returns what it printed (stdout and stderr).
-Each language has one session: variables, imports and functions of earlier calls are kept. In Python the value of the last expression is shown.
+Each language has one session: variables, imports and functions of earlier calls are kept. Calls of one reply run at the same time, except those in the same language: make calls that depend on another's files in a later reply. In Python the value of the last expression is shown.
 The working directory contains the input files. Files saved under outputs/ are returned to the caller, and so are open matplotlib figures; all other files are discarded when the run ends.
 `
 
@@ -65,6 +65,7 @@ export function createCodeExecution(network: Network = 'disabled'): Tool {
   return {
     definition: { name: 'code_execution', description, parameters: ARGUMENTS.parameters },
     keyed: true,
+    lane: ({ language = 'python' }) => `session:${language}`,
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }

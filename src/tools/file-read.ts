@@ -44,6 +44,7 @@ export function createFileRead(): Tool {
     definition: { name: 'file_read', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
     // Reading twice changes nothing.
     keyed: true,
+    lane: () => 'shared',
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }

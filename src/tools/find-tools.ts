@@ -84,6 +84,7 @@ export function createFindTools(search: ToolSearch): Tool {
     },
     keyed: false,
     repeatable: true,
+    lane: () => 'shared',
     async run(args) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }

@@ -50,6 +50,7 @@ export function createFind(): Tool {
     definition: { name: 'find', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
     // Searching twice changes nothing.
     keyed: true,
+    lane: () => 'shared',
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }

@@ -45,6 +45,12 @@ export interface ToolOutcome {
   readonly failed?: boolean
 }
 
+/**
+ * Which calls of one turn may run at the same time. `alone`: none beside it. `shared`: beside any call that is not `alone`.
+ * `session:…`: like `shared`, but calls of one session run one after another.
+ */
+export type Lane = 'alone' | 'shared' | `session:${string}`
+
 export interface Tool {
   readonly definition: ToolDefinition
   /** After a crash the call is sent to the sandbox again, which knows its key and does not run it twice. */
@@ -55,6 +61,8 @@ export interface Tool {
   readonly needsApproval?: boolean
   /** The tool of an MCP server, by the server's own name. */
   readonly mcp?: { readonly server: string; readonly tool: string; readonly title?: string }
+  /** The lane of a call. Default: `alone`. */
+  lane?(args: Readonly<Record<string, unknown>>): Lane
   /**
    * Failures that the model can act on are outcomes. Throws only for lost infrastructure (SandboxError `unavailable`,
    * `lost`) and bugs. Ends soon after `signal` aborts.

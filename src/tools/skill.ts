@@ -80,6 +80,7 @@ function createSkillTool(skills: ReadonlyMap<string, Enabled>, tools: readonly T
   return {
     definition: { name: 'skill', description: DESCRIPTION, parameters: { ...ARGUMENTS.parameters, properties } },
     keyed: false,
+    lane: () => 'shared',
     repeatable: true,
     async run(given, context) {
       const checked = ARGUMENTS.check(given)

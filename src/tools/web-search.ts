@@ -47,6 +47,7 @@ function createTool(search: Search, run: RunScope): Tool {
     definition: { name: 'web_search', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
     keyed: false,
     repeatable: true,
+    lane: () => 'shared',
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }

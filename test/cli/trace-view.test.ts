@@ -108,6 +108,27 @@ completed in 1.90 s · 2 model calls · 1 tool call · 812 tokens in, 120 out
     expect(text).not.toContain('y14')
   })
 
+  test('names the call of each output if calls run at the same time', () => {
+    const text = show([
+      { type: 'tool_call', step: 1, name: 'code_execution', args: { code: 'x' }, callId: 'a', batch: 1 },
+      { type: 'tool_call', step: 2, name: 'web_search', args: { query: 'y' }, callId: 'b', batch: 1 },
+      { type: 'tool_output', step: 1, text: 'one\n' },
+      { type: 'tool_result', step: 3, output: 'found', duration_ms: 10, callId: 'b' },
+      { type: 'tool_output', step: 1, text: 'two\n' },
+      { type: 'tool_result', step: 4, output: 'one\ntwo', duration_ms: 20, callId: 'a' },
+    ])
+    expect(text).toContain(`● web_search {"query":"y"}
+  ↳ code_execution (step 1)
+    one
+  ↳ web_search (step 2)
+    found
+    0.01 s
+  ↳ code_execution (step 1)
+    two
+    0.02 s
+`)
+  })
+
   test('a failure says what it was, and so does a cap that was reached', () => {
     const text = show([
       { type: 'error', interactionId: 'i', code: 'model_error', message: 'No answer.', status: 500, retryable: true },

@@ -179,7 +179,7 @@ export function traceOf(events: readonly WireEvent[]): TraceStep[] {
 }
 
 /** A trace step of GET, with only the fields that the stream also has. */
-function shown({ duration_ms: _, ...step }: TraceStep): TraceStep {
+function shown({ duration_ms: _, callId: __, ...step }: TraceStep): TraceStep {
   return step
 }
 

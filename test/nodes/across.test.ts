@@ -123,6 +123,31 @@ onPostgres('across nodes', (cluster) => {
     expect(mcp.calls()).toHaveLength(1)
   })
 
+  test('continues calls of one reply that were approved on different nodes, also after their worker died', async () => {
+    mcp.tools = [{ name: 'look', annotations: { readOnlyHint: true } }, { name: 'remove' }]
+    mcp.onCall = ({ params }) => params.name
+    const before = mcp.calls().length
+    const first = await nodes.start('worker')
+    const calls = ['look', 'remove', 'remove'].map((name) => ({ name: `files__${name}`, args: {} }))
+    provider.when('[approve two]', { toolCalls: calls }, { text: 'Removed.' })
+    const id = await begin('[approve two]', {
+      mcp: [{ name: 'files', url: mcp.url, requireApproval: ['remove'] }],
+    })
+    const pending = async (at: Server) =>
+      (await at.get(`${PATH}/${id}`)).body.pendingApprovals?.map(({ step }: { step: number }) => step)
+    await expect.poll(() => pending(b), { timeout: 30_000 }).toEqual([2, 3])
+    expect((await b.post(`${PATH}/${id}:approve`, { step: 3 })).status).toBe(200)
+    expect(await pending(a)).toEqual([2])
+    await Promise.all([first.stop('SIGKILL'), nodes.start('worker')])
+    expect((await a.post(`${PATH}/${id}:approve`, { step: 2, approve: false })).status).toBe(200)
+    const { interaction, events } = await finished(id)
+    expect(interaction).toMatchObject({ status: 'completed', output: 'Removed.' })
+    expect(events.filter(({ event }) => event === 'approval_required')).toHaveLength(2)
+    expect(events.filter(({ event }) => event === 'approval_decided')).toHaveLength(2)
+    const made = mcp.calls().slice(before)
+    expect(made.map(({ params }) => params.name)).toEqual(['look', 'remove'])
+  })
+
   test('resumes a run of a killed worker on another one, with its input files but a new sandbox, and reports the lost step', async () => {
     const first = await nodes.start('worker')
     provider.when(

@@ -212,8 +212,10 @@ export function createJournal({ scheduler, runningPerProject, sandboxesOf, lives
     const events = interactions.get(id)?.events ?? []
     const intent = events.findIndex(({ type, data }) => type === 'tool_call' && JSON.parse(data).step === step)
     if (intent < 0) violation(id, `${what} ran before its intent was in the log`)
-    // A turn's calls are made one after another, so the next result after a `tool_call` event belongs to that call.
-    if (events.slice(intent + 1).some(({ type }) => type === 'tool_result')) {
+    const callId = intent < 0 ? undefined : JSON.parse(events[intent]!.data).callId
+    if (
+      events.slice(intent + 1).some(({ type, data }) => type === 'tool_result' && JSON.parse(data).callId === callId)
+    ) {
       violation(id, `${what} ran again although its result is in the log`)
     }
     if (steps.has(`${id} ${what}`)) violation(id, `${what} ran twice`)

@@ -3,9 +3,10 @@
  * `, …, so that a check of the answer finds missing and repeated words. A failed call may be billed too. Some worlds
  * have a fallback model.
  */
-import type { AssistantPart } from '../../src/domain/message.ts'
+import { type AssistantPart, type Message, toolCalls } from '../../src/domain/message.ts'
 import type { TokenCount } from '../../src/domain/usage.ts'
 import type { Catalogue, CatalogueEntry, Model, ModelDelta, ModelFailure, ModelOutcome } from '../../src/models/port.ts'
+import type { Journal } from './journal.ts'
 import type { Odds } from './odds.ts'
 import type { Process, Scheduler } from './scheduler.ts'
 
@@ -18,6 +19,7 @@ type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>
 export interface ModelWorld {
   readonly scheduler: Scheduler
   readonly odds: Odds
+  readonly journal: Journal
   /** Whether a fallback model is called if the first one fails. */
   readonly hasFallback: boolean
   /** Returns the number of the next call, counted over all models. */
@@ -49,7 +51,7 @@ export function createCatalogue(node: Process, world: ModelWorld): Catalogue {
   }
 }
 
-function createModel(node: Process, { scheduler, odds, nextCall }: ModelWorld): Model {
+function createModel(node: Process, { scheduler, odds, journal, nextCall }: ModelWorld): Model {
   const { random, chance } = scheduler
   const failed = (kind: ModelFailure['kind']): ModelOutcome => {
     const tokens = chance(0.5) ? { input: 10, output: 3, cachedInput: 0, reasoning: 0 } : undefined
@@ -67,6 +69,7 @@ function createModel(node: Process, { scheduler, odds, nextCall }: ModelWorld): 
         await Promise.race([scheduler.sleep(node, ms, 'the model speaks'), aborted])
         return !signal.aborted
       }
+      checkResults(journal, request.messages)
       const call = nextCall()
       const usesTools = request.tools.length > 0 && request.messages.length < 2 * MAX_TURNS && chance(0.6)
       const plan = planDeltas(call, usesTools, random)
@@ -84,7 +87,7 @@ function createModel(node: Process, { scheduler, odds, nextCall }: ModelWorld): 
       const said = plan.length * 2
       const tokens: TokenCount = { input: 10, output: said, cachedInput: 0, reasoning: 0 }
       const cut = said >= request.maxOutputTokens
-      const calls = usesTools ? Array.from({ length: random.whole(1, 3) }, (_, i) => planTool(call, i, random)) : []
+      const calls = usesTools ? planTools(call, random) : []
       const finish = cut ? 'length' : usesTools ? 'tool_calls' : 'stop'
       return {
         ok: true,
@@ -116,11 +119,39 @@ function planDeltas(call: number, usesTools: boolean, random: Scheduler['random'
   return deltas
 }
 
+/** Checks that every result is that of its call: the results of a turn come in the order of its calls. */
+function checkResults(journal: Journal, messages: readonly Message[]): void {
+  for (const [i, message] of messages.entries()) {
+    if (message.role !== 'assistant') continue
+    for (const [n, { callId, name, args }] of toolCalls(message).entries()) {
+      const result = messages[i + 1 + n]
+      const isPaired = result?.role === 'tool' && result.callId === callId && result.name === name
+      const isRight = name !== 'look' || (isPaired && (result.output === args?.at || !SAW.test(result.output)))
+      if (!isPaired || !isRight) journal.violation('the world', `a model got another result for ${name} ${args?.at}`)
+    }
+  }
+}
+
+/** A result of `look`. Other results say that the call was refused or interrupted. */
+const SAW = /^\d+\.\d+$/
+
+/** Plans the calls of a turn: sometimes more than may run at once, sometimes all with the same id. */
+function planTools(call: number, random: Scheduler['random']): ToolCall[] {
+  const sameId = random.next() < 0.1
+  const length = random.next() < 0.1 ? random.whole(7, 10) : random.whole(1, 4)
+  return Array.from({ length }, (_, i) => {
+    const planned = planTool(call, i, random)
+    return sameId ? { ...planned, callId: 'call' } : planned
+  })
+}
+
 function planTool(call: number, i: number, random: Scheduler['random']): ToolCall {
   const [name, args] = random.pick<[string, object | undefined]>([
     ['code_execution', { code: 'work()' }],
-    ['code_execution', { code: 'work()' }],
-    ['code_execution', { code: 'work()' }],
+    ['code_execution', { code: 'work()', language: 'bash' }],
+    ['code_execution', { code: 'work()', language: random.pick(['python', 'javascript']) }],
+    ['look', { at: `${call}.${i}` }],
+    ['look', { at: `${call}.${i}` }],
     ['file_write', { path: 'outputs/notes.txt', content: `${call}.${i}\n`, mode: 'append' }],
     ['file_read', { path: 'outputs/notes.txt' }],
     ['post', {}],

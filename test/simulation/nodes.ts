@@ -201,27 +201,46 @@ function dependenciesOf(
   }
 }
 
-/** Two tools whose effects can't be looked up: `post` has its effect immediately, `ask` after approval. */
+/**
+ * Two tools whose effects can't be looked up: `post` has its effect immediately, `ask` after approval. Neither may run
+ * beside another call. `look` has no effect, and returns its argument.
+ */
 function createWorldTools({ scheduler, journal }: World, process: Process): ToolProvider {
   return {
     offers: [],
     async open({ interactionId, spec }) {
       if (spec.tools.length === 0) return undefined
       let closed = false
+      let looking = 0
+      let acting = 0
       const tool = (name: string, needsApproval: boolean) => ({
         definition: { name, description: 'Has an effect outside.', parameters: { type: 'object' } },
         keyed: false,
         needsApproval,
         async run(_args: object, { key, signal }: Pick<ToolContext, 'key' | 'signal'>) {
+          if (++acting > 1 || looking > 0) journal.violation(interactionId, `${name} runs beside another call`)
           await scheduler.sleep(process, scheduler.random.next() * 50, `${name} goes out`)
           if (signal.aborted || closed) return { output: 'It was stopped.' }
           journal.effect(interactionId, key)
           await scheduler.sleep(process, scheduler.random.next() * 500, `${name} comes back`)
+          acting--
           return { output: 'Done.' }
         },
       })
+      const look = {
+        definition: { name: 'look', description: 'Returns its argument.', parameters: { type: 'object' } },
+        keyed: false,
+        repeatable: true,
+        lane: () => 'shared' as const,
+        async run({ at }: { readonly at?: unknown }) {
+          if (++looking > 6 || acting > 0) journal.violation(interactionId, 'look runs beside too many calls')
+          await scheduler.sleep(process, scheduler.random.next() * 500, 'look comes back')
+          looking--
+          return { output: String(at) }
+        },
+      }
       return {
-        tools: () => [tool('post', false), tool('ask', true)],
+        tools: () => [tool('post', false), tool('ask', true), look],
         async close() {
           closed = true
         },

@@ -67,6 +67,11 @@ const PLANTED: Record<string, PlantedFault> = {
     foundBy: /steps are not|its result is in the log|ran twice/,
     seed: 75,
   },
+  'results are paired with calls by their order': {
+    tamper: withoutCallIds(),
+    foundBy: /another result for look|its result is in the log|steps are not/,
+    seed: 64,
+  },
   'runs are missing in the sum of the usage': {
     tamper: replacing('cast(sum("runs") as bigint)', '0'),
     foundBy: /^usage: /,
@@ -120,6 +125,14 @@ function without(statement: RegExp, columns: readonly string[]): Tamper {
 
 function replacing(text: string, by: string): Tamper {
   return (sql, parameters) => ({ sql: sql.replaceAll(text, by), parameters })
+}
+
+/** Removes the ids of calls and results for a worker that resumes an interaction: it can only pair them by their order. */
+function withoutCallIds(): Tamper {
+  return (sql, parameters) => {
+    const all = sql.includes('from "events"') && parameters.includes(1_000_000)
+    return { sql: all ? sql.replace('"data"', `json_remove("data", '$.callId') as "data"`) : sql, parameters }
+  }
 }
 
 /** Hides the events of one type from a worker that resumes an interaction and reads all its events. */

@@ -7,6 +7,8 @@ export type Decision = 'waiting' | 'approved' | 'denied'
 export interface ToolCall {
   readonly kind: 'call'
   readonly step: number
+  /** Undefined in old logs. */
+  readonly callId?: string | undefined
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
   /** The output so far, or the result after the end. */
@@ -61,10 +63,10 @@ const HANDLERS: {
     )
     return undefined
   },
-  tool_call(blocks, { step, name, args }) {
+  tool_call(blocks, { step, name, args, callId }) {
     const known = blocks.some((block) => block.kind === 'call' && block.step === step)
     // Only the short form, which the console does not ask for, has the arguments as text.
-    const call: ToolCall = { kind: 'call', step, name, args: args as ToolCall['args'], output: '', done: false }
+    const call = { kind: 'call', step, callId, name, args: args as ToolCall['args'], output: '', done: false } as const
     if (!known) blocks.push(call)
     return undefined
   },
@@ -76,12 +78,13 @@ const HANDLERS: {
     changeCall(blocks, step, { decision: approve ? 'approved' : 'denied', reason })
     return undefined
   },
-  tool_output(blocks, { text }) {
-    change(blocks, running, (block) => ({ ...(block as ToolCall), output: (block as ToolCall).output + text }))
+  tool_output(blocks, { step, text }) {
+    const isCall = (block: Block) => block.kind === 'call' && block.step === step
+    change(blocks, isCall, (block) => ({ ...(block as ToolCall), output: (block as ToolCall).output + text }))
     return undefined
   },
-  tool_result(blocks, { output, duration_ms: durationMs }) {
-    change(blocks, running, (block) => ({ ...(block as ToolCall), output, durationMs, done: true }))
+  tool_result(blocks, { callId, output, duration_ms: durationMs }) {
+    change(blocks, isOpen(callId), (block) => ({ ...(block as ToolCall), output, durationMs, done: true }))
     return undefined
   },
   partial_output(blocks, { text }) {
@@ -110,9 +113,9 @@ function apply(blocks: Block[], { type, data }: LogEvent): Partial<Trace> | unde
   return handle(blocks, data)
 }
 
-/** Calls of a turn run one at a time, so output belongs to the first call that is not done. */
-function running(block: Block): boolean {
-  return block.kind === 'call' && !block.done
+/** Matches the call of a result: calls of one reply may run at the same time. Without ids, calls end in order. */
+function isOpen(callId: string | undefined): (block: Block) => boolean {
+  return (block) => block.kind === 'call' && !block.done && (callId === undefined || block.callId === callId)
 }
 
 function changeCall(blocks: Block[], step: number, changes: Partial<ToolCall>): void {

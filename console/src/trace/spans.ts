@@ -26,7 +26,10 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
   const start = Date.parse(interaction.createTime)
   const spans: Span[] = []
   let open: Omit<Span, 'to'> = { kind: 'queue', name: 'Queued', from: 0 }
-  let tool = ''
+  /** Names of the calls without a result, by id. Calls of one reply may run at the same time, and are one span. */
+  const running = new Map<string | undefined, string>()
+  let waiting = 0
+  const tools = () => [...new Set(running.values())].join(', ')
   const turn = (kind: SpanKind, name: string, at: number) => {
     if (at > open.from) spans.push({ ...open, to: at })
     open = { kind, name, from: at }
@@ -40,13 +43,22 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
       // A tool call continues while its sandbox is created.
       if (next && (open.kind !== 'tool' || next[0] === 'settling')) turn(...next, at)
     },
-    tool_call(at, { name }) {
-      tool = name
-      turn('tool', tool, at)
+    tool_call(at, { name, callId }) {
+      running.set(callId, name)
+      turn('tool', tools(), at)
     },
-    approval_required: (at) => turn('person', 'Waiting for approval', at),
-    approval_decided: (at) => turn('tool', tool, at),
-    tool_result: (at) => turn('model', 'Model', at),
+    approval_required(at) {
+      waiting++
+      turn('person', 'Waiting for approval', at)
+    },
+    approval_decided(at) {
+      if (--waiting === 0) turn('tool', tools(), at)
+    },
+    tool_result(at, { callId }) {
+      running.delete(callId)
+      if (running.size > 0) turn('tool', tools(), at)
+      else turn('model', 'Model', at)
+    },
     reasoning_started: answering,
     reasoning_delta: answering,
     partial_output: answering,

@@ -1,12 +1,13 @@
 /**
- * A tool call that waits for a person's approval.
+ * Tool calls that wait for a person's approval.
  *
- *   tool_call ─▶ approval_required, stage requires_action ─▶ (decision in the database) ─▶ approval_decided, stage working ─▶ act
+ *   tool_calls ─▶ approval_required for each, stage requires_action ─▶ (decisions in the database) ─▶ approval_decided for each,
+ *   as it comes ─▶ all decided: stage working ─▶ the calls of the turn run
  *
- * Any node may receive and write the decision. The worker reads it on a hint or at its next poll. Until then the run is
- * parked: it keeps its lease, its sandboxes and its connections, which can't be recreated, but it holds no worker slot and
- * does not count towards its project's running interactions. Nothing runs before `approval_decided` is in the log, so after
- * a crash the next worker waits again, or finds the decision.
+ * Any node may receive and write a decision. The worker reads it on a hint or at its next poll. Until all are decided the run
+ * is parked: it keeps its lease, its sandboxes and its connections, which can't be recreated, but it holds no worker slot and
+ * does not count towards its project's running interactions. No call of the turn runs before every `approval_decided` is in the
+ * log, so after a crash the next worker waits for the rest, or finds the decisions.
  */
 import { ErrandError } from '../../domain/errors.ts'
 import type { PendingApproval } from '../../domain/fold.ts'
@@ -21,31 +22,36 @@ const POLL_MS = 1_000
 /** The database and the hub that decisions come through. */
 type DecisionSources = Pick<EngineDependencies, 'db' | 'hub'>
 
-/**
- * Requests an approval, unless an earlier worker did (`asked`), and waits. The decision is in the log when it resolves.
- * Rejects with the signal's reason.
- */
-export async function awaitApproval(
+/** A call that waits. `isAsked`: an earlier worker has requested its approval. */
+export type WaitingCall = PendingApproval & { readonly isAsked: boolean }
+
+/** Requests the approvals and waits for all of them. The decisions are in the log when it resolves. Rejects with the signal's reason. */
+export async function awaitApprovals(
   deps: DecisionSources,
   run: Run,
-  call: PendingApproval,
-  asked: boolean,
-): Promise<Decision> {
+  calls: readonly WaitingCall[],
+): Promise<readonly Decision[]> {
   const { claim, recorder, slot, signal } = run
-  if (!asked) recorder.append({ type: 'approval_required', ...call })
-  recorder.append({ type: 'stage', stage: 'requires_action' })
+  const requests = calls.flatMap(({ isAsked, ...call }) =>
+    isAsked ? [] : [{ type: 'approval_required', ...call } as const],
+  )
+  recorder.append(...requests, { type: 'stage', stage: 'requires_action' })
   recorder.attach(() => resetAttemptsStatement(deps.db, claim))
   await recorder.flush()
-  const decision = await waitForDecision(deps, run, call.step)
+  const decisions = await waitForDecisions(deps, run, new Set(calls.map(({ step }) => step)))
   await slot.reacquire(signal)
-  recorder.append({ type: 'approval_decided', ...decision })
   recorder.append({ type: 'stage', stage: 'working' })
   await recorder.flush()
-  return decision
+  return decisions
 }
 
-async function waitForDecision({ db, hub }: DecisionSources, run: Run, step: number): Promise<Decision> {
-  const { claim, slot, signal } = run
+/** Logs each decision as it comes. */
+async function waitForDecisions(
+  { db, hub }: DecisionSources,
+  { claim, recorder, slot, signal }: Run,
+  steps: Set<number>,
+): Promise<readonly Decision[]> {
+  const decisions: Decision[] = []
   let hint = Promise.withResolvers<void>()
   const unsubscribe = hub.subscribe(claim.id, () => hint.resolve())
   const onAbort = () => hint.resolve()
@@ -53,8 +59,12 @@ async function waitForDecision({ db, hub }: DecisionSources, run: Run, step: num
   try {
     for (;;) {
       if (signal.aborted) throw signal.reason
-      const found = await findDecision(db, claim.id, step)
-      if (found) return found
+      for (const decision of await findDecisions(db, claim.id)) {
+        if (!steps.delete(decision.step)) continue
+        decisions.push(decision)
+        recorder.append({ type: 'approval_decided', ...decision })
+      }
+      if (steps.size === 0) return decisions
       slot.release()
       const timer = setTimeout(() => hint.resolve(), POLL_MS)
       await hint.promise
@@ -67,12 +77,12 @@ async function waitForDecision({ db, hub }: DecisionSources, run: Run, step: num
   }
 }
 
-/** Undefined if the database is unavailable: the next poll tries again. */
-async function findDecision(db: Database, interactionId: string, step: number): Promise<Decision | undefined> {
+/** None if the database is unavailable: the next poll tries again. */
+async function findDecisions(db: Database, interactionId: string): Promise<readonly Decision[]> {
   try {
-    return (await readDecisions(db, interactionId)).find((decision) => decision.step === step)
+    return await readDecisions(db, interactionId)
   } catch {
-    return undefined
+    return []
   }
 }
 

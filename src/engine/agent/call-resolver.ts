@@ -1,13 +1,11 @@
 /** Resolves calls of `call_tool` to the tool that they name, and explains the calls that can't run. */
-import type { AssistantPart } from '../../domain/message.ts'
+import type { ToolCallPart } from '../../domain/message.ts'
 import { isShallow } from '../../domain/shallow.ts'
 import { isJsonObject, type JsonObject } from '../../models/json.ts'
 import { CALL_TOOL, type ToolSearch } from '../../tools/find-tools.ts'
 import type { Tool } from '../../tools/port.ts'
 import { schemaOf } from './argument-errors.ts'
 import type { Toolbox } from './toolbox.ts'
-
-export type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
 
 /** Maximum nesting of arguments that were sent as text. */
 const MAX_DEPTH = 100

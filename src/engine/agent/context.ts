@@ -15,6 +15,8 @@ export interface AgentContext {
   readonly conversation: Conversation
   /** The number of the next step in the trace. */
   readonly nextStep: () => number
+  /** The number of the next turn with calls (`tool_call.batch`). */
+  readonly nextBatch: () => number
   /** Ends the process in the sandbox. The run's own signal only ends the waiting for it. */
   readonly kill: AbortSignal
 }

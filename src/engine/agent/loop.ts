@@ -10,10 +10,10 @@ import { CONTINUE, correction } from '../../domain/prompts.ts'
 import type { TurnFinish } from '../../store/turns.ts'
 import { BUDGET_SPENT } from '../budgets.ts'
 import type { Refusal, Restored } from '../run/restore.ts'
+import { performCalls, resumeCalls } from './batch.ts'
 import { type AnswerState, promptCharacters } from './call-model.ts'
 import type { AgentContext } from './context.ts'
 import { type ModelTurn, takeTurn } from './model-turn.ts'
-import { performCall } from './tool-call.ts'
 
 export type LoopEnd =
   | { readonly status: 'completed'; readonly stopReason: StopReason }
@@ -27,7 +27,7 @@ const LAST_TURNS = 2
 export async function runLoop(context: AgentContext): Promise<LoopEnd> {
   const { conversation } = context
   const { restored } = context.run.past
-  for (const open of restored.openCalls) conversation.push(await performCall(context, open.call, open.refusal, open))
+  if (restored.openBatch) conversation.push(...(await resumeCalls(context, restored.openBatch)))
   const ended = await resume(context, restored)
   if (ended) return ended
 
@@ -48,7 +48,7 @@ export async function runLoop(context: AgentContext): Promise<LoopEnd> {
       speaker.endBeforeTools()
       conversation.take(turn)
       const refusal = refusalOf(finish, allowed.last)
-      for (const call of calls) conversation.push(await performCall(context, call, refusal))
+      conversation.push(...(await performCalls(context, calls, refusal)))
     } else {
       const problem = await answerProblem(context, finish, speaker.held())
       if (problem === undefined) {

@@ -72,9 +72,9 @@ async function readHistory(stores: MediaStores, previousId: string | undefined, 
 /** The messages of an ended interaction. An open tool call gets a result: providers refuse calls without one. */
 async function readConversation(db: Database, id: string, shown: ShownMedia): Promise<Message[]> {
   const restored = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS), shown)
-  const { messages, openCalls, unfinished } = restored
-  const results = openCalls.map(
-    ({ call: { callId, name } }) => ({ role: 'tool', callId, name, output: NOT_RUN }) as const,
+  const { messages, openBatch, unfinished } = restored
+  const results = (openBatch?.calls ?? []).map(
+    ({ call: { callId, name }, result }) => result ?? ({ role: 'tool', callId, name, output: NOT_RUN } as const),
   )
   return [...messages, ...results, ...(unfinished === '' ? [] : [partialMessage(unfinished)])]
 }

@@ -110,8 +110,10 @@ export function createOutputRouter({ emit, nextStep, hold, continues, ...start }
         holding = hold !== 'nothing' && !turnReleased
       }
       reasoningStep = undefined
-      emit({ type: 'tool_call', step: nextStep(), name, args })
-      emit({ type: 'tool_result', step: nextStep(), output, duration_ms: durationMs })
+      const step = nextStep()
+      const callId = `provider-${step}`
+      emit({ type: 'tool_call', step, name, args, callId })
+      emit({ type: 'tool_result', step: nextStep(), output, duration_ms: durationMs, callId })
     },
     endBeforeTools: () => tellAsReasoning(takeHeld() || (overlap?.end() ?? '')),
     endBroken: () => release(takeHeld()),

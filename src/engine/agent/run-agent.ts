@@ -33,7 +33,7 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
       window: undefined,
       searched: undefined,
     })
-    let step = past.restored.lastStep
+    let { lastStep, lastBatch } = past.restored
     return await runLoop({
       deps,
       run,
@@ -41,7 +41,8 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
       toolbox,
       system: systemPrompt(spec, deps.inside, toolbox.about),
       conversation: createConversation(deps, run, [...opening.messages, ...past.restored.messages]),
-      nextStep: () => ++step,
+      nextStep: () => ++lastStep,
+      nextBatch: () => ++lastBatch,
       kill: killSignal(signal),
     })
   } catch (error) {

@@ -1,50 +1,55 @@
-/** One tool call of a model: stores the intent, runs the tool, stores the result. */
-import type { AssistantPart, ToolMessage } from '../../domain/message.ts'
-import { SandboxError } from '../../sandbox/port.ts'
+/** One tool call of a model, whose intent is in the log: runs the tool, stores the result. */
+import type { ToolCallPart, ToolMessage } from '../../domain/message.ts'
+import { type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import type { Decision } from '../../store/approvals.ts'
 import type { ToolEnding } from '../../telemetry/events.ts'
-import type { Tool, ToolOutcome } from '../../tools/port.ts'
+import type { Tool, ToolContext, ToolOutcome } from '../../tools/port.ts'
 import { keepMedia } from '../run/media.ts'
-import type { OpenCall, Refusal } from '../run/restore.ts'
+import type { Refusal } from '../run/restore.ts'
 import type { Run } from '../run/run.ts'
 import { stopCause } from '../run/stop.ts'
 import { reservedMs } from './allowance.ts'
-import { awaitApproval, denial } from './approval.ts'
+import { denial } from './approval.ts'
 import type { AgentContext } from './context.ts'
 
 interface Acted extends ToolOutcome {
   readonly ending: ToolEnding
 }
 
-type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
+/** A call whose intent is in the log. */
+export interface PlannedCall {
+  /** The call as the model made it. */
+  readonly asked: ToolCallPart
+  /** The call of the tool that runs (`Toolbox.resolve`). */
+  readonly call: ToolCallPart
+  readonly callId: string
+  readonly step: number
+  readonly refusal: Refusal | undefined
+  /** Undefined if the call needs no approval. */
+  readonly decision: Decision | undefined
+  /** An earlier worker may have started it. Only the sandbox may know whether the tool ran. */
+  readonly begun: boolean
+  readonly outlived: boolean
+}
 
-/**
- * Performs a call, unless it is refused, and returns its result for the model. `begun`: the progress of an earlier worker.
- * Then the intent is in the log already, and only the sandbox may know whether the tool ran.
- */
+/** Performs a call, unless it was refused or denied. Returns its result for the model. */
 export async function performCall(
   context: AgentContext,
-  asked: ToolCallPart,
-  refusal?: Refusal,
-  begun?: Pick<OpenCall, 'step' | 'approval' | 'outlived'>,
+  planned: PlannedCall,
+  kill: AbortSignal,
 ): Promise<ToolMessage> {
   const { deps, run } = context
   const { recorder, meter, signal, redactor } = run
-  const call = context.toolbox.resolve(asked)
-  const step = begun?.step ?? context.nextStep()
-  if (begun?.step === undefined) {
-    recorder.append({ type: 'tool_call', step, name: call.name, args: shownArgs(call) })
-    await recorder.flush()
-  }
+  const { asked, call, callId, refusal, decision } = planned
+  signal.throwIfAborted()
   meter.addToolCall()
   const startedAt = performance.now()
   const tell = (ending: ToolEnding, output?: string) => tellCall(context, call, ending, output, startedAt)
   let acted: Acted
   try {
-    const earlier = begun?.step === undefined ? undefined : begun
-    acted = refusal
-      ? { output: REFUSALS[refusal], ending: 'refused' }
-      : await approveAndAct(context, call, step, earlier)
+    if (refusal) acted = { output: REFUSALS[refusal], ending: 'refused' }
+    else if (decision?.approve === false) acted = { output: denial(decision), ending: 'denied' }
+    else acted = await act(context, planned, kill)
     signal.throwIfAborted()
   } catch (error) {
     tell('stopped')
@@ -54,10 +59,11 @@ export async function performCall(
   tell(acted.ending, output)
   const { media } = acted
   const duration_ms = Math.round(performance.now() - startedAt)
-  const resultStep = context.nextStep()
-  const kept = media && (await keepMedia(deps, run.claim.id, resultStep, media))
-  recorder.append({ type: 'tool_result', step: resultStep, output, duration_ms })
-  if (kept) recorder.attach(kept)
+  const kept = media && (await keepMedia(deps, run.claim.id, media))
+  // Numbered last: other calls of the turn may end meanwhile.
+  const step = context.nextStep()
+  recorder.append({ type: 'tool_result', step, output, duration_ms, callId })
+  if (kept) recorder.attach(kept(step))
   return { role: 'tool', callId: asked.callId, name: asked.name, output, ...(media && { media }) }
 }
 
@@ -80,76 +86,58 @@ function tellCall(
   deps.emit({ type: 'tool_called', run: claim, name, callId, args: shownArgs(call), output, ending, redact, ms })
 }
 
-function shownArgs(call: ToolCallPart): Readonly<Record<string, unknown>> {
+/** The arguments as the log shows them. */
+export function shownArgs(call: ToolCallPart): Readonly<Record<string, unknown>> {
   return call.args ?? { invalid: call.argsText.slice(0, 2_000) }
 }
 
-/** Runs a call that needs no approval, or has it. A call that only waited for its approval never started. */
-async function approveAndAct(
-  context: AgentContext,
-  call: ToolCallPart,
-  step: number,
-  begun: Pick<OpenCall, 'approval' | 'outlived'> | undefined,
-): Promise<Acted> {
-  const tools = context.toolbox.tools()
-  const tool = tools.get(call.name)
-  const approval = begun?.approval
-  if (typeof approval === 'object') return denied({ approve: false, step, reason: approval.reason })
-  if (approval === 'asked' || (tool?.needsApproval && call.args && approval === undefined)) {
-    const waiting = { step, name: call.name, args: shownArgs(call) }
-    const decision = await awaitApproval(context.deps, context.run, waiting, approval === 'asked')
-    return decision.approve ? act(context, call, step) : denied(decision)
-  }
-  return act(context, call, step, begun)
-}
-
-function denied(decision: Decision): Acted {
-  return { output: denial(decision), ending: 'denied' }
-}
-
-async function act(
-  context: AgentContext,
-  call: ToolCallPart,
-  step: number,
-  begun?: Pick<OpenCall, 'outlived'>,
-): Promise<Acted> {
-  const { deps, run, models } = context
+async function act(context: AgentContext, planned: PlannedCall, kill: AbortSignal): Promise<Acted> {
+  const { deps, run } = context
   const { recorder, redactor, workspace } = run
-  const { policy } = run.spec
+  const { call, step } = planned
   const tool = context.toolbox.tools().get(call.name)
   if (!tool || !call.args) return { output: await context.toolbox.explain(call), ending: 'refused' }
   const shown = redactor.stream((text) => {
     recorder.append({ type: 'tool_output', step, text })
     deps.onPoint?.('tool-speaks')
   })
+  let sandbox: Sandbox | undefined
+  const open = async (preloaded?: boolean) => (sandbox = await workspace.open(run.spec.inputFiles, preloaded))
   try {
     deps.onPoint?.('tool-begins')
-    if (begun && !(await repeatable(tool, run, begun))) return OUTCOME_UNKNOWN
-    const maxToolMs = policy.maxToolDuration * 1_000
-    const endsAt = performance.now() + maxToolMs
-    // The time of the last turn is reserved.
-    const runEndsInMs = () => run.remainingMs() - reservedMs(run.spec)
-    const running = tool.run(call.args, {
-      sandbox: (preloaded) => workspace.open(run.spec.inputFiles, preloaded),
-      key: `step-${step}`,
-      remainingMs: () => Math.max(0, Math.min(runEndsInMs(), endsAt - performance.now())),
-      maxToolMs,
-      onOutput: shown.write,
-      signal: context.kill,
-      vision: models[0].vision,
-      documents: models[0].documents,
-      outputBytes: policy.sandbox.outputBytes,
-    })
+    if (planned.begun && !(await repeatable(tool, run, planned))) return OUTCOME_UNKNOWN
+    const running = tool.run(call.args, { ...toolContext(context, step, kill), sandbox: open, onOutput: shown.write })
     const outcome = await Promise.race([running, leftBehind(run.signal)])
     deps.onPoint?.('tool-ended')
-    if (outcome.sandboxLost) workspace.forget()
+    if (outcome.sandboxLost) workspace.forget(sandbox)
     return { ...outcome, ending: 'answered' }
   } catch (error) {
     if (!(error instanceof SandboxError) || error.code !== 'lost') throw error
-    workspace.forget()
+    workspace.forget(sandbox)
     return OUTCOME_UNKNOWN
   } finally {
     shown.end()
+  }
+}
+
+function toolContext(
+  { run, models }: AgentContext,
+  step: number,
+  signal: AbortSignal,
+): Omit<ToolContext, 'sandbox' | 'onOutput'> {
+  const { policy } = run.spec
+  const maxToolMs = policy.maxToolDuration * 1_000
+  const endsAt = performance.now() + maxToolMs
+  // The time of the last turn is reserved.
+  const runEndsInMs = () => run.remainingMs() - reservedMs(run.spec)
+  return {
+    key: `step-${step}`,
+    remainingMs: () => Math.max(0, Math.min(runEndsInMs(), endsAt - performance.now())),
+    maxToolMs,
+    signal,
+    vision: models[0].vision,
+    documents: models[0].documents,
+    outputBytes: policy.sandbox.outputBytes,
   }
 }
 
@@ -182,7 +170,7 @@ const OUTCOME_UNKNOWN: Acted = {
 async function repeatable(
   tool: Tool,
   { spec, past, workspace }: Run,
-  { outlived }: Pick<OpenCall, 'outlived'>,
+  { outlived }: Pick<PlannedCall, 'outlived'>,
 ): Promise<boolean> {
   if (tool.repeatable) return true
   if (!tool.keyed || outlived) return false

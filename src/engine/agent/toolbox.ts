@@ -1,10 +1,11 @@
 /** A run's tools from all providers. If two tools have the same name, the first provider's wins. */
+import type { ToolCallPart } from '../../domain/message.ts'
 import type { ToolDefinition } from '../../models/port.ts'
 import { CALL_TOOL, createFindTools, createToolSearch } from '../../tools/find-tools.ts'
 import type { RunScope, Tool, ToolProvider, ToolSource } from '../../tools/port.ts'
 import type { Redactor } from '../run/redactor.ts'
 import { withSchemaInErrors } from './argument-errors.ts'
-import { createCallResolver, type ToolCallPart } from './call-resolver.ts'
+import { createCallResolver } from './call-resolver.ts'
 import { aboutSearch, searchIsNeeded } from './many-tools.ts'
 
 export interface Toolbox {

@@ -18,13 +18,15 @@ export type Modalities = Pick<ModelDescription, 'vision' | 'documents'>
 /** Media by the step of their tool result. */
 export type ShownMedia = ReadonlyMap<number, readonly MediaPart[]>
 
-/** Stores media. Undefined if that failed: the run continues with the media in memory, but a resumed run lacks them. */
+/**
+ * Stores media. The returned function makes their record for the step of their result. Undefined if that failed: the run
+ * continues with the media in memory, but a resumed run lacks them.
+ */
 export async function keepMedia(
   { db, blobs, log }: MediaStores,
   interactionId: string,
-  step: number,
   media: readonly MediaPart[],
-): Promise<Attachment | undefined> {
+): Promise<((step: number) => Attachment) | undefined> {
   try {
     const stored: StoredMedia[] = []
     for (const { base64, ...part } of media) {
@@ -32,9 +34,9 @@ export async function keepMedia(
       await blobs.put(blob, Buffer.from(base64, 'base64'))
       stored.push({ ...part, blob })
     }
-    return () => insertResultMedia(db, interactionId, step, stored)
+    return (step) => () => insertResultMedia(db, interactionId, step, stored)
   } catch (error) {
-    log.warn({ err: error, interactionId, step }, 'could not store images or documents of a tool result')
+    log.warn({ err: error, interactionId }, 'could not store images or documents of a tool result')
     return undefined
   }
 }

@@ -54,8 +54,8 @@ const PATIENCE_MS = 20_000
 const RETRY_MS = 250
 
 export interface Recorder {
-  /** Adds an event, which is written soon. Ignored once the recorder has stopped or ended. */
-  append(event: RunEvent): void
+  /** Adds events, which are written soon, in one transaction. Ignored once the recorder has stopped or ended. */
+  append(...events: readonly RunEvent[]): void
   /** Adds a statement that is written in the same transaction as the pending events. */
   attach(attachment: Attachment): void
   /** Resolves when all events so far are durable. Throws RecorderStopped. */
@@ -133,9 +133,13 @@ export function createRecorder(options: RecorderOptions): Recorder {
     return row?.epoch === claim.epoch && row.lastSeq === seq
   }
 
+  function hasWork(): boolean {
+    return unsettled !== undefined || pending.length > 0 || attachments.length > 0
+  }
+
   async function writeAll(): Promise<void> {
     let giveUpAt: number | undefined
-    while (!stopped && (unsettled || pending.length > 0 || attachments.length > 0)) {
+    while (!stopped && hasWork()) {
       try {
         await writeBatch()
         giveUpAt = undefined
@@ -150,8 +154,8 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   function schedule(): void {
-    // After a stop, `writeAll` would return at once, before `writing` is assigned, and seem to be under way forever.
-    if (!stopped) writing ??= writeAll()
+    // With nothing to write, `writeAll` would return at once, before `writing` is assigned, and seem to be under way forever.
+    if (!stopped && hasWork()) writing ??= writeAll()
   }
 
   async function flush(): Promise<void> {
@@ -160,13 +164,15 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   return {
-    append(event) {
+    append(...events) {
       if (stopped || ending) return
-      if (event.type === 'stage') stage = event.stage
-      const last = pending.at(-1)
-      const joined = last && coalesce(last, event)
-      if (joined) pending[pending.length - 1] = joined
-      else pending.push(event)
+      for (const event of events) {
+        if (event.type === 'stage') stage = event.stage
+        const last = pending.at(-1)
+        const joined = last && coalesce(last, event)
+        if (joined) pending[pending.length - 1] = joined
+        else pending.push(event)
+      }
       schedule()
     },
     attach(attachment) {

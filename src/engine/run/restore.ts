@@ -1,35 +1,47 @@
 /**
  * Rebuilds a run's conversation from its stored turns and events, so that any worker can continue it. Pure.
  *
- * After each turn (`atSeq`), the log has the turn's tool calls in order, each followed by its result if the call finished.
+ * After each turn (`atSeq`), the log has the turn's tool calls in order, and the results of those that finished in any order.
+ * Old logs have no call ids: there each result follows its call.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
 import { decodeEvent } from '../../domain/event.ts'
 import {
-  type AssistantPart,
   answerText,
   type MediaPart,
   type Message,
+  type ToolCallPart,
+  type ToolMessage,
   TURN_BREAK,
   toolCalls,
 } from '../../domain/message.ts'
 import { LAST_TURN } from '../../domain/prompts.ts'
 import { withoutMedia } from '../../domain/view.ts'
 import type { Turn } from '../../store/turns.ts'
+import { callIdsOf } from './call-ids.ts'
 
-type ToolCallPart = Extract<AssistantPart, { type: 'tool_call' }>
+type ShownMedia = ReadonlyMap<number, readonly MediaPart[]>
 
-/** A tool call that the last turn asked for and that has no result yet. */
-export interface OpenCall {
+/** A tool call of the last turn. */
+export interface BatchCall {
   readonly call: ToolCallPart
-  /** The step of its intent in the log; undefined if it never started. */
+  /** Its id in the log. */
+  readonly callId: string
+  /** The step of its intent in the log; undefined if it has none. */
   readonly step: number | undefined
   /** The sandbox in which it may have started is gone, and the newer sandbox does not know its key. */
   readonly outlived: boolean
   /** State of its approval. Undefined: none was requested. */
   readonly approval?: 'asked' | 'approved' | Denied
-  readonly refusal?: Refusal
+  /** An earlier worker has finished it. */
+  readonly result?: ToolMessage
+}
+
+/** The tool calls of the last turn, in order. At least one has no result. */
+export interface OpenBatch {
+  readonly calls: readonly BatchCall[]
+  readonly refusal: Refusal | undefined
 }
 
 /** Why a call is not run: the output limit cut it off, or it came in the last turn of a run. */
@@ -49,12 +61,13 @@ export interface Restored {
   readonly sandbox: RestoredSandboxState
   /** No sandbox of this run was ever ready, so no code ran in one. */
   readonly neverReady: boolean
-  /** The turns and tool results after the instruction. */
+  /** The turns and tool results after the instruction, without those of the open batch. */
   readonly messages: readonly Message[]
-  readonly openCalls: readonly OpenCall[]
+  readonly openBatch: OpenBatch | undefined
   /** The last turn, if it is complete and calls no tool: it ended the answer, or needs a correction. */
   readonly closingTurn: Turn | undefined
   readonly lastStep: number
+  readonly lastBatch: number
   /** The last stage in the log. */
   readonly stage: Stage
   readonly finishedToolCalls: number
@@ -70,9 +83,10 @@ export const NOTHING_RESTORED: Restored = {
   sandbox: 'none',
   neverReady: true,
   messages: [],
-  openCalls: [],
+  openBatch: undefined,
   closingTurn: undefined,
   lastStep: 0,
+  lastBatch: 0,
   stage: 'queued',
   finishedToolCalls: 0,
   answerStarted: false,
@@ -81,32 +95,27 @@ export const NOTHING_RESTORED: Restored = {
 }
 
 /** `stored`: the run's model calls. `shown`: media by the step of their result; an empty list if they are gone. */
-export function restore(
-  stored: readonly Turn[],
-  log: readonly StoredEvent[],
-  shown: ReadonlyMap<number, readonly MediaPart[]> = new Map(),
-): Restored {
+export function restore(stored: readonly Turn[], log: readonly StoredEvent[], shown: ShownMedia = new Map()): Restored {
   // Failed calls only count their tokens. They did not change the conversation.
   const turns = stored.filter(({ finish }) => finish !== 'failed')
   const events = log.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
   const { lastReadyAt, ...sandbox } = restoreSandbox(events.map(({ event }) => event))
   const messages: Message[] = []
-  const openCalls: OpenCall[] = []
+  let openBatch: OpenBatch | undefined
   for (const [i, turn] of turns.entries()) {
     const until = turns[i + 1]?.atSeq ?? Number.POSITIVE_INFINITY
     const steps = events.filter(({ seq }) => seq > turn.atSeq && seq <= until).map(({ event }) => event)
     messages.push(...turn.asked, turn.message)
-    const calls = pairCalls(toolCalls(turn.message), steps)
-    for (const { call, step, result } of calls) {
-      if (result === undefined) {
-        const begunAt = events.findIndex(({ event }) => event.type === 'tool_call' && event.step === step)
-        const approval = approvalOf(step, steps)
-        openCalls.push({ call, step, outlived: begunAt < lastReadyAt, approval, refusal: refusalOf(turn) })
-      } else {
-        const message = { role: 'tool', callId: call.callId, name: call.name, output: result.output } as const
-        const media = shown.get(result.step)
-        messages.push(media?.length === 0 ? withoutMedia(message) : { ...message, ...(media && { media }) })
-      }
+    const paired = pairCalls(toolCalls(turn.message), steps, shown)
+    const results = paired.flatMap(({ result }) => result ?? [])
+    if (results.length === paired.length) messages.push(...results)
+    else {
+      // Only the last turn can have calls without a result.
+      const calls = paired.map((call) => {
+        const begunAt = events.findIndex(({ event }) => event.type === 'tool_call' && event.step === call.step)
+        return { ...call, outlived: begunAt < lastReadyAt, approval: approvalOf(call.step, steps) }
+      })
+      openBatch = { calls, refusal: refusalOf(turn) }
     }
   }
   const last = turns.at(-1)
@@ -120,9 +129,10 @@ export function restore(
   return {
     ...sandbox,
     messages,
-    openCalls,
+    openBatch,
     closingTurn: last && last.finish !== 'broken' && toolCalls(last.message).length === 0 ? last : undefined,
     lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
+    lastBatch: events.reduce((last, { event }) => ('batch' in event ? Math.max(last, event.batch ?? 0) : last), 0),
     stage: events.reduce<Stage>((stage, { event }) => (event.type === 'stage' ? event.stage : stage), 'queued'),
     // Including the calls that the provider ran.
     finishedToolCalls: events.filter(({ event }) => event.type === 'tool_result').length,
@@ -165,14 +175,33 @@ function restoreSandbox(events: readonly RunEvent[]) {
   return { sandbox, neverReady: ready.length === 0, lastReadyAt: ready.length > 1 ? ready.at(-1)! : -1 }
 }
 
-function approvalOf(step: number | undefined, steps: readonly RunEvent[]): OpenCall['approval'] {
+function approvalOf(step: number | undefined, steps: readonly RunEvent[]): BatchCall['approval'] {
   const decided = steps.find((event) => event.type === 'approval_decided' && event.step === step)
   if (decided?.type === 'approval_decided') return decided.approve ? 'approved' : { reason: decided.reason }
   return steps.some((event) => event.type === 'approval_required' && event.step === step) ? 'asked' : undefined
 }
 
-function pairCalls(calls: readonly ToolCallPart[], steps: readonly RunEvent[]) {
+/** Pairs the calls of a turn with their intents, which are in order, and with their results, by id or else in order. */
+function pairCalls(calls: readonly ToolCallPart[], steps: readonly RunEvent[], shown: ShownMedia) {
   const begun = steps.filter((event) => event.type === 'tool_call')
   const results = steps.filter((event) => event.type === 'tool_result')
-  return calls.map((call, i) => ({ call, step: begun[i]?.step, result: results[i] }))
+  // The first one: a later call that the provider ran may have the same id.
+  const byId = new Map(results.toReversed().map((result) => [result.callId, result]))
+  const ids = callIdsOf(calls)
+  return calls.map((call, i) => {
+    const intent = begun[i]
+    const callId = intent?.callId ?? ids[i]!
+    const result = intent?.callId === undefined ? results[i] : byId.get(callId)
+    return { call, callId, step: intent?.step, ...(result && { result: resultMessage(call, result, shown) }) }
+  })
+}
+
+function resultMessage(
+  { callId, name }: ToolCallPart,
+  { output, step }: Extract<RunEvent, { type: 'tool_result' }>,
+  shown: ShownMedia,
+): ToolMessage {
+  const message = { role: 'tool', callId, name, output } as const
+  const media = shown.get(step)
+  return media?.length === 0 ? withoutMedia(message) : { ...message, ...(media && { media }) }
 }

@@ -45,8 +45,11 @@ export interface WorkspaceOptions {
 export interface Workspace {
   /** Opens the sandbox. A new one gets the input files, and is `preloaded` if possible. Throws SandboxError. */
   open(inputFiles: readonly StoredFile[], preloaded?: boolean): Promise<Sandbox>
-  /** Forgets a lost sandbox: the next `open` creates another. */
-  forget(): void
+  /**
+   * Forgets the lost sandbox of a call: the next `open` creates another. Two calls may lose the same one: no effect if a new
+   * one was opened since. Undefined: the call did not open it itself.
+   */
+  forget(sandbox: Sandbox | undefined): void
   /** Opens a companion sandbox by name: a new one, or the one that still exists. Throws SandboxError. */
   openCompanion(companion: Companion): Promise<Sandbox>
   /** True if a sandbox was ever opened. */
@@ -63,6 +66,8 @@ export interface Workspace {
 export function createWorkspace(options: WorkspaceOptions): Workspace {
   const { sandboxes, interactionId, epoch, signal } = options
   let opening: Promise<Sandbox> | undefined
+  /** The sandbox that `opening` has resolved to. */
+  let current: Sandbox | undefined
   let opened = options.inherited !== 'none'
   // An earlier worker may have left companions, which are not in the log.
   let mayExist = opened || epoch > 1
@@ -94,6 +99,7 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
     if (sandbox.fresh) await putFiles(options, sandbox, inputFiles)
     await options.onProvision(state === 'ready' ? 'resumed' : 'ready')
     state = 'ready'
+    current = sandbox
     return sandbox
   }
 
@@ -116,9 +122,11 @@ export function createWorkspace(options: WorkspaceOptions): Workspace {
       })
       return opening
     },
-    forget() {
-      opening = undefined
+    forget(sandbox) {
       lost = true
+      if (!current || (sandbox && sandbox !== current)) return
+      current = undefined
+      opening = undefined
     },
     openCompanion({ name, limits, ...shape }) {
       if (signal.aborted) return Promise.reject(signal.reason)

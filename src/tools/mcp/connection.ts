@@ -59,10 +59,22 @@ export async function connect(dial: () => ServerTransport, signal: AbortSignal):
   const open = () => openSession(dial, list.refresh, signal)
   session = await open()
 
-  async function reopen(): Promise<void> {
-    await session.client.close().catch(() => {})
+  /** The reopening under way: several calls may find the session lost. */
+  let reopening: Promise<void> | undefined
+
+  async function replaceSession(): Promise<void> {
+    const lost = session
     session = await open()
+    // Closed last: its other calls may still get their own answers, and then go on in the new session.
+    await lost.client.close().catch(() => {})
     await list.fetch()
+  }
+
+  function reopen(): Promise<void> {
+    reopening ??= replaceSession().finally(() => {
+      reopening = undefined
+    })
+    return reopening
   }
 
   /**

@@ -113,6 +113,7 @@ function callTool(connection: Connection, rules: ServerRules, tool: ServerTool, 
     definition,
     keyed: false,
     repeatable: readOnlyHint === true || idempotentHint === true,
+    lane: () => (readOnlyHint === true ? 'shared' : 'alone'),
     needsApproval: rules.needsApproval(tool.name),
     mcp: { server: rules.name, tool: tool.name, title: tool.title ?? tool.annotations?.title },
     run: (args, context) =>

@@ -319,13 +319,14 @@ class StoredInputFile(Record):
 
 
 class TraceStep(Record):
-    """One step of the run. A tool call and its result have one `step` number each."""
+    """One step of the run. A tool call and its result have one `step` number each. If one reply of the model has several calls, these and their results have a `callId`; otherwise each result follows its call."""
 
     step: int
     type: Literal["reasoning"] | Literal["tool_call"] | Literal["tool_result"]
     content: str | None
     name: str | None
     args: dict[str, Any] | str | None
+    call_id: str | None
     output: str | None
     duration_ms: int | None
 

@@ -1636,6 +1636,11 @@ export type ToolCallEvent = {
         args: {
             [key: string]: unknown;
         } | string;
+        /**
+         * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
+         */
+        callId?: string;
+        batch?: number;
     };
 };
 
@@ -1652,6 +1657,10 @@ export type ToolCallStep = {
     args: {
         [key: string]: unknown;
     } | string;
+    /**
+     * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
+     */
+    callId?: string;
 };
 
 /**
@@ -1682,6 +1691,10 @@ export type ToolResultEvent = {
         step: number;
         output: string;
         duration_ms: number;
+        /**
+         * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
+         */
+        callId?: string;
     };
 };
 
@@ -1693,12 +1706,16 @@ export type ToolResultStep = {
     type: 'tool_result';
     output: string;
     duration_ms?: number;
+    /**
+     * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
+     */
+    callId?: string;
 };
 
 /**
  * TraceStep
  *
- * One step of the run. A tool call and its result have one `step` number each.
+ * One step of the run. A tool call and its result have one `step` number each. If one reply of the model has several calls, these and their results have a `callId`; otherwise each result follows its call.
  */
 export type TraceStep = ReasoningStep | ToolCallStep | ToolResultStep;
 

@@ -5,7 +5,7 @@ import type { TimedEvent } from '../../../store/events.ts'
 import type { Body, EventCodec, Form, Frame } from '../codec.ts'
 import { rfc3339 } from '../time.ts'
 import { nextPageToken, warning } from './common-fields.ts'
-import { args, encodeArgs, runError, stage, stopReason } from './interaction-answers.ts'
+import { args, callId, encodeArgs, runError, stage, stopReason } from './interaction-answers.ts'
 import { encodeUsage, fullUsage } from './usage.ts'
 
 const step = z.int().min(1)
@@ -15,15 +15,21 @@ const interactionId = z.string()
 const EVENT_TABLE = {
   reasoning_started: ['A reasoning step begins, with its first text.', { step, content: z.string() }],
   reasoning_delta: ['More text of that step. The trace has the whole text.', { step, text: z.string() }],
-  tool_call: ['The agent calls a tool. `args.code` is what code_execution runs.', { step, name: z.string(), args }],
-  tool_output: ['Output of the running call, while it runs.', { step, text: z.string() }],
-  tool_result: ['The call has returned.', { step, output: z.string(), duration_ms: z.int().min(0) }],
+  tool_call: [
+    'The agent calls a tool. `args.code` is what code_execution runs. The calls of one reply have the same `batch` and may run at the same time.',
+    { step, name: z.string(), args, callId: callId.optional(), batch: z.int().min(1).optional() },
+  ],
+  tool_output: ['Output of the call at that step, while it runs.', { step, text: z.string() }],
+  tool_result: [
+    'The latest call with that `callId` has returned. Results may come in another order than their calls.',
+    { step, output: z.string(), duration_ms: z.int().min(0), callId: callId.optional() },
+  ],
   approval_required: [
-    'The call at that step waits for approval. Decide with `:approve`.',
+    'The call at that step waits for approval. Decide with `:approve`. The calls of one reply are requested together.',
     { step, name: z.string(), args },
   ],
   approval_decided: [
-    'Someone has decided. The run continues.',
+    'Someone has decided on the call at that step. The run continues when no other call waits.',
     { step, approve: z.boolean(), reason: z.string().optional() },
   ],
   partial_output: ['A fragment of the answer. All fragments joined are exactly `output`.', { text: z.string() }],

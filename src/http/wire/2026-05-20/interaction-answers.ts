@@ -16,18 +16,30 @@ export const args = z
   .meta({ description: 'An object. In the short form, the same object as JSON text.' })
 
 const step = z.int().min(1)
+export const callId = z.string().meta({
+  description: 'Identifies a tool call. Its result has the same one. Unique among the calls of one reply.',
+})
 /** Each variant has a title: generated clients name its type by it. */
 const traceStep = z
   .discriminatedUnion('type', [
     z.object({ step, type: z.literal('reasoning'), content: z.string() }).meta({ title: 'ReasoningStep' }),
-    z.object({ step, type: z.literal('tool_call'), name: z.string(), args }).meta({ title: 'ToolCallStep' }),
     z
-      .object({ step, type: z.literal('tool_result'), output: z.string(), duration_ms: z.int().optional() })
+      .object({ step, type: z.literal('tool_call'), name: z.string(), args, callId: callId.optional() })
+      .meta({ title: 'ToolCallStep' }),
+    z
+      .object({
+        step,
+        type: z.literal('tool_result'),
+        output: z.string(),
+        duration_ms: z.int().optional(),
+        callId: callId.optional(),
+      })
       .meta({ title: 'ToolResultStep' }),
   ])
   .meta({
     title: 'TraceStep',
-    description: 'One step of the run. A tool call and its result have one `step` number each.',
+    description:
+      'One step of the run. A tool call and its result have one `step` number each. If one reply of the model has several calls, these and their results have a `callId`; otherwise each result follows its call.',
   })
 
 const file = {
