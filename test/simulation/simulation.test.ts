@@ -32,7 +32,7 @@ const PLANTED: Record<string, PlantedFault> = {
       return { sql: sql.replace('insert into "events"', 'insert or replace into "events"'), parameters }
     },
     foundBy: /^I[125]/,
-    seed: 25,
+    seed: 10,
   },
   'ending a run from outside does not raise the epoch': {
     tamper: replacing('"epoch" = "epoch" + ?, "last_seq"', '"epoch" = "epoch" + 0 * ?, "last_seq"'),
@@ -64,18 +64,18 @@ const PLANTED: Record<string, PlantedFault> = {
   },
   'a worker that resumes a run does not see tool results': {
     tamper: unseen('tool_result'),
-    foundBy: /steps are not|its result is in the log|ran twice/,
+    foundBy: /steps are not|its result is in the log|ran twice|got another result/,
     seed: 75,
   },
   'results are paired with calls by their order': {
     tamper: withoutCallIds(),
-    foundBy: /another result for look|its result is in the log|steps are not/,
+    foundBy: /got another result|its result is in the log|steps are not/,
     seed: 64,
   },
   'runs are missing in the sum of the usage': {
     tamper: replacing('cast(sum("runs") as bigint)', '0'),
     foundBy: /^usage: /,
-    seed: 3,
+    seed: 13,
   },
   'a failed call does not count in the number of the next turn': {
     tamper: replacing(
@@ -99,7 +99,7 @@ const PLANTED: Record<string, PlantedFault> = {
   'a worker that resumes a run does not see tool calls': {
     tamper: unseen('tool_call'),
     foundBy: /steps are not|twice/,
-    seed: 30,
+    seed: 31,
   },
 }
 

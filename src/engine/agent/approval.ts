@@ -35,7 +35,7 @@ export async function awaitApprovals(
   const requests = calls.flatMap(({ isAsked, ...call }) =>
     isAsked ? [] : [{ type: 'approval_required', ...call } as const],
   )
-  recorder.append(...requests, { type: 'stage', stage: 'requires_action' })
+  recorder.append([...requests, { type: 'stage', stage: 'requires_action' }])
   recorder.attach(() => resetAttemptsStatement(deps.db, claim))
   await recorder.flush()
   const decisions = await waitForDecisions(deps, run, new Set(calls.map(({ step }) => step)))

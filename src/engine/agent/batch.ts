@@ -48,11 +48,19 @@ async function perform(context: AgentContext, { calls, refusal }: OpenBatch): Pr
     return intent.result ? [] : [{ ...intent, refusal, decision, lane, begun: !waited && !intent.isNew }]
   })
   const begun = mayHaveBegun(planned)
-  const results = await runInLanes(planned, context.kill, async (call, kill) => {
-    const result = await performCall(context, { ...call, begun: begun.has(call) }, kill)
-    if (planned.length > 1) await context.run.recorder.flush()
-    return result
-  })
+  const { recorder, signal } = context.run
+  const failing = new AbortController()
+  const kill = planned.length > 1 ? AbortSignal.any([context.kill, failing.signal]) : context.kill
+  const results = await runInLanes(
+    planned,
+    async (call) => {
+      const result = await performCall(context, { ...call, begun: begun.has(call) }, kill)
+      if (planned.length > 1) await recorder.flush()
+      return result
+    },
+    // The other calls end with the run. At shutdown they go on in the sandbox.
+    (error) => signal.aborted || failing.abort(error),
+  )
   return intents.map((intent) => intent.result ?? results.get(intent.callId)!)
 }
 
@@ -68,13 +76,12 @@ async function writeIntents(context: AgentContext, calls: readonly BatchCall[]):
     step: each.step ?? context.nextStep(),
     isNew: isNew(each),
   }))
-  recorder.append(
-    ...intents
-      .filter((intent) => intent.isNew)
-      .map(({ step, call, callId }) => {
-        return { type: 'tool_call', step, name: call.name, args: shownArgs(call), callId, batch } as const
-      }),
-  )
+  const events = intents
+    .filter((intent) => intent.isNew)
+    .map(({ step, call, callId }) => {
+      return { type: 'tool_call', step, name: call.name, args: shownArgs(call), callId, batch } as const
+    })
+  recorder.append(events)
   await recorder.flush()
   return intents
 }

@@ -15,7 +15,7 @@ export interface TakenTurn {
 export interface Conversation {
   messages(): readonly Message[]
   /** Adds the results of tool calls, in the order of the calls. */
-  push(...results: readonly Message[]): void
+  push(results: readonly Message[]): void
   /** Adds a message from Errand to the model. It is stored with the next turn. */
   ask(message: UserMessage): void
   /** Replaces the messages. Not stored: after a restart the same cause leads to the same edit. */
@@ -34,8 +34,8 @@ export function createConversation(
 
   return {
     messages: () => messages,
-    push(...results) {
-      messages.push(...results)
+    push(results) {
+      for (const result of results) messages.push(result)
     },
     ask(message) {
       asked.push(message)

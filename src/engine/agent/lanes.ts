@@ -18,25 +18,23 @@ export function mayStart(lane: Lane, running: readonly LanedCall[]): boolean {
 
 /**
  * Starts the calls in order, each as soon as it may run beside those that run. Returns their results by call id. If a call
- * throws, no other starts, and the others are stopped by the signal. Then rejects with the first error when all have ended.
+ * throws, calls `onFailure` and starts no other. Then rejects with the first error when all have ended.
  */
 export async function runInLanes<T extends LanedCall, R>(
   calls: readonly T[],
-  signal: AbortSignal,
-  perform: (call: T, signal: AbortSignal) => Promise<R>,
+  perform: (call: T) => Promise<R>,
+  onFailure: (error: unknown) => void,
 ): Promise<ReadonlyMap<string, R>> {
-  const failing = new AbortController()
-  const either = calls.length > 1 ? AbortSignal.any([signal, failing.signal]) : signal
   const results = new Map<string, R>()
   const failures: unknown[] = []
   const running = new Map<T, Promise<void>>()
 
   async function start(call: T): Promise<void> {
     try {
-      results.set(call.callId, await perform(call, either))
+      results.set(call.callId, await perform(call))
     } catch (error) {
       failures.push(error)
-      failing.abort(error)
+      onFailure(error)
     }
     running.delete(call)
   }

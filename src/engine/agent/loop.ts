@@ -27,7 +27,7 @@ const LAST_TURNS = 2
 export async function runLoop(context: AgentContext): Promise<LoopEnd> {
   const { conversation } = context
   const { restored } = context.run.past
-  if (restored.openBatch) conversation.push(...(await resumeCalls(context, restored.openBatch)))
+  if (restored.openBatch) conversation.push(await resumeCalls(context, restored.openBatch))
   const ended = await resume(context, restored)
   if (ended) return ended
 
@@ -48,7 +48,7 @@ export async function runLoop(context: AgentContext): Promise<LoopEnd> {
       speaker.endBeforeTools()
       conversation.take(turn)
       const refusal = refusalOf(finish, allowed.last)
-      conversation.push(...(await performCalls(context, calls, refusal)))
+      conversation.push(await performCalls(context, calls, refusal))
     } else {
       const problem = await answerProblem(context, finish, speaker.held())
       if (problem === undefined) {

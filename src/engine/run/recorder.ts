@@ -55,7 +55,7 @@ const RETRY_MS = 250
 
 export interface Recorder {
   /** Adds events, which are written soon, in one transaction. Ignored once the recorder has stopped or ended. */
-  append(...events: readonly RunEvent[]): void
+  append(events: RunEvent | readonly RunEvent[]): void
   /** Adds a statement that is written in the same transaction as the pending events. */
   attach(attachment: Attachment): void
   /** Resolves when all events so far are durable. Throws RecorderStopped. */
@@ -164,9 +164,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   return {
-    append(...events) {
+    append(events) {
       if (stopped || ending) return
-      for (const event of events) {
+      for (const event of [events].flat()) {
         if (event.type === 'stage') stage = event.stage
         const last = pending.at(-1)
         const joined = last && coalesce(last, event)

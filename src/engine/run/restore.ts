@@ -108,7 +108,7 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
     messages.push(...turn.asked, turn.message)
     const paired = pairCalls(toolCalls(turn.message), steps, shown)
     const results = paired.flatMap(({ result }) => result ?? [])
-    if (results.length === paired.length) messages.push(...results)
+    if (results.length === paired.length) for (const result of results) messages.push(result)
     else {
       // Only the last turn can have calls without a result.
       const calls = paired.map((call) => {
