@@ -50,7 +50,7 @@ export default defineConfig({
               test: {
                 name: 'whole',
                 include: [
-                  'test/sandbox/{escape,isolation,bombs,network,left-behind,shared-kernel}.test.ts',
+                  'test/sandbox/{escape,isolation,bombs,network,left-behind,mcp-module,shared-kernel}.test.ts',
                   'test/sandbox/bubblewrap/{driver,network,seccomp}.test.ts',
                 ],
                 globalSetup: 'test/sandbox/whole.ts',

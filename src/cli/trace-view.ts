@@ -113,6 +113,7 @@ export function createTraceView(terminal: Terminal): TraceView {
     },
     reasoning_delta: (event) => reasoning(event.text),
     tool_call(event) {
+      if (event.via !== undefined) return line(dim(`  ↳ ${describeCodeCall(event.name, event.args)}`))
       open('call')
       const { step, callId } = event
       current = { step, callId, tool: printable(event.name), lines: [], rest: '', hidden: 0 }
@@ -125,6 +126,7 @@ export function createTraceView(terminal: Terminal): TraceView {
       if (call) showOutput(call, event.text)
     },
     tool_result(event) {
+      if (event.via !== undefined) return
       // Older servers send no ids, and run one call after another.
       const call = calls.find(({ callId }) => callId === event.callId)
       if (!call) return
@@ -182,6 +184,11 @@ function describeCall(terminal: Terminal, name: string, args: Readonly<Record<st
   const texts = [code, content, Array.isArray(edits) ? edits.map(editText).join('\n') : undefined]
   const body = texts.find((text) => typeof text === 'string') ?? ''
   return [tail ? `${head} ${paint(terminal, 'dim', tail)}` : head, ...codeBlock(terminal, body)]
+}
+
+/** A call that code made, in one line. */
+function describeCodeCall(name: string, args: Readonly<Record<string, unknown>>): string {
+  return clip(printable(`${name} ${JSON.stringify(args)}`).replaceAll('\n', ' '))
 }
 
 /** Lines of a replacement of file_write: removed ones with `-`, new ones with `+`. */

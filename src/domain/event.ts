@@ -41,6 +41,8 @@ export type RunEvent =
       readonly callId?: string
       /** Number of the turn's calls as a group, counted from 1. Undefined for a call that the model's provider ran. */
       readonly batch?: number
+      /** Step of the code_execution call whose code made this call. */
+      readonly via?: number
     }
   | { readonly type: 'tool_output'; readonly step: number; readonly text: string }
   | {
@@ -50,6 +52,8 @@ export type RunEvent =
       readonly duration_ms: number
       /** The id of its call. In old logs, which have none, each result follows its call. */
       readonly callId?: string
+      /** Set if code made the call. The code got the whole result; `output` may be truncated. */
+      readonly via?: number
     }
   /** The tool call waits for a person's approval. */
   | {

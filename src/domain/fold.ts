@@ -16,6 +16,7 @@ export type TraceStep =
       readonly args: Readonly<Record<string, unknown>>
       /** Only if the turn has several calls: the results may be in another order. */
       readonly callId?: string
+      readonly via?: number
     }
   | {
       readonly step: number
@@ -23,6 +24,7 @@ export type TraceStep =
       readonly output: string
       readonly duration_ms: number
       readonly callId?: string
+      readonly via?: number
     }
 
 /** A tool call that waits for a person's approval. */
@@ -71,8 +73,9 @@ export function createInteractionFold(): InteractionFold {
     trace[reasoning.index] = { step: reasoning.step, type: 'reasoning', content: reasoning.parts.join('') }
   }
 
-  function addCall({ step, name, args, callId, batch }: Extract<RunEvent, { type: 'tool_call' }>): void {
+  function addCall({ step, name, args, callId, batch, via }: Extract<RunEvent, { type: 'tool_call' }>): void {
     const call = { step, type: 'tool_call', name, args } as const
+    if (via !== undefined) return void trace.push({ ...call, callId, via })
     const at = trace.push(call) - 1
     if (batch === undefined || callId === undefined) return
     const add = () => {
@@ -102,7 +105,10 @@ export function createInteractionFold(): InteractionFold {
           return
         case 'tool_result': {
           const { callId, ...result } = event
-          trace.push({ ...result, ...(callId !== undefined && turn?.ids.has(callId) && { callId }) })
+          trace.push({
+            ...result,
+            ...(callId !== undefined && (event.via !== undefined || turn?.ids.has(callId)) && { callId }),
+          })
           return
         }
         case 'approval_required':

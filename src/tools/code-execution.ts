@@ -58,10 +58,13 @@ const WITH_NETWORK = 'pip can install packages if a package index can be reached
 /** pip's error if no index has the package. */
 const NOT_FOUND_BY_PIP = 'ERROR: No matching distribution found for'
 
-/** `network`: the network access of the sandbox. */
-export function createCodeExecution(network: Network = 'disabled'): Tool {
+/** `network`: the network access of the sandbox. `servers`: the run's MCP servers, whose tools code may call. */
+export function createCodeExecution(network: Network = 'disabled', servers: readonly string[] = []): Tool {
   const offline = network === 'disabled'
-  const description = DESCRIPTION + (offline ? WITHOUT_NETWORK : `${describeNetwork(network)} ${WITH_NETWORK}`)
+  const description =
+    DESCRIPTION +
+    (offline ? WITHOUT_NETWORK : `${describeNetwork(network)} ${WITH_NETWORK}`) +
+    (servers.length > 0 ? describeServers(servers) : '')
   return {
     definition: { name: 'code_execution', description, parameters: ARGUMENTS.parameters },
     keyed: true,
@@ -82,6 +85,12 @@ export function createCodeExecution(network: Network = 'disabled'): Tool {
       return { output, sandboxLost: end.kind === 'lost' || (end.kind === 'memory_limit' && end.lost === true) }
     },
   }
+}
+
+function describeServers(servers: readonly string[]): string {
+  return `
+Code can call MCP tools: Python \`import errand; errand.mcp["SERVER"].TOOL(key=value)\`, JavaScript \`await errand.mcp["SERVER"].TOOL({key: value})\`. SERVER: ${servers.join(', ')}. TOOL: its name without the prefix.
+Use this for many calls or large results: you only see what the code prints. In Python \`help(errand.mcp["SERVER"])\` lists the tools. Tools that need approval can't be called from code.`
 }
 
 function importsPreloaded(code: string): boolean {

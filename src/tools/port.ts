@@ -32,6 +32,8 @@ export interface ToolContext {
   readonly documents: boolean
   /** Maximum output of one call, in bytes. */
   readonly outputBytes: number
+  /** The result is for code in the sandbox: structured content is returned as JSON, and no content as an empty text. */
+  readonly forCode?: boolean
 }
 
 export interface ToolOutcome {
@@ -43,6 +45,8 @@ export interface ToolOutcome {
   readonly sandboxLost?: boolean
   /** The MCP server, or the connection to it, reported an error. */
   readonly failed?: boolean
+  /** `output` is JSON, for code. */
+  readonly isJson?: boolean
 }
 
 /**

@@ -10,9 +10,9 @@ import type { Tool, ToolProvider } from './port.ts'
 const OFFERED = ['code_execution', 'file_read', 'file_write'] as const satisfies readonly ToolName[]
 
 /** By name. The model gets `find` with `file_read`; callers can't name it in `tools`. */
-export function createTools(network?: Network): ReadonlyMap<ToolName | 'find', Tool> {
+export function createTools(network?: Network, servers?: readonly string[]): ReadonlyMap<ToolName | 'find', Tool> {
   return new Map<ToolName | 'find', Tool>([
-    ['code_execution', createCodeExecution(network)],
+    ['code_execution', createCodeExecution(network, servers)],
     ['file_read', createFileRead()],
     ['find', createFind()],
     ['file_write', createFileWrite()],
@@ -24,7 +24,10 @@ export function createSandboxTools(): ToolProvider {
   return {
     offers: OFFERED,
     async open({ spec }) {
-      const tools = createTools(spec.network)
+      const tools = createTools(
+        spec.network,
+        spec.mcp.map(({ name }) => name),
+      )
       const names = spec.tools.flatMap((name) => (name === 'file_read' ? ([name, 'find'] as const) : [name]))
       const enabled = names.flatMap((name) => tools.get(name) ?? [])
       return enabled.length === 0 ? undefined : { tools: () => enabled, async close() {} }

@@ -164,8 +164,10 @@ export function traceOf(events: readonly WireEvent[]): TraceStep[] {
   const steps: TraceStep[] = []
   for (const { event, data } of events) {
     if (event === 'reasoning_started') steps.push({ step: data.step, type: 'reasoning', content: data.content })
-    if (event === 'tool_call') steps.push({ step: data.step, type: 'tool_call', name: data.name, args: data.args })
-    if (event === 'tool_result') steps.push({ step: data.step, type: 'tool_result', output: data.output })
+    if (event === 'tool_call')
+      steps.push({ step: data.step, type: 'tool_call', name: data.name, args: data.args, ...viaOf(data) })
+    if (event === 'tool_result')
+      steps.push({ step: data.step, type: 'tool_result', output: data.output, ...viaOf(data) })
     if (event === 'reasoning_delta') {
       const at = steps.findIndex(({ step, type }) => step === data.step && type === 'reasoning')
       expect(at, `reasoning_delta of step ${data.step} after its reasoning_started`).toBeGreaterThanOrEqual(0)
@@ -176,6 +178,11 @@ export function traceOf(events: readonly WireEvent[]): TraceStep[] {
     }
   }
   return steps
+}
+
+/** Calls that code made name the call that ran the code. */
+function viaOf({ via }: { readonly via?: number }): { readonly via?: number } {
+  return via === undefined ? {} : { via }
 }
 
 /** A trace step of GET, with only the fields that the stream also has. */

@@ -15,6 +15,8 @@ export const NOT_RUN: readonly (readonly [page: string, reason: string])[] = [
   ['docs/install.md', 'test/deploy/docker/compose.test.ts types these lines, on a Docker of its own'],
   ['docs/install.md', 'test/deploy/docker/compose.test.ts types these lines, on a Docker of its own'],
   ['docs/install.md', 'test/deploy/docker/compose.test.ts types these lines, on a Docker of its own'],
+  ['docs/mcp.md', 'code of a model in a run with the MCP server tracker'],
+  ['docs/mcp.md', 'code of a model in a run with the MCP server tracker'],
   ['docs/metrics.md', 'a configuration of Prometheus, not of Errand; test/deploy runs promtool over ours'],
   ['docs/operating.md', 'needs root, systemd and /opt; test/deploy checks the unit'],
   ['docs/operating.md', 'needs the service that was installed above'],

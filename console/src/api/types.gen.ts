@@ -1933,6 +1933,10 @@ export type ToolCallEvent = {
          */
         callId?: string;
         batch?: number;
+        /**
+         * Step of the code_execution call whose code made this call. The model does not get its result.
+         */
+        via?: number;
     };
 };
 
@@ -1953,6 +1957,10 @@ export type ToolCallStep = {
      * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
      */
     callId?: string;
+    /**
+     * Step of the code_execution call whose code made this call. The model does not get its result.
+     */
+    via?: number;
 };
 
 /**
@@ -1987,6 +1995,10 @@ export type ToolResultEvent = {
          * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
          */
         callId?: string;
+        /**
+         * Step of the code_execution call whose code made this call. The model does not get its result.
+         */
+        via?: number;
     };
 };
 
@@ -2002,6 +2014,10 @@ export type ToolResultStep = {
      * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
      */
     callId?: string;
+    /**
+     * Step of the code_execution call whose code made this call. The model does not get its result.
+     */
+    via?: number;
 };
 
 /**

@@ -43,7 +43,8 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
       // A tool call continues while its sandbox is created.
       if (next && (open.kind !== 'tool' || next[0] === 'settling')) turn(...next, at)
     },
-    tool_call(at, { name, callId }) {
+    tool_call(at, { name, callId, via }) {
+      if (via !== undefined) return
       running.set(callId, name)
       turn('tool', tools(), at)
     },
@@ -54,7 +55,8 @@ export function spansOf(interaction: Interaction, events: readonly TimedEvent[])
     approval_decided(at) {
       if (--waiting === 0) turn('tool', tools(), at)
     },
-    tool_result(at, { callId }) {
+    tool_result(at, { callId, via }) {
+      if (via !== undefined) return
       running.delete(callId)
       if (running.size > 0) turn('tool', tools(), at)
       else turn('model', 'Model', at)

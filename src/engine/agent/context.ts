@@ -2,6 +2,7 @@
 import type { CatalogueEntry } from '../../models/port.ts'
 import type { EngineDependencies } from '../dependencies.ts'
 import type { Run } from '../run/run.ts'
+import type { CodeCalls } from './code-calls.ts'
 import type { Conversation } from './conversation.ts'
 import type { Toolbox } from './toolbox.ts'
 
@@ -11,6 +12,7 @@ export interface AgentContext {
   /** The model that was asked for, followed by its fallbacks. */
   readonly models: readonly [CatalogueEntry, ...CatalogueEntry[]]
   readonly toolbox: Toolbox
+  readonly codeCalls: CodeCalls
   readonly system: string | undefined
   readonly conversation: Conversation
   /** The number of the next step in the trace. */

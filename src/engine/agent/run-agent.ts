@@ -11,6 +11,7 @@ import { failure, internalFailure, type Outcome, storeOutOfReach } from '../run/
 import { RecorderStopped } from '../run/recorder.ts'
 import type { Run } from '../run/run.ts'
 import { stopCause } from '../run/stop.ts'
+import { type CodeCalls, createCodeCalls } from './code-calls.ts'
 import { createConversation } from './conversation.ts'
 import { runLoop } from './loop.ts'
 import { openingMessages, systemPrompt } from './opening.ts'
@@ -24,6 +25,7 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
   if (!entry) return failure('unavailable', `The model ${model} is not configured on this server any more.`)
   if (entry.unavailable !== undefined) return failure('unavailable', entry.unavailable)
   let toolbox: Toolbox | undefined
+  let codeCalls: CodeCalls | undefined
   try {
     const run = { ...accepted, spec: await fetchLinkedFiles(deps, accepted) }
     const { spec, past } = run
@@ -34,20 +36,25 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
       searched: undefined,
     })
     let { lastStep, lastBatch } = past.restored
+    const nextStep = () => ++lastStep
+    const models = [entry, ...fallbacksOf(deps.catalogue, entry)] as const
+    codeCalls = createCodeCalls({ deps, run, models, toolbox, nextStep })
     return await runLoop({
       deps,
       run,
-      models: [entry, ...fallbacksOf(deps.catalogue, entry)],
+      models,
       toolbox,
+      codeCalls,
       system: systemPrompt(spec, deps.inside, toolbox.about),
       conversation: createConversation(deps, run, [...opening.messages, ...past.restored.messages]),
-      nextStep: () => ++lastStep,
+      nextStep,
       nextBatch: () => ++lastBatch,
       kill: killSignal(signal),
     })
   } catch (error) {
     return explain(deps, accepted, error)
   } finally {
+    await codeCalls?.close()
     await toolbox?.close()
   }
 }

@@ -102,7 +102,11 @@ async function act(context: AgentContext, planned: PlannedCall, kill: AbortSigna
     deps.onPoint?.('tool-speaks')
   })
   let sandbox: Sandbox | undefined
-  const open = async (preloaded?: boolean) => (sandbox = await workspace.open(run.spec.inputFiles, preloaded))
+  const open = async (preloaded?: boolean) => {
+    sandbox = await workspace.open(run.spec.inputFiles, preloaded)
+    if (call.name === 'code_execution') await context.codeCalls.offer(sandbox, step)
+    return sandbox
+  }
   try {
     deps.onPoint?.('tool-begins')
     if (planned.begun && !(await repeatable(tool, run, planned))) return OUTCOME_UNKNOWN
@@ -120,8 +124,8 @@ async function act(context: AgentContext, planned: PlannedCall, kill: AbortSigna
   }
 }
 
-function toolContext(
-  { run, models }: AgentContext,
+export function toolContext(
+  { run, models }: Pick<AgentContext, 'run' | 'models'>,
   step: number,
   signal: AbortSignal,
 ): Omit<ToolContext, 'sandbox' | 'onOutput'> {

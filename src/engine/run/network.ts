@@ -61,7 +61,7 @@ export function createRunNetwork(
     const trusted = egress.trusted() + (proxy.certificate ?? '')
     await sandbox.writeFile(TRUSTED, Buffer.from(trusted), 'write')
     await sandbox.setEnvironment(ENVIRONMENT)
-    await listen(sandbox, proxy)
+    await listen(sandbox, PORT, proxy.handle)
   }
 
   return {
@@ -80,10 +80,11 @@ export function createRunNetwork(
   }
 }
 
-async function listen(sandbox: Sandbox, { handle }: SandboxProxy): Promise<void> {
+/** Listens in a sandbox, also if the listener of a dead worker still exists. Throws SandboxError. */
+export async function listen(sandbox: Sandbox, port: number, handle: SandboxProxy['handle']): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await sandbox.listen(PORT, handle)
+      await sandbox.listen(port, handle)
       return
     } catch (error) {
       if (!(error instanceof SandboxError && error.code === 'unavailable') || tries === LISTEN_TRIES) throw error

@@ -47,6 +47,12 @@ export interface OpenBatch {
 /** Why a call is not run: the output limit cut it off, or it came in the last turn of a run. */
 export type Refusal = 'truncated' | 'declined'
 
+/** A call by code: its id in the log, and the step of the call that ran the code. */
+export interface CodeCallEvent {
+  readonly callId: string
+  readonly via: number
+}
+
 export interface Denied {
   readonly reason: string | undefined
 }
@@ -64,6 +70,8 @@ export interface Restored {
   /** The turns and tool results after the instruction, without those of the open batch. */
   readonly messages: readonly Message[]
   readonly openBatch: OpenBatch | undefined
+  /** Calls that code in the sandbox made and that have no result. They are not part of the conversation. */
+  readonly openCodeCalls: readonly CodeCallEvent[]
   /** The last turn, if it is complete and calls no tool: it ended the answer, or needs a correction. */
   readonly closingTurn: Turn | undefined
   readonly lastStep: number
@@ -84,6 +92,7 @@ export const NOTHING_RESTORED: Restored = {
   neverReady: true,
   messages: [],
   openBatch: undefined,
+  openCodeCalls: [],
   closingTurn: undefined,
   lastStep: 0,
   lastBatch: 0,
@@ -104,7 +113,9 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
   let openBatch: OpenBatch | undefined
   for (const [i, turn] of turns.entries()) {
     const until = turns[i + 1]?.atSeq ?? Number.POSITIVE_INFINITY
-    const steps = events.filter(({ seq }) => seq > turn.atSeq && seq <= until).map(({ event }) => event)
+    const steps = events.flatMap(({ seq, event }) =>
+      seq > turn.atSeq && seq <= until && !isByCode(event) ? [event] : [],
+    )
     messages.push(...turn.asked, turn.message)
     const paired = pairCalls(toolCalls(turn.message), steps, shown)
     const results = paired.flatMap(({ result }) => result ?? [])
@@ -130,6 +141,7 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
     ...sandbox,
     messages,
     openBatch,
+    openCodeCalls: codeCallsWithoutResult(events.map(({ event }) => event)),
     closingTurn: last && last.finish !== 'broken' && toolCalls(last.message).length === 0 ? last : undefined,
     lastStep: events.reduce((last, { event }) => ('step' in event ? Math.max(last, event.step) : last), 0),
     lastBatch: events.reduce((last, { event }) => ('batch' in event ? Math.max(last, event.batch ?? 0) : last), 0),
@@ -147,6 +159,23 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
 function refusalOf({ finish, asked }: Pick<Turn, 'finish' | 'asked'>): Refusal | undefined {
   if (finish === 'length') return 'truncated'
   return asked.some((message) => isDeepStrictEqual(message, LAST_TURN)) ? 'declined' : undefined
+}
+
+/** Code in the sandbox made the call. Its result went to the code, not to the model. */
+function isByCode(event: RunEvent): boolean {
+  return 'via' in event && event.via !== undefined
+}
+
+function codeCallsWithoutResult(events: readonly RunEvent[]): readonly CodeCallEvent[] {
+  const open = new Map<string, CodeCallEvent>()
+  for (const event of events) {
+    if (event.type !== 'tool_call' && event.type !== 'tool_result') continue
+    const { callId, via } = event
+    if (callId === undefined || via === undefined) continue
+    if (event.type === 'tool_call') open.set(callId, { callId, via })
+    else open.delete(callId)
+  }
+  return [...open.values()]
 }
 
 /** The text of the broken turns at the end. */

@@ -56,6 +56,52 @@ const run = async (code, name) => {
   return failed ? 1 : 0
 }
 
+class ToolError extends Error { name = 'ToolError' }
+const exchange = (method, path, body) => new Promise((resolve, reject) => {
+  let sent = false
+  const lost = () => reject({ sent })
+  const target = { host: '127.0.0.1', port: process.env.ERRAND_MCP_PORT, method, path, agent: false }
+  const request = require('node:http').request(target, (response) => {
+    const chunks = []
+    response.on('data', (chunk) => chunks.push(chunk)).on('error', lost).on('end', () =>
+      response.complete ? resolve({ response, text: Buffer.concat(chunks).toString() }) : lost())
+  })
+  request.on('socket', (socket) => socket.on('connect', () => { sent = true })).on('error', lost).end(body)
+})
+const send = async (method, path, body, repeatable) => {
+  for (const until = Date.now() + 60_000; ;) {
+    const { sent, response, text } = await exchange(method, path, body).catch((lost) => lost)
+    if (response?.statusCode === 200)
+      return response.headers['content-type'].startsWith('application/json') ? JSON.parse(text) : text
+    if (response && response.statusCode !== 429) throw new ToolError(text)
+    if (!response && sent && !(await repeatable())) throw new ToolError('connection lost; the outcome is unknown')
+    if (!response && Date.now() > until) throw new ToolError('no connection; the call was not made')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+const waiting = []
+let running = 0
+const inTurn = async (job) => {
+  if (running === 6) await new Promise((resolve) => waiting.push(resolve))
+  else running++
+  try {
+    return await job()
+  } finally {
+    const next = waiting.shift()
+    next ? next() : running--
+  }
+}
+const tools = () => send('GET', '/tools', undefined, () => true)
+const callTool = (server, tool, args = {}) => inTurn(() =>
+  send('POST', '/call', JSON.stringify({ server, tool, args }), async () =>
+    (await tools()).some((each) => each.server === server && each.tool === tool && each.repeatable)))
+const named = (make) => new Proxy({}, {
+  get: (_, name) => typeof name === 'string' && name !== 'then' ? make(name) : undefined,
+})
+if (process.env.ERRAND_MCP_PORT) hidden('errand', {
+  ToolError, tools, mcp: named((server) => named((tool) => (args) => callTool(server, tool, args))),
+})
+
 const requests = new net.Socket({ fd: 3 })
 let line = '', count = 0, queue = Promise.resolve()
 requests.setEncoding('utf8').on('data', (data) => {

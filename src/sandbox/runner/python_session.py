@@ -6,6 +6,7 @@ import sys
 
 from .figures import Figures
 from .imports import AfterImport, Installed, load_site, widen_tables
+from .mcp_module import add_errand_module
 from .system import settings
 
 COROUTINE = 0x80  # the flag of a code object that awaits outside of any function
@@ -35,6 +36,7 @@ class PythonSession:
         """Runs a step. Returns its exit code."""
         self.count += 1
         self.installed.look()
+        add_errand_module()
         code = guarded(lambda: self.execute(source, '<step %d>' % self.count))
         return guarded(self.figures.save_open) or code
 

@@ -20,6 +20,8 @@ export interface ResultLimits {
   readonly vision: boolean
   /** The model accepts whole PDFs. */
   readonly documents: boolean
+  /** The result is for code. */
+  readonly forCode?: boolean
 }
 
 const MAX_MEDIA = 8
@@ -29,17 +31,19 @@ const IMAGE_TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp
 const MAX_BLOCKS = 1_000
 
 export function toOutcome(result: CallToolResult, limits: ResultLimits): ToolOutcome {
+  const { structuredContent } = result
+  if (limits.forCode && structuredContent !== undefined && !result.isError)
+    return { output: JSON.stringify(structuredContent), isJson: true }
   const writer = createWriter(limits)
   if (result.isError) writer.add('The tool reports an error:')
   const content = result.content ?? []
   for (const block of content.slice(0, MAX_BLOCKS)) writer.block(block)
   if (content.length > MAX_BLOCKS) writer.add(`[${content.length - MAX_BLOCKS} more parts left out]`)
   // Most servers repeat structured content as text. Without text it is the only content.
-  const { structuredContent } = result
   if (structuredContent !== undefined && !content.some((block) => block.type === 'text')) {
     writer.add(JSON.stringify(structuredContent))
   }
-  const outcome = writer.outcome(result.isError ? '' : 'The tool returned no content.')
+  const outcome = writer.outcome(result.isError || limits.forCode ? '' : 'The tool returned no content.')
   return result.isError ? { ...outcome, failed: true } : outcome
 }
 

@@ -327,6 +327,7 @@ class TraceStep(Record):
     name: str | None
     args: dict[str, Any] | str | None
     call_id: str | None
+    via: int | None
     output: str | None
     duration_ms: int | None
 

@@ -1641,6 +1641,10 @@ export type ToolCallEvent = {
          */
         callId?: string;
         batch?: number;
+        /**
+         * Step of the code_execution call whose code made this call. The model does not get its result.
+         */
+        via?: number;
     };
 };
 
@@ -1661,6 +1665,10 @@ export type ToolCallStep = {
      * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
      */
     callId?: string;
+    /**
+     * Step of the code_execution call whose code made this call. The model does not get its result.
+     */
+    via?: number;
 };
 
 /**
@@ -1695,6 +1703,10 @@ export type ToolResultEvent = {
          * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
          */
         callId?: string;
+        /**
+         * Step of the code_execution call whose code made this call. The model does not get its result.
+         */
+        via?: number;
     };
 };
 
@@ -1710,6 +1722,10 @@ export type ToolResultStep = {
      * Identifies a tool call. Its result has the same one. Unique among the calls of one reply.
      */
     callId?: string;
+    /**
+     * Step of the code_execution call whose code made this call. The model does not get its result.
+     */
+    via?: number;
 };
 
 /**

@@ -5,7 +5,7 @@ import type { TimedEvent } from '../../../store/events.ts'
 import type { Body, EventCodec, Form, Frame } from '../codec.ts'
 import { rfc3339 } from '../time.ts'
 import { nextPageToken, warning } from './common-fields.ts'
-import { args, callId, encodeArgs, runError, stage, stopReason } from './interaction-answers.ts'
+import { args, callId, encodeArgs, runError, stage, stopReason, via } from './interaction-answers.ts'
 import { encodeUsage, fullUsage } from './usage.ts'
 
 const step = z.int().min(1)
@@ -17,12 +17,12 @@ const EVENT_TABLE = {
   reasoning_delta: ['More text of that step. The trace has the whole text.', { step, text: z.string() }],
   tool_call: [
     'The agent calls a tool. `args.code` is what code_execution runs. The calls of one reply have the same `batch` and may run at the same time.',
-    { step, name: z.string(), args, callId: callId.optional(), batch: z.int().min(1).optional() },
+    { step, name: z.string(), args, callId: callId.optional(), batch: z.int().min(1).optional(), via: via.optional() },
   ],
   tool_output: ['Output of the call at that step, while it runs.', { step, text: z.string() }],
   tool_result: [
     'The latest call with that `callId` has returned. Results may come in another order than their calls.',
-    { step, output: z.string(), duration_ms: z.int().min(0), callId: callId.optional() },
+    { step, output: z.string(), duration_ms: z.int().min(0), callId: callId.optional(), via: via.optional() },
   ],
   approval_required: [
     'The call at that step waits for approval. Decide with `:approve`. The calls of one reply are requested together.',

@@ -19,12 +19,22 @@ const step = z.int().min(1)
 export const callId = z.string().meta({
   description: 'Identifies a tool call. Its result has the same one. Unique among the calls of one reply.',
 })
+export const via = z.int().min(1).meta({
+  description: 'Step of the code_execution call whose code made this call. The model does not get its result.',
+})
 /** Each variant has a title: generated clients name its type by it. */
 const traceStep = z
   .discriminatedUnion('type', [
     z.object({ step, type: z.literal('reasoning'), content: z.string() }).meta({ title: 'ReasoningStep' }),
     z
-      .object({ step, type: z.literal('tool_call'), name: z.string(), args, callId: callId.optional() })
+      .object({
+        step,
+        type: z.literal('tool_call'),
+        name: z.string(),
+        args,
+        callId: callId.optional(),
+        via: via.optional(),
+      })
       .meta({ title: 'ToolCallStep' }),
     z
       .object({
@@ -33,6 +43,7 @@ const traceStep = z
         output: z.string(),
         duration_ms: z.int().optional(),
         callId: callId.optional(),
+        via: via.optional(),
       })
       .meta({ title: 'ToolResultStep' }),
   ])
