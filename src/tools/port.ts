@@ -50,7 +50,7 @@ export interface ToolOutcome {
 }
 
 /**
- * Which calls of one turn may run at the same time. `alone`: none beside it. `shared`: beside any call that is not `alone`.
+ * Concurrency of the calls of one turn. `alone`: none beside it. `shared`: beside any call that is not `alone`.
  * `session:…`: like `shared`, but calls of one session run one after another.
  */
 export type Lane = 'alone' | 'shared' | `session:${string}`
