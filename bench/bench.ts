@@ -11,6 +11,7 @@
  */
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { agent } from './agent.ts'
 import { short } from './figures.ts'
 import { footprint } from './footprint.ts'
 import { growth } from './growth.ts'
@@ -22,7 +23,7 @@ import { streams } from './streams.ts'
 import { throughput } from './throughput.ts'
 import { workers } from './workers.ts'
 
-const MEASUREMENTS: readonly Measurement[] = [throughput, sandbox, streams, footprint, growth, workers, memory]
+const MEASUREMENTS: readonly Measurement[] = [throughput, sandbox, streams, footprint, growth, workers, memory, agent]
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

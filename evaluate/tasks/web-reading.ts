@@ -14,7 +14,7 @@ interface Pump {
 }
 
 /** Products with values that depend only on their number. */
-export const PUMPS: readonly Pump[] = Array.from({ length: PRODUCTS }, (_, i) => ({
+const PUMPS: readonly Pump[] = Array.from({ length: PRODUCTS }, (_, i) => ({
   code: `PX-${100 + ((i * 37) % 900)}`,
   price: 200 + ((i * 131) % 700),
   city: CITIES[(i * 7) % CITIES.length]!,
@@ -57,7 +57,8 @@ export function catalogPage(url: URL): string | undefined {
 const instruction = (
   site: URL,
 ) => `The catalog at ${site.href} lists pumps. Among those that cost less than ${MAX_PRICE} EUR and are in the
-warehouse in Rotterdam, find the one with the highest flow. Read the pages with code (HTTP works through the proxy of the environment).
+warehouse in Rotterdam, find the one with the highest flow. Read the pages with code. HTTP works through the proxy in http_proxy. Unset no_proxy and NO_PROXY first: they except the
+name of this site.
 Answer only with JSON: {"code": code of the pump, "litersPerMinute": its flow in liters a minute, rounded to a whole number}`
 
 export const webReading: Task = {

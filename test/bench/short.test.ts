@@ -23,6 +23,18 @@ it('holds streams where they are, and lets all go on to whole answers', { timeou
   for (const side of ['bare', 'Errand']) expect(stdout).toMatch(new RegExp(`^  ${side} +-?\\d`, 'm'))
 })
 
+it('measures the agent: its runs survive broken streams and kills, and no request is refused', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const { stdout } = await run('--short', 'A1', 'A2', 'A3', 'A5', 'A6')
+  expect(stdout).toMatch(/^hit {2}A1 input read from the cache, 8 tool turns, two SIGKILLs/m)
+  expect(stdout).toMatch(/^hit {2}A1 requests that the provider refused/m)
+  expect(stdout).toMatch(/^hit {2}A2 .* runs that complete: 100 %/m)
+  expect(stdout).toMatch(/^hit {2}A3 .* exact text: 100 %/m)
+  expect(stdout).toMatch(/^hit {2}A5 400 MCP tools/m)
+  expect(stdout).toMatch(/A6 two independent calls/)
+})
+
 it('names what it can measure where it is asked for something else', async () => {
   await expect(run('V99')).rejects.toMatchObject({
     code: 2,
