@@ -1,4 +1,4 @@
-/** What runs of the evaluation reach on this machine: a web site and three MCP servers, on one loopback port. */
+/** The local services of the evaluation, which its runs use: a web site and three MCP servers, on one loopback port. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -2,7 +2,7 @@
 import type { InteractionRequest } from '../clients/typescript/src/index.ts'
 
 export interface Setting {
-  /** As typed on the command line. */
+  /** The text on the command line. */
   readonly name: string
   readonly fields: readonly (readonly [path: readonly string[], value: unknown])[]
 }

@@ -7,7 +7,9 @@ const BENCH = new URL('../../bench/bench.ts', import.meta.url).pathname
 /** Only a hang reaches it. */
 const TIMEOUT_MS = 300_000
 
-const run = (...args: readonly string[]) => promisify(execFile)(process.execPath, [BENCH, ...args])
+/** Servers that the bench starts are not part of this test run. */
+const env = { ...process.env, VITEST: undefined }
+const run = (...args: readonly string[]) => promisify(execFile)(process.execPath, [BENCH, ...args], { env })
 
 it('runs the bare limit and Errand, without and with a sandbox, to whole answers', {
   timeout: TIMEOUT_MS,

@@ -7,6 +7,7 @@ export const NOT_RUN: readonly (readonly [page: string, reason: string])[] = [
   ['docs/cookbook.md', 'a workflow of GitHub Actions, not of Errand'],
   ['docs/development.md', "the first is this suite's own setup, the second serves until it is stopped"],
   ['docs/development.md', 'it is this suite itself'],
+  ['docs/development.md', 'it needs the key of a provider, and costs money'],
   ['docs/event-loop.md', 'takes minutes; the suite runs the short form'],
   ['docs/install.md', 'installs packages as root, and serves until it is stopped; test/package does the same'],
   ['docs/install.md', 'makes a Debian of some hundred MB; test/sandbox/rootfs.test.ts does'],

@@ -1,6 +1,6 @@
 /**
  * R14: the model's stream breaks after fragments of the answer were sent. It ends, is reset, sends an error or stalls,
- * after any fragment, with or without tools, several times in a row. The model is asked to continue. It continues
+ * after any fragment, without tools, with tools and after tool calls, several times in a row. The model is asked to continue. It continues
  * exactly, repeats the end of the shown text, or starts from the beginning. The answer is complete, and no text is
  * shown twice.
  */
@@ -40,10 +40,13 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** A model that continues after the partial answer it receives, and breaks the stream `breaks` times. */
-function breaking(breaks: number, from: (sent: number) => number) {
+const CALL = { name: 'code_execution', args: { code: 'print(6 * 7)' } }
+
+/** A model that makes `calls` tool calls, continues after the partial answer it receives, and breaks it `breaks` times. */
+function breaking(breaks: number, calls: number, from: (sent: number) => number) {
   let left = breaks
   return (request: RecordedRequest): Reply => {
+    if (request.body.messages.filter(({ role }) => role === 'tool').length < calls) return { toolCalls: [CALL] }
     const rest = restOf(ANSWER, request)
     const sent = ANSWER.endsWith(rest) ? ANSWER.length - rest.length : ANSWER.length
     const text = ANSWER.slice(from(sent)).match(/.{1,70}/g) ?? ['[end of answer]']
@@ -70,14 +73,16 @@ test('continues an answer whose stream breaks, without losing or repeating text'
       const marker = `[broken ${i}.]`
       const times = random.whole(1, MOST_BREAKS)
       breaks += times
-      provider.when(marker, breaking(times, random.pick(CONTINUATIONS)))
       const tools = random.pick([[], ['code_execution']])
+      const calls = tools.length > 0 ? random.whole(0, 2) : 0
+      provider.when(marker, breaking(times, calls, random.pick(CONTINUATIONS)))
       const answer = await server.post('/v1beta/interactions', { instruction: marker, tools })
       expect(answer.status, answer.text).toBe(200)
       const { interaction } = await checkEnded(server, answer.body.interactionId)
-      expect(interaction).toMatchObject({ status: 'completed', output: ANSWER, executionTrace: [] })
+      expect(interaction).toMatchObject({ status: 'completed', output: ANSWER })
+      expect(interaction.executionTrace).toHaveLength(2 * calls)
       const asked = provider.requests.filter(({ body }) => JSON.stringify(body.messages).includes(marker))
-      expect(asked).toHaveLength(times + 1)
+      expect(asked).toHaveLength(calls + times + 1)
     }),
   )
   figure('R14', 'streams that broke off', breaks)
