@@ -88,7 +88,8 @@ function checkStory(journal: Journal, id: string, { events }: Recorded, story: I
   const told: Told[] = events.map(({ type, data }) => ({ type, ...JSON.parse(data) }))
   const output = told.map(({ type, text }) => (type === 'partial_output' ? text : '')).join('')
   if (output !== story.output) journal.violation(id, 'I3: the joined fragments differ from the output')
-  checkAnswer(journal, id, output)
+  const isWhole = JSON.parse(events.at(-1)?.data ?? '{}').stopReason === 'end_turn'
+  checkAnswer(journal, id, output, isWhole)
   const steps = told.filter(({ type }) => ['reasoning_started', 'tool_call', 'tool_result'].includes(type))
   const trace = story.trace.map(({ step, type }) => `${step} ${type}`)
   const expected = steps.map(({ step, type }) => `${step} ${type === 'reasoning_started' ? 'reasoning' : type}`)
@@ -98,17 +99,19 @@ function checkStory(journal: Journal, id: string, { events }: Recorded, story: I
 }
 
 /**
- * Checks the model's words `n.0 n.1 n.2 …` (models.ts): each call in the answer begins with word 0, and no word is
- * missing or repeated.
+ * Checks the model's words `n.0 n.1 … n.end` (models.ts): each answer in the output begins with word 0, and no word is
+ * missing or repeated. `isWhole`: each answer also has its end, so a broken one was continued.
  */
-function checkAnswer(journal: Journal, id: string, output: string): void {
+function checkAnswer(journal: Journal, id: string, output: string, isWhole: boolean): void {
   const next = new Map<string, number>()
   for (const word of output.split(/\s+/).filter((text) => text !== '')) {
     const [call, i] = word.split('.') as [string, string]
-    if (Number(i) !== (next.get(call) ?? 0)) {
+    if (i === 'end') next.set(call, Number.NaN)
+    else if (Number(i) !== (next.get(call) ?? 0)) {
       journal.violation(id, `I3: the answer has ${word} where ${call}.${next.get(call) ?? 0} was expected`)
       return
-    }
-    next.set(call, Number(i) + 1)
+    } else next.set(call, Number(i) + 1)
   }
+  const broken = [...next].find(([, following]) => !Number.isNaN(following))
+  if (isWhole && broken) journal.violation(id, `I3: the answer breaks off before ${broken.join('.')}`)
 }

@@ -1,11 +1,22 @@
 /**
- * The simulated models, an implementation of src/models/port.ts. The n-th call outputs the words `n.0 `, `n.1 `, `n.2
- * `, …, so that a check of the answer finds missing and repeated words. A failed call may be billed too. Some worlds
- * have a fallback model.
+ * The simulated models, an implementation of src/models/port.ts. The n-th answer has the words `n.0 `, `n.1 `, …, `n.end `,
+ * so that a check of the output finds missing and repeated words, and answers that were not continued. The scripted
+ * provider of the tests chooses the faults (support/model-provider/faults.ts). A failed call may be billed too. Some
+ * worlds have a fallback model.
  */
-import { type AssistantPart, type Message, toolCalls } from '../../src/domain/message.ts'
+import { type AssistantPart, answerText, type Message, toolCalls } from '../../src/domain/message.ts'
+import { CONTINUE, NOTHING_LEFT } from '../../src/domain/prompts.ts'
 import type { TokenCount } from '../../src/domain/usage.ts'
-import type { Catalogue, CatalogueEntry, Model, ModelDelta, ModelFailure, ModelOutcome } from '../../src/models/port.ts'
+import type {
+  Catalogue,
+  CatalogueEntry,
+  FinishReason,
+  Model,
+  ModelDelta,
+  ModelFailure,
+  ModelOutcome,
+} from '../../src/models/port.ts'
+import { drawFault } from '../support/model-provider/faults.ts'
 import type { Journal } from './journal.ts'
 import type { Odds } from './odds.ts'
 import type { Process, Scheduler } from './scheduler.ts'
@@ -13,6 +24,10 @@ import type { Process, Scheduler } from './scheduler.ts'
 const FAILURES = ['refused', 'overloaded', 'unreachable', 'stalled', 'malformed'] as const
 /** Number of turns after which the model requests no more tools. */
 const MAX_TURNS = 6
+/** Context window of the models' refusals, in tokens. */
+const WINDOW = 4_000
+/** Messages of the shortest prompt that is refused as too long. */
+const LEAST_MESSAGES = 5
 
 type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>
 
@@ -22,8 +37,8 @@ export interface ModelWorld {
   readonly journal: Journal
   /** Whether a fallback model is called if the first one fails. */
   readonly hasFallback: boolean
-  /** Returns the number of the next call, counted over all models. */
-  readonly nextCall: () => number
+  /** Whole texts of all answers, by their number. */
+  readonly answers: string[]
 }
 
 export function createCatalogue(node: Process, world: ModelWorld): Catalogue {
@@ -51,11 +66,12 @@ export function createCatalogue(node: Process, world: ModelWorld): Catalogue {
   }
 }
 
-function createModel(node: Process, { scheduler, odds, journal, nextCall }: ModelWorld): Model {
+function createModel(node: Process, { scheduler, odds, journal, answers }: ModelWorld): Model {
   const { random, chance } = scheduler
-  const failed = (kind: ModelFailure['kind']): ModelOutcome => {
+  const failed = (kind: ModelFailure['kind'], more: Partial<ModelFailure> = {}): ModelOutcome => {
     const tokens = chance(0.5) ? { input: 10, output: 3, cachedInput: 0, reasoning: 0 } : undefined
-    return { ok: false, failure: { message: `The model is ${kind}.`, kind, retryable: kind !== 'refused' }, tokens }
+    const failure = { message: `The model is ${kind}.`, kind, retryable: kind !== 'refused', ...more }
+    return { ok: false, failure, tokens }
   }
 
   return {
@@ -70,25 +86,31 @@ function createModel(node: Process, { scheduler, odds, journal, nextCall }: Mode
         return !signal.aborted
       }
       checkResults(journal, request.messages)
-      const call = nextCall()
-      const usesTools = request.tools.length > 0 && request.messages.length < 2 * MAX_TURNS && chance(0.6)
-      const plan = planDeltas(call, usesTools, random)
-      const cutAt = chance(odds.modelCut) ? random.whole(0, plan.length - 1) : undefined
+      const { messages, tools, maxOutputTokens } = request
+      const shown = brokenText(messages)
+      const usesTools = shown === undefined && tools.length > 0 && messages.length < 2 * MAX_TURNS && chance(0.6)
+      const plan = shown === undefined ? planDeltas(answers, usesTools, random) : planRest(shown, answers, random)
+      const { modelFails: refused, modelCut: broken, modelLimited: cut, modelEmpty: empty } = odds
+      const fault = drawFault(random, { refused, broken, cut, empty }, plan.length)
+      const [kind = '', count] = (fault ?? '').split(':')
+      const endsAt = kind === 'empty' ? 0 : kind.endsWith('-after') ? Number(count) : plan.length
       if (!(await pause(20 + random.next() * 500))) return failed('aborted')
-      if (chance(odds.modelFails)) return failed(random.pick(FAILURES))
+      if (kind === 'status') return failed(random.pick(FAILURES))
+      if (messages.length >= LEAST_MESSAGES && chance(odds.modelWindow))
+        return failed('refused', { tooLong: { prompt: WINDOW + 1, window: WINDOW } })
       const content: AssistantPart[] = []
-      for (const [i, delta] of plan.entries()) {
-        if (i === cutAt) return failed('truncated')
+      for (const delta of plan.slice(0, endsAt)) {
         if (chance(odds.modelHangs / plan.length)) await aborted
         if (!(await pause(random.next() * (chance(0.1) ? 1_500 : 30)))) return failed('aborted')
         onDelta(delta)
         if (delta.type === 'text' || delta.type === 'reasoning') content.push({ type: delta.type, text: delta.text })
       }
-      const said = plan.length * 2
+      if (kind.endsWith('-after') && kind !== 'length-after') return failed('truncated')
+      const said = endsAt * 2
       const tokens: TokenCount = { input: 10, output: said, cachedInput: 0, reasoning: 0 }
-      const cut = said >= request.maxOutputTokens
-      const calls = usesTools ? planTools(call, random) : []
-      const finish = cut ? 'length' : usesTools ? 'tool_calls' : 'stop'
+      const calls = usesTools && kind !== 'empty' ? planTools(answers.length, random) : []
+      const isLimited = kind === 'length-after' || said >= maxOutputTokens
+      const finish: FinishReason = isLimited ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop'
       return {
         ok: true,
         message: { role: 'assistant', content: [...content, ...calls] },
@@ -99,22 +121,43 @@ function createModel(node: Process, { scheduler, odds, journal, nextCall }: Mode
   }
 }
 
+/** The shown text of the broken answer that a request asks to continue. Undefined if it asks for something else. */
+function brokenText(messages: readonly Message[]): string | undefined {
+  if (!isContinue(messages.at(-1))) return undefined
+  const first = messages.findLastIndex((message) => message.role !== 'assistant' && !isContinue(message)) + 1
+  return messages
+    .slice(first)
+    .flatMap((message) => (message.role === 'assistant' ? [answerText(message)] : []))
+    .join('')
+}
+
+function isContinue(message: Message | undefined): boolean {
+  return message?.role === 'user' && JSON.stringify(message.content) === JSON.stringify(CONTINUE.content)
+}
+
+/** Plans the rest of a broken answer. A shown text that is no beginning of an answer gets a word that the check finds. */
+function planRest(shown: string, answers: readonly string[], random: Scheduler['random']): ModelDelta[] {
+  const whole = answers[Number(/^\s*(\d+)\./.exec(shown)?.[1] ?? -1)]
+  if (!whole?.startsWith(shown.trimStart())) return [{ type: 'text', text: `lost.${shown.length} ` }]
+  const rest = whole.slice(shown.trimStart().length)
+  return rest === '' ? [{ type: 'text', text: NOTHING_LEFT }] : inFragments(rest, random)
+}
+
 /**
  * Plans the output of one call: sometimes reasoning first, then little or no text before tool calls, or an answer of
  * any length.
  */
-function planDeltas(call: number, usesTools: boolean, random: Scheduler['random']): ModelDelta[] {
+function planDeltas(answers: string[], usesTools: boolean, random: Scheduler['random']): ModelDelta[] {
+  const call = answers.length
   const thoughts = random.next() < 0.4 ? random.whole(1, 4) : 0
-  const words = usesTools ? random.whole(0, random.next() < 0.1 ? 60 : 5) : random.whole(1, 70)
+  const isLong = random.next() < (usesTools ? 0.1 : 0.3)
+  const words = usesTools ? random.whole(0, isLong ? 60 : 5) : random.whole(1, isLong ? 300 : 70)
+  const numbers = Array.from({ length: words }, (_, i) => `${call}.${i} `)
+  const text = words > 0 ? `${numbers.join('')}${call}.end ` : ''
+  answers.push(text)
   const deltas: ModelDelta[] = []
   for (let i = 0; i < thoughts; i++) deltas.push({ type: 'reasoning', text: `thought ${call}.${i} ` })
-  // Each fragment has a few words.
-  for (let i = 0; i < words; ) {
-    const until = Math.min(words, i + random.whole(1, 12))
-    let text = ''
-    for (; i < until; i++) text += `${call}.${i} `
-    deltas.push({ type: 'text', text })
-  }
+  deltas.push(...inFragments(text, random))
   if (deltas.length === 0) deltas.push({ type: 'reasoning', text: `thought ${call}.0 ` })
   return deltas
 }
@@ -143,6 +186,14 @@ function planTools(call: number, random: Scheduler['random']): ToolCall[] {
     const planned = planTool(call, i, random)
     return sameId ? { ...planned, callId: 'call' } : planned
   })
+}
+
+/** Splits a text into fragments of a few words. */
+function inFragments(text: string, random: Scheduler['random']): ModelDelta[] {
+  const words = text.match(/\S*\s+|\S+/g) ?? []
+  const deltas: ModelDelta[] = []
+  while (words.length > 0) deltas.push({ type: 'text', text: words.splice(0, random.whole(1, 12)).join('') })
+  return deltas
 }
 
 function planTool(call: number, i: number, random: Scheduler['random']): ToolCall {

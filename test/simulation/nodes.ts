@@ -33,7 +33,8 @@ export interface World {
   readonly leaseMs: number
   readonly slots: number
   readonly hasFallback: boolean
-  readonly nextCall: () => number
+  /** Whole texts of all answers of models, by their number. */
+  readonly answers: string[]
   /** Every process of every node, by name. A restarted node is a new process. */
   readonly processes: Map<string, Process>
   /** Error-level log lines of all nodes, for analyzing a violation. */

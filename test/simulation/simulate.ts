@@ -86,7 +86,6 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     !node.leaving &&
     odds.databaseLostThere + odds.databaseLostBack === 0 &&
     scheduler.now - Math.max(troubledAt, node.process.lateAt ?? troubledAt) > 2 * world.leaseMs
-  let calls = 0
   const world: World = {
     scheduler,
     odds,
@@ -103,7 +102,7 @@ async function live(scheduler: Scheduler, seed: number, tamper: Tamper | undefin
     leaseMs: random.whole(3, 30) * 1_000,
     slots: random.whole(1, 8),
     hasFallback: scheduler.chance(0.6),
-    nextCall: () => ++calls,
+    answers: [],
     processes,
     errors: [],
   }

@@ -32,17 +32,17 @@ const PLANTED: Record<string, PlantedFault> = {
       return { sql: sql.replace('insert into "events"', 'insert or replace into "events"'), parameters }
     },
     foundBy: /^I[125]/,
-    seed: 10,
+    seed: 1,
   },
   'ending a run from outside does not raise the epoch': {
     tamper: replacing('"epoch" = "epoch" + ?, "last_seq"', '"epoch" = "epoch" + 0 * ?, "last_seq"'),
     foundBy: /^I5|not come to rest/,
-    seed: 5,
+    seed: 1,
   },
   'a lease that has not expired is taken over': {
     tamper: replacing('q.lease_until <= ', '0 <= '),
     foundBy: /^R7/,
-    seed: 3,
+    seed: 6,
   },
   'leases of live workers are ended': {
     tamper: (sql, parameters) => ({
@@ -50,7 +50,7 @@ const PLANTED: Record<string, PlantedFault> = {
       parameters,
     }),
     foundBy: /^R7: .* which is alive/,
-    seed: 6,
+    seed: 49,
   },
   'running interactions are not counted': {
     tamper: replacing('"r"."lease_until" > ', '0 > '),
@@ -60,22 +60,22 @@ const PLANTED: Record<string, PlantedFault> = {
   'an idempotency key is not stored': {
     tamper: replacing('insert into "idempotency"', 'insert or ignore into "idempotency"'),
     foundBy: /the idempotency key .* belongs to/,
-    seed: 3,
+    seed: 2,
   },
   'a worker that resumes a run does not see tool results': {
     tamper: unseen('tool_result'),
     foundBy: /steps are not|its result is in the log|ran twice|got another result/,
-    seed: 75,
+    seed: 2,
   },
   'results are paired with calls by their order': {
     tamper: withoutCallIds(),
     foundBy: /got another result|its result is in the log|steps are not/,
-    seed: 64,
+    seed: 90,
   },
   'runs are missing in the sum of the usage': {
     tamper: replacing('cast(sum("runs") as bigint)', '0'),
     foundBy: /^usage: /,
-    seed: 13,
+    seed: 1,
   },
   'a failed call does not count in the number of the next turn': {
     tamper: replacing(
@@ -83,7 +83,7 @@ const PLANTED: Record<string, PlantedFault> = {
       `count(*) + 1 as "next" from "turns" where "finish" <> 'failed' and`,
     ),
     foundBy: /^Something went wrong in the server/,
-    seed: 19,
+    seed: 12,
   },
   'a requeued claim never counts as an attempt': {
     tamper: (sql, parameters) => ({
@@ -94,12 +94,27 @@ const PLANTED: Record<string, PlantedFault> = {
       parameters,
     }),
     foundBy: /without counting the attempt/,
-    seed: 34,
+    seed: 71,
   },
   'a worker that resumes a run does not see tool calls': {
     tamper: unseen('tool_call'),
-    foundBy: /steps are not|twice/,
-    seed: 31,
+    foundBy: /steps are not|twice|got another result/,
+    seed: 25,
+  },
+  'the next worker does not see the shown part of an answer': {
+    tamper: unseen('partial_output'),
+    foundBy: /^I3/,
+    seed: 111,
+  },
+  'a broken turn is stored as a complete one': {
+    tamper: (sql, parameters) => ({
+      sql,
+      parameters: /insert into "turns"/.test(sql)
+        ? parameters.map((value) => (value === 'broken' ? 'stop' : value))
+        : parameters,
+    }),
+    foundBy: /^I3: the answer breaks off/,
+    seed: 63,
   },
 }
 

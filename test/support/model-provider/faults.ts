@@ -19,7 +19,7 @@ const KINDS = ['refused', 'broken', 'cut', 'empty'] as const
 const BREAKS = ['truncate-after', 'reset-after', 'error-event-after'] as const
 
 /** Chooses the fault of one call. `fragments`: number of fragments of its answer. */
-function drawFault(random: Random, shares: FaultShares, fragments: number): Fault | undefined {
+export function drawFault(random: Random, shares: FaultShares, fragments: number): Fault | undefined {
   let drawn = random.next()
   const kind = KINDS.find((name) => {
     drawn -= shares[name] ?? 0
