@@ -107,17 +107,20 @@ function report(): string {
   return `<!-- Written by script/prove. -->
 # Proof
 
-What was done to Errand, what had to hold, and what came of it. \`script/prove\` runs every row at its full count and
-writes this page; every run of the tests (\`script/test\`, and so CI) has the same rows in a short form. The rows and
-their tests are named in \`test/prove/rows.ts\`.
+The faults and attacks that Errand is tested with, the required results, and the outcomes. \`script/prove\` runs every row
+at full length and writes this page. Every run of the tests (\`script/test\`, also in CI) has the same rows in a short form.
+\`test/prove/rows.ts\` lists the rows and their tests.
 
-After every run of a row that has interactions: its events are numbered 1..n without a gap; there is one end, the
-last of them; the fragments joined are the output; the trace by GET is the stream's; no worker wrote that had lost its
-lease; all that was acknowledged is there, and ended.
+After each row with interactions, the tests check that:
+
+- the events of each interaction are numbered 1..n without a gap, and its one end is the last of them;
+- the fragments joined are the output, and the trace by GET is the same as in the stream;
+- no worker wrote after it had lost its lease;
+- every acknowledged interaction exists, and has ended.
 
 Machine: ${machine()}.
 
-| | what is done | what must hold | |
+| | fault or attack | required result | outcome |
 |---|---|---|---|
 ${rows.join('\n')}
 
