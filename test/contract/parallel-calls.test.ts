@@ -12,14 +12,15 @@ import { checkEnded, createGate, ended, ROOMY, until } from './invariants.ts'
 const PATH = '/v1beta/interactions'
 const READS = { readOnlyHint: true }
 
+const config = (more: object = {}) => ({ egress: { allowPrivate: [mcp.address] }, limits: ROOMY, ...more })
+
 let provider: FakeProvider
 let mcp: FakeMcp
 let server: Server
 beforeAll(async () => {
   ;[provider, mcp] = await Promise.all([openFakeProvider(), openFakeMcp()])
   mcp.tools = [{ name: 'look', annotations: READS }, { name: 'change' }, { name: 'says_nothing', annotations: {} }]
-  const config = { egress: { allowPrivate: [mcp.address] }, limits: ROOMY }
-  server = await startServer({ provider, config, env: { ERRAND_LEASE_S: '1' } })
+  server = await startServer({ provider, config: config(), env: { ERRAND_LEASE_S: '1' } })
 })
 afterAll(async () => {
   await server?.stop()
@@ -72,9 +73,13 @@ function results(marker: string): unknown[] {
 }
 
 async function crash(): Promise<void> {
+  await restart('SIGKILL')
+}
+
+async function restart(signal: NodeJS.Signals, env: Record<string, string> = {}, more: object = {}): Promise<void> {
   const { dataDir, key } = server
-  await server.stop('SIGKILL')
-  server = await startServer({ dataDir, key, env: { ERRAND_LEASE_S: '1' } })
+  await server.stop(signal)
+  server = await startServer({ provider, dataDir, key, config: config(more), env: { ERRAND_LEASE_S: '1', ...env } })
 }
 
 const named = (events: readonly WireEvent[], name: string) => events.filter(({ event }) => event === name)
@@ -212,6 +217,53 @@ describe('a crash in the middle of a reply’s calls', () => {
     await checkEnded(server, id)
     expect(results(marker)).toEqual([expect.stringContaining('outcome is unknown'), 'second'])
     expect(called()).toEqual(['first', 'second'])
+  })
+
+  it('at any point loses and repeats nothing, and sends the same request again', { timeout: 300_000 }, async () => {
+    const points = [
+      ...['before-write:3', 'after-write:3', 'tool-begins:3', 'tool-speaks:2', 'tool-ended:3'],
+      ...['after-write:5', 'tool-begins:5', 'tool-ended:5'],
+    ]
+    const python = code('python', "open('runs', 'a').write('p')\nprint('ran')")
+    const bash = code('bash', 'printf b >> runs; echo ran')
+    for (const point of points) {
+      mcp.requests.length = 0
+      await restart('SIGTERM', { ERRAND_CRASH_AT: point })
+      const crashed = new Promise((resolve) => server.process.once('exit', resolve))
+      const calls = [look('a'), look('b'), python, bash, change('c'), look('d'), code('bash', 'wc -c < runs')]
+      const { id, marker } = await start(calls)
+      await crashed
+      await restart('SIGKILL')
+      await ended(server, id)
+      await checkEnded(server, id)
+      const [a, b, first, second, c, d, count] = results(marker).map(String)
+      expect([a, b, d], point).toEqual(['a', 'b', 'd'])
+      for (const result of [first, second]) expect(result, point).toMatch(/^ran$|outcome is unknown/)
+      // A step is only unknown if its sandbox was lost.
+      if (first === 'ran' && second === 'ran') expect(count, point).toBe('2')
+      expect(c, point).toMatch(/^c$|outcome is unknown/)
+      expect(called().filter((name) => name === 'c').length, point).toBeLessThanOrEqual(1)
+      const bodies = provider.requests.map(({ body }) => JSON.stringify(body)).filter((body) => body.includes(marker))
+      expect(new Set(bodies).size, point).toBe(2)
+    }
+  })
+
+  it('by a shutdown leaves steps in two languages running, and gets both results', async () => {
+    await restart('SIGTERM', {}, { drainS: 0.2 })
+    const python = 'import time\nfor i in range(40):\n    print("tick", i, flush=True); time.sleep(0.1)'
+    const bash = 'for i in $(seq 0 39); do echo tick $i; sleep 0.1; done'
+    const { id, marker } = await start([code('python', python), code('bash', bash)])
+    const stream = await server.stream(`${PATH}/${id}:stream`)
+    const printed = new Set<number>()
+    for await (const { event, data } of stream.events) {
+      if (event === 'tool_output' && printed.add(data.step).size === 2) break
+    }
+    stream.drop()
+    await restart('SIGTERM')
+    await ended(server, id)
+    await checkEnded(server, id)
+    const ticks = Array.from({ length: 40 }, (_, i) => `tick ${i}`).join('\n')
+    expect(results(marker)).toEqual([ticks, ticks])
   })
 
   it('pairs results with calls that have the same id', async () => {
