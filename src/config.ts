@@ -3,12 +3,13 @@ import type { BlobsLocation } from './blobs/port.ts'
 import type { BucketSettings } from './buckets/port.ts'
 import type { Limits, SandboxLimits } from './domain/limits.ts'
 import type { RequireApproval } from './domain/mcp.ts'
+import type { ModelParameters } from './domain/model-parameters.ts'
 import type { Network } from './domain/network.ts'
 import type { Price } from './domain/usage.ts'
 import type { ProviderName } from './models/providers/registry.ts'
 import type { DriverChoice } from './sandbox/drivers.ts'
 
-export interface ModelConfig {
+export interface ModelConfig extends ModelParameters {
   readonly provider: ProviderName
   /** Name of the model at the provider. */
   readonly model: string
@@ -26,6 +27,14 @@ export interface ModelConfig {
   readonly idleTimeoutS?: number
   /** Whether to send reasoning back to the model (`openai-compatible`, `openrouter`). Default: only to models that require it. */
   readonly sendReasoning?: boolean
+  /** Maximum output tokens of one call. Default: what the run has left, up to what the model accepts. */
+  readonly maxOutputTokens?: number
+  /** Additional HTTP headers of its requests. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Additional headers whose values are in environment variables, by name of the header. */
+  readonly headersEnv?: Readonly<Record<string, string>>
+  /** Fields that are merged into the body of its requests. */
+  readonly extraBody?: Readonly<Record<string, unknown>>
   /** `off` sends prompts without cache breakpoints and cache keys. Default: `auto`. */
   readonly cache?: 'auto' | 'off'
   /** Fallback models, in order, if this one fails before its first fragment. */

@@ -5,6 +5,7 @@ import { parse as parseYaml } from 'yaml'
 import type { JsonObject, NewAgent } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
 import { type CliContext, Exit, printable } from './context.ts'
+import { parametersFrom } from './parameter-flags.ts'
 import { table } from './table.ts'
 
 export interface AgentFields {
@@ -65,6 +66,7 @@ async function agentBody(context: CliContext, fields: AgentFields): Promise<Json
     description: fields.description,
     systemInstruction: fields.system,
     model: fields.model,
+    ...parametersFrom(fields),
     tools: fields.tool.length > 0 ? fields.tool : undefined,
     skills: fields.skill.length > 0 ? fields.skill : undefined,
   }

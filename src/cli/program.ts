@@ -10,6 +10,7 @@ import { checkConfig } from './check-config.ts'
 import type { CliContext } from './context.ts'
 import { addCredential, listCredentials, removeCredential } from './credentials.ts'
 import { createKey, listKeys, revokeKey } from './keys.ts'
+import { withParameterFlags } from './parameter-flags.ts'
 import { run } from './run.ts'
 import { serve } from './serve.ts'
 import { getSettings, setSetting } from './settings.ts'
@@ -104,7 +105,7 @@ function addRun(program: Command, context: CliContext, done: Done): void {
     .option('--label <key=value>', 'label of the interaction (repeatable)', collect, [])
     .option('--out <dir>', 'save output files in this directory; default: print their links')
     .option('--json', 'print only the final interaction, as JSON', false)
-  withServerOptions(command)
+  withServerOptions(withParameterFlags(command))
     .addHelpText(
       'after',
       '\nExit codes: 0 completed, 1 failed, 2 wrong usage, 3 cancelled, 4 no server or refused, 130 Ctrl-C.',
@@ -271,7 +272,7 @@ function withServerOptions(command: Command): Command {
 }
 
 function withAgentFields(command: Command): Command {
-  return withServerOptions(
+  const fields = withParameterFlags(
     command
       .option('--from <file>', 'JSON or YAML file with its fields; - reads stdin. Flags override it')
       .option('--name <text>', 'displayName')
@@ -281,6 +282,7 @@ function withAgentFields(command: Command): Command {
       .option('--tool <name>', 'tool to enable (repeatable)', collect, [])
       .option('--skill <name>', 'skill to enable (repeatable)', collect, []),
   )
+  return withServerOptions(fields)
 }
 
 function collect(value: string, before: readonly string[]): string[] {

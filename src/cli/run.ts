@@ -8,6 +8,7 @@ import type { RunEvent, TerminalStatus } from '../domain/event.ts'
 import type { Errand, Interaction, InteractionRequest, StreamEvent } from './client.ts'
 import { type ServerOptions, withClient } from './connect.ts'
 import { type CliContext, Exit, paint, printable } from './context.ts'
+import { parametersFrom } from './parameter-flags.ts'
 import { createTraceView, type TraceView } from './trace-view.ts'
 
 export interface RunOptions extends ServerOptions {
@@ -36,6 +37,7 @@ export async function run(context: CliContext, words: readonly string[], options
     agentId: options.agent,
     model: options.model,
     systemInstruction: options.system,
+    ...parametersFrom(options),
     // An agent brings its own tools; naming some replaces them.
     tools: options.tool.length > 0 ? [...options.tool] : options.agent ? undefined : DEFAULT_TOOLS,
     skills: options.skill.length > 0 ? [...options.skill] : undefined,

@@ -8,6 +8,7 @@ import type { Errand } from '../compose.ts'
 import { describeBlobs } from '../config/blobs-url.ts'
 import type { Config } from '../config.ts'
 import { VERSION } from '../domain/version.ts'
+import { SELECTING_KEYS } from '../models/providers/registry.ts'
 import { aboutModels } from './about-models.ts'
 import { type CliContext, paint } from './context.ts'
 import { runExample } from './example.ts'
@@ -92,8 +93,7 @@ async function listenOrShowKey(context: CliContext, errand: Errand, config: Conf
   }
 }
 
-const NO_REAL_MODEL =
-  'The demo model follows fixed rules. For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, start a local one, or write errand.yaml.'
+const NO_REAL_MODEL = `The demo model follows fixed rules. For a real model set one of ${SELECTING_KEYS.join(', ')}, start a local one, or write errand.yaml.`
 
 type Row = readonly [name: string, text: string]
 

@@ -32,6 +32,13 @@ models:
     idleTimeoutS: 60              # seconds without data after which a call has stalled
     sendReasoning: false          # whether reasoning is sent back as reasoning_content (openai-compatible, openrouter)
     cache: auto                   # off: no cache breakpoints, no cache key
+    reasoning: {effort: low}      # defaults of the parameters of a run: none, low, medium, high or max
+    temperature: 0.5              # 0 to 2
+    verbosity: low                # low, medium or high
+    maxOutputTokens: 8192         # maximum output tokens of one call
+    headers: {X-Team: research}   # additional headers of each request
+    headersEnv: {X-Key: MODEL_KEY}          # the same, with values from environment variables
+    extraBody: {top_k: 20}        # merged into the body of each request
     fallbacks: [svc-3.1-pro]      # called in this order if this model fails before any output
   svc-3.1-pro: {provider: anthropic, model: claude-opus-5-5, price: {input: 4, output: 20}}
 \`\`\`
@@ -46,6 +53,9 @@ do not know. \`usage\` reports what was read from the cache and written to it.
 
 \`sendReasoning\` is true by default for DeepSeek's and Kimi's models, and for the addresses of DeepSeek and Moonshot: they refuse
 a tool's result if the reasoning before its call is missing. Most other servers ignore the field; some refuse it.
+
+Which model accepts which of \`reasoning\`, \`temperature\` and \`verbosity\`: [Models and providers](models.md#reasoning-effort-temperature-verbosity).
+\`extraBody\` cannot have the fields of the conversation, such as \`model\`, \`messages\`, \`tools\` and \`stream\`.
 
 \`provider\` and \`model\` are required, and \`baseUrl\` with \`openai-compatible\`. \`azure\` needs \`baseUrl\` or the variable
 \`AZURE_RESOURCE_NAME\`. Each provider has a default for \`apiKeyEnv\` ([Models and providers](models.md#configure-models)). In the environment, \`ERRAND_MODELS\` holds

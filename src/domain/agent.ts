@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RunLimits, SandboxLimits } from './limits.ts'
 import type { McpServer } from './mcp.ts'
+import { type ModelParameters, PARAMETER_NAMES, withDefaults } from './model-parameters.ts'
 import type { Network } from './network.ts'
 
 export const TOOL_NAMES = ['code_execution', 'web_search', 'file_read', 'file_write', 'browser'] as const
@@ -21,7 +22,7 @@ export interface Policy extends Partial<RunLimits> {
 export type Labels = Readonly<Record<string, string>>
 
 /** The configurable fields of an agent. A field that was never set, or was set to `null`, is absent. */
-export interface AgentConfig {
+export interface AgentConfig extends ModelParameters {
   readonly displayName?: string
   readonly description?: string
   readonly systemInstruction?: string
@@ -44,15 +45,16 @@ export const RUN_SETTINGS = [
   'mcp',
   'network',
   'policy',
+  ...PARAMETER_NAMES,
 ] as const satisfies readonly (keyof AgentConfig)[]
 
 export type RunSettings = Pick<AgentConfig, (typeof RUN_SETTINGS)[number]>
 
-/** The agent's settings with those of a request. A request replaces a whole setting; of `policy`, single limits. */
+/** The agent's settings with those of a request. A request replaces a whole setting; of `policy` and `reasoning`, single fields. */
 export function overrideSettings(agent: RunSettings, request: RunSettings): RunSettings {
   const settings = Object.fromEntries(RUN_SETTINGS.map((name) => [name, request[name] ?? agent[name]]))
   const sandbox = { ...agent.policy?.sandbox, ...request.policy?.sandbox }
-  return { ...settings, policy: { ...agent.policy, ...request.policy, sandbox } }
+  return { ...settings, ...withDefaults(request, agent), policy: { ...agent.policy, ...request.policy, sandbox } }
 }
 
 export interface Agent {
@@ -70,10 +72,10 @@ export function agentEtag(agent: Pick<Agent, 'version' | 'createdAt'>): string {
   return `"${agent.version}-${agent.createdAt.toString(36)}"`
 }
 
-/** A change to an agent: present replaces, `null` clears, absent keeps; `policy` and `labels` merge key by key. */
+/** A change to an agent: present replaces, `null` clears, absent keeps; objects of MERGED_BY_KEY merge key by key. */
 export type AgentPatch = { readonly [K in keyof AgentConfig]?: AgentConfig[K] | null }
 
-const MERGED_BY_KEY = new Set<string>(['policy', 'labels'])
+const MERGED_BY_KEY = new Set<string>(['policy', 'labels', ...PARAMETER_NAMES])
 
 /** JSON merge patch (RFC 7396) on a configuration. Lists, `network` among objects, and scalars are replaced whole. */
 export function patchConfig(config: AgentConfig, patch: AgentPatch): AgentConfig {

@@ -5,6 +5,7 @@ import { ErrandError } from '../domain/errors.ts'
 import type { RunEvent, Warning } from '../domain/event.ts'
 import { newId } from '../domain/ids.ts'
 import type { Interaction, RunRequest, RunSpec } from '../domain/interaction.ts'
+import { withDefaults } from '../domain/model-parameters.ts'
 import { resolve } from '../domain/resolve.ts'
 import type { SkillOffers } from '../skills/port.ts'
 import { agentConfigAt } from '../store/agents.ts'
@@ -219,7 +220,8 @@ function resolveRequest(
   const tools = new Set(toolProviders.flatMap(({ offers }) => offers))
   if (entry.searches) tools.add('web_search')
   const offer = { defaultModel, limits, tools, mcpServers, skills }
-  const { spec, mcp, warnings } = resolve(request, settings, agent, offer)
+  const { parameters = {} } = entry
+  const { spec, mcp, warnings } = resolve(request, { ...settings, ...withDefaults(settings, parameters) }, agent, offer)
   const all: Warning[] = [...request.warnings, ...warnings]
   if (entry.demo && model !== 'demo') all.push(demoWarning(model))
   if (spec.policy.maxCost !== undefined && !entry.price) all.push(costUnknown(model))

@@ -19,12 +19,13 @@ export interface CallSettings {
   readonly breakpoint?: SharedV4ProviderOptions
   /** Undefined: the provider's default. */
   readonly maxOutputTokens: number | undefined
+  readonly temperature: number | undefined
   readonly provider: AiSdkProvider
 }
 
 export function encodeCall(
   request: ModelRequest,
-  { providerOptions, breakpoint, maxOutputTokens, provider }: CallSettings,
+  { providerOptions, breakpoint, maxOutputTokens, temperature, provider }: CallSettings,
 ): LanguageModelV4CallOptions {
   const functions = request.tools.map(
     ({ name, description, parameters }) => ({ type: 'function', name, description, inputSchema: parameters }) as const,
@@ -34,6 +35,7 @@ export function encodeCall(
   return {
     prompt: breakpoint ? markPrefixes(prompt, breakpoint) : prompt,
     maxOutputTokens,
+    temperature,
     providerOptions,
     tools: search ? [...functions, search] : functions,
     responseFormat: request.responseFormat

@@ -4,11 +4,11 @@
  *
  * Each attempt has its own fetch, which watches the bytes: pings reset the idle timeout even if no part arrives.
  */
-import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { type Dispatcher, fetch as undiciFetch } from 'undici'
+import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
+import { fetch as undiciFetch } from 'undici'
 import { addTokens } from '../domain/usage.ts'
 import { createPartReader, type PartReader } from './ai-sdk-answer.ts'
-import { encodeCall } from './ai-sdk-prompt.ts'
+import { type CallSettings, encodeCall } from './ai-sdk-prompt.ts'
 import {
   ABORTED,
   answeredWith,
@@ -23,9 +23,11 @@ import {
   type Wording,
 } from './failures.ts'
 import { isJsonObject } from './json.ts'
+import { createParameterFilter, type FittedParameters, noticeOfPackage } from './parameters.ts'
 import type { Model, ModelDelta, ModelFailure, ModelOutcome, ModelRequest } from './port.ts'
 import type { AiSdkProvider, Connection } from './providers/ai-sdk-provider.ts'
 import type { ClientOptions } from './providers/provider.ts'
+import { mergeBody, type RequestExtras } from './request-extras.ts'
 import {
   callWithRetries,
   DEFAULT_IDLE_TIMEOUT_MS,
@@ -38,6 +40,8 @@ import { createTokenLimit, type LimitedOutcome } from './token-limit.ts'
 
 export interface AiSdkOptions extends ClientOptions, Connection {
   readonly provider: AiSdkProvider
+  /** Name of the model in the catalogue, for messages. */
+  readonly name: string
   /** `off`: no cache breakpoints and no cache key. Default `auto`. */
   readonly cache?: 'auto' | 'off'
   /** Name of the key's environment variable, for messages. */
@@ -51,21 +55,34 @@ interface Settings {
   readonly idleTimeoutMs: number
 }
 
+interface SentSettings {
+  /** Undefined: no limit is sent. */
+  readonly maxOutputTokens: number | undefined
+  readonly parameters: FittedParameters
+}
+
 type TryOutcome = LimitedOutcome & { readonly paused?: boolean }
 
 export function createAiSdkModel(options: AiSdkOptions): Model {
   const { provider, apiKey = '', apiKeyEnv, env, maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
-  const wording: Wording = { apiKeyEnv, secrets: [apiKey, ...(provider.otherCredentials?.secrets(env) ?? [])] }
+  const secrets = [apiKey, ...(provider.otherCredentials?.secrets(env) ?? []), ...(options.secrets ?? [])]
+  const wording: Wording = { apiKeyEnv, secrets }
   const settings = { options, wording, timing, idleTimeoutMs: options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS }
   const limit = createTokenLimit()
+  const filter = createParameterFilter(options.name, provider.parameters(options.model))
 
   /** Makes one call. `paused`: the provider interrupted the turn and wants to continue it. */
   async function callOnce(request: ModelRequest, onDelta: (delta: ModelDelta) => void, signal: AbortSignal) {
     let paused = false
     const outcome = await callWithRetries(
       async (speak) => {
-        const wanted = provider.clampOutputTokens?.(request.maxOutputTokens) ?? request.maxOutputTokens
-        const outcome = await limit.call(wanted, (sent) => attempt(settings, request, sent?.tokens, speak, signal))
+        const most = Math.min(request.maxOutputTokens, options.maxOutputTokens ?? Number.POSITIVE_INFINITY)
+        const wanted = provider.clampOutputTokens?.(most) ?? most
+        const outcome = await filter.call(request.parameters, speak, (parameters) =>
+          limit.call(wanted, (sent) =>
+            attempt(settings, request, { maxOutputTokens: sent?.tokens, parameters }, speak, signal),
+          ),
+        )
         paused = outcome.paused === true
         return outcome
       },
@@ -109,7 +126,7 @@ function joined(first: ModelOutcome & { ok: true }, second: ModelOutcome): Model
 async function attempt(
   { options, wording, timing, idleTimeoutMs }: Settings,
   request: ModelRequest,
-  maxOutputTokens: number | undefined,
+  sent: SentSettings,
   onDelta: (delta: ModelDelta) => void,
   signal: AbortSignal,
 ): Promise<TryOutcome> {
@@ -123,17 +140,14 @@ async function attempt(
   try {
     const model = await provider.load(
       options,
-      watchedFetch(options.dispatcher, () => idle.refresh()),
+      watchedFetch(options, () => idle.refresh()),
     )
-    const cache = options.cache === 'off' ? undefined : request.cache
-    const call = encodeCall(request, {
-      providerOptions: provider.callOptions?.(options.model, cache) ?? {},
-      breakpoint: cache && provider.cacheBreakpoint?.(options.model, cache),
-      maxOutputTokens,
-      provider,
-    })
+    const call = encodeCall(request, settingsOf(options, request, sent))
     const { stream } = await model.doStream({ ...call, abortSignal: end.signal })
-    const error = await readParts(stream, parts)
+    const error = await readParts(stream, (part) => {
+      if (part.type === 'stream-start') reportWarnings(options.name, part.warnings, onDelta)
+      else parts.take(part)
+    })
     return error === undefined
       ? { ...parts.outcome(), paused: parts.paused() }
       : explain(error, wording, parts, timing.now())
@@ -148,26 +162,55 @@ async function attempt(
   }
 }
 
+/** The options of one call. */
+function settingsOf(
+  { provider, model, cache: caching }: AiSdkOptions,
+  request: ModelRequest,
+  { maxOutputTokens, parameters }: SentSettings,
+): CallSettings {
+  const cache = caching === 'off' ? undefined : request.cache
+  const budget = provider.reasoningBudget?.(model, parameters.effort, maxOutputTokens)
+  return {
+    providerOptions: provider.callOptions?.({ model, cache, parameters, budget }) ?? {},
+    breakpoint: cache && provider.cacheBreakpoint?.(model, cache),
+    maxOutputTokens: maxOutputTokens && maxOutputTokens - (budget ?? 0),
+    temperature: parameters.temperature,
+    provider,
+  }
+}
+
 type PartStream = Awaited<ReturnType<LanguageModelV4['doStream']>>['stream']
 
 /** Returns the error of the first error part. Undefined if the stream ended without one. */
-async function readParts(stream: PartStream, parts: PartReader): Promise<unknown> {
+async function readParts(stream: PartStream, take: (part: LanguageModelV4StreamPart) => void): Promise<unknown> {
   const reader = stream.getReader()
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return undefined
     if (value.type === 'error') return value.error ?? {}
-    parts.take(value)
+    take(value)
+  }
+}
+
+function reportWarnings(
+  model: string,
+  warnings: readonly SharedV4Warning[],
+  onDelta: (delta: ModelDelta) => void,
+): void {
+  for (const warning of warnings) {
+    const notice = warning.type === 'unsupported' ? noticeOfPackage(model, warning.feature) : undefined
+    if (notice) onDelta(notice)
   }
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
 
 /** undici's fetch with the given dispatcher. Calls `onBytes` for each chunk. Reads an error body up to 64 KiB. */
-function watchedFetch(dispatcher: Dispatcher, onBytes: () => void): typeof globalThis.fetch {
-  const watched = async (url: string, init: object): Promise<Response> => {
+function watchedFetch(options: AiSdkOptions, onBytes: () => void): typeof globalThis.fetch {
+  const { dispatcher } = options
+  const watched = async (url: string, init: RequestInit): Promise<Response> => {
     const { body, ok, status, statusText, headers } = await undiciFetch(url, {
-      ...init,
+      ...withExtras(init, options),
       dispatcher,
       redirect: 'manual',
     })
@@ -185,6 +228,19 @@ function watchedFetch(dispatcher: Dispatcher, onBytes: () => void): typeof globa
     return new Response(watchedBody, { status, statusText, headers: [...headers] })
   }
   return watched as typeof globalThis.fetch
+}
+
+/** The request with the operator's headers and body fields. */
+function withExtras(init: RequestInit, { headers, extraBody }: RequestExtras): object {
+  const changed = { ...init }
+  if (headers) changed.headers = { ...Object.fromEntries(new Headers(init.headers)), ...lowerCased(headers) }
+  if (extraBody && typeof init.body === 'string')
+    changed.body = JSON.stringify(mergeBody(JSON.parse(init.body), extraBody))
+  return changed
+}
+
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** Converts an error of the SDK, thrown or in the stream. It is identified by its fields, not by its class. */

@@ -8,13 +8,15 @@
  */
 import { Agent } from 'undici'
 import type { Config, ModelConfig } from '../config.ts'
+import { parametersIn } from '../domain/model-parameters.ts'
 import type { Emit } from '../telemetry/events.ts'
 import { type Breaker, createBreaker, guardModel } from './breaker.ts'
 import { failed } from './failures.ts'
 import { findLocalServer } from './local-servers.ts'
 import type { Catalogue, CatalogueEntry, Model, ModelDescription, ModelHealth } from './port.ts'
 import { type Env, type LocalServer, type OpenContext, SPEC_NAMES } from './providers/provider.ts'
-import { ALL_PROVIDERS, findProvider } from './providers/registry.ts'
+import { ALL_PROVIDERS, findProvider, SELECTING_KEYS } from './providers/registry.ts'
+import { type RequestExtras, readExtras } from './request-extras.ts'
 import type { OnRetry } from './retry.ts'
 
 export interface CatalogueOptions extends Pick<Config, 'models' | 'defaultModel' | 'demo'> {
@@ -69,9 +71,7 @@ function byKnownKey(room: Room): CatalogueEntry[] | undefined {
     const apiKeyEnv = keyEnvs.find((key) => room.env[key]?.trim())
     if (!apiKeyEnv || !specModels) continue
     const models = specModels(room.env)
-    return SPEC_NAMES.map((name) =>
-      configuredEntry(name, { provider, apiKeyEnv, vision: true, ...models[name] }, apiKeyEnv, room),
-    )
+    return SPEC_NAMES.map((name) => configuredEntry(name, { provider, apiKeyEnv, ...models[name] }, apiKeyEnv, room))
   }
   return undefined
 }
@@ -94,9 +94,8 @@ async function byLocalServer(room: Room): Promise<CatalogueEntry[] | undefined> 
 
 function byDemoOrNothing(room: Room): CatalogueEntry[] {
   if (room.demo) return SPEC_NAMES.map((name) => room.demoEntry(name))
-  const keys = ALL_PROVIDERS.flatMap(({ keyEnvs, specModels }) => (specModels && keyEnvs[0]) ?? []).join(', ')
   const unavailable =
-    `No model is configured. Set one of ${keys}, name a model under "models" in errand.yaml, or start a model server ` +
+    `No model is configured. Set one of ${SELECTING_KEYS.join(', ')}, name a model under "models" in errand.yaml, or start a model server ` +
     'on this machine (Ollama, llama.cpp, LM Studio, vLLM). ERRAND_DEMO=on lets the built-in demo model answer.'
   return SPEC_NAMES.map((name) =>
     toEntry(
@@ -120,7 +119,8 @@ function configuredEntry(name: string, config: ModelConfig, source: string, room
   if (!provider.open) return { ...room.demoEntry(name), source }
   const { acceptsMedia = false, canSearch } = provider
   const { model, price, vision = acceptsMedia, documents = vision && acceptsMedia } = config
-  const opening = provider.open(config, openContext(name, config, room))
+  const extras = readExtras(name, config, room.env)
+  const opening = typeof extras === 'string' ? extras : provider.open(config, openContext(name, config, extras, room))
   const searches = room.ownSearch === true && canSearch?.(model)
   const description = {
     name,
@@ -131,6 +131,7 @@ function configuredEntry(name: string, config: ModelConfig, source: string, room
     vision,
     documents,
     demo: false,
+    parameters: parametersIn(config),
     ...(searches && { searches }),
     ...(config.fallbacks?.length && { fallbacks: config.fallbacks }),
   }
@@ -153,13 +154,19 @@ function breakerOf({ provider, baseUrl, apiKeyEnv }: ModelConfig, { breakers, lo
   return breaker
 }
 
-function openContext(name: string, config: ModelConfig, { env, dispatcher, log, emit }: Room): OpenContext {
+function openContext(
+  name: string,
+  config: ModelConfig,
+  extras: RequestExtras,
+  { env, dispatcher, log, emit }: Room,
+): OpenContext {
   const onRetry: OnRetry = (retry) => {
     log.warn({ model: name, ...retry }, 'trying a model call again')
     emit?.({ type: 'model_retried', model: name })
   }
   const idleTimeoutMs = config.idleTimeoutS === undefined ? undefined : config.idleTimeoutS * 1000
-  return { name, env, client: { dispatcher, maxTries: config.maxTries, idleTimeoutMs, onRetry } }
+  const { maxTries, maxOutputTokens } = config
+  return { name, env, client: { ...extras, dispatcher, maxTries, maxOutputTokens, idleTimeoutMs, onRetry } }
 }
 
 function toEntry(

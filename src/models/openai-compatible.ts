@@ -9,6 +9,7 @@ import type { Wording } from './failures.ts'
 import { createChunkReader } from './openai-answer.ts'
 import { exchange, type Target } from './openai-exchange.ts'
 import { encodeRequest } from './openai-request.ts'
+import { createParameterFilter, type ParameterSupport } from './parameters.ts'
 import type { Model } from './port.ts'
 import type { ChatDialect } from './providers/chat-provider.ts'
 import type { ClientOptions } from './providers/provider.ts'
@@ -19,6 +20,8 @@ import { createTokenLimit } from './token-limit.ts'
 export interface OpenAiCompatibleOptions extends ClientOptions {
   /** Address without `/chat/completions`. A user and password in it are sent as Basic authorization if there is no key. */
   readonly baseUrl: string
+  /** Name of the model in the catalogue, for messages. */
+  readonly name: string
   readonly model: string
   readonly apiKey?: string
   /** Name of the key's environment variable, for messages. */
@@ -26,14 +29,18 @@ export interface OpenAiCompatibleOptions extends ClientOptions {
   /** Whether reasoning is sent back, as `reasoning_content`. */
   readonly sendReasoning: boolean
   readonly dialect: ChatDialect
+  /** The accepted parameters of a request. */
+  readonly support: ParameterSupport
   /** `off`: nothing is sent for the provider's prompt cache. Default `auto`. */
   readonly cache?: 'auto' | 'off'
 }
 
 export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Model {
   const { model, sendReasoning, dialect, maxTries = DEFAULT_MAX_TRIES, timing = REAL_TIMING, onRetry } = options
+  const { extraBody, maxOutputTokens = Number.POSITIVE_INFINITY } = options
   const target = toTarget(options, timing)
   const limit = createTokenLimit(dialect.limitField)
+  const filter = createParameterFilter(options.name, options.support)
 
   return {
     call: (request, onDelta, signal) => {
@@ -42,12 +49,14 @@ export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Model 
       const conversation = cacheHeaders ? { ...target, headers: { ...target.headers, ...cacheHeaders } } : target
       return callWithRetries(
         (speak) =>
-          limit.call(request.maxOutputTokens, (sent) => {
-            const settings = { model, limit: sent, sendReasoning, dialect, cache }
-            const body = Buffer.from(encodeRequest(request, settings))
-            const details = dialect.returnsReasoningDetails ? collectReasoningDetails(model) : undefined
-            return exchange(conversation, body, createChunkReader(speak, target.wording, details), signal)
-          }),
+          filter.call(request.parameters, speak, (parameters) =>
+            limit.call(Math.min(request.maxOutputTokens, maxOutputTokens), (sent) => {
+              const settings = { model, limit: sent, parameters, sendReasoning, dialect, cache, extraBody }
+              const body = Buffer.from(encodeRequest(request, settings))
+              const details = dialect.returnsReasoningDetails ? collectReasoningDetails(model) : undefined
+              return exchange(conversation, body, createChunkReader(speak, target.wording, details), signal)
+            }),
+          ),
         { maxTries, timing, onRetry },
         onDelta,
         signal,
@@ -61,7 +70,9 @@ function toTarget(options: OpenAiCompatibleOptions, timing: Timing): Target {
   const password = decodeURIComponent(url.password)
   const wording: Wording = {
     apiKeyEnv: options.apiKeyEnv,
-    secrets: [options.apiKey ?? '', password, url.password].filter((secret) => secret !== ''),
+    secrets: [options.apiKey ?? '', password, url.password, ...(options.secrets ?? [])].filter(
+      (secret) => secret !== '',
+    ),
   }
   const headers: Record<string, string> = {
     'content-type': 'application/json',
@@ -73,6 +84,7 @@ function toTarget(options: OpenAiCompatibleOptions, timing: Timing): Target {
     const pair = `${decodeURIComponent(url.username)}:${password}`
     headers.authorization = `Basic ${Buffer.from(pair).toString('base64')}`
   }
+  for (const [name, value] of Object.entries(options.headers ?? {})) headers[name.toLowerCase()] = value
   return {
     dispatcher: options.dispatcher,
     origin: url.origin,

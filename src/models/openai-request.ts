@@ -5,21 +5,26 @@
  * results are sent in a user message after them: a tool message has text only and must directly follow its call.
  */
 import type { AssistantMessage, MediaPart, Message, ToolMessage, UserMessage } from '../domain/message.ts'
+import type { FittedParameters } from './parameters.ts'
 import type { ModelRequest, PromptCaching } from './port.ts'
 import { prefixEnds } from './prompt-cache.ts'
 import type { ChatDialect } from './providers/chat-provider.ts'
 import { reasoningDetailsOf } from './reasoning-details.ts'
+import { mergeBody } from './request-extras.ts'
 import type { SentLimit } from './token-limit.ts'
 
 export interface RequestSettings {
   readonly model: string
   /** Limit on output tokens. Undefined: none is sent. */
   readonly limit: SentLimit | undefined
+  readonly parameters: FittedParameters
   /** Whether each assistant message has its reasoning as `reasoning_content`, empty if there is none. */
   readonly sendReasoning: boolean
   readonly dialect: ChatDialect
   /** Undefined: nothing is sent for the provider's prompt cache. */
   readonly cache: PromptCaching | undefined
+  /** The operator's fields. */
+  readonly extraBody?: Readonly<Json>
 }
 
 type Json = Record<string, unknown>
@@ -35,6 +40,7 @@ export function encodeRequest(request: ModelRequest, settings: RequestSettings):
   if (!dialect.omitsStreamOptions) body.stream_options = { include_usage: true }
   if (cache) Object.assign(body, dialect.cacheFields?.(cache.key))
   if (settings.limit) body[settings.limit.field] = settings.limit.tokens
+  Object.assign(body, encodeParameters(settings))
   if (request.tools.length > 0) {
     body.tools = request.tools.map(({ name, description, parameters }) => ({
       type: 'function',
@@ -44,7 +50,16 @@ export function encodeRequest(request: ModelRequest, settings: RequestSettings):
   if (constrains(request, dialect)) {
     body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema: request.responseFormat } }
   }
-  return JSON.stringify(body)
+  return JSON.stringify(settings.extraBody ? mergeBody(body, settings.extraBody) : body)
+}
+
+function encodeParameters({ parameters: { effort, temperature, verbosity }, dialect, model }: RequestSettings): Json {
+  const encodeEffort = dialect.encodeEffort ?? ((level) => ({ reasoning_effort: level }))
+  return {
+    ...(effort && encodeEffort(effort, model)),
+    ...(temperature !== undefined && { temperature }),
+    ...(verbosity && { verbosity }),
+  }
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 import type { JsonSchema } from '../domain/interaction.ts'
 import type { AssistantMessage, FinishReason, Message } from '../domain/message.ts'
+import type { IgnoredParameter, ModelParameters } from '../domain/model-parameters.ts'
 import type { Price, TokenCount } from '../domain/usage.ts'
 
 export interface ToolDefinition {
@@ -24,6 +25,8 @@ export interface ModelRequest {
   readonly responseFormat?: JsonSchema
   /** Whether the model may use its provider's own web search (`ModelDescription.searches`). */
   readonly search?: boolean
+  /** Undefined: the provider's defaults. */
+  readonly parameters?: ModelParameters
   /** Undefined: the request belongs to no conversation that could use the provider's prompt cache. */
   readonly cache?: PromptCaching
 }
@@ -35,8 +38,16 @@ export interface PromptCaching {
   readonly long: boolean
 }
 
-/** A streamed fragment of the answer. Tool calls are not streamed: they come with the outcome. */
+/** Reported before the first fragment of an answer. */
+export type CallNotice =
+  /** A billed attempt failed and is retried. The outcome does not include its tokens. */
+  | { readonly type: 'retried'; readonly tokens: TokenCount }
+  /** A parameter of the request was not sent as asked. Reported again by later attempts and calls. */
+  | ({ readonly type: 'ignored' } & IgnoredParameter)
+
+/** A streamed fragment of the answer, or a notice. Tool calls are not streamed: they come with the outcome. */
 export type ModelDelta =
+  | CallNotice
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
   /** A new reasoning block begins: the next `reasoning` text is another step. Not sent before the first block. */
@@ -118,6 +129,8 @@ export interface ModelDescription {
   readonly vision: boolean
   /** True if the model accepts whole PDFs. */
   readonly documents: boolean
+  /** Defaults of the parameters of its calls. */
+  readonly parameters?: ModelParameters
   /** Whether runs use the web search of its provider. */
   readonly searches?: boolean
   /** Names of models to try, in this order, if this one fails before the first fragment. */

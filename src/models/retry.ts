@@ -56,7 +56,7 @@ export async function callWithRetries(
 ): Promise<ModelOutcome> {
   let spoken = false
   const speak = (delta: ModelDelta): void => {
-    spoken = true
+    spoken ||= delta.type !== 'ignored'
     onDelta(delta)
   }
   for (let tries = 1; ; tries++) {
@@ -68,6 +68,7 @@ export async function callWithRetries(
       const message = tries > 1 ? `${failure.message} (${tries} tries)` : failure.message
       return { ok: false, failure: { ...failure, message }, tokens }
     }
+    if (tokens) onDelta({ type: 'retried', tokens })
     const waitMs = waitBefore(tries, retryAfterMs, policy.timing.random)
     policy.onRetry?.({ tries, waitMs, failure: failure.message })
     await policy.timing.sleep(waitMs, signal)

@@ -54,6 +54,10 @@ describe('usage', () => {
       ['keys', 'create'],
       ['run', 'x', '--max-seconds', '0'],
       ['run', 'x', '--nope'],
+      ['run', 'x', '--effort', 'extreme'],
+      ['run', 'x', '--temperature', '2.1'],
+      ['run', 'x', '--temperature', ''],
+      ['agents', 'create', '--verbosity', 'none'],
       ['nonsense', '--help'],
       ['help', 'nonsense'],
       ['keys', 'nonsense', '--help'],
@@ -391,6 +395,16 @@ describe('run', () => {
     })
     expect(stderr).toContain('answers with svc-3.5-flash')
     expect(code).toBe(0)
+  })
+
+  test('sends effort, temperature and verbosity, of runs and of agents', async () => {
+    provider.when('[parameters]', { text: 'x' })
+    await remote('agents', 'create', '--id', 'thinker', '--effort', 'high', '--verbosity', 'low')
+    const args = ['run', '[parameters]', '--json', '--agent', 'thinker', '--temperature', '0.2']
+    const { resolved } = JSON.parse((await remote(...args)).stdout)
+    expect(resolved).toMatchObject({ reasoning: { effort: 'high' }, temperature: 0.2, verbosity: 'low' })
+    const none = JSON.parse((await remote(...args, '--effort', 'none')).stdout)
+    expect(none.resolved.reasoning).toEqual({ effort: 'none' })
   })
 
   test('enables the usual tools, unless some are named or an agent brings its own', async () => {

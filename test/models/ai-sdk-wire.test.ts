@@ -61,7 +61,7 @@ const SHORT_IDLE_MS = 150
 function modelOf(provider: AiSdkName, model: string, rest: Partial<AiSdkOptions> = {}): Model {
   const timing = recordedTiming()
   const common = { apiKey: 'key', apiKeyEnv: 'THE_KEY', dispatcher, timing, baseUrl: `${url}/v1`, env: {} }
-  return createAiSdkModel({ provider: AI_SDK_PROVIDERS[provider], model, ...common, ...rest })
+  return createAiSdkModel({ name: 'm', provider: AI_SDK_PROVIDERS[provider], model, ...common, ...rest })
 }
 const claude = (rest: Partial<AiSdkOptions> = {}) => modelOf('anthropic', 'claude-opus-5-5', rest)
 

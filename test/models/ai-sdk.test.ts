@@ -46,7 +46,18 @@ function modelOf(
   const { model, path } = PROVIDERS[name]
   const provider = AI_SDK_PROVIDERS[name]
   const baseUrl = `${mock.url}${path}`
-  const options = { provider, model, apiKey: KEY, apiKeyEnv: 'THE_KEY', env: {}, baseUrl, dispatcher, timing, ...rest }
+  const options = {
+    name: 'm',
+    provider,
+    model,
+    apiKey: KEY,
+    apiKeyEnv: 'THE_KEY',
+    env: {},
+    baseUrl,
+    dispatcher,
+    timing,
+    ...rest,
+  }
   return { model: createAiSdkModel(options), timing }
 }
 

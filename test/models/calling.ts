@@ -88,6 +88,8 @@ export function modelAt(
     apiKeyEnv: 'FAKE_KEY',
     timing,
     dialect: {},
+    name: 'm',
+    support: { levels: undefined },
     sendReasoning: refusesLostReasoning(baseUrl, rest.model ?? 'fake'),
     ...rest,
   })

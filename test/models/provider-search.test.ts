@@ -52,6 +52,7 @@ afterAll(async () => {
 function modelOf(name: AiSdkName, model: string) {
   const provider = AI_SDK_PROVIDERS[name]
   return createAiSdkModel({
+    name: 'm',
     provider,
     model,
     apiKey: 'key',

@@ -1,4 +1,4 @@
-/** The configuration form of agents and runs: model, tools, skills, MCP servers, network, limits. */
+/** The configuration form of agents and runs: model, parameters, tools, skills, MCP servers, network, limits. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Policy } from '../api/types.gen.js'
@@ -9,6 +9,7 @@ import { Check, Field, Input, Select, Textarea } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Loading } from '../ui/states.tsx'
 import { McpFields } from './mcp-fields.tsx'
+import { ParameterFields } from './parameter-fields.tsx'
 import type { Settings } from './settings.ts'
 
 const TOOLS: Record<string, string> = {
@@ -91,6 +92,9 @@ export function SettingsForm({ value, onChange }: FormProps) {
         count={value.network === 'disabled' ? 0 : value.network === 'public' ? 'public' : value.network.allow.length}
       >
         <NetworkFields value={value.network} onChange={(network) => set({ network })} />
+      </Section>
+      <Section title="Model parameters" count={Object.keys(value.parameters).length}>
+        <ParameterFields value={value.parameters} onChange={(parameters) => set({ parameters })} />
       </Section>
       <Section title="Limits" count={Object.keys(value.policy).length}>
         <PolicyFields value={value.policy} onChange={(policy) => set({ policy })} />

@@ -1,5 +1,6 @@
 /** The configuration of an agent or a run as the form holds it: without null or missing values. */
 import type { Agent, AgentPatch, McpServer, NewAgent, Policy } from '../api/types.gen.js'
+import { type Parameters, parametersOf, patchOfParameters } from './parameters.ts'
 
 export interface Settings {
   readonly model: string
@@ -9,6 +10,7 @@ export interface Settings {
   readonly mcp: readonly McpServer[]
   readonly network: NonNullable<NewAgent['network']>
   readonly policy: Policy
+  readonly parameters: Parameters
 }
 
 export const NO_SETTINGS: Settings = {
@@ -19,17 +21,20 @@ export const NO_SETTINGS: Settings = {
   mcp: [],
   network: 'disabled',
   policy: {},
+  parameters: {},
 }
 
 export function settingsOf(agent: Agent): Settings {
   const { model, systemInstruction = '', tools, skills, network = 'disabled', policy } = agent
-  return { model, systemInstruction, tools, skills, mcp: agent.mcp as readonly McpServer[], network, policy }
+  const plain = { model, systemInstruction, tools, skills, network, policy }
+  return { ...plain, mcp: agent.mcp as readonly McpServer[], parameters: parametersOf(agent) }
 }
 
 /** The settings as an API request. Default values are left out. */
 export function toRequest(settings: Settings): Partial<NewAgent> {
-  const { model, systemInstruction, tools, skills, mcp, network, policy } = settings
+  const { model, systemInstruction, tools, skills, mcp, network, policy, parameters } = settings
   return {
+    ...parameters,
     ...(model && { model }),
     ...(systemInstruction && { systemInstruction }),
     ...(tools.length > 0 && { tools: [...tools] }),
@@ -49,6 +54,7 @@ export function toPatch({
   mcp,
   network,
   policy,
+  parameters,
 }: Settings): Partial<NewAgent> {
   const limits = { maxTurnDuration: null, maxOutputTokens: null, maxCost: null, maxToolDuration: null, ...policy }
   return {
@@ -59,6 +65,7 @@ export function toPatch({
     mcp: [...mcp],
     network,
     policy: limits,
+    ...patchOfParameters(parameters),
   }
 }
 
@@ -66,19 +73,11 @@ type Json = { readonly [name: string]: unknown }
 
 /** The merge patch that restores an earlier version of an agent. */
 export function toRestore(version: Agent, now: Agent): AgentPatch {
-  const whole = ({
-    displayName,
-    description,
-    systemInstruction,
-    model,
-    tools,
-    skills,
-    mcp,
-    network,
-    policy,
-    labels,
-  }: Agent) =>
-    ({ displayName, description, systemInstruction, model, tools, skills, mcp, network, policy, labels }) as Json
+  const whole = (agent: Agent) => {
+    const { displayName, description, systemInstruction, model, tools, skills, mcp, network, policy, labels } = agent
+    const plain = { displayName, description, systemInstruction, model, tools, skills, mcp, network, policy, labels }
+    return { ...plain, ...parametersOf(agent) } as Json
+  }
   return mergePatch(whole(now), whole(version))
 }
 

@@ -71,6 +71,15 @@ export type Agent = {
         }>;
     };
     policy: PolicyAnswer;
+    reasoning?: ReasoningAnswer;
+    /**
+     * Randomness of the answer. Many models accept it only without reasoning. Absent: the provider’s default.
+     */
+    temperature?: number;
+    /**
+     * Length of the answer, for models that have such a setting. Absent: the provider’s default.
+     */
+    verbosity?: 'low' | 'medium' | 'high';
     labels: {
         [key: string]: string;
     };
@@ -146,6 +155,15 @@ export type AgentPatch = {
      * Limits of a run: duration, output tokens, cost, sandbox resources.
      */
     policy?: Policy | null;
+    reasoning?: Reasoning | null;
+    /**
+     * Randomness of the answer. Many models accept it only without reasoning. Absent: the provider’s default.
+     */
+    temperature?: number | null;
+    /**
+     * Length of the answer, for models that have such a setting. Absent: the provider’s default.
+     */
+    verbosity?: 'low' | 'medium' | 'high' | null;
     /**
      * Up to 16 key-value pairs to find the agent by.
      */
@@ -649,6 +667,15 @@ export type Interaction = {
             }>;
         };
         policy: PolicyAnswer;
+        reasoning?: ReasoningAnswer;
+        /**
+         * Randomness of the answer. Many models accept it only without reasoning. Absent: the provider’s default.
+         */
+        temperature?: number;
+        /**
+         * Length of the answer, for models that have such a setting. Absent: the provider’s default.
+         */
+        verbosity?: 'low' | 'medium' | 'high';
         /**
          * SHA-256 digest of each skill’s content, by its entry in `skills`.
          */
@@ -1111,6 +1138,15 @@ export type NewAgent = {
      * Limits of a run: duration, output tokens, cost, sandbox resources.
      */
     policy?: Policy | null;
+    reasoning?: Reasoning | null;
+    /**
+     * Randomness of the answer. Many models accept it only without reasoning. Absent: the provider’s default.
+     */
+    temperature?: number | null;
+    /**
+     * Length of the answer, for models that have such a setting. Absent: the provider’s default.
+     */
+    verbosity?: 'low' | 'medium' | 'high' | null;
     /**
      * Up to 16 key-value pairs to find the agent by.
      */
@@ -1233,6 +1269,15 @@ export type NewInteraction = {
      * Limits of a run: duration, output tokens, cost, sandbox resources.
      */
     policy?: Policy | null;
+    reasoning?: Reasoning | null;
+    /**
+     * Randomness of the answer. Many models accept it only without reasoning. Absent: the provider’s default.
+     */
+    temperature?: number | null;
+    /**
+     * Length of the answer, for models that have such a setting. Absent: the provider’s default.
+     */
+    verbosity?: 'low' | 'medium' | 'high' | null;
     /**
      * Up to 100 files to put into the working directory before the first model call. Inline content may have 10 MiB in total.
      */
@@ -1380,6 +1425,30 @@ export type Project = {
      * RFC 3339, UTC.
      */
     createTime: string;
+};
+
+/**
+ * Reasoning
+ *
+ * How much the model reasons before it answers.
+ */
+export type Reasoning = {
+    /**
+     * Reasoning effort. `none` turns reasoning off, `max` is the highest effort of the model. Absent: the provider’s default.
+     */
+    effort?: 'none' | 'low' | 'medium' | 'high' | 'max' | null;
+};
+
+/**
+ * ReasoningAnswer
+ *
+ * How much the model reasons before it answers.
+ */
+export type ReasoningAnswer = {
+    /**
+     * Reasoning effort. `none` turns reasoning off, `max` is the highest effort of the model. Absent: the provider’s default.
+     */
+    effort?: 'none' | 'low' | 'medium' | 'high' | 'max';
 };
 
 /**

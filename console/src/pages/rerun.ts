@@ -1,4 +1,5 @@
 /** A run's request, for display and for running it again. */
+import { parametersOf } from '../agent-form/parameters.ts'
 import { type Settings, toPatch, toRequest } from '../agent-form/settings.ts'
 import type { Interaction, NewInteraction } from '../api/types.gen.js'
 import { Problem } from '../server/problem.ts'
@@ -12,6 +13,7 @@ export function requestOf(run: Interaction): object {
   return {
     ...{ instruction: run.instruction, ...originOf(run) },
     ...{ systemInstruction, model, tools, skills, mcp, network, policy, responseFormat },
+    ...parametersOf(run.resolved),
     ...(files.length > 0 && { files: files.map(({ name, size, sha256 }) => ({ name, size, sha256 })) }),
   }
 }
@@ -36,7 +38,8 @@ export function settingsOfRun({ resolved }: Interaction): Settings {
     ...server,
     ...(authentication?.type === 'credential' && { authentication }),
   }))
-  return { model, systemInstruction, tools, skills, mcp: servers as Settings['mcp'], network, policy }
+  const plain = { model, systemInstruction, tools, skills, network, policy }
+  return { ...plain, mcp: servers as Settings['mcp'], parameters: parametersOf(resolved) }
 }
 
 /** Names of the MCP servers whose sign-ins were sent with the run. */

@@ -1,12 +1,23 @@
 /** The configuration of a run, as the server resolved it. */
+import { type Parameters, parametersOf } from '../agent-form/parameters.ts'
 import type { Interaction } from '../api/types.gen.js'
 import { Card } from '../shell/page.tsx'
 import { bytes } from '../ui/format.ts'
+
+function parameterRows({ reasoning, temperature, verbosity }: Parameters) {
+  const rows = [
+    ['Reasoning effort', reasoning?.effort],
+    ['Temperature', temperature],
+    ['Verbosity', verbosity],
+  ] as const
+  return rows.filter(([, value]) => value !== undefined).map(([name, value]) => [name, String(value)] as const)
+}
 
 export function RunConfiguration({ interaction }: { readonly interaction: Interaction }) {
   const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, files } = interaction.resolved
   const rows: readonly (readonly [string, string])[] = [
     ['Model', model],
+    ...parameterRows(parametersOf(interaction.resolved)),
     ['System instruction', systemInstruction ?? 'None'],
     ['Tools', tools.join(', ') || 'None'],
     ['Skills', skills.join(', ') || 'None'],

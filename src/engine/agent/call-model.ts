@@ -2,8 +2,9 @@
 import type { RunSpec } from '../../domain/interaction.ts'
 import { mayNeedApproval } from '../../domain/mcp.ts'
 import { countCharacters, partialMessage } from '../../domain/message.ts'
+import { parametersIn } from '../../domain/model-parameters.ts'
 import { costOf, estimateTokens } from '../../domain/usage.ts'
-import type { CatalogueEntry, Model, ModelOutcome, ModelRequest, PromptCaching } from '../../models/port.ts'
+import type { CallNotice, CatalogueEntry, ModelOutcome, ModelRequest, PromptCaching } from '../../models/port.ts'
 import { stopCause } from '../run/stop.ts'
 import type { AgentContext } from './context.ts'
 import { createOutputRouter, type OutputRouter } from './output-router.ts'
@@ -56,7 +57,8 @@ export async function callModel(
     search: entry.searches === true && spec.tools.includes('web_search'),
   }
   const { messages, digest } = viewOf(conversation.messages(), { ...frame, entry })
-  const request: ModelRequest = { ...frame, messages, maxOutputTokens, cache: cachingOf(spec, context.run.claim.id) }
+  const cache = cachingOf(spec, context.run.claim.id)
+  const request: ModelRequest = { ...frame, messages, maxOutputTokens, parameters: parametersIn(spec), cache }
   const speaker = createOutputRouter({
     emit(event) {
       recorder.append(event)
@@ -69,7 +71,7 @@ export async function callModel(
   })
   meter.startCall(promptCharacters(context), entry.price)
   const startedAt = performance.now()
-  const { outcome, firstAt, spent } = await callWithinBudget(await entry.open(), request, speaker, context)
+  const { outcome, firstAt, spent } = await callWithinBudget(entry, request, speaker, context)
   const tokens = outcome.tokens ?? meter.estimate()
   observeCall(context, entry, request, outcome, tokens, startedAt, firstAt)
   const billed = outcome.ok || outcome.tokens !== undefined || tokens.output > 0
@@ -89,6 +91,19 @@ export async function callModel(
 
 function cachingOf({ conversationId, mcp }: RunSpec, runId: string): PromptCaching {
   return { key: conversationId ?? runId, long: mcp.some(({ requireApproval }) => mayNeedApproval(requireApproval)) }
+}
+
+/** Stores and counts a billed attempt that the call retries, or records an ignored parameter. */
+function takeNotice(
+  { run: { meter }, conversation, models, reportIgnored }: AgentContext,
+  entry: CatalogueEntry,
+  notice: CallNotice,
+): void {
+  if (notice.type === 'ignored') reportIgnored(notice)
+  else {
+    meter.addRetried(notice.tokens)
+    conversation.take({ message: EMPTY_MESSAGE, finish: 'failed', model: fallbackName(models, entry) })
+  }
 }
 
 /** Stores the tokens of a billed failed call and the part of the answer that it showed. */
@@ -146,11 +161,14 @@ function observeCall(
  * runs exhaust the project's budget (`spent`). `firstAt` is the time of the first delta, by `performance.now()`.
  */
 async function callWithinBudget(
-  model: Model,
+  entry: CatalogueEntry,
   request: ModelRequest,
   speaker: OutputRouter,
-  { deps, run: { claim, meter, signal } }: AgentContext,
+  context: AgentContext,
 ): Promise<{ readonly outcome: ModelOutcome; readonly firstAt: number | undefined; readonly spent: boolean }> {
+  const { deps, run } = context
+  const { claim, meter, signal } = run
+  const model = await entry.open()
   const cut = new AbortController()
   let overrun = false
   const onStop = () => cut.abort(signal.reason)
@@ -166,6 +184,7 @@ async function callWithinBudget(
       request,
       (delta) => {
         if (overrun) return
+        if (delta.type === 'retried' || delta.type === 'ignored') return takeNotice(context, entry, delta)
         firstAt ??= performance.now()
         if (delta.type === 'reasoning_block') return speaker.reasoningBlock()
         if (delta.type === 'provider_tool') {

@@ -4,6 +4,7 @@ import type { EngineDependencies } from '../dependencies.ts'
 import type { Run } from '../run/run.ts'
 import type { CodeCalls } from './code-calls.ts'
 import type { Conversation } from './conversation.ts'
+import type { createIgnoredReporter } from './ignored-settings.ts'
 import type { Toolbox } from './toolbox.ts'
 
 export interface AgentContext {
@@ -15,6 +16,8 @@ export interface AgentContext {
   readonly codeCalls: CodeCalls
   readonly system: string | undefined
   readonly conversation: Conversation
+  /** Records the parameters that a call ignored, each once. */
+  readonly reportIgnored: ReturnType<typeof createIgnoredReporter>
   /** The number of the next step in the trace. */
   readonly nextStep: () => number
   /** The number of the next turn with calls (`tool_call.batch`). */

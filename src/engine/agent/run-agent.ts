@@ -13,6 +13,7 @@ import type { Run } from '../run/run.ts'
 import { stopCause } from '../run/stop.ts'
 import { type CodeCalls, createCodeCalls } from './code-calls.ts'
 import { createConversation } from './conversation.ts'
+import { createIgnoredReporter } from './ignored-settings.ts'
 import { runLoop } from './loop.ts'
 import { openingMessages, systemPrompt } from './opening.ts'
 import { openToolbox, type Toolbox } from './toolbox.ts'
@@ -47,6 +48,7 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
       codeCalls,
       system: systemPrompt(spec, deps.inside, toolbox.about),
       conversation: createConversation(deps, run, [...opening.messages, ...past.restored.messages]),
+      reportIgnored: createIgnoredReporter(run),
       nextStep,
       nextBatch: () => ++lastBatch,
       kill: killSignal(signal),

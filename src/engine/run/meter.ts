@@ -12,7 +12,10 @@ import {
 import type { Turn } from '../../store/turns.ts'
 
 export interface Meter {
+  /** Counts a call and ends it. */
   addCall(tokens: TokenCount): void
+  /** Counts a billed attempt that was retried within the call under way. */
+  addRetried(tokens: TokenCount): void
   /** Begins a call. Its output is estimated into `usage` until `addCall` or `dropCall`. */
   startCall(promptCharacters: number, price: Price | undefined): void
   /** Discards a call that failed before any output: it is not billed. */
@@ -72,16 +75,21 @@ export function createMeter({ model, priceOf, createdAt, now, turns, ...start }:
     return call ? { ...estimatePrompt(call.prompt), output: estimateTokens(call.said) } : NO_TOKENS
   }
 
+  function add(counted: TokenCount): void {
+    tokens = addTokens(tokens, counted)
+    lastCost = price ? costAt(counted, call?.price) : 0
+    spent += costAt(counted, call?.price)
+    modelCalls++
+    lastCall = counted
+  }
+
   return {
     addCall(counted) {
-      tokens = addTokens(tokens, counted)
-      lastCost = price ? costAt(counted, call?.price) : 0
-      spent += costAt(counted, call?.price)
-      modelCalls++
-      lastCall = counted
+      add(counted)
       cached = cachedAfter(counted)
       call = undefined
     },
+    addRetried: add,
     startCall(promptCharacters, callPrice) {
       call = { prompt: promptCharacters, said: 0, price: callPrice }
     },

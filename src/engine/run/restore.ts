@@ -85,6 +85,8 @@ export interface Restored {
   readonly unfinished: string
   /** Joined answer text of the last, broken turns. The next turn continues it. */
   readonly continues: string
+  /** Messages of all warnings in the log. */
+  readonly warnings: readonly string[]
 }
 
 export const NOTHING_RESTORED: Restored = {
@@ -101,6 +103,7 @@ export const NOTHING_RESTORED: Restored = {
   answerStarted: false,
   unfinished: '',
   continues: '',
+  warnings: [],
 }
 
 /** `stored`: the run's model calls. `shown`: media by the step of their result; an empty list if they are gone. */
@@ -152,6 +155,7 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
     // Errand adds the blank line before a turn of the answer; the model did not send it.
     unfinished: answerStarted && continues === '' ? unstored.replace(TURN_BREAK, '') : unstored,
     continues,
+    warnings: events.flatMap(({ event }) => (event.type === 'warning' ? [event.message] : [])),
   }
 }
 

@@ -13,8 +13,10 @@ import type {
 } from '@ai-sdk/provider'
 import type { ModelConfig } from '../../config.ts'
 import type { JsonObject } from '../json.ts'
+import type { FittedParameters, ParameterSupport } from '../parameters.ts'
 import type { PromptCaching } from '../port.ts'
 import { apiKeyMissing, readApiKey } from './api-key.ts'
+import type { thinkingBudget } from './claude.ts'
 import type { Env, OpenContext, OpenModel, Provider } from './provider.ts'
 
 /** `name` is also the key of the provider's metadata in messages. */
@@ -36,8 +38,12 @@ export interface AiSdkProvider<Name extends string = string> extends Provider<Na
     /** Their secrets, never to be shown. Undefined if they are not set. */
     readonly secrets: (env: Env) => readonly string[] | undefined
   }
-  /** Provider options of every call. */
-  readonly callOptions?: (model: string, cache: PromptCaching | undefined) => SharedV4ProviderOptions
+  /** The parameters of a request that a model accepts. */
+  readonly parameters: (model: string) => ParameterSupport
+  /** Provider options of a call. The temperature is sent without them. */
+  readonly callOptions?: (call: ProviderCall) => SharedV4ProviderOptions
+  /** Tokens of reasoning for a model that takes a budget. The package adds them to the limit on output tokens. */
+  readonly reasoningBudget?: typeof thinkingBudget
   /**
    * Options of a message that ends a cached prefix. Undefined, or returns undefined: the provider caches by itself or not at
    * all.
@@ -50,6 +56,15 @@ export interface AiSdkProvider<Name extends string = string> extends Provider<Na
   /** Finish reason of a turn that the provider interrupted and wants to continue. */
   readonly pauseReason?: string
   readonly search?: ProviderSearch
+}
+
+/** The parts of a call that become provider options. */
+export interface ProviderCall {
+  readonly model: string
+  readonly cache: PromptCaching | undefined
+  readonly parameters: FittedParameters
+  /** From `reasoningBudget`. */
+  readonly budget: number | undefined
 }
 
 export interface Connection {
@@ -110,8 +125,11 @@ function openModel(
   if (resource && !baseUrl) {
     return `The model ${name} needs a baseUrl, or the name of its resource in the environment variable ${resource.variable}.`
   }
+  if (client.extraBody && !apiKey) {
+    return `extraBody of the model ${name} needs the key ${apiKeyEnv}: signed requests cannot be changed.`
+  }
   const { model, cache } = config
-  const options = { ...client, provider, model, cache, apiKey, apiKeyEnv, baseUrl, env }
+  const options = { ...client, name, provider, model, cache, apiKey, apiKeyEnv, baseUrl, env }
   // Most installations use one provider; many use none of the SDK's.
   return async () => (await import('../ai-sdk.ts')).createAiSdkModel(options)
 }

@@ -1,6 +1,7 @@
 import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { isJsonObject, type JsonObject, stringIn } from '../json.ts'
 import { aiSdkProvider, type SearchedPage } from './ai-sdk-provider.ts'
+import { claudeParameters, thinkingBudget, thinksAdaptively } from './claude.ts'
 
 /** Searches in one model call: limits the cost. */
 const MAX_SEARCHES = 8
@@ -18,8 +19,14 @@ export const anthropic = aiSdkProvider({
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     return createAnthropic({ apiKey, baseURL: baseUrl ?? 'https://api.anthropic.com/v1', fetch })(model)
   },
-  callOptions: (model): SharedV4ProviderOptions =>
-    thinksAdaptively(model) ? { anthropic: { thinking: { type: 'adaptive', display: 'summarized' } } } : {},
+  parameters: claudeParameters,
+  reasoningBudget: thinkingBudget,
+  callOptions: ({ model, parameters: { effort }, budget }): SharedV4ProviderOptions => {
+    if (effort === 'none') return { anthropic: { thinking: { type: 'disabled' } } }
+    if (budget !== undefined) return { anthropic: { thinking: { type: 'enabled', budgetTokens: budget } } }
+    if (!thinksAdaptively(model)) return {}
+    return { anthropic: { thinking: { type: 'adaptive', display: 'summarized' }, ...(effort && { effort }) } }
+  },
   cacheBreakpoint: (_, { long }): SharedV4ProviderOptions => ({
     anthropic: { cacheControl: { type: 'ephemeral', ...(long && { ttl: '1h' }) } },
   }),
@@ -45,10 +52,6 @@ export const anthropic = aiSdkProvider({
     outputLimit: [/max_\w{0,20}tokens\W{1,3}\d{1,9} > (\d{1,9})/i],
   },
 })
-
-function thinksAdaptively(model: string): boolean {
-  return /claude-(opus-4-[6-9]|sonnet-4-6|(opus|sonnet|haiku|fable)-[5-9])/.test(model)
-}
 
 function readPage(page: JsonObject): SearchedPage {
   return { title: stringIn(page, 'title'), url: stringIn(page, 'url'), date: stringIn(page, 'pageAge') }

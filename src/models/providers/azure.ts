@@ -1,5 +1,5 @@
 import { aiSdkProvider } from './ai-sdk-provider.ts'
-import { clampToMinimum } from './openai.ts'
+import { clampToMinimum, openAiParameters, responsesOptions } from './openai.ts'
 
 /** OpenAI's models on Azure, by the Responses endpoint. `model` is the name of the deployment. */
 export const azure = aiSdkProvider({
@@ -15,8 +15,8 @@ export const azure = aiSdkProvider({
     const { createAzure } = await import('@ai-sdk/azure')
     return createAzure({ apiKey, baseURL: baseUrl, fetch }).responses(model)
   },
-  // As for OpenAI: nothing is stored at Azure, and schemas are the caller's.
-  callOptions: (_, cache) => ({ azure: { store: false, strictJsonSchema: false, promptCacheKey: cache?.key } }),
+  parameters: openAiParameters,
+  callOptions: (call) => ({ azure: responsesOptions(call) }),
   clampOutputTokens: clampToMinimum,
 })
 

@@ -1,4 +1,7 @@
+import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { Level, ParameterSupport } from '../parameters.ts'
 import { aiSdkProvider } from './ai-sdk-provider.ts'
+import { claudeParameters, thinkingBudget, thinksAdaptively } from './claude.ts'
 import type { Env } from './provider.ts'
 
 /** Amazon Bedrock, with a bearer token or with AWS signing keys. */
@@ -17,8 +20,8 @@ export const bedrock = aiSdkProvider({
   specModels: (env) => {
     const profile = inferenceProfile(regionOf(env))
     return {
-      'svc-3.5-flash': { model: `${profile}.anthropic.claude-haiku-4-5-20251001-v1:0` },
-      'svc-3.1-pro': { model: `${profile}.anthropic.claude-opus-5-5` },
+      'svc-3.5-flash': { model: `${profile}.anthropic.claude-haiku-4-5-20251001-v1:0`, vision: true },
+      'svc-3.1-pro': { model: `${profile}.anthropic.claude-opus-5-5`, vision: true },
     }
   },
   async load({ model, apiKey, baseUrl, env }, fetch) {
@@ -30,9 +33,39 @@ export const bedrock = aiSdkProvider({
       model,
     )
   },
+  parameters: bedrockParameters,
+  reasoningBudget: thinkingBudget,
+  callOptions: ({ model, parameters: { effort }, budget }): SharedV4ProviderOptions => {
+    if (!effort) return {}
+    if (!isClaude(model)) return { bedrock: effort === 'none' ? {} : encodeEffort(model, effort) }
+    if (effort === 'none') return { bedrock: { additionalModelRequestFields: { thinking: { type: 'disabled' } } } }
+    if (!thinksAdaptively(model)) {
+      return budget === undefined ? {} : { bedrock: { reasoningConfig: { type: 'enabled', budgetTokens: budget } } }
+    }
+    return { bedrock: { reasoningConfig: { type: 'adaptive', maxReasoningEffort: effort, display: 'summarized' } } }
+  },
   cacheBreakpoint: (model) => (cachesPrompts(model) ? { bedrock: { cachePoint: { type: 'default' } } } : undefined),
   errors: { overflow: [/input is too long/i] },
 })
+
+function isClaude(model: string): boolean {
+  return model.includes('anthropic')
+}
+
+/** Efforts of models other than Claude by "Inference request parameters" in the Bedrock user guide. */
+function bedrockParameters(model: string): ParameterSupport {
+  if (isClaude(model)) return claudeParameters(model)
+  const usual = ['low', 'medium', 'high'] as const
+  if (/openai\.gpt-oss/.test(model)) return { levels: usual, maxTemperature: 1 }
+  if (/openai\./.test(model)) return { levels: usual }
+  // With high effort, Nova accepts no limit on output tokens.
+  if (/amazon\.nova-2/.test(model)) return { levels: ['none', 'low', 'medium'], maxTemperature: 1 }
+  return { levels: undefined, maxTemperature: 1 }
+}
+
+function encodeEffort(model: string, effort: Level) {
+  return { reasoningConfig: { ...(/nova/.test(model) && { type: 'enabled' }), maxReasoningEffort: effort } }
+}
 
 /** Bedrock refuses a cache point for any other model ("Prompt caching" in its user guide). */
 function cachesPrompts(model: string): boolean {

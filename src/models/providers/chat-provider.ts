@@ -4,6 +4,7 @@
  */
 import type { ModelConfig } from '../../config.ts'
 import type { JsonObject } from '../json.ts'
+import type { Level, ParameterSupport } from '../parameters.ts'
 import type { LimitField } from '../token-limit.ts'
 import { apiKeyMissing, readApiKey } from './api-key.ts'
 import type { OpenContext, OpenModel, Provider } from './provider.ts'
@@ -30,19 +31,23 @@ export interface ChatDialect {
   readonly cachesAtBreakpoints?: (model: string) => boolean
   /** True if `reasoning_details` are stored and sent back unchanged to the model that wrote them. */
   readonly returnsReasoningDetails?: boolean
+  /** Body fields for an effort. Default: `reasoning_effort`. */
+  readonly encodeEffort?: (level: Level, model: string) => JsonObject
 }
 
 type Traits<Name extends string> = Omit<Provider<Name>, 'requires' | 'open'> & {
   /** Default of `baseUrl` in the configuration. */
   readonly baseUrl: string
   readonly dialect: ChatDialect
+  /** The parameters of a request that a model accepts. */
+  readonly parameters: (model: string) => ParameterSupport
   /** Whether reasoning is sent back as `reasoning_content`. `sendReasoning` in the configuration overrides it. Default: no. */
   readonly sendsReasoning?: (model: string) => boolean
 }
 
 /** Completes the record of a provider with its own address, key and dialect. */
 export function chatProvider<Name extends string>(traits: Traits<Name>): Provider<Name> {
-  const { baseUrl, dialect, sendsReasoning, ...provider } = traits
+  const { baseUrl, dialect, parameters, sendsReasoning, ...provider } = traits
   return {
     requires: ['model'],
     ...provider,
@@ -51,7 +56,7 @@ export function chatProvider<Name extends string>(traits: Traits<Name>): Provide
 }
 
 function openModel(
-  { baseUrl: publicUrl, dialect, sendsReasoning, keyEnvs }: Traits<string>,
+  { baseUrl: publicUrl, dialect, parameters, sendsReasoning, keyEnvs }: Traits<string>,
   config: ModelConfig,
   { name, env, client }: OpenContext,
 ): OpenModel | string {
@@ -61,6 +66,8 @@ function openModel(
   const sendReasoning = config.sendReasoning ?? sendsReasoning?.(model) ?? false
   return async () => {
     const { createOpenAiCompatible } = await import('../openai-compatible.ts')
-    return createOpenAiCompatible({ ...client, model, baseUrl, apiKey, apiKeyEnv, sendReasoning, dialect, cache })
+    const support = parameters(model)
+    const options = { ...client, name, model, baseUrl, apiKey, apiKeyEnv, sendReasoning, dialect, support, cache }
+    return createOpenAiCompatible(options)
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ParameterSupport } from '../parameters.ts'
 import { chatProvider } from './chat-provider.ts'
 
 /** Mistral's own API. It refuses fields that it does not know, such as `stream_options`. */
@@ -7,6 +8,7 @@ export const mistral = chatProvider({
   telemetryName: 'mistral_ai',
   keyEnvs: ['MISTRAL_API_KEY'],
   baseUrl: 'https://api.mistral.ai/v1',
+  parameters: (model) => ({ levels: effortsOf(model), maxTemperature: 1.5 }),
   dialect: {
     omitsStreamOptions: true,
     encodeCallId: toNineCharacters,
@@ -20,6 +22,13 @@ export const mistral = chatProvider({
     overflowTokens: [/contains (?<prompt>\d{1,9}) tokens\D{1,60} \d{1,9} draft tokens\D{1,60}(?<window>\d{1,9})/],
   },
 })
+
+/** "Reasoning" in Mistral's documentation. Magistral always reasons. */
+function effortsOf(model: string): ParameterSupport['levels'] {
+  if (model.includes('magistral')) return undefined
+  if (/mistral-large-(?:4|latest)/.test(model)) return ['low', 'medium', 'high']
+  return /mistral-(?:small-(?:latest|4|26)|medium-(?:latest|3[.-]5|26))/.test(model) ? ['none', 'high'] : []
+}
 
 const DIGEST_CHARS = 9
 

@@ -1,3 +1,4 @@
+import type { ParameterSupport } from '../parameters.ts'
 import { apiKeyMissing, readApiKey } from './api-key.ts'
 import type { Provider } from './provider.ts'
 
@@ -39,10 +40,14 @@ export const openAiCompatible: Provider<'openai-compatible'> = {
     const sendReasoning = config.sendReasoning ?? refusesLostReasoning(baseUrl, model)
     return async () => {
       const { createOpenAiCompatible } = await import('../openai-compatible.ts')
-      return createOpenAiCompatible({ ...client, model, baseUrl, apiKey, apiKeyEnv, sendReasoning, dialect: {} })
+      const options = { ...client, name, model, baseUrl, apiKey, apiKeyEnv, sendReasoning, dialect: {} }
+      return createOpenAiCompatible({ ...options, support: SUPPORT })
     }
   },
 }
+
+/** The parameters that most servers know. One that a server refuses is left out. */
+const SUPPORT: ParameterSupport = { levels: ['none', 'low', 'medium', 'high'], maxTemperature: 2 }
 
 function isHttpUrl(text: string): boolean {
   return /^https?:\/\//i.test(text) && URL.canParse(text)

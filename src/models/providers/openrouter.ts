@@ -10,7 +10,10 @@ export const openRouter = chatProvider({
   baseUrl: BASE_URL,
   takesSendReasoning: true,
   sendsReasoning: (model) => refusesLostReasoning(BASE_URL, model),
+  // OpenRouter leaves out what the model does not accept, and maps efforts to those that it has.
+  parameters: () => ({ levels: ['none', 'low', 'medium', 'high', 'max'], maxTemperature: 2, verbosity: true }),
   dialect: {
+    encodeEffort: (level) => ({ reasoning: { effort: level } }),
     // The requests of a session go to the same provider, which has its prompt in the cache.
     cacheFields: (key) => ({ session_id: key }),
     // The other models cache by themselves ("Prompt Caching" in OpenRouter's documentation).

@@ -4,17 +4,15 @@
  */
 import type { Dispatcher } from 'undici'
 import type { ModelConfig } from '../../config.ts'
-import type { Price } from '../../domain/usage.ts'
 import type { Model } from '../port.ts'
+import type { RequestExtras } from '../request-extras.ts'
 import type { OnRetry, Timing } from '../retry.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
 /** The model names of the specification: one fast and cheap, one for complex reasoning. */
 export const SPEC_NAMES = ['svc-3.5-flash', 'svc-3.1-pro'] as const
-export type SpecModels = Readonly<
-  Record<(typeof SPEC_NAMES)[number], { readonly model: string; readonly price?: Price }>
->
+export type SpecModels = Readonly<Record<(typeof SPEC_NAMES)[number], Pick<ModelConfig, 'model' | 'price' | 'vision'>>>
 
 export interface Provider<Name extends string = string> {
   /** The value of `models.*.provider`. */
@@ -54,9 +52,11 @@ export interface OpenContext {
 }
 
 /** Options of every client that calls a provider. */
-export interface ClientOptions {
+export interface ClientOptions extends RequestExtras {
   /** Shared by all clients; its owner closes it. */
   readonly dispatcher: Dispatcher
+  /** Maximum output tokens of one call. */
+  readonly maxOutputTokens?: number
   readonly maxTries?: number
   readonly idleTimeoutMs?: number
   readonly timing?: Timing

@@ -35,6 +35,11 @@ export const ALL_PROVIDERS: readonly Provider<ProviderName>[] = PROVIDERS
 export const PROVIDER_NAMES: readonly ProviderName[] = PROVIDERS.map(({ name }) => name)
 export const ERROR_DIALECTS: readonly ErrorDialect[] = ALL_PROVIDERS.flatMap(({ errors }) => errors ?? [])
 
+/** Environment variables of keys that select a provider without any configuration. */
+export const SELECTING_KEYS: readonly string[] = ALL_PROVIDERS.flatMap(
+  ({ keyEnvs, specModels }) => (specModels && keyEnvs[0]) ?? [],
+)
+
 /** Undefined if there is no provider with this name. */
 export function findProvider(name: string): Provider<ProviderName> | undefined {
   return ALL_PROVIDERS.find((provider) => provider.name === name)

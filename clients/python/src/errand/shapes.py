@@ -30,6 +30,9 @@ class Agent(Record):
     mcp: list[McpServerAnswer]
     network: Literal["disabled", "public"] | Record | None
     policy: PolicyAnswer
+    reasoning: ReasoningAnswer | None
+    temperature: float | None
+    verbosity: Literal["low", "medium", "high"] | None
     labels: dict[str, Any]
     version: int
     create_time: str
@@ -216,6 +219,18 @@ class PolicyAnswer(Record):
     max_cost: float | None
     max_tool_duration: int | None
     sandbox: SandboxPolicyAnswer | None
+
+
+class Reasoning(Record):
+    """How much the model reasons before it answers."""
+
+    effort: Literal["none", "low", "medium", "high", "max"] | None
+
+
+class ReasoningAnswer(Record):
+    """How much the model reasons before it answers."""
+
+    effort: Literal["none", "low", "medium", "high", "max"] | None
 
 
 class RunError(Record):

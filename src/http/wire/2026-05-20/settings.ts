@@ -3,9 +3,11 @@
  * Agents and interactions both spread these. A new setting does not compile until each of the four has it.
  */
 import { z } from 'zod'
-import { type AgentConfig, TOOL_NAMES } from '../../../domain/agent.ts'
+import { parameterSchemas } from '../../../config/parameter-schemas.ts'
+import { type AgentConfig, RUN_SETTINGS, TOOL_NAMES } from '../../../domain/agent.ts'
 import type { RunRequest, RunSpec } from '../../../domain/interaction.ts'
 import type { Limits } from '../../../domain/limits.ts'
+import { type ModelParameters, PARAMETER_NAMES } from '../../../domain/model-parameters.ts'
 import { MAX_NAME_CHARS, text } from './common-fields.ts'
 import { decodeMcpServers, encodeMcpServer, mcpServerAnswer, mcpServerRequest } from './mcp-servers.ts'
 import { decodeNetwork, networkAnswer, networkRequest } from './network.ts'
@@ -51,6 +53,7 @@ export function settingRequests(limits: Limits) {
     policy: policyRequest(limits)
       .nullish()
       .meta({ description: 'Limits of a run: duration, output tokens, cost, sandbox resources.' }),
+    ...parameterSchemas<null | undefined>({ optional: (schema) => schema.nullish() }),
   } satisfies Record<SettingName, z.ZodType>
 }
 
@@ -65,18 +68,17 @@ export const settingAnswers = {
   mcp: z.array(mcpServerAnswer),
   network: networkAnswer,
   policy: policyAnswer,
+  ...parameterSchemas<undefined>({ optional: (schema) => schema.optional(), titleSuffix: 'Answer' }),
 } satisfies Record<SettingName, z.ZodType>
-
-const SETTING_NAMES = Object.keys(settingAnswers) as readonly SettingName[]
 
 /** The settings among the fields of a request. */
 export function settingsIn(fields: SentSettings): SentSettings {
-  return Object.fromEntries(SETTING_NAMES.map((name) => [name, fields[name]])) as SentSettings
+  return Object.fromEntries(RUN_SETTINGS.map((name) => [name, fields[name]])) as SentSettings
 }
 
 /**
- * Settings as the domain stores them; other fields are copied. With `keepNulls`, `null` stays in `policy`: a patch clears
- * with it. Throws ErrandError `invalid_request`.
+ * Settings as the domain stores them; other fields are copied. With `keepNulls`, `null` stays in objects: a patch clears with
+ * it. Throws ErrandError `invalid_request`.
  */
 export function decodeSettings(sent: SentSettings, { network: ceiling }: Limits, keepNulls = false): AgentConfig {
   const { mcp, network, policy } = sent
@@ -85,15 +87,33 @@ export function decodeSettings(sent: SentSettings, { network: ceiling }: Limits,
     mcp: mcp && decodeMcpServers(mcp),
     network: network && decodeNetwork(network, ceiling),
     policy: policy && (keepNulls ? policy : withoutNullsBelow(policy)),
+    ...(!keepNulls && decodeParameters(sent)),
   }
   return Object.fromEntries(Object.entries(decoded).filter(([, value]) => value !== undefined)) as AgentConfig
+}
+
+/** The model parameters without `null`. An object without fields is absent. */
+function decodeParameters(sent: SentSettings): ModelParameters {
+  const set = PARAMETER_NAMES.map((name) => {
+    const value = sent[name]
+    const decoded = typeof value === 'object' && value !== null ? withoutNullsBelow(value) : value
+    return [name, isEmpty(decoded) ? undefined : decoded]
+  })
+  return Object.fromEntries(set)
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 }
 
 /** Settings as answers show them: missing lists as empty ones, and no secrets. */
 export function encodeSettings(settings: Pick<AgentConfig, SettingName> | Pick<RunSpec, SettingName>) {
   const { systemInstruction, model, tools = [], skills = [], mcp = [], network, policy = {} } = settings
-  return { systemInstruction, model, tools, skills, mcp: mcp.map(encodeMcpServer), network, policy } satisfies Record<
-    SettingName,
-    unknown
-  >
+  const parameters = Object.fromEntries(
+    PARAMETER_NAMES.map((name) => [name, settings[name]]),
+  ) as Required<ModelParameters>
+  return {
+    ...{ systemInstruction, model, tools, skills, mcp: mcp.map(encodeMcpServer), network, policy },
+    ...parameters,
+  } satisfies Record<SettingName, unknown>
 }
