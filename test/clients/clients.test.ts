@@ -1,4 +1,4 @@
-/** Every client runs every scenario of the table, in its own language, with the same result. */
+/** Runs every scenario of the table in every client. All clients must return the same result. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI documents as others use them: two linters find nothing, and two generators make clients from the public one, without
- * a word about it, that work on a real server.
+ * Tests of the OpenAPI documents with other people's tools: two linters find no problems, and two generators create working clients
+ * from the public one without a warning.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
@@ -52,7 +52,7 @@ function printed(file: string, args: readonly string[], extra: NodeJS.ProcessEnv
   )
 }
 
-/** The client that openapi-ts makes has its server's address from the document. */
+/** A program on the client that openapi-ts generates. The client has the server's address from the document. */
 const TYPED = `
 import { strict as assert } from 'node:assert'
 import { client } from './client/client.gen.ts'
@@ -77,7 +77,7 @@ assert.equal(gone.error?.error.code, 'not_found')
 console.log(run.output)
 `
 
-/** The findings of each, one a line. */
+/** Linters by name. Each returns its findings, one a line. */
 const LINTERS: Record<string, (document: string) => Promise<readonly string[]>> = {
   'Redocly CLI': async (document) => {
     const redocly = join(await npmPackages('@redocly/cli@2.77.0'), 'node_modules/.bin/redocly')
@@ -91,7 +91,7 @@ const LINTERS: Record<string, (document: string) => Promise<readonly string[]>> 
   Spectral: async (document) => {
     const spectral = join(await npmPackages('@stoplight/spectral-cli@6.16.3'), 'node_modules/.bin/spectral')
     const rules = join(scratch, 'spectral.json')
-    // Whom to ask about a server is its operator's to say.
+    // The document has no contact, because each server has another operator.
     await writeFile(rules, JSON.stringify({ extends: ['spectral:oas'], rules: { 'info-contact': 'off' } }))
     const found = JSON.parse(await printed(spectral, ['lint', '--quiet', '-r', rules, '-f', 'json', document]))
     return (found as { code: string; message: string; path: string[] }[]).map(
@@ -120,7 +120,7 @@ test('openapi-python-client makes a client without a warning, and it works', { t
   const packages = await pythonPackages('openapi-python-client==0.29.1')
   const python = { PYTHONPATH: packages, PATH: `${packages}/bin:${process.env.PATH}`, PYTHONDONTWRITEBYTECODE: '1' }
   const config = join(scratch, 'openapi-python-client.json')
-  // It knows no zips: the generator's own setting for media types that it does not know.
+  // The generator does not know zips. This is its setting for unknown media types.
   await writeFile(config, JSON.stringify({ content_type_overrides: { 'application/zip': 'application/octet-stream' } }))
   const document = `${server.url}/openapi.json`
   const options = ['--output-path', join(scratch, 'python'), '--config', config, '--fail-on-warning']
@@ -139,7 +139,7 @@ test('openapi-ts makes a client whose types hold, which knows the server’s add
   const place = join(scratch, 'typescript')
   const config = join(scratch, 'openapi-ts.config.mjs')
   const settings = {
-    // A file: it has no address of its own that the generator could take.
+    // A file, so that the generator can take the server's address only from the document.
     input: await save('/openapi.json'),
     output: { path: join(place, 'client'), module: { extension: '.ts' } },
     logs: { level: 'warn' },

@@ -1,4 +1,4 @@
-/** The other runtimes that the client in TypeScript is for: their programs from npm. */
+/** Programs of the other runtimes that the TypeScript client supports, installed from npm. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
@@ -6,11 +6,11 @@ import { npmPackages } from '../support/packages.ts'
 
 const DENO = 'deno@2.9.6'
 const BUN = 'bun@1.4.5'
-/** The oldest that it is for. */
+/** Oldest supported version of Node. */
 const NODE = `node-linux-${process.arch}@20.20.2`
 
 interface Runtimes {
-  /** The directory that holds them. */
+  /** Directory of the installation. */
   readonly place: string
   readonly deno: string
   readonly bun: string
@@ -28,10 +28,10 @@ export async function findRuntimes(): Promise<Runtimes> {
   return { place, deno, bun, node }
 }
 
-/** The command of that TypeScript program on each; arguments are added to it. */
+/** Commands, by runtime, that run a TypeScript program. Arguments can be appended. */
 export async function onRuntimes(program: string): Promise<Record<string, readonly string[]>> {
   const { place, deno, bun, node } = await findRuntimes()
-  // Nothing is fetched, and types are tsc's to check.
+  // Deno fetches nothing and checks no types, because tsc does.
   const denoFlags = ['--allow-all', '--no-config', '--no-lock', '--cached-only', '--no-check']
   return {
     Deno: ['/usr/bin/env', `DENO_DIR=${place}/deno`, 'DENO_NO_UPDATE_CHECK=1', deno, 'run', ...denoFlags, program],
@@ -40,7 +40,7 @@ export async function onRuntimes(program: string): Promise<Record<string, readon
   }
 }
 
-/** Node 20 strips no types: the program without them, on the client as it is built. */
+/** Writes the program without types, importing the built client, because Node 20 cannot strip types. Returns its path. */
 function asJavaScript(program: string, place: string): string {
   const file = join(place, 'program.mjs')
   const built = resolve(dirname(program), '../dist')

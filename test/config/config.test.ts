@@ -194,7 +194,7 @@ describe('models', () => {
     expect(config.models.a).toEqual({ provider: 'demo', model: 'demo' })
   })
 
-  test('the contract’s example is read as it stands', () => {
+  test('the example of the API contract is accepted unchanged', () => {
     const yaml =
       'models: {svc-3.5-flash: {provider: openai-compatible, baseUrl: "http://127.0.0.1:4010/v1", model: "fake", apiKeyEnv: "KEY", price: {input: 0.3, output: 2.5}}}'
     expect(read({}, yaml).models['svc-3.5-flash']).toEqual({
@@ -442,7 +442,7 @@ describe('several nodes', () => {
     }
   })
 
-  test('have no skills folder but one that is named: theirs would differ', () => {
+  test('have no default skills directory, because it could differ between nodes', () => {
     expect(read().skillsDir).toBe(join(cwd, 'data/skills'))
     expect(read({ ...DATABASE, ...SECRET }).skillsDir).toBeUndefined()
     expect(read({ ...DATABASE, ...SECRET, ERRAND_SKILLS_DIR: '/skills' }).skillsDir).toBe('/skills')

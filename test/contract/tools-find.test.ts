@@ -156,7 +156,7 @@ open('large.txt', 'wb').truncate(33 * 1024 * 1024)`
 })
 
 describe('find refuses', () => {
-  it('a pattern that is none, a missing path, and paths outside the readable directories', async () => {
+  it('an invalid pattern, a missing path, and paths outside the readable directories', async () => {
     const all = await outputs([
       find({ pattern: '(' }),
       find({ path: 'missing' }),

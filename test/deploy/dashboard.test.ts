@@ -22,7 +22,7 @@ const PANELS: readonly Panel[] = DASHBOARD.panels
 const GRAPHS = PANELS.filter(({ type }) => type !== 'row')
 const EXPRESSIONS = GRAPHS.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })))
 
-test('it asks the five questions, and each panel has a title, words, a unit and a place of its own', () => {
+test('has its five rows, and each panel has a title, a description, a unit and its own position', () => {
   expect(PANELS.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
     'Is it healthy?',
     'Is it saturated?',
@@ -47,7 +47,7 @@ test('it asks the five questions, and each panel has a title, words, a unit and 
   }
 })
 
-test('every metric that it asks for is served, and every metric of ours is asked for', async () => {
+test('every metric that it queries is served, and it queries every metric of Errand', async () => {
   const served = await metricNames()
   const asked = new Set<string>()
   for (const { title, expr } of EXPRESSIONS) {

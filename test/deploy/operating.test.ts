@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(backup, { recursive: true, force: true })
 })
 
-test('a backup by the page’s own command, made while it runs, is a server with all that it had', async () => {
+test('a backup by the command on the page, made while the server runs, starts a server with all its data', async () => {
   const live = await startServer({ provider })
   servers.push(live)
   provider.when(
@@ -52,7 +52,7 @@ test('a backup by the page’s own command, made while it runs, is a server with
   expect((await restored.get(pathname + search)).text).toBe('figures')
 })
 
-test('systemd reads the unit, and has nothing to say about it but what is newer than itself', () => {
+test('systemd accepts the unit, with warnings only about options newer than itself', () => {
   const { stdout, stderr, error } = spawnSync('systemd-analyze', ['verify', '--man=no', UNIT], { encoding: 'utf8' })
   expect(error).toBeUndefined()
   const said = `${stdout}${stderr}`

@@ -62,7 +62,7 @@ it('covers every unit of every needle, and nothing else, in whatever pieces a te
   )
 })
 
-it('shows a text that comes in pieces as it shows it whole', () => {
+it('returns the same result for a text in pieces as for the whole text', () => {
   fc.assert(
     fc.property(
       fc.array(word(6, 12), { minLength: 1, maxLength: 4 }),

@@ -1,4 +1,4 @@
-/** Packing and installing as a user does it, by npm and pip from the packed files alone, in directories of their own. */
+/** Packs and installs packages as a user does: by npm and pip, from the packed files only, in separate directories. */
 import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -26,7 +26,7 @@ export function packagerEnv(extra: Record<string, string> = {}): NodeJS.ProcessE
   return { ...Object.fromEntries(ofTheMachine), ...userEnv(extra) }
 }
 
-/** Held while dist/ of the checkout is built and packed: another test may want the same. */
+/** Lock that is held while dist/ of the checkout is built and packed, because several tests do that. */
 export const PACK_LOCK = join(ROOT, 'node_modules/.errand-pack')
 
 /** `npm pack` in that directory. Resolves with the packed file. */
@@ -38,7 +38,7 @@ export async function npmPack(directory: string, destination: string): Promise<s
   return join(destination, packed[0]!)
 }
 
-/** `npm install FILE` in an empty directory. What it depends on comes from npm's cache where it was fetched before. */
+/** `npm install FILE` in an empty directory. Dependencies come from npm's cache if they are there. */
 export async function npmInstall(directory: string, packed: string): Promise<void> {
   const flags = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
   await run('npm', ['install', ...flags, packed], { cwd: directory, env: packagerEnv() })

@@ -1,4 +1,4 @@
-/** The package: `npm pack`, installed into an empty directory by npm, serves there as it does from a checkout. */
+/** Tests of the npm package: packed by `npm pack` and installed into an empty directory, it works as from a checkout. */
 import { execFile, type SpawnOptions, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => rm(scratch, { recursive: true, force: true }))
 
-test('it holds the program as JavaScript, the console and what they read, and no source, test or file of a checkout', async () => {
+test('contains the program as JavaScript, the console and the files that they read, but no sources, tests or files of a checkout', async () => {
   const { stdout } = await run('tar', ['-tzf', packed])
   const files = stdout.trim().split('\n')
   for (const name of [
@@ -48,13 +48,13 @@ test('it holds the program as JavaScript, the console and what they read, and no
   ).toEqual([])
 })
 
-test('it brings what it runs with, and nothing that a checkout needs beyond that', async () => {
+test('installs its runtime dependencies, and none that only a checkout needs', async () => {
   const { stdout } = await run('npm', ['ls', '--all', '--parseable'], { cwd: home, env: userEnv() })
   expect(stdout).toMatch(/\/fastify$/m)
   expect(stdout).not.toMatch(/\/(node-linux-\w+|vite|vitest|typescript|react|playwright-core|s3rver)$/m)
 })
 
-test('`npx errand` says its version, and doctor what the machine gives', async () => {
+test('`npx errand` prints its version, and `doctor` checks the machine', async () => {
   const said = await run('npx', ['errand', '--version'], { cwd: home, env: userEnv() })
   expect(said.stdout.trim()).toBe(version)
   const doctor = await run('npx', ['errand', 'doctor'], { cwd: home, env: userEnv({ ERRAND_PORT: '0' }) })
@@ -62,7 +62,7 @@ test('`npx errand` says its version, and doctor what the machine gives', async (
   expect(doctor.stdout).toContain('attacks of the self-test were blocked')
 })
 
-test('on an older Node it names the version that it needs, in one line', async () => {
+test('an older Node gets one line that names the required version', async () => {
   const { node } = await findRuntimes()
   const program = join(home, 'node_modules/errand/dist/main.js')
   for (const args of [['--version'], ['serve'], ['run', 'hello']]) {

@@ -1,4 +1,4 @@
-/** script/release in a copy of the checkout that is a main of its own: what it refuses, and all that a dry run does. */
+/** Tests of script/release in a copy of the checkout: what it refuses, and everything that a dry run does. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ const VERSION = '7.8.9-rc.1'
 let copy: string
 beforeAll(async () => {
   copy = await mkdtemp(join(tmpdir(), 'errand-release-'))
-  // What is tracked, as it stands here; a commit of its own, so that it is clean.
+  // Copies the working tree's tracked and new files, and commits them, so that the copy is clean.
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: ROOT })
   await writeFile(join(copy, '../', `${copy.split('/').at(-1)}.list`), stdout)
   await run('sh', [
@@ -34,7 +34,7 @@ const git = (...args: string[]) =>
   run('git', ['-c', 'user.name=test', '-c', 'user.email=test@example.com', ...args], { cwd: copy })
 const commit = async () => {
   await git('add', '-A')
-  await git('commit', '-q', '-m', 'as it stands')
+  await git('commit', '-q', '-m', 'Copy of the working tree')
 }
 
 function release(...args: string[]): Promise<{ code: number; said: string }> {
@@ -64,7 +64,7 @@ test('refuses an invalid version, and reports all problems of the checkout at on
   await rm(join(copy, 'stray'))
 })
 
-test('a dry run builds all that is published, in that version, and leaves the checkout as it was', async () => {
+test('a dry run builds everything that would be published, with that version, and does not change the checkout', async () => {
   const changelog = await readFile(join(copy, 'CHANGELOG.md'), 'utf8')
   await writeFile(join(copy, 'CHANGELOG.md'), changelog.replace(/^## .*$/m, `## ${VERSION} (unreleased)`))
   await commit()

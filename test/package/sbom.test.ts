@@ -52,7 +52,7 @@ async function withDependency(kind: 'dependencies' | 'devDependencies', locked: 
   return directory
 }
 
-test('it is valid CycloneDX, has what is installed for production alone, and is the same each time', {
+test('is valid CycloneDX, lists only production dependencies, and is reproducible', {
   timeout: 300_000,
 }, async () => {
   const { code, stdout, stderr } = await sbom()

@@ -62,7 +62,7 @@ async function migrations(): Promise<number> {
   return Number(await sh(`docker compose exec -T postgres psql -U postgres -d errand -Atc '${query}'`))
 }
 
-test('it comes up on an older database, runs with files, stops gracefully, and is restored from a back-up', async () => {
+test('migrates an older database, runs with files, stops gracefully, and is restored from a backup', async () => {
   // s3rver knows one key; all else is as the page makes it.
   const secrets = typed('openssl rand')
     .split('\n')

@@ -1,4 +1,4 @@
-/** The image: what is in it, which rights its container needs (each line of the page's tables is run), and how it lives. */
+/** Tests of the image: its contents, the security options that its container needs (each row of docs/install.md), and its life cycle. */
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -35,7 +35,7 @@ async function doctor(rights: readonly string[]): Promise<string> {
   )
 }
 
-test('it runs as a user of its own, holds no secret and nothing that only builds need', async () => {
+test('runs as its own user, and contains no secrets and no build tools', async () => {
   const [{ Config: config }] = JSON.parse(await docker('inspect', IMAGE))
   expect(config).toMatchObject({ User: '10001:10001', StopSignal: 'SIGTERM', Volumes: { '/var/lib/errand': {} } })
   expect(config.Env.filter((line: string) => /KEY|SECRET|TOKEN|PASSWORD/i.test(line))).toEqual([])
@@ -46,16 +46,16 @@ test('it runs as a user of its own, holds no secret and nothing that only builds
   expect(await docker('run', '--rm', '--network', 'none', IMAGE, '--version')).toBe(`${version}\n`)
 })
 
-describe('the rights', () => {
-  test('deploy/image/seccomp.json is made from the sandbox’s own table', () => {
+describe('the security options', () => {
+  test('deploy/image/seccomp.json is generated from the sandbox’s own table', () => {
     expect(readFileSync(SECCOMP, 'utf8'), 'write it again with node script/seccomp.ts >deploy/image/seccomp.json').toBe(
       imageProfile(),
     )
   })
 
-  test('with those of the page, and no other, every sandbox holds', async () => {
+  test('the sandboxes block every attack with exactly the options on the page', async () => {
     const said = await doctor(RIGHTS)
-    // Device nodes of its own take root (SECURITY.md); nothing else is conceded.
+    // Creating device nodes needs root (SECURITY.md). All other attacks are blocked.
     expect(said.match(/The sandbox does not block: .*/g)).toEqual([expect.stringContaining('locks on devices')])
     expect(said).toMatch(/\d+ of \d+ attacks of the self-test were blocked/)
     expect(said).toContain('number of files: 50000')
@@ -63,13 +63,13 @@ describe('the rights', () => {
   })
 
   const rows = [...PAGE.matchAll(/^\| `--security-opt (\S+)` \|[^|]*\| `([^`]*)`/gm)].map((row) => row.slice(1, 3))
-  test.each(rows)('without %s the start says %s', async (right, message) => {
+  test.each(rows)('without %s the start fails with %s', async (right, message) => {
     const others = Object.entries(OPTIONS).filter(([name]) => name !== right!.split('=')[0])
     expect(await doctor(others.flatMap(([, option]) => option))).toContain(message)
   })
 
   const calls = [...PAGE.matchAll(/^\| `(\w+)` \|[^|]*\| `(bwrap: [^`]*)`/gm)].map((row) => row.slice(1, 3))
-  test.each(calls)('without the call %s the start says %s', async (call, message) => {
+  test.each(calls)('without the call %s the start fails with %s', async (call, message) => {
     await inDirectory(async (place) => {
       const less = join(place, 'seccomp.json')
       writeFileSync(less, imageProfile(MAKES_SANDBOXES.filter((name) => name !== call)))
@@ -79,8 +79,8 @@ describe('the rights', () => {
     })
   })
 
-  test('the page names all of them', () => {
-    // Without AppArmor in the kernel the message about it is missing; chroot is for the browser.
+  test('docs/install.md lists all of them', () => {
+    // The kernel of the tests has no AppArmor, so that its row has no message. chroot is for the browser.
     expect(rows.map(([right]) => right!.split('=')[0])).toEqual(['seccomp', 'systempaths'])
     expect([...calls.map(([call]) => call), 'chroot'].sort()).toEqual([...MAKES_SANDBOXES].sort())
   })
@@ -99,14 +99,14 @@ describe('a container', () => {
     const port = await freePort()
     names.push(name)
     const settings = ['-e', `ERRAND_PORT=${port}`, '-e', 'ERRAND_HOST=127.0.0.1', '-e', 'ERRAND_DRAIN_S=5']
-    // Its network is the host's, for the tests' Docker has none; the probe is asked more often than in life.
+    // The tests' Docker has no network of its own. The health check runs more often than by default.
     const place = ['--network', 'host', '--volume', `${VOLUME}:/var/lib/errand`, '--health-interval', '1s']
     await docker('run', '--detach', '--name', name, ...place, ...settings, ...CLOSED, ...RIGHTS, IMAGE)
     await until(async () => (await docker('inspect', '-f', '{{.State.Health.Status}}', name)).trim() === 'healthy')
     return { name, url: `http://127.0.0.1:${port}`, logs: () => docker('logs', name) }
   }
 
-  test('is healthy, runs code, leaves no dead process, stops when it is asked to, and finds its data again', async () => {
+  test('is healthy, runs code, leaves no dead process, stops gracefully, and finds its data again after a restart', async () => {
     const first = await start()
     const key = /errand_sk_\w{38}/.exec(await first.logs())![0]
     const headers = { 'x-svc-api-key': key, 'content-type': 'application/json' }

@@ -99,7 +99,7 @@ table`
       expect(await saidIn(sandbox, apart)).toBe('0\n')
     })
 
-    test('no two draw the same numbers, nor do two sessions of one', async () => {
+    test('no two sandboxes or sessions get the same random numbers', async () => {
       const draw =
         'import random, numpy as np, pandas as pd; random.random(), np.random.random(), np.random.default_rng().random(), int(pd.Series(range(10**6)).sample(1).iloc[0])'
       const [one, other] = [await loaded(), await loaded()]
@@ -137,7 +137,7 @@ table`
       expect(own.flatMap((set) => [...set])).toHaveLength(new Set(own.flatMap((set) => [...set])).size)
     })
 
-    test('what each takes of memory is counted in its own group, and what was loaded before it in none', async () => {
+    test('the memory of each is counted in its own group, and preloaded memory in none', async () => {
       const [one] = [await loaded(), await loaded()]
       const before = usages(world)
       expect(before).toHaveLength(2)

@@ -102,7 +102,7 @@ describe.each(['x64', 'arm64'] as const)('on %s', (architecture) => {
     expect([ask('setsockopt', 3, 6, 26), ask('setsockopt', 3, 0, 33)]).toEqual([ALLOW, ALLOW])
   })
 
-  test('the page cache can be neither asked nor emptied', () => {
+  test('the page cache can be neither queried nor emptied', () => {
     expect([ask('preadv2', 3, 0, 1, 0, 0, 8), ask('preadv2', 3, 0, 1, 0, 0, 9)]).toEqual([EOPNOTSUPP, EOPNOTSUPP])
     expect([ask('preadv2', 3, 0, 1, 0, 0, 1), ask('preadv2', 3)]).toEqual([ALLOW, ALLOW])
     expect([0, 1, 2, 3, 4, 5].map((advice) => ask('fadvise64', 3, 0, 0, advice))).toEqual([
@@ -134,7 +134,7 @@ describe.each(['x64', 'arm64'] as const)('the profile of a browser on %s', (arch
     expect([ask('clone', 0x1002_0000), ask('unshare', 0x1002_0000)]).toEqual([EPERM, EPERM])
   })
 
-  test('allows chroot, and no call beside it that the strict one denies', () => {
+  test('allows chroot, and otherwise only what the strict filter allows', () => {
     const examined = new Set(Object.values(EXAMINED).map((numbers) => numbers[column] as number))
     const differing = [...Array(NEWEST + 1).keys()].filter((number) => {
       const data = { number, architecture: audit, values: [] }
@@ -143,7 +143,7 @@ describe.each(['x64', 'arm64'] as const)('the profile of a browser on %s', (arch
     expect(differing).toEqual([numberOf('chroot', architecture)])
   })
 
-  test('refuses what a capability in a namespace of its own would open: routing and raw sockets, netfilter tables', () => {
+  test('refuses calls that a capability in an own namespace would allow: routing and raw sockets, netfilter tables', () => {
     expect([ask('socket', 2, 3, 255), ask('socket', 16, 3, 0)]).toEqual([EPROTONOSUPPORT, ENOSYS])
     expect([...Array(64).keys()].filter((family) => ask('socket', family, 1, 0) === ALLOW)).toEqual([1, 2, 10])
     const options = [0, 41].flatMap((level) => [64, 65].map((name) => ask('setsockopt', 3, level, name)))

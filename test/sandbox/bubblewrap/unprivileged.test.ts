@@ -133,7 +133,7 @@ function runAsOrdinary(dataDir: string, groups: readonly string[]): Results {
   return results
 }
 
-test('an ordinary user has the same sandbox, with what is not enforced said', () => {
+test('an unprivileged user gets the same sandbox, and a list of the limits that are not enforced', () => {
   const { facts, memory } = runAsOrdinary(join(place, 'data'), [])
   if (facts.enforced.some((fact) => /^memory: .*cgroup/.test(fact))) {
     expect(memory.end.kind).toBe('memory_limit')

@@ -59,7 +59,7 @@ describe.each(['code', 'browser'] as const)('for %s', (profile) => {
     expect(held).toEqual([[1n, 2n], [], [1n], [2n], [], []])
   })
 
-  test('the page cache can be neither asked nor emptied', () => {
+  test('the page cache can be neither queried nor emptied', () => {
     expect([ask('preadv2', 3n, 0n, 1n, 0n, 0n, 9n), ask('preadv2', 3n, 0n, 1n, 0n, 0n, 1n)]).toEqual([
       'refused 95',
       'allowed',
