@@ -489,16 +489,16 @@ export const root = <ThrowOnError extends boolean = false>(options?: Options<Roo
 export const console_ = <ThrowOnError extends boolean = false>(options?: Options<ConsoleData, ThrowOnError>): RequestResult<ConsoleResponses, ConsoleErrors, ThrowOnError> => (options?.client ?? client).get<ConsoleResponses, ConsoleErrors, ThrowOnError>({ url: '/console', ...options });
 
 /**
- * How to sign in
+ * Read the sign-in options
  *
- * What the page of the sign-in offers.
+ * Returns the options of the sign-in page.
  */
 export const getSignInOptions = <ThrowOnError extends boolean = false>(options?: Options<GetSignInOptionsData, ThrowOnError>): RequestResult<GetSignInOptionsResponses, GetSignInOptionsErrors, ThrowOnError> => (options?.client ?? client).get<GetSignInOptionsResponses, GetSignInOptionsErrors, ThrowOnError>({ url: '/console/api/sign-in-options', ...options });
 
 /**
  * Sign in
  *
- * By e-mail address and password; sets the session’s cookie. Tries are limited, by address and by account, on all nodes together.
+ * Signs in with e-mail address and password, and sets the session’s cookie. Attempts are limited by IP address and by account, over all nodes.
  */
 export const signIn = <ThrowOnError extends boolean = false>(options: Options<SignInData, ThrowOnError>): RequestResult<SignInResponses, SignInErrors, ThrowOnError> => (options.client ?? client).post<SignInResponses, SignInErrors, ThrowOnError>({
     url: '/console/auth/sign-in/email',
@@ -512,14 +512,14 @@ export const signIn = <ThrowOnError extends boolean = false>(options: Options<Si
 /**
  * Sign out
  *
- * Ends the session of the cookie.
+ * Ends the session that the cookie names.
  */
 export const signOut = <ThrowOnError extends boolean = false>(options?: Options<SignOutData, ThrowOnError>): RequestResult<SignOutResponses, SignOutErrors, ThrowOnError> => (options?.client ?? client).post<SignOutResponses, SignOutErrors, ThrowOnError>({ url: '/console/auth/sign-out', ...options });
 
 /**
  * Sign in with a provider
  *
- * Where to send the browser: the OpenID Connect provider that the operator configured. It comes back to `callbackURL`, or to `errorCallbackURL` with `?error=`; both are paths below /console.
+ * Returns the address of the configured OpenID Connect provider, to which the browser must go. The provider sends it back to `callbackURL`, or to `errorCallbackURL` with `?error=`. Both are paths below /console.
  */
 export const signInWithProvider = <ThrowOnError extends boolean = false>(options: Options<SignInWithProviderData, ThrowOnError>): RequestResult<SignInWithProviderResponses, SignInWithProviderErrors, ThrowOnError> => (options.client ?? client).post<SignInWithProviderResponses, SignInWithProviderErrors, ThrowOnError>({
     url: '/console/auth/sign-in/oidc',
@@ -531,9 +531,9 @@ export const signInWithProvider = <ThrowOnError extends boolean = false>(options
 });
 
 /**
- * What a one-time link is for
+ * Read a one-time link
  *
- * Does not use it up.
+ * Returns the purpose of the link. The link stays valid.
  */
 export const inspectLink = <ThrowOnError extends boolean = false>(options: Options<InspectLinkData, ThrowOnError>): RequestResult<InspectLinkResponses, InspectLinkErrors, ThrowOnError> => (options.client ?? client).post<InspectLinkResponses, InspectLinkErrors, ThrowOnError>({
     url: '/console/api/links/inspect',
@@ -547,7 +547,7 @@ export const inspectLink = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Use a one-time link
  *
- * A welcome or an invitation makes a user of name, e-mail address and password, or takes the one there is by its password, or who is signed in; a reset takes the new password. Signs in.
+ * A welcome link or an invitation creates a user from name, e-mail address and password. An existing user proves their password or is signed in already. A reset link sets the new password. Signs the user in.
  */
 export const acceptLink = <ThrowOnError extends boolean = false>(options: Options<AcceptLinkData, ThrowOnError>): RequestResult<AcceptLinkResponses, AcceptLinkErrors, ThrowOnError> => (options.client ?? client).post<AcceptLinkResponses, AcceptLinkErrors, ThrowOnError>({
     url: '/console/api/links/accept',
@@ -561,7 +561,7 @@ export const acceptLink = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Sign up
  *
- * A user with an account of their own, where the operator allows it (404 otherwise). The service is off in it until its owner switches it on.
+ * Creates a user with a new account if the operator allows it; otherwise returns 404. The service is off in the account until its owner enables it.
  */
 export const signUp = <ThrowOnError extends boolean = false>(options: Options<SignUpData, ThrowOnError>): RequestResult<SignUpResponses, SignUpErrors, ThrowOnError> => (options.client ?? client).post<SignUpResponses, SignUpErrors, ThrowOnError>({
     url: '/console/api/sign-up',
@@ -573,9 +573,9 @@ export const signUp = <ThrowOnError extends boolean = false>(options: Options<Si
 });
 
 /**
- * Who is signed in
+ * Read the signed-in user
  *
- * With their accounts, roles and projects.
+ * Returns the user with their accounts, roles and projects.
  */
 export const getMe = <ThrowOnError extends boolean = false>(options?: Options<GetMeData, ThrowOnError>): RequestResult<GetMeResponses, GetMeErrors, ThrowOnError> => (options?.client ?? client).get<GetMeResponses, GetMeErrors, ThrowOnError>({
     security: [{
@@ -590,7 +590,7 @@ export const getMe = <ThrowOnError extends boolean = false>(options?: Options<Ge
 /**
  * Change the password
  *
- * All other sessions end.
+ * Ends all other sessions of the user.
  */
 export const changePassword = <ThrowOnError extends boolean = false>(options: Options<ChangePasswordData, ThrowOnError>): RequestResult<ChangePasswordResponses, ChangePasswordErrors, ThrowOnError> => (options.client ?? client).post<ChangePasswordResponses, ChangePasswordErrors, ThrowOnError>({
     security: [{
@@ -609,7 +609,7 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
 /**
  * List own sessions
  *
- * Where you are signed in, newest first.
+ * Lists the sessions of the signed-in user, newest first.
  */
 export const listSessions = <ThrowOnError extends boolean = false>(options?: Options<ListSessionsData, ThrowOnError>): RequestResult<ListSessionsResponses, ListSessionsErrors, ThrowOnError> => (options?.client ?? client).get<ListSessionsResponses, ListSessionsErrors, ThrowOnError>({
     security: [{
@@ -624,7 +624,7 @@ export const listSessions = <ThrowOnError extends boolean = false>(options?: Opt
 /**
  * End a session
  *
- * One of your own, at once, on every node.
+ * Ends one of the user’s own sessions immediately, on every node.
  */
 export const endSession = <ThrowOnError extends boolean = false>(options: Options<EndSessionData, ThrowOnError>): RequestResult<EndSessionResponses, EndSessionErrors, ThrowOnError> => (options.client ?? client).delete<EndSessionResponses, EndSessionErrors, ThrowOnError>({
     security: [{
@@ -639,7 +639,7 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
 /**
  * End all other sessions
  *
- * All of your own but this one.
+ * Ends all of the user’s sessions except this one.
  */
 export const endOtherSessions = <ThrowOnError extends boolean = false>(options?: Options<EndOtherSessionsData, ThrowOnError>): RequestResult<EndOtherSessionsResponses, EndOtherSessionsErrors, ThrowOnError> => (options?.client ?? client).post<EndOtherSessionsResponses, EndOtherSessionsErrors, ThrowOnError>({
     security: [{
@@ -654,7 +654,7 @@ export const endOtherSessions = <ThrowOnError extends boolean = false>(options?:
 /**
  * List projects
  *
- * Of the account, oldest first.
+ * Lists the account’s projects, oldest first.
  */
 export const listProjects = <ThrowOnError extends boolean = false>(options: Options<ListProjectsData, ThrowOnError>): RequestResult<ListProjectsResponses, ListProjectsErrors, ThrowOnError> => (options.client ?? client).get<ListProjectsResponses, ListProjectsErrors, ThrowOnError>({
     security: [{
@@ -669,7 +669,7 @@ export const listProjects = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Create a project
  *
- * Its name is its own in the account. Owners and developers.
+ * Requires the role owner or developer. The name must be unique in the account.
  */
 export const createProject = <ThrowOnError extends boolean = false>(options: Options<CreateProjectData, ThrowOnError>): RequestResult<CreateProjectResponses, CreateProjectErrors, ThrowOnError> => (options.client ?? client).post<CreateProjectResponses, CreateProjectErrors, ThrowOnError>({
     security: [{
@@ -688,7 +688,7 @@ export const createProject = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Rename a project
  *
- * Its id stays. Owners and developers.
+ * Requires the role owner or developer. The id does not change.
  */
 export const renameProject = <ThrowOnError extends boolean = false>(options: Options<RenameProjectData, ThrowOnError>): RequestResult<RenameProjectResponses, RenameProjectErrors, ThrowOnError> => (options.client ?? client).patch<RenameProjectResponses, RenameProjectErrors, ThrowOnError>({
     security: [{
@@ -707,7 +707,7 @@ export const renameProject = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Read the account’s settings
  *
- * The experimental ones: whether this service is on.
+ * Returns the experimental settings: whether the service is on for the account.
  */
 export const getAccountSettings = <ThrowOnError extends boolean = false>(options: Options<GetAccountSettingsData, ThrowOnError>): RequestResult<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError> => (options.client ?? client).get<GetAccountSettingsResponses, GetAccountSettingsErrors, ThrowOnError>({
     security: [{
@@ -722,7 +722,7 @@ export const getAccountSettings = <ThrowOnError extends boolean = false>(options
 /**
  * Switch the service on or off
  *
- * Owners. Holds from the next call on, on every node.
+ * Requires the role owner. Takes effect with the next call, on every node.
  */
 export const changeAccountSettings = <ThrowOnError extends boolean = false>(options: Options<ChangeAccountSettingsData, ThrowOnError>): RequestResult<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError> => (options.client ?? client).patch<ChangeAccountSettingsResponses, ChangeAccountSettingsErrors, ThrowOnError>({
     security: [{
@@ -741,7 +741,7 @@ export const changeAccountSettings = <ThrowOnError extends boolean = false>(opti
 /**
  * Read the account’s log
  *
- * What was done in the account, by whom, newest first. Owners.
+ * Requires the role owner. Lists the actions in the account with their actors, newest first.
  */
 export const listAccountLog = <ThrowOnError extends boolean = false>(options: Options<ListAccountLogData, ThrowOnError>): RequestResult<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError> => (options.client ?? client).get<ListAccountLogResponses, ListAccountLogErrors, ThrowOnError>({
     security: [{
@@ -756,7 +756,7 @@ export const listAccountLog = <ThrowOnError extends boolean = false>(options: Op
 /**
  * List members
  *
- * Who belongs to the account, and the invitations that nobody used yet.
+ * Lists the account’s members and its unused invitations.
  */
 export const listMembers = <ThrowOnError extends boolean = false>(options: Options<ListMembersData, ThrowOnError>): RequestResult<ListMembersResponses, ListMembersErrors, ThrowOnError> => (options.client ?? client).get<ListMembersResponses, ListMembersErrors, ThrowOnError>({
     security: [{
@@ -771,7 +771,7 @@ export const listMembers = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Remove a member
  *
- * Owners; and everybody themselves. The last owner can’t go: 409.
+ * Requires the role owner, except to leave the account oneself. Returns 409 for the last owner.
  */
 export const removeMember = <ThrowOnError extends boolean = false>(options: Options<RemoveMemberData, ThrowOnError>): RequestResult<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError> => (options.client ?? client).delete<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError>({
     security: [{
@@ -786,7 +786,7 @@ export const removeMember = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Change a member’s role
  *
- * Owners. The last owner stays one: 409.
+ * Requires the role owner. Returns 409 for the last owner.
  */
 export const changeMember = <ThrowOnError extends boolean = false>(options: Options<ChangeMemberData, ThrowOnError>): RequestResult<ChangeMemberResponses, ChangeMemberErrors, ThrowOnError> => (options.client ?? client).patch<ChangeMemberResponses, ChangeMemberErrors, ThrowOnError>({
     security: [{
@@ -803,9 +803,9 @@ export const changeMember = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Make a link for a new password
+ * Create a link for a new password
  *
- * Owners, for a member of their own accounts only. A user who is also in other accounts must ask the server’s operator.
+ * Requires the role owner in every account of the member. Other members must ask the server’s operator.
  */
 export const createResetLink = <ThrowOnError extends boolean = false>(options: Options<CreateResetLinkData, ThrowOnError>): RequestResult<CreateResetLinkResponses, CreateResetLinkErrors, ThrowOnError> => (options.client ?? client).post<CreateResetLinkResponses, CreateResetLinkErrors, ThrowOnError>({
     security: [{
@@ -820,7 +820,7 @@ export const createResetLink = <ThrowOnError extends boolean = false>(options: O
 /**
  * Invite a member
  *
- * Owners. Creates a one-time link that is valid for seven days. The user who opens it joins with that role.
+ * Requires the role owner. Creates a one-time link that is valid for seven days. The user who opens it joins with that role.
  */
 export const createInvite = <ThrowOnError extends boolean = false>(options: Options<CreateInviteData, ThrowOnError>): RequestResult<CreateInviteResponses, CreateInviteErrors, ThrowOnError> => (options.client ?? client).post<CreateInviteResponses, CreateInviteErrors, ThrowOnError>({
     security: [{
@@ -837,9 +837,9 @@ export const createInvite = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
- * Take back an invitation
+ * Revoke an invitation
  *
- * Owners. The link stops working.
+ * Requires the role owner. The link stops working.
  */
 export const revokeInvite = <ThrowOnError extends boolean = false>(options: Options<RevokeInviteData, ThrowOnError>): RequestResult<RevokeInviteResponses, RevokeInviteErrors, ThrowOnError> => (options.client ?? client).delete<RevokeInviteResponses, RevokeInviteErrors, ThrowOnError>({
     security: [{
@@ -854,7 +854,7 @@ export const revokeInvite = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List keys
  *
- * Of the project, oldest first, revoked and expired ones too; never the keys themselves.
+ * Lists the project’s keys, oldest first, including revoked and expired ones. The keys themselves are never returned.
  */
 export const listKeys = <ThrowOnError extends boolean = false>(options: Options<ListKeysData, ThrowOnError>): RequestResult<ListKeysResponses, ListKeysErrors, ThrowOnError> => (options.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
     security: [{
@@ -867,9 +867,9 @@ export const listKeys = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
- * Issue a key
+ * Create a key
  *
- * The key is shown this once, and stored as a hash alone. Owners and developers.
+ * Requires the role owner or developer. The key is returned only once; the server stores a hash.
  */
 export const createKey = <ThrowOnError extends boolean = false>(options: Options<CreateKeyData, ThrowOnError>): RequestResult<CreateKeyResponses, CreateKeyErrors, ThrowOnError> => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError>({
     security: [{
@@ -888,7 +888,7 @@ export const createKey = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Rotate a key
  *
- * A new key of the same name, scope and expiry now; the old one stays good for `overlapHours`. Owners and developers. 409 where the old one is over already.
+ * Requires the role owner or developer. Creates a key with the same name, scope and expiry. The old key stays valid for `overlapHours`. Returns 409 if the old key is already revoked or expired.
  */
 export const rotateKey = <ThrowOnError extends boolean = false>(options: Options<RotateKeyData, ThrowOnError>): RequestResult<RotateKeyResponses, RotateKeyErrors, ThrowOnError> => (options.client ?? client).post<RotateKeyResponses, RotateKeyErrors, ThrowOnError>({
     security: [{
@@ -907,7 +907,7 @@ export const rotateKey = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Revoke a key
  *
- * Every call with it is 401 from now on, on every node. Again: the same. Owners and developers.
+ * Requires the role owner or developer. From now on each call with the key gets 401, on every node. Idempotent.
  */
 export const revokeKey = <ThrowOnError extends boolean = false>(options: Options<RevokeKeyData, ThrowOnError>): RequestResult<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError> => (options.client ?? client).delete<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError>({
     security: [{
@@ -920,9 +920,9 @@ export const revokeKey = <ThrowOnError extends boolean = false>(options: Options
 });
 
 /**
- * Read what was used
+ * Read usage
  *
- * Runs that ended, on the day of their end, with their tokens and their cost. They stay counted when they are removed. Percentiles are within a tenth.
+ * Returns the ended runs by the day of their end, with tokens and cost. Deleted runs stay counted. Percentiles are accurate to 10 %.
  */
 export const readUsage = <ThrowOnError extends boolean = false>(options: Options<ReadUsageData, ThrowOnError>): RequestResult<ReadUsageResponses, ReadUsageErrors, ThrowOnError> => (options.client ?? client).get<ReadUsageResponses, ReadUsageErrors, ThrowOnError>({
     security: [{
@@ -952,7 +952,7 @@ export const listWebhooks = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List MCP servers
  *
- * Those that the project’s agents use, and those that the operator registered.
+ * Lists the MCP servers that the project’s agents use and those that the operator registered.
  */
 export const listMcpServers = <ThrowOnError extends boolean = false>(options: Options<ListMcpServersData, ThrowOnError>): RequestResult<ListMcpServersResponses, ListMcpServersErrors, ThrowOnError> => (options.client ?? client).get<ListMcpServersResponses, ListMcpServersErrors, ThrowOnError>({
     security: [{
@@ -965,9 +965,9 @@ export const listMcpServers = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
- * Ask an MCP server now
+ * Test an MCP server
  *
- * Connects to it as a run would: through the guard, signed in by the credential, and lists its tools. Owners and developers.
+ * Requires the role owner or developer. Connects like a run, with the same egress checks and credential, and lists the tools.
  */
 export const checkMcpServer = <ThrowOnError extends boolean = false>(options: Options<CheckMcpServerData, ThrowOnError>): RequestResult<CheckMcpServerResponses, CheckMcpServerErrors, ThrowOnError> => (options.client ?? client).post<CheckMcpServerResponses, CheckMcpServerErrors, ThrowOnError>({
     security: [{
@@ -986,7 +986,7 @@ export const checkMcpServer = <ThrowOnError extends boolean = false>(options: Op
 /**
  * List models
  *
- * The catalogue, and how each model’s provider did lately on each node that calls it.
+ * Lists the configured models, with the recent health of each model’s provider on each node that calls it.
  */
 export const listModels = <ThrowOnError extends boolean = false>(options?: Options<ListModelsData, ThrowOnError>): RequestResult<ListModelsResponses, ListModelsErrors, ThrowOnError> => (options?.client ?? client).get<ListModelsResponses, ListModelsErrors, ThrowOnError>({
     security: [{
@@ -1001,7 +1001,7 @@ export const listModels = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Read a project’s budget
  *
- * With what is spent of it this month (UTC): by runs that ended, and by finished model calls of those that run.
+ * Includes the amount that was spent this month (UTC), by ended runs and by finished model calls of running ones.
  */
 export const getBudget = <ThrowOnError extends boolean = false>(options: Options<GetBudgetData, ThrowOnError>): RequestResult<GetBudgetResponses, GetBudgetErrors, ThrowOnError> => (options.client ?? client).get<GetBudgetResponses, GetBudgetErrors, ThrowOnError>({
     security: [{
@@ -1016,7 +1016,7 @@ export const getBudget = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Set a project’s budget
  *
- * Owners. Holds within a second on every node. Without `monthlyCost` the project has none. Alerts that were sent for the previous budget are sent again.
+ * Requires the role owner. Takes effect within a second on every node. Without `monthlyCost` the budget is removed. Alerts that were sent for the previous budget are sent again.
  */
 export const setBudget = <ThrowOnError extends boolean = false>(options: Options<SetBudgetData, ThrowOnError>): RequestResult<SetBudgetResponses, SetBudgetErrors, ThrowOnError> => (options.client ?? client).put<SetBudgetResponses, SetBudgetErrors, ThrowOnError>({
     security: [{

@@ -24,7 +24,7 @@ export type AccountLogEntry = {
     } | null;
     action: string;
     /**
-     * The id of what it was done to.
+     * Id of the object that was changed.
      */
     target: string | null;
     details: {
@@ -35,7 +35,7 @@ export type AccountLogEntry = {
 /**
  * AccountSettings
  *
- * Off: every call of the account’s keys is 403 `feature_disabled`.
+ * If the service is off, each call with the account’s keys gets 403 `feature_disabled`.
  */
 export type AccountSettings = {
     experimental: {
@@ -789,12 +789,12 @@ export type InteractionSummary = {
 /**
  * Invite
  *
- * One that was not used yet.
+ * An unused invitation.
  */
 export type Invite = {
     id: string;
     /**
-     * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+     * `owner`: may do everything. `developer`: everything except members, the service switch and budgets. `viewer`: may only read.
      */
     role: 'owner' | 'developer' | 'viewer';
     /**
@@ -814,11 +814,11 @@ export type Key = {
     id: string;
     name: string;
     /**
-     * Its first characters, to tell keys apart.
+     * First characters of the key, by which people recognize it.
      */
     prefix: string;
     /**
-     * `all`: everything of the project; `invoke`: starts interactions, reads, streams, cancels and approves those it has the id of; `read`: reads.
+     * `all`: everything in the project. `invoke`: may start interactions, and read, stream, cancel and approve those whose id it knows. `read`: may only read.
      */
     scope: 'all' | 'invoke' | 'read';
     /**
@@ -956,19 +956,19 @@ export type McpServerUse = {
     name: string;
     url: string | null;
     /**
-     * `program`: a command of the operator’s, started for each run; `unknown`: no such name is registered.
+     * `program`: a command that the operator registered, started for each run. `unknown`: no server of that name is registered.
      */
     kind: 'address' | 'program' | 'unknown';
     /**
-     * By the operator, under that name.
+     * Whether the operator registered the server under this name.
      */
     registered: boolean;
     /**
-     * What it is signed in to with.
+     * Credential for sign-in to the server.
      */
     credentialId: string | null;
     /**
-     * Those that use it.
+     * Agents that use the server.
      */
     agents: Array<{
         id: string;
@@ -979,7 +979,7 @@ export type McpServerUse = {
 /**
  * Me
  *
- * Who is signed in, and what they can reach.
+ * The signed-in user, with their accounts and projects.
  */
 export type Me = {
     user: {
@@ -996,11 +996,11 @@ export type Me = {
         id: string;
         name: string;
         /**
-         * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+         * `owner`: may do everything. `developer`: everything except members, the service switch and budgets. `viewer`: may only read.
          */
         role: 'owner' | 'developer' | 'viewer';
         /**
-         * Whether the service is switched on for the account.
+         * Whether the service is on for the account.
          */
         enabled: boolean;
         projects: Array<Project>;
@@ -1015,7 +1015,7 @@ export type Member = {
     name: string;
     email: string;
     /**
-     * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+     * `owner`: may do everything. `developer`: everything except members, the service switch and budgets. `viewer`: may only read.
      */
     role: 'owner' | 'developer' | 'viewer';
     /**
@@ -1046,18 +1046,18 @@ export type ModelWithHealth = {
     name: string;
     provider: string;
     /**
-     * How the server came to have it.
+     * Source of the model’s configuration.
      */
     source: string;
     demo: boolean;
     vision: boolean;
     documents: boolean;
     /**
-     * It searches the web by its provider’s own means.
+     * Whether its provider can search the web.
      */
     searches: boolean;
     /**
-     * US dollars a million tokens.
+     * US dollars per million tokens.
      */
     price: {
         input: number;
@@ -1066,11 +1066,11 @@ export type ModelWithHealth = {
     fallbacks: Array<string>;
     unavailable: string | null;
     /**
-     * On each process that calls it, as of a few seconds ago.
+     * Health on each process that calls the model, a few seconds old.
      */
     health: Array<{
         /**
-         * Which process; null where there is but this one.
+         * Name of the process. Null if there is only one.
          */
         node: string | null;
         state: 'untried' | 'up' | 'failing' | 'resting';
@@ -1321,7 +1321,7 @@ export type NewInteraction = {
 /**
  * OneTimeLink
  *
- * What a one-time link is for.
+ * Purpose of a one-time link.
  */
 export type OneTimeLink = {
     kind: 'welcome' | 'invite' | 'reset';
@@ -1329,7 +1329,7 @@ export type OneTimeLink = {
         name: string;
     } | null;
     /**
-     * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+     * `owner`: may do everything. `developer`: everything except members, the service switch and budgets. `viewer`: may only read.
      */
     role: 'owner' | 'developer' | 'viewer' | null;
     email: string | null;
@@ -1416,7 +1416,7 @@ export type PolicyAnswer = {
 /**
  * Project
  *
- * Where keys, agents and interactions stand.
+ * A project contains keys, agents and interactions.
  */
 export type Project = {
     id: string;
@@ -2189,7 +2189,7 @@ export type WebhookEvent = {
 /**
  * WebhookSummary
  *
- * What became of one interaction’s webhook.
+ * State of an interaction’s webhook.
  */
 export type WebhookSummary = {
     interactionId: string;
@@ -2207,7 +2207,7 @@ export type WebhookSummary = {
      */
     nextAttemptTime: string | null;
     /**
-     * The newest attempt.
+     * Latest attempt.
      */
     last: {
         /**
@@ -2216,7 +2216,7 @@ export type WebhookSummary = {
         time: string;
         durationMs: number;
         /**
-         * Of the receiver’s answer, where there was one.
+         * HTTP status of the receiver’s response, if there was one.
          */
         status: number | null;
         error: string | null;
@@ -4978,17 +4978,17 @@ export type GetSignInOptionsResponses = {
      */
     200: {
         /**
-         * Whether anybody may make an account of their own.
+         * Whether anyone may create an account.
          */
         signUp: boolean;
         /**
-         * The provider to sign in with, if there is one.
+         * OpenID Connect provider for sign-in, if one is configured.
          */
         oidc: {
             name: string;
         } | null;
         /**
-         * False until somebody used the link of the first start.
+         * Whether the server has an owner. False until the link of the first start is used.
          */
         owned: boolean;
     };
@@ -5821,7 +5821,7 @@ export type GetAccountSettingsResponse = GetAccountSettingsResponses[keyof GetAc
 
 export type ChangeAccountSettingsData = {
     /**
-     * Off: every call of the account’s keys is 403 `feature_disabled`.
+     * If the service is off, each call with the account’s keys gets 403 `feature_disabled`.
      */
     body: AccountSettings;
     path: {
@@ -6071,7 +6071,7 @@ export type RemoveMemberResponse = RemoveMemberResponses[keyof RemoveMemberRespo
 export type ChangeMemberData = {
     body: {
         /**
-         * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+         * `owner`: may do everything. `developer`: everything except members, the service switch and budgets. `viewer`: may only read.
          */
         role: 'owner' | 'developer' | 'viewer';
     };
@@ -6194,7 +6194,7 @@ export type CreateResetLinkResponses = {
      */
     200: {
         /**
-         * Shown this once. Give it to whom it is for.
+         * Returned only once. Send it to the person who is to use it.
          */
         link: string;
         /**
@@ -6209,7 +6209,7 @@ export type CreateResetLinkResponse = CreateResetLinkResponses[keyof CreateReset
 export type CreateInviteData = {
     body: {
         /**
-         * `owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.
+         * `owner`: may do everything. `developer`: everything except members, the service switch and budgets. `viewer`: may only read.
          */
         role: 'owner' | 'developer' | 'viewer';
     };
@@ -6267,7 +6267,7 @@ export type CreateInviteResponses = {
      */
     200: {
         /**
-         * Shown this once. Give it to whom it is for.
+         * Returned only once. Send it to the person who is to use it.
          */
         link: string;
         /**
@@ -6399,7 +6399,7 @@ export type CreateKeyData = {
     body: {
         name: string;
         /**
-         * `all`: everything of the project; `invoke`: starts interactions, reads, streams, cancels and approves those it has the id of; `read`: reads.
+         * `all`: everything in the project. `invoke`: may start interactions, and read, stream, cancel and approve those whose id it knows. `read`: may only read.
          */
         scope?: 'all' | 'invoke' | 'read';
         expireTime?: string | null;
@@ -6458,7 +6458,7 @@ export type CreateKeyResponses = {
      */
     200: {
         /**
-         * The key itself, shown this once.
+         * The key. Returned only once.
          */
         key: string;
         info: Key;
@@ -6470,7 +6470,7 @@ export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
 export type RotateKeyData = {
     body: {
         /**
-         * How long the old key stays good. Default 24.
+         * Hours for which the old key stays valid. Default: 24.
          */
         overlapHours?: number;
     };
@@ -6533,7 +6533,7 @@ export type RotateKeyResponses = {
      */
     200: {
         /**
-         * The key itself, shown this once.
+         * The key. Returned only once.
          */
         key: string;
         info: Key;
@@ -6606,15 +6606,15 @@ export type ReadUsageData = {
     };
     query?: {
         /**
-         * The first day, UTC. Default: the last 30 days.
+         * First day, UTC. Default: 30 days until `to`.
          */
         from?: string;
         /**
-         * The last day, UTC; at most 366 with the first. Default: today.
+         * Last day, UTC, at most 366 days including the first. Default: today.
          */
         to?: string;
         /**
-         * By what rows are told apart, several by comma: `day`, `project`, `agent`, `model`, `key`. Default `day`.
+         * Dimensions of the rows, comma-separated: `day`, `project`, `agent`, `model`, `key`. Default `day`.
          */
         group?: string;
         projectId?: string;
@@ -6680,14 +6680,14 @@ export type ReadUsageResponses = {
             inputTokens: number;
             outputTokens: number;
             /**
-             * Of models that have a price here.
+             * Cost of the models that have a configured price.
              */
             cost: {
                 amount: string;
                 currency: 'USD';
             };
             /**
-             * From acceptance to the end; null where nothing ran.
+             * Time from acceptance to the end. Null if there were no runs.
              */
             latencyMs: {
                 p50: number | null;
@@ -6698,15 +6698,15 @@ export type ReadUsageResponses = {
             projectId?: string;
             projectName?: string | null;
             /**
-             * Null: of no stored agent.
+             * Null: runs without a stored agent.
              */
             agentId?: string | null;
             /**
-             * That was asked for.
+             * The requested model.
              */
             model?: string | null;
             /**
-             * A user’s id where it was started in the console.
+             * Id of the key, or of the user for runs from the console.
              */
             keyId?: string;
             keyName?: string | null;
@@ -6718,14 +6718,14 @@ export type ReadUsageResponses = {
             inputTokens: number;
             outputTokens: number;
             /**
-             * Of models that have a price here.
+             * Cost of the models that have a configured price.
              */
             cost: {
                 amount: string;
                 currency: 'USD';
             };
             /**
-             * From acceptance to the end; null where nothing ran.
+             * Time from acceptance to the end. Null if there were no runs.
              */
             latencyMs: {
                 p50: number | null;
@@ -7048,7 +7048,7 @@ export type GetBudgetResponse = GetBudgetResponses[keyof GetBudgetResponses];
 export type SetBudgetData = {
     body: {
         /**
-         * US dollars for a calendar month, UTC; null: no budget.
+         * US dollars for a calendar month (UTC). Null: no budget.
          */
         monthlyCost: string | null;
         /**
@@ -7056,7 +7056,7 @@ export type SetBudgetData = {
          */
         alertAt?: Array<number>;
         /**
-         * Whether new interactions are refused, and running ones stopped, when it is spent.
+         * Whether new interactions are refused and running ones stopped when the budget is spent.
          */
         hardStop?: boolean;
     };

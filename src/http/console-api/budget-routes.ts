@@ -22,7 +22,7 @@ export function budgetRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         id: 'getBudget',
         summary: 'Read a project’s budget',
         description:
-          'With what is spent of it this month (UTC): by runs that ended, and by finished model calls of those that run.',
+          'Includes the amount that was spent this month (UTC), by ended runs and by finished model calls of running ones.',
       }),
     },
     async (request) => {
@@ -40,7 +40,7 @@ export function budgetRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         id: 'setBudget',
         summary: 'Set a project’s budget',
         description:
-          'Owners. Holds within a second on every node. Without `monthlyCost` the project has none. Alerts that were sent for the previous budget are sent again.',
+          'Requires the role owner. Takes effect within a second on every node. Without `monthlyCost` the budget is removed. Alerts that were sent for the previous budget are sent again.',
         body: newBudget,
       }),
     },

@@ -80,5 +80,8 @@ export async function projectFor(
 
 function checkRole({ role }: Membership, least: Role): void {
   if (RANKS.indexOf(role) >= RANKS.indexOf(least)) return
-  throw new ErrandError('permission_denied', `This takes the role \`${least}\` in the account; yours is \`${role}\`.`)
+  throw new ErrandError(
+    'permission_denied',
+    `This requires the role \`${least}\` in the account. Your role is \`${role}\`.`,
+  )
 }

@@ -22,7 +22,7 @@ const rotation = z.object({
     .min(0)
     .max(720)
     .optional()
-    .meta({ description: 'How long the old key stays good. Default 24.' }),
+    .meta({ description: 'Hours for which the old key stays valid. Default: 24.' }),
 })
 const keyParams = z.object({ projectId: z.string(), keyId: z.string() })
 
@@ -43,7 +43,8 @@ export function keyRoutes(app: FastifyInstance, dependencies: ConsoleDependencie
         ...shared,
         id: 'listKeys',
         summary: 'List keys',
-        description: 'Of the project, oldest first, revoked and expired ones too; never the keys themselves.',
+        description:
+          'Lists the project’s keys, oldest first, including revoked and expired ones. The keys themselves are never returned.',
         answer: z.object({ keys: z.array(key) }),
       }),
     },
@@ -60,8 +61,8 @@ export function keyRoutes(app: FastifyInstance, dependencies: ConsoleDependencie
       schema: forSession({
         ...shared,
         id: 'createKey',
-        summary: 'Issue a key',
-        description: 'The key is shown this once, and stored as a hash alone. Owners and developers.',
+        summary: 'Create a key',
+        description: 'Requires the role owner or developer. The key is returned only once; the server stores a hash.',
         body: newKey,
         answer: issuedKey,
       }),
@@ -86,7 +87,7 @@ export function keyRoutes(app: FastifyInstance, dependencies: ConsoleDependencie
         params: keyParams,
         summary: 'Rotate a key',
         description:
-          'A new key of the same name, scope and expiry now; the old one stays good for `overlapHours`. Owners and developers. 409 where the old one is over already.',
+          'Requires the role owner or developer. Creates a key with the same name, scope and expiry. The old key stays valid for `overlapHours`. Returns 409 if the old key is already revoked or expired.',
         body: rotation,
         answer: issuedKey.extend({ replaced: key }),
         errors: ['not_found', 'conflict'],
@@ -96,7 +97,7 @@ export function keyRoutes(app: FastifyInstance, dependencies: ConsoleDependencie
       const { id } = await keyFor(dependencies, request)
       const { overlapHours = 24 } = check(rotation, request.body ?? {})
       const rotated = await keys.rotate(id, overlapHours * HOUR_MS, request.visitor.userId)
-      if (!rotated) throw new ErrandError('conflict', 'The key is revoked or expired; issue a new one.')
+      if (!rotated) throw new ErrandError('conflict', 'The key is revoked or expired. Create a new one.')
       return { key: rotated.key, info: showKey(rotated.info), replaced: showKey(rotated.replaced) }
     },
   )
@@ -110,7 +111,8 @@ export function keyRoutes(app: FastifyInstance, dependencies: ConsoleDependencie
         id: 'revokeKey',
         params: keyParams,
         summary: 'Revoke a key',
-        description: 'Every call with it is 401 from now on, on every node. Again: the same. Owners and developers.',
+        description:
+          'Requires the role owner or developer. From now on each call with the key gets 401, on every node. Idempotent.',
         answer: key,
       }),
     },

@@ -27,8 +27,8 @@ export function linkRoutes(app: FastifyInstance, dependencies: ConsoleDependenci
       schema: open({
         id: 'inspectLink',
         tag,
-        summary: 'What a one-time link is for',
-        description: 'Does not use it up.',
+        summary: 'Read a one-time link',
+        description: 'Returns the purpose of the link. The link stays valid.',
         body: oneToken,
         answer: linkInfo,
         errors: ['permission_denied', 'not_found'],
@@ -55,7 +55,7 @@ export function linkRoutes(app: FastifyInstance, dependencies: ConsoleDependenci
         tag,
         summary: 'Use a one-time link',
         description:
-          'A welcome or an invitation makes a user of name, e-mail address and password, or takes the one there is by its password, or who is signed in; a reset takes the new password. Signs in.',
+          'A welcome link or an invitation creates a user from name, e-mail address and password. An existing user proves their password or is signed in already. A reset link sets the new password. Signs the user in.',
         body: acceptance,
         answer: me,
         errors: ['unauthenticated', 'permission_denied', 'not_found', 'conflict', 'rate_limited'],
@@ -78,14 +78,15 @@ export function linkRoutes(app: FastifyInstance, dependencies: ConsoleDependenci
         tag,
         summary: 'Sign up',
         description:
-          'A user with an account of their own, where the operator allows it (404 otherwise). The service is off in it until its owner switches it on.',
+          'Creates a user with a new account if the operator allows it; otherwise returns 404. The service is off in the account until its owner enables it.',
         body: newAccount,
         answer: me,
         errors: ['unauthenticated', 'permission_denied', 'not_found', 'rate_limited'],
       }),
     },
     async (request, reply) => {
-      if (!dependencies.signUp) throw new ErrandError('not_found', 'Nobody can sign up here; ask for an invitation.')
+      if (!dependencies.signUp)
+        throw new ErrandError('not_found', 'This server does not allow sign-up. Ask for an invitation.')
       const { accountName, ...person } = check(newAccount, request.body)
       const cookies = await joining.signUp(person, accountName, originOf(request))
       return showNewVisitor(dependencies, reply, cookies, undefined)

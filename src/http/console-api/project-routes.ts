@@ -85,7 +85,7 @@ function mcpRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): voi
         ...shared,
         id: 'listMcpServers',
         summary: 'List MCP servers',
-        description: 'Those that the project’s agents use, and those that the operator registered.',
+        description: 'Lists the MCP servers that the project’s agents use and those that the operator registered.',
         answer: z.object({ servers: z.array(mcpServer) }),
       }),
     },
@@ -102,9 +102,9 @@ function mcpRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): voi
       schema: forSession({
         ...shared,
         id: 'checkMcpServer',
-        summary: 'Ask an MCP server now',
+        summary: 'Test an MCP server',
         description:
-          'Connects to it as a run would: through the guard, signed in by the credential, and lists its tools. Owners and developers.',
+          'Requires the role owner or developer. Connects like a run, with the same egress checks and credential, and lists the tools.',
         body: checked,
         answer: mcpCheck,
       }),
@@ -184,7 +184,8 @@ function modelRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): v
         id: 'listModels',
         tag: 'Console',
         summary: 'List models',
-        description: 'The catalogue, and how each model’s provider did lately on each node that calls it.',
+        description:
+          'Lists the configured models, with the recent health of each model’s provider on each node that calls it.',
         answer: z.object({ defaultModel: z.string(), models: z.array(model) }),
       }),
     },

@@ -5,7 +5,8 @@ import { SCOPES } from '../../accounts/scopes.ts'
 
 const time = z.string().meta({ description: 'RFC 3339, UTC.' })
 export const role = z.enum(ROLES).meta({
-  description: '`owner`: everything; `developer`: all but members, the switch and budgets; `viewer`: reads.',
+  description:
+    '`owner`: may do everything. `developer`: everything except members, the service switch and budgets. `viewer`: may only read.',
 })
 export const accountParams = z.object({ accountId: z.string() })
 export const projectParams = z.object({ projectId: z.string() })
@@ -21,7 +22,7 @@ export const password = z.string().max(1024).meta({ description: '12 to 128 char
 
 export const project = z
   .object({ id: z.string(), name: z.string(), createTime: time })
-  .meta({ title: 'Project', description: 'Where keys, agents and interactions stand.' })
+  .meta({ title: 'Project', description: 'A project contains keys, agents and interactions.' })
 
 export const me = z
   .object({
@@ -32,12 +33,12 @@ export const me = z
         id: z.string(),
         name: z.string(),
         role,
-        enabled: z.boolean().meta({ description: 'Whether the service is switched on for the account.' }),
+        enabled: z.boolean().meta({ description: 'Whether the service is on for the account.' }),
         projects: z.array(project),
       }),
     ),
   })
-  .meta({ title: 'Me', description: 'Who is signed in, and what they can reach.' })
+  .meta({ title: 'Me', description: 'The signed-in user, with their accounts and projects.' })
 
 export const session = z
   .object({
@@ -59,10 +60,10 @@ export const linkInfo = z
     email: z.string().nullable(),
     expireTime: time,
   })
-  .meta({ title: 'OneTimeLink', description: 'What a one-time link is for.' })
+  .meta({ title: 'OneTimeLink', description: 'Purpose of a one-time link.' })
 
 export const oneTimeLink = z.object({
-  link: z.string().meta({ description: 'Shown this once. Give it to whom it is for.' }),
+  link: z.string().meta({ description: 'Returned only once. Send it to the person who is to use it.' }),
   expireTime: time,
 })
 
@@ -71,11 +72,14 @@ export const member = z
   .meta({ title: 'Member' })
 export const invite = z
   .object({ id: z.string(), role, createTime: time, expireTime: time })
-  .meta({ title: 'Invite', description: 'One that was not used yet.' })
+  .meta({ title: 'Invite', description: 'An unused invitation.' })
 
 export const settings = z
   .object({ experimental: z.object({ managedAgents: z.boolean() }) })
-  .meta({ title: 'AccountSettings', description: 'Off: every call of the account’s keys is 403 `feature_disabled`.' })
+  .meta({
+    title: 'AccountSettings',
+    description: 'If the service is off, each call with the account’s keys gets 403 `feature_disabled`.',
+  })
 
 export const logEntry = z
   .object({
@@ -86,20 +90,20 @@ export const logEntry = z
       .nullable()
       .meta({ description: 'null: the server’s operator.' }),
     action: z.string().meta({ examples: ['key.created', 'member.joined', 'sign_in.failed'] }),
-    target: z.string().nullable().meta({ description: 'The id of what it was done to.' }),
+    target: z.string().nullable().meta({ description: 'Id of the object that was changed.' }),
     details: z.record(z.string(), z.string()),
   })
   .meta({ title: 'AccountLogEntry' })
 
 export const scope = z.enum(SCOPES).meta({
   description:
-    '`all`: everything of the project; `invoke`: starts interactions, reads, streams, cancels and approves those it has the id of; `read`: reads.',
+    '`all`: everything in the project. `invoke`: may start interactions, and read, stream, cancel and approve those whose id it knows. `read`: may only read.',
 })
 export const key = z
   .object({
     id: z.string(),
     name: z.string(),
-    prefix: z.string().meta({ description: 'Its first characters, to tell keys apart.' }),
+    prefix: z.string().meta({ description: 'First characters of the key, by which people recognize it.' }),
     scope,
     createTime: time,
     lastUsedTime: time.nullable(),
@@ -109,7 +113,7 @@ export const key = z
   })
   .meta({ title: 'Key' })
 export const issuedKey = z.object({
-  key: z.string().meta({ description: 'The key itself, shown this once.' }),
+  key: z.string().meta({ description: 'The key. Returned only once.' }),
   info: key,
 })
 
@@ -122,9 +126,9 @@ const usageFigures = z.object({
   outputTokens: z.int(),
   cost: z
     .object({ amount: z.string(), currency: z.literal('USD') })
-    .meta({ description: 'Of models that have a price here.' }),
+    .meta({ description: 'Cost of the models that have a configured price.' }),
   latencyMs: z.object({ p50: milliseconds, p95: milliseconds, p99: milliseconds }).meta({
-    description: 'From acceptance to the end; null where nothing ran.',
+    description: 'Time from acceptance to the end. Null if there were no runs.',
   }),
 })
 export const usageReport = z.object({
@@ -135,9 +139,9 @@ export const usageReport = z.object({
       day: z.string().optional(),
       projectId: z.string().optional(),
       projectName: z.string().nullish(),
-      agentId: z.string().nullish().meta({ description: 'Null: of no stored agent.' }),
-      model: z.string().nullish().meta({ description: 'That was asked for.' }),
-      keyId: z.string().optional().meta({ description: 'A user’s id where it was started in the console.' }),
+      agentId: z.string().nullish().meta({ description: 'Null: runs without a stored agent.' }),
+      model: z.string().nullish().meta({ description: 'The requested model.' }),
+      keyId: z.string().optional().meta({ description: 'Id of the key, or of the user for runs from the console.' }),
       keyName: z.string().nullish(),
     }),
   ),
@@ -161,13 +165,13 @@ export const webhook = z
       .object({
         time,
         durationMs: z.int(),
-        status: z.int().nullable().meta({ description: 'Of the receiver’s answer, where there was one.' }),
+        status: z.int().nullable().meta({ description: 'HTTP status of the receiver’s response, if there was one.' }),
         error: z.string().nullable(),
       })
       .nullable()
-      .meta({ description: 'The newest attempt.' }),
+      .meta({ description: 'Latest attempt.' }),
   })
-  .meta({ title: 'WebhookSummary', description: 'What became of one interaction’s webhook.' })
+  .meta({ title: 'WebhookSummary', description: 'State of an interaction’s webhook.' })
 
 export const mcpServer = z
   .object({
@@ -175,13 +179,13 @@ export const mcpServer = z
     url: z.string().nullable(),
     kind: z.enum(['address', 'program', 'unknown']).meta({
       description:
-        '`program`: a command of the operator’s, started for each run; `unknown`: no such name is registered.',
+        '`program`: a command that the operator registered, started for each run. `unknown`: no server of that name is registered.',
     }),
-    registered: z.boolean().meta({ description: 'By the operator, under that name.' }),
-    credentialId: z.string().nullable().meta({ description: 'What it is signed in to with.' }),
+    registered: z.boolean().meta({ description: 'Whether the operator registered the server under this name.' }),
+    credentialId: z.string().nullable().meta({ description: 'Credential for sign-in to the server.' }),
     agents: z
       .array(z.object({ id: z.string(), displayName: z.string().nullable() }))
-      .meta({ description: 'Those that use it.' }),
+      .meta({ description: 'Agents that use the server.' }),
   })
   .meta({ title: 'McpServerUse' })
 export const mcpCheck = z
@@ -197,28 +201,28 @@ export const model = z
   .object({
     name: z.string(),
     provider: z.string(),
-    source: z.string().meta({ description: 'How the server came to have it.' }),
+    source: z.string().meta({ description: 'Source of the model’s configuration.' }),
     demo: z.boolean(),
     vision: z.boolean(),
     documents: z.boolean(),
-    searches: z.boolean().meta({ description: 'It searches the web by its provider’s own means.' }),
+    searches: z.boolean().meta({ description: 'Whether its provider can search the web.' }),
     price: z
       .object({ input: z.number(), output: z.number() })
       .nullable()
-      .meta({ description: 'US dollars a million tokens.' }),
+      .meta({ description: 'US dollars per million tokens.' }),
     fallbacks: z.array(z.string()),
     unavailable: z.string().nullable(),
     health: z
       .array(
         z.object({
-          node: z.string().nullable().meta({ description: 'Which process; null where there is but this one.' }),
+          node: z.string().nullable().meta({ description: 'Name of the process. Null if there is only one.' }),
           state: z.enum(['untried', 'up', 'failing', 'resting']),
           failures: z.int(),
           lastFailure: z.object({ message: z.string(), time }).nullable(),
           restsUntil: time.nullable(),
         }),
       )
-      .meta({ description: 'On each process that calls it, as of a few seconds ago.' }),
+      .meta({ description: 'Health on each process that calls the model, a few seconds old.' }),
   })
   .meta({ title: 'ModelWithHealth' })
 
@@ -228,12 +232,12 @@ export const newBudget = z.object({
     .string()
     .regex(/^\d{1,9}(\.\d{1,9})?$/, { error: 'must be a decimal, as "100.00"' })
     .nullable()
-    .meta({ description: 'US dollars for a calendar month, UTC; null: no budget.' }),
+    .meta({ description: 'US dollars for a calendar month (UTC). Null: no budget.' }),
   alertAt: alertAt.optional().meta({ description: 'Percentages at which an alert is sent, in addition to 100.' }),
   hardStop: z
     .boolean()
     .optional()
-    .meta({ description: 'Whether new interactions are refused, and running ones stopped, when it is spent.' }),
+    .meta({ description: 'Whether new interactions are refused and running ones stopped when the budget is spent.' }),
 })
 export const budgetAnswer = z.object({
   monthlyCost: z.string().nullable(),

@@ -28,8 +28,8 @@ export function sessionRoutes(app: FastifyInstance, dependencies: ConsoleDepende
       schema: forSession({
         id: 'getMe',
         tag,
-        summary: 'Who is signed in',
-        description: 'With their accounts, roles and projects.',
+        summary: 'Read the signed-in user',
+        description: 'Returns the user with their accounts, roles and projects.',
         answer: me,
       }),
     },
@@ -44,7 +44,7 @@ export function sessionRoutes(app: FastifyInstance, dependencies: ConsoleDepende
         id: 'changePassword',
         tag,
         summary: 'Change the password',
-        description: 'All other sessions end.',
+        description: 'Ends all other sessions of the user.',
         body: passwordChange,
         answer: done,
       }),
@@ -69,7 +69,7 @@ export function sessionRoutes(app: FastifyInstance, dependencies: ConsoleDepende
         id: 'listSessions',
         tag,
         summary: 'List own sessions',
-        description: 'Where you are signed in, newest first.',
+        description: 'Lists the sessions of the signed-in user, newest first.',
         answer: z.object({ sessions: z.array(session) }),
       }),
     },
@@ -97,7 +97,7 @@ export function sessionRoutes(app: FastifyInstance, dependencies: ConsoleDepende
         id: 'endSession',
         tag,
         summary: 'End a session',
-        description: 'One of your own, at once, on every node.',
+        description: 'Ends one of the user’s own sessions immediately, on every node.',
         params: sessionParams,
         answer: done,
         errors: ['not_found'],
@@ -105,7 +105,7 @@ export function sessionRoutes(app: FastifyInstance, dependencies: ConsoleDepende
     },
     async ({ visitor, params }) => {
       const ended = await signIn.endSessions(visitor.userId, { only: params.sessionId })
-      if (ended === 0) throw new ErrandError('not_found', `You have no session ${JSON.stringify(params.sessionId)}.`)
+      if (ended === 0) throw new ErrandError('not_found', `There is no session ${JSON.stringify(params.sessionId)}.`)
       return {}
     },
   )
@@ -118,7 +118,7 @@ export function sessionRoutes(app: FastifyInstance, dependencies: ConsoleDepende
         id: 'endOtherSessions',
         tag,
         summary: 'End all other sessions',
-        description: 'All of your own but this one.',
+        description: 'Ends all of the user’s sessions except this one.',
         answer: z.object({ revoked: z.int() }),
       }),
     },

@@ -15,12 +15,14 @@ const done = z.object({})
 const credentials = z.object({ email, password })
 const oidcPaths = z.object({ callbackURL: z.string().optional(), errorCallbackURL: z.string().optional() })
 const options = z.object({
-  signUp: z.boolean().meta({ description: 'Whether anybody may make an account of their own.' }),
+  signUp: z.boolean().meta({ description: 'Whether anyone may create an account.' }),
   oidc: z
     .object({ name: z.string() })
     .nullable()
-    .meta({ description: 'The provider to sign in with, if there is one.' }),
-  owned: z.boolean().meta({ description: 'False until somebody used the link of the first start.' }),
+    .meta({ description: 'OpenID Connect provider for sign-in, if one is configured.' }),
+  owned: z
+    .boolean()
+    .meta({ description: 'Whether the server has an owner. False until the link of the first start is used.' }),
 })
 
 export function signInRoutes(app: FastifyInstance, dependencies: ConsoleDependencies): void {
@@ -34,8 +36,8 @@ export function signInRoutes(app: FastifyInstance, dependencies: ConsoleDependen
       schema: open({
         id: 'getSignInOptions',
         tag,
-        summary: 'How to sign in',
-        description: 'What the page of the sign-in offers.',
+        summary: 'Read the sign-in options',
+        description: 'Returns the options of the sign-in page.',
         answer: options,
       }),
     },
@@ -51,7 +53,7 @@ export function signInRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         tag,
         summary: 'Sign in',
         description:
-          'By e-mail address and password; sets the session’s cookie. Tries are limited, by address and by account, on all nodes together.',
+          'Signs in with e-mail address and password, and sets the session’s cookie. Attempts are limited by IP address and by account, over all nodes.',
         body: credentials,
         answer: done,
         errors: ['unauthenticated', 'permission_denied', 'rate_limited'],
@@ -72,7 +74,7 @@ export function signInRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         id: 'signOut',
         tag,
         summary: 'Sign out',
-        description: 'Ends the session of the cookie.',
+        description: 'Ends the session that the cookie names.',
         answer: done,
         errors: ['permission_denied'],
       }),
@@ -92,7 +94,7 @@ export function signInRoutes(app: FastifyInstance, dependencies: ConsoleDependen
         tag,
         summary: 'Sign in with a provider',
         description:
-          'Where to send the browser: the OpenID Connect provider that the operator configured. It comes back to `callbackURL`, or to `errorCallbackURL` with `?error=`; both are paths below /console.',
+          'Returns the address of the configured OpenID Connect provider, to which the browser must go. The provider sends it back to `callbackURL`, or to `errorCallbackURL` with `?error=`. Both are paths below /console.',
         body: oidcPaths,
         answer: z.object({ url: z.string() }),
         errors: ['permission_denied', 'not_found', 'unavailable'],

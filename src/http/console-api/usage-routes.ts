@@ -17,13 +17,13 @@ const MOST_DAYS = 366
 
 const day = z.iso.date({ error: 'must be a day, as 2026-11-21' }).optional()
 const query = z.object({
-  from: day.meta({ description: `The first day, UTC. Default: the last ${DEFAULT_DAYS} days.` }),
-  to: day.meta({ description: `The last day, UTC; at most ${MOST_DAYS} with the first. Default: today.` }),
+  from: day.meta({ description: `First day, UTC. Default: ${DEFAULT_DAYS} days until \`to\`.` }),
+  to: day.meta({ description: `Last day, UTC, at most ${MOST_DAYS} days including the first. Default: today.` }),
   group: z
     .string()
     .optional()
     .meta({
-      description: `By what rows are told apart, several by comma: ${USAGE_GROUPS.map((name) => `\`${name}\``).join(', ')}. Default \`day\`.`,
+      description: `Dimensions of the rows, comma-separated: ${USAGE_GROUPS.map((name) => `\`${name}\``).join(', ')}. Default \`day\`.`,
     }),
   projectId: filterText.optional(),
   agentId: filterText.optional(),
@@ -43,9 +43,9 @@ export function usageRoutes(app: FastifyInstance, dependencies: ConsoleDependenc
         params: accountParams,
         errors: ['not_found'],
         id: 'readUsage',
-        summary: 'Read what was used',
+        summary: 'Read usage',
         description:
-          'Runs that ended, on the day of their end, with their tokens and their cost. They stay counted when they are removed. Percentiles are within a tenth.',
+          'Returns the ended runs by the day of their end, with tokens and cost. Deleted runs stay counted. Percentiles are accurate to 10 %.',
         query,
         answer: usageReport,
         other: ['text/csv', z.string()],

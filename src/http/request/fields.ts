@@ -59,9 +59,9 @@ function phrase(issue: z.core.$ZodRawIssue): string {
     case 'invalid_value':
       return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.map((v) => JSON.stringify(v)).join(', ')}`
     case 'invalid_key':
-      return issue.issues[0]?.message ?? 'is not a name that can be used here'
+      return issue.issues[0]?.message ?? 'is not an allowed name'
     case 'invalid_union':
-      return 'has none of the forms that it may have'
+      return 'matches none of the allowed forms'
     default:
       return 'is not valid'
   }
@@ -108,8 +108,12 @@ export function unknownFields(schema: z.ZodType, value: unknown, readOnly: Reado
   const warnings = found.slice(0, MAX_UNKNOWN_FIELDS).map((path): Warning => {
     const param = paramName(path)
     return readOnly.has(param)
-      ? { code: 'unknown_field', param, message: `\`${param}\` is set by the server; what was sent was ignored.` }
-      : { code: 'unknown_field', param, message: `There is no field \`${param}\`; it was ignored.` }
+      ? {
+          code: 'unknown_field',
+          param,
+          message: `\`${param}\` is set by the server. The value in the request was ignored.`,
+        }
+      : { code: 'unknown_field', param, message: `The field \`${param}\` does not exist and was ignored.` }
   })
   const more = found.length - warnings.length
   if (more > 0) warnings.push({ code: 'unknown_field', message: `${more} more unknown fields were ignored.` })

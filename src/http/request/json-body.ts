@@ -94,7 +94,7 @@ function readBytes(request: IncomingMessage, onPiece: (bytes: number, total: num
   }
   const onBroken = (cause?: Error) => {
     release()
-    reject(new ErrandError('invalid_request', 'The body did not arrive whole.', { cause }))
+    reject(new ErrandError('invalid_request', 'The body is incomplete: the connection ended early.', { cause }))
   }
   const release = () => {
     request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)

@@ -39,7 +39,7 @@ async function* counted(raw: FastifyRequest['raw'], maxBytes: number): AsyncGene
       yield chunk
     }
   } catch (cause) {
-    throw new ErrandError('invalid_request', 'The body did not arrive whole.', { cause })
+    throw new ErrandError('invalid_request', 'The body is incomplete: the connection ended early.', { cause })
   }
   if (total > maxBytes) throw tooLarge(maxBytes)
   if (total === 0) throw new ErrandError('invalid_request', 'The body is empty; send a zip.')

@@ -85,7 +85,7 @@ function toErrandError(thrown: unknown): ErrandError {
 }
 
 const NOT_HTTP: Readonly<Record<string, string>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive whole in time.',
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request timed out before it was complete.',
   HPE_HEADER_OVERFLOW: 'The headers of the request are too large.',
 }
 
