@@ -446,7 +446,7 @@ export type ErrorBody = {
         supported?: Array<string>;
     };
     /**
-     * As in `X-Request-Id`. Name it when you ask the operator for help.
+     * Same value as `X-Request-Id`. Include it when you ask the operator for help.
      */
     requestId: string;
 };
