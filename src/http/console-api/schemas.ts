@@ -74,12 +74,10 @@ export const invite = z
   .object({ id: z.string(), role, createTime: time, expireTime: time })
   .meta({ title: 'Invite', description: 'An unused invitation.' })
 
-export const settings = z
-  .object({ experimental: z.object({ managedAgents: z.boolean() }) })
-  .meta({
-    title: 'AccountSettings',
-    description: 'If the service is off, each call with the account’s keys gets 403 `feature_disabled`.',
-  })
+export const settings = z.object({ experimental: z.object({ managedAgents: z.boolean() }) }).meta({
+  title: 'AccountSettings',
+  description: 'If the service is off, each call with the account’s keys gets 403 `feature_disabled`.',
+})
 
 export const logEntry = z
   .object({

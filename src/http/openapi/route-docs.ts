@@ -47,7 +47,9 @@ const problem = z
       interactionId: z.string().optional().meta({ description: 'The interaction that this error ended.' }),
       supported: z.array(z.string()).optional().meta({ description: 'The revisions that are served.' }),
     }),
-    requestId: z.string().meta({ description: 'Same value as `X-Request-Id`. Include it when you ask the operator for help.' }),
+    requestId: z
+      .string()
+      .meta({ description: 'Same value as `X-Request-Id`. Include it when you ask the operator for help.' }),
   })
   .meta({
     title: 'Error',
