@@ -90,7 +90,9 @@ function createModel(node: Process, { scheduler, odds, journal, answers }: Model
       const shown = brokenText(messages)
       const usesTools = shown === undefined && tools.length > 0 && messages.length < 2 * MAX_TURNS && chance(0.6)
       const plan = shown === undefined ? planDeltas(answers, usesTools, random) : planRest(shown, answers, random)
-      const { modelFails: refused, modelCut: broken, modelLimited: cut, modelEmpty: empty } = odds
+      const { modelFails: refused, modelCut: broken, modelLimited: cut } = odds
+      // An empty continuation means that nothing is left of the answer.
+      const empty = shown === undefined ? odds.modelEmpty : 0
       const fault = drawFault(random, { refused, broken, cut, empty }, plan.length)
       const [kind = '', count] = (fault ?? '').split(':')
       const endsAt = kind === 'empty' ? 0 : kind.endsWith('-after') ? Number(count) : plan.length

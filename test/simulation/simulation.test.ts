@@ -42,7 +42,7 @@ const PLANTED: Record<string, PlantedFault> = {
   'a lease that has not expired is taken over': {
     tamper: replacing('q.lease_until <= ', '0 <= '),
     foundBy: /^R7/,
-    seed: 6,
+    seed: 2,
   },
   'leases of live workers are ended': {
     tamper: (sql, parameters) => ({
@@ -65,12 +65,12 @@ const PLANTED: Record<string, PlantedFault> = {
   'a worker that resumes a run does not see tool results': {
     tamper: unseen('tool_result'),
     foundBy: /steps are not|its result is in the log|ran twice|got another result/,
-    seed: 2,
+    seed: 5,
   },
   'results are paired with calls by their order': {
     tamper: withoutCallIds(),
     foundBy: /got another result|its result is in the log|steps are not/,
-    seed: 90,
+    seed: 46,
   },
   'runs are missing in the sum of the usage': {
     tamper: replacing('cast(sum("runs") as bigint)', '0'),
@@ -99,12 +99,12 @@ const PLANTED: Record<string, PlantedFault> = {
   'a worker that resumes a run does not see tool calls': {
     tamper: unseen('tool_call'),
     foundBy: /steps are not|twice|got another result/,
-    seed: 25,
+    seed: 2,
   },
   'the next worker does not see the shown part of an answer': {
     tamper: unseen('partial_output'),
     foundBy: /^I3/,
-    seed: 111,
+    seed: 98,
   },
   'a broken turn is stored as a complete one': {
     tamper: (sql, parameters) => ({
