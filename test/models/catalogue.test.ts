@@ -7,6 +7,7 @@ import { demoEntry } from '../../src/demo/catalogue-entry.ts'
 import { type CatalogueOptions, openCatalogue } from '../../src/models/catalogue.ts'
 import type { Catalogue } from '../../src/models/port.ts'
 import type { LocalServer } from '../../src/models/providers/provider.ts'
+import { ALL_PROVIDERS } from '../../src/models/providers/registry.ts'
 import { openFakeProvider } from '../fake-provider.ts'
 import { ask, call, closedPort, failureOf } from './calling.ts'
 
@@ -198,6 +199,16 @@ describe('with a known key in the environment', () => {
     expect(catalogue.describe().some(({ unavailable }) => unavailable)).toBe(false)
     expect(catalogue.defaultName).toBe('svc-3.5-flash')
   })
+
+  test.each(ALL_PROVIDERS.filter(({ specModels }) => specModels))(
+    'the record of $name decides whether its models accept images and PDFs',
+    async ({ keyEnvs, specModels, acceptsMedia = false }) => {
+      const catalogue = await open({ env: { [keyEnvs[0]!]: 'k' } })
+      for (const [name, { vision = acceptsMedia }] of Object.entries(specModels!({}))) {
+        expect(catalogue.get(name)).toMatchObject({ vision, documents: vision && acceptsMedia })
+      }
+    },
+  )
 
   test.each([
     'OPENROUTER_API_KEY',
