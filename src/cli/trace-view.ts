@@ -131,6 +131,7 @@ export function createTraceView(terminal: Terminal): TraceView {
       const call = calls.find(({ callId }) => callId === event.callId)
       if (!call) return
       showResult(call, event.output, event.duration_ms)
+      if (event.full) line(dim(`    ${event.full.bytes.toLocaleString('en')} bytes in ${printable(event.full.path)}`))
       calls = calls.filter((other) => other !== call)
       progress.start(calls[0]?.tool ?? 'thinking')
     },

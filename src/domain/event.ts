@@ -5,6 +5,7 @@
  * Each entry of the trace has its own `step`, counted from 1.
  */
 import type { ErrorCode } from './errors.ts'
+import type { FullResult } from './long-result.ts'
 import type { Usage } from './usage.ts'
 
 export type Status = 'running' | 'completed' | 'failed' | 'cancelled'
@@ -54,6 +55,8 @@ export type RunEvent =
       readonly callId?: string
       /** Set if code made the call. The code got the whole result; `output` may be truncated. */
       readonly via?: number
+      /** The file in the sandbox with the whole text, of which the model got beginning and end (long-result.ts). */
+      readonly full?: FullResult
     }
   /** The tool call waits for a person's approval. */
   | {

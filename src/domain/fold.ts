@@ -5,6 +5,7 @@
 
 import type { RunError } from './errors.ts'
 import type { RunEvent, StopReason, TerminalStatus, Warning } from './event.ts'
+import type { FullResult } from './long-result.ts'
 import type { Usage } from './usage.ts'
 
 export type TraceStep =
@@ -25,6 +26,7 @@ export type TraceStep =
       readonly duration_ms: number
       readonly callId?: string
       readonly via?: number
+      readonly full?: FullResult
     }
 
 /** A tool call that waits for a person's approval. */

@@ -64,6 +64,23 @@ const FEW_FILES = 2048
 const TMP_MIB = 64
 const PRIVATE_MIB = 8
 
+/** Maximum size of one file with a long result. */
+const RESULT_MIB = 32
+
+/**
+ * The file of a sandbox with the whole text of a long result, or the output of a job. `key` identifies the tool call in its
+ * interaction. Below /tmp, so that no archive or commit of the workspace includes it.
+ */
+export function resultPath(interactionId: string, key: string): string {
+  // A conversation may name files of earlier interactions, whose sandboxes are gone: names must not repeat.
+  return `/tmp/errand/${`${key}-${interactionId.slice(-6)}`.replaceAll(/[^\w-]/g, '-')}.txt`
+}
+
+/** Maximum size of such a file, in bytes. It uses memory. */
+export function resultBytes({ memoryMiB }: SandboxLimits): number {
+  return Math.min(RESULT_MIB, Math.floor(memoryMiB / 8)) * 1024 * 1024
+}
+
 /** A path that code can write to: a tmpfs with a limit on bytes and on number of files. */
 export interface WritablePath {
   readonly path: string

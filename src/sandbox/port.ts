@@ -8,7 +8,8 @@
 import type { Duplex } from 'node:stream'
 import type { SandboxLimits } from '../domain/limits.ts'
 
-export type Language = 'python' | 'javascript' | 'bash'
+export const LANGUAGES = ['python', 'javascript', 'bash'] as const
+export type Language = (typeof LANGUAGES)[number]
 
 export type { SandboxLimits }
 
@@ -77,6 +78,13 @@ export interface ExecRequest {
   readonly timeoutMs: number
 }
 
+export interface SavedOutput {
+  readonly path: string
+  readonly bytes: number
+  /** The file has only the beginning of the output: its maximum size or the free space was reached. */
+  readonly cut: boolean
+}
+
 export interface ExecResult {
   /**
    * stdout and stderr as a terminal shows them in the end, decoded as UTF-8 and capped by `outputBytes`: a progress bar in
@@ -84,12 +92,56 @@ export interface ExecResult {
    */
   readonly output: string
   readonly truncated: boolean
+  /** The file in the sandbox with the whole output, if it is longer than LONG_RESULT_BYTES or `outputBytes`. */
+  readonly saved?: SavedOutput
   readonly end: ExecEnd
   readonly durationMs: number
   /** The language's session was restarted: variables of earlier steps are gone. */
   readonly sessionRestarted: boolean
   /** Limits that the step reached, except one that `end` already names. Never empty. */
   readonly hits?: readonly LimitHit[]
+}
+
+/** A program that runs in the background, beside the sessions. It ends with the sandbox. */
+export interface JobState {
+  readonly id: string
+  readonly language: Language
+  /** Undefined while it runs. `cancelled`: it was killed by a request. */
+  readonly end?: ExecEnd
+  /** Milliseconds that it has run. */
+  readonly ms: number
+  /** Bytes that it has printed. */
+  readonly bytes: number
+  /** Its output in the file: all of it, or if `cut` the beginning. */
+  readonly saved: { readonly bytes: number; readonly cut: boolean }
+}
+
+export interface JobRequest {
+  /** Idempotency key within the interaction: a repeated request starts and sends nothing, and gets the same output. */
+  readonly key: string
+  readonly job: string
+  /** Starts the job. The timeout kills it; default none. */
+  readonly start?: { readonly language: Language; readonly code: string; readonly timeoutMs?: number }
+  /** Text for its stdin. */
+  readonly input?: string
+  readonly kill?: boolean
+  /** The answer comes when the job has ended, has paused after new output, or after this time. */
+  readonly waitMs: number
+}
+
+/** `too_many` run. `not_started`: no process could be made. `unread`: it does not read its input. `closed`: its input is. */
+export const JOB_REFUSALS = ['unknown', 'too_many', 'not_started', 'unread', 'closed'] as const
+export type JobRefusal = (typeof JOB_REFUSALS)[number]
+
+export interface JobReport {
+  readonly state: JobState
+  /** Output since the last report, as a terminal shows it, capped by `outputBytes`. */
+  readonly output: string
+  /** The output is bytes `from` to `to` of what the job has printed. */
+  readonly from: number
+  readonly to: number
+  /** The file in the sandbox with its output from the start. */
+  readonly path: string
 }
 
 export interface Entry {
@@ -137,6 +189,10 @@ export interface Sandbox {
    * process. `onOutput` receives the output as it is written; progress bars only from time to time.
    */
   exec(request: ExecRequest, onOutput: (text: string) => void, signal: AbortSignal): Promise<ExecResult>
+  /** Starts a background job, or waits for one, writes to it or ends it. Throws SandboxError `lost`. */
+  job(request: JobRequest, signal: AbortSignal): Promise<JobReport | { readonly refused: JobRefusal }>
+  /** The running jobs, and the newest of those that have ended. */
+  jobs(): Promise<readonly JobState[]>
   /**
    * Creates parent directories. Atomic (temporary file, then rename), except for `append`. Throws SandboxError, or the
    * error of the source of the bytes; nothing is written then.

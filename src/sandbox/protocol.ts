@@ -4,7 +4,7 @@
  *
  *     exec   → out…, live… → done    kill ends it            write → chunk (each acked) → commit | abort → done
  *     list   → entries… → done      lease → (nothing)        read  → chunk (each acked) → done;  abort → done
- *     env    → done
+ *     env    → done                  job    → out… → done;  abort → done
  *     spawn  → its stream, err… → done     kill ends it      listen → listening → accept… with a stream each;  abort → done
  *
  * A stream is chunks in both directions, each acked. `commit` (from outside) and `fin` (from inside) end one direction,
@@ -12,19 +12,54 @@
  *
  * Any request can be answered by `error` instead, which ends it.
  */
-import type { ExecEnd, Language, LimitHit, SandboxErrorCode, SandboxFacts, SandboxLimits, SandboxSpec } from './port.ts'
+import type {
+  ExecEnd,
+  JobRefusal,
+  JobState,
+  Language,
+  LimitHit,
+  SandboxErrorCode,
+  SandboxFacts,
+  SandboxLimits,
+  SandboxSpec,
+} from './port.ts'
 
 export type SandboxRequest =
-  | { op: 'exec'; id: number; key: string; language: Language; timeoutMs: number; outputBytes: number }
+  | ({ op: 'exec'; id: number; key: string; language: Language; timeoutMs: number } & OutputLimits)
   | { op: 'kill'; id: number }
   | { op: 'write'; id: number; path: string; mode: 'write' | 'append' }
   | { op: 'read'; id: number; path: string; maxBytes: number }
+  | ({ op: 'job'; id: number } & JobAction & OutputLimits)
   | { op: 'list'; id: number; path: string; recursive: boolean; maxEntries: number }
   | { op: 'spawn'; id: number; argv: readonly string[]; env: object; cwd?: string; pipes: 'stdio' | 'fd34' }
   | { op: 'listen'; id: number; port: number }
   | { op: 'env'; id: number; variables: Readonly<Record<string, string>> }
   | { op: 'chunk' | 'ack' | 'commit' | 'abort'; id: number; conn?: number }
   | { op: 'lease'; id: number; ms: number }
+
+/**
+ * A request about a job, or without `job` for the list of all. The payload is the code or the input. A repeated key gets the
+ * first answer: nothing is started or sent twice.
+ */
+export interface JobAction {
+  key: string
+  job?: string
+  action: 'start' | 'look' | 'input' | 'kill'
+  /** Language of a new job. */
+  language?: Language
+  timeoutMs?: number
+  waitMs: number
+}
+
+/** Set by the host. */
+export interface OutputLimits {
+  outputBytes: number
+  /** Path of the file that gets a long output, and its maximum size. */
+  saveAs: string
+  saveBytes: number
+}
+
+export const UNSET_LIMITS: OutputLimits = { outputBytes: 0, saveAs: '', saveBytes: 0 }
 
 /** The sandbox that a request is for, and the worker's fencing token. */
 export interface Address {
@@ -66,6 +101,12 @@ export type ReplyBody = WithoutId<Reply>
 
 /** Result of a request; which fields are set depends on the request. */
 export type Done = Partial<ExecDone> & {
+  /** For `job`: its state, and the range of its output that `out` has. */
+  job?: JobState
+  from?: number
+  to?: number
+  jobs?: JobState[]
+  refused?: JobRefusal | 'left'
   /** For `list`: there are more entries than were sent. */
   more?: boolean
   /** For `open`: the sandbox was created now. */
@@ -88,6 +129,8 @@ export interface ExecDone {
   full?: LimitHit[]
   durationMs: number
   sessionRestarted: boolean
+  /** The output was long, and this much of it is in the file. `cut`: not all of it. */
+  saved?: { bytes: number; cut: boolean }
 }
 
 /** Settings that a client can change in a running host. */

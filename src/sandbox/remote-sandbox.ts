@@ -1,13 +1,17 @@
 /** A sandbox for the engine: implements the port by requests to the host over one connection. */
 import type { Connection } from './connection.ts'
+import { resultPath } from './inside.ts'
 import { type Entry, type ExecResult, type Listing, type Sandbox, SandboxError } from './port.ts'
-import { type Address, CHUNK_BYTES, CHUNK_WINDOW, MAX_CODE_BYTES } from './protocol.ts'
+import { type Address, CHUNK_BYTES, CHUNK_WINDOW, MAX_CODE_BYTES, UNSET_LIMITS } from './protocol.ts'
+import { listJobs, requestJob } from './remote-jobs.ts'
 import { listen, spawn } from './remote-streams.ts'
 
 export function createRemoteSandbox(connection: Connection, address: Address, fresh: boolean): Sandbox {
   return {
     fresh,
     exec: (request, onOutput, signal) => exec(connection, address, request, onOutput, signal),
+    job: (request, signal) => requestJob(connection, address, request, signal),
+    jobs: () => listJobs(connection, address),
     writeFile: (path, bytes, mode) => writeFile(connection, address, path, bytes, mode),
     readFile: (path, maxBytes) => readFile(connection, address, path, maxBytes),
     openFile: (path, maxBytes) => openFile(connection, address, path, maxBytes),
@@ -49,8 +53,7 @@ async function exec(
     output = `The code is larger than ${MAX_CODE_BYTES} bytes: put its data into a file.\n`
     return result({ kind: 'exit', code: 126 })
   }
-  // The host sets `outputBytes` to the sandbox's own limit.
-  const request = { op: 'exec', ...address, key, language, timeoutMs, outputBytes: 0 } as const
+  const request = { op: 'exec', ...address, key, language, timeoutMs, ...UNSET_LIMITS } as const
   const call = connection.start(request, bytes, (reply, payload) => {
     if (reply.op === 'live') onOutput(payload.toString('utf8'))
     if (reply.op !== 'out') return
@@ -61,9 +64,18 @@ async function exec(
   const kill = () => call.send({ op: 'kill' })
   signal.addEventListener('abort', kill)
   try {
-    const { end, truncated = false, durationMs = 0, sessionRestarted = false, hits } = await call.done
+    const { end, truncated = false, durationMs = 0, sessionRestarted = false, hits, saved: file } = await call.done
     output += decoder.decode()
-    return { output, truncated, end: end!, durationMs, sessionRestarted, ...(hits && { hits }) }
+    const saved = file && { path: resultPath(address.sandbox, key), ...file }
+    return {
+      output,
+      truncated,
+      end: end!,
+      durationMs,
+      sessionRestarted,
+      ...(hits && { hits }),
+      ...(saved && { saved }),
+    }
   } catch (error) {
     if (error instanceof SandboxError && error.code === 'lost') return result({ kind: 'lost' })
     throw error

@@ -6,9 +6,11 @@
 import { z } from 'zod'
 import { describeNetwork, type Network } from '../domain/network.ts'
 import { withoutEnd } from '../domain/trim.ts'
-import type { ExecResult, Language, LimitHit } from '../sandbox/port.ts'
+import { type ExecResult, LANGUAGES, type Language, type LimitHit, type Sandbox } from '../sandbox/port.ts'
 import { toolArguments } from './arguments.ts'
-import type { Tool, ToolContext } from './port.ts'
+import { installedPackages } from './installed-packages.ts'
+import { MAX_JOB_CODE, startJob } from './job.ts'
+import type { Tool, ToolContext, ToolOutcome } from './port.ts'
 import { truncateMiddle } from './truncate.ts'
 
 /** Maximum characters. Longer code belongs in a file. */
@@ -22,8 +24,6 @@ const PRELOADED = /\b(?:numpy|pandas|matplotlib|pylab|scipy|seaborn|sklearn|stat
 
 /** Default time limit in seconds. Keeps a command that hangs from using up the run's time. */
 const DEFAULT_TIMEOUT_S = 120
-
-const LANGUAGES = ['python', 'javascript', 'bash'] as const satisfies readonly Language[]
 
 const ARGUMENTS = toolArguments(
   'code_execution',
@@ -41,7 +41,13 @@ const ARGUMENTS = toolArguments(
       .number('must be a number')
       .positive('must be greater than 0')
       .optional()
-      .describe(`The time limit of this call, in seconds. Default: ${DEFAULT_TIMEOUT_S}.`),
+      .describe(`The time limit of this call, in seconds. Default: ${DEFAULT_TIMEOUT_S}, with background none.`),
+    background: z
+      .boolean('must be true or false')
+      .optional()
+      .describe(
+        'true starts the code as a program of its own, for servers and long work, and returns after a second with the id of the job. Use the tool job then.',
+      ),
   }),
 )
 
@@ -68,11 +74,12 @@ export function createCodeExecution(network: Network = 'disabled', servers: read
   return {
     definition: { name: 'code_execution', description, parameters: ARGUMENTS.parameters },
     keyed: true,
-    lane: ({ language = 'python' }) => `session:${language}`,
+    lane: ({ language = 'python', background }) => (background === true ? 'shared' : `session:${language}`),
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }
-      const { code, language = 'python', timeoutSeconds = DEFAULT_TIMEOUT_S } = checked.value
+      const { code, language = 'python', timeoutSeconds = DEFAULT_TIMEOUT_S, background } = checked.value
+      if (background) return startBackground(context, { code, language, timeoutSeconds: checked.value.timeoutSeconds })
       const limitMs = Math.min(timeoutSeconds * 1_000, context.maxToolMs)
       const sandbox = await context.sandbox(language === 'python' && importsPreloaded(code))
       const result = await sandbox.exec(
@@ -80,9 +87,12 @@ export function createCodeExecution(network: Network = 'disabled', servers: read
         context.onOutput,
         context.signal,
       )
-      const output = describeResult(result, language, context, { limitMs, offline })
-      const { end } = result
-      return { output, sandboxLost: end.kind === 'lost' || (end.kind === 'memory_limit' && end.lost === true) }
+      const pip = result.output.includes(NOT_FOUND_BY_PIP) ? await aboutPip(sandbox, context, offline) : []
+      const output = describeResult(result, language, context, { limitMs, pip })
+      const { end, saved } = result
+      const sandboxLost = end.kind === 'lost' || (end.kind === 'memory_limit' && end.lost === true)
+      const full = saved && !sandboxLost && { full: { path: saved.path, bytes: saved.bytes } }
+      return { output, ...full, sandboxLost }
     },
   }
 }
@@ -93,9 +103,37 @@ Code can call MCP tools: Python \`import errand; errand.mcp["SERVER"].TOOL(key=v
 Use this for many calls or large results: you only see what the code prints. In Python \`help(errand.mcp["SERVER"])\` lists the tools. Tools that need approval can't be called from code.`
 }
 
+function startBackground(
+  context: ToolContext,
+  {
+    code,
+    language,
+    timeoutSeconds,
+  }: { readonly code: string; readonly language: Language; readonly timeoutSeconds: number | undefined },
+): Promise<ToolOutcome> | ToolOutcome {
+  if (Buffer.byteLength(code) > MAX_JOB_CODE) {
+    return {
+      output: `The job was not started: its code has more than ${MAX_JOB_CODE.toLocaleString('en')} bytes. Write it to a file and run the file.`,
+    }
+  }
+  const timeoutMs = timeoutSeconds === undefined ? {} : { timeoutMs: Math.ceil(timeoutSeconds * 1_000) }
+  return startJob(context, { language, code, ...timeoutMs })
+}
+
 function importsPreloaded(code: string): boolean {
   const isImport = (statement: string) => /^[ \t]*(?:import|from)[ \t]/.test(statement)
   return code.split(/[;\n]/).some((statement) => isImport(statement) && PRELOADED.test(statement.split('#')[0]!))
+}
+
+/** Notes for the model after pip has found no package. */
+async function aboutPip(sandbox: Sandbox, context: ToolContext, offline: boolean): Promise<string[]> {
+  const installed = await installedPackages(sandbox, context)
+  return [
+    offline
+      ? 'pip found no package because this run has no network; retrying will not help. Use what is installed.'
+      : 'pip found no package: the name is wrong, or the network of this run allows no index that has it.',
+    ...(installed ? [`Installed Python packages: ${installed}.`] : []),
+  ]
 }
 
 /** The output, then a line in brackets for everything else that the model should know. */
@@ -103,21 +141,17 @@ function describeResult(
   result: ExecResult,
   language: Language,
   context: ToolContext,
-  { limitMs, offline }: { readonly limitMs: number; readonly offline: boolean },
+  { limitMs, pip }: { readonly limitMs: number; readonly pip: readonly string[] },
 ): string {
   const { text, cut } = truncateMiddle(withoutEnd(result.output, '\n'), context.outputBytes)
   const notes: string[] = []
   if (text === '' && result.end.kind !== 'lost') notes.push('It printed nothing.')
   if (cut || result.truncated) {
     notes.push(
-      `The output was longer than the limit of ${context.outputBytes.toLocaleString('en')} bytes a call, and its middle was left out: print less, or save it to a file and read parts.`,
+      `The output was longer than the limit of ${context.outputBytes.toLocaleString('en')} bytes a call, and its middle was left out: ${whereRest(result)}.`,
     )
   }
-  if (offline && result.output.includes(NOT_FOUND_BY_PIP)) {
-    notes.push(
-      'pip found no package because this run has no network. Use what is installed (`pip list` shows it); retrying will not help.',
-    )
-  }
+  notes.push(...pip)
   const end = describeEnd(result, limitMs, context.maxToolMs)
   notes.push(...(result.hits ?? []).map(describeHit))
   if (end) notes.push(end)
@@ -127,6 +161,13 @@ function describeResult(
     )
   }
   return [text, ...notes.map((note) => `[${note}]`)].filter((line) => line !== '').join('\n')
+}
+
+function whereRest({ saved }: ExecResult): string {
+  if (!saved) return 'print less, or save it to a file and read parts'
+  return saved.cut
+    ? `${saved.path} has only its first ${saved.bytes.toLocaleString('en')} bytes`
+    : `${saved.path} has all of it`
 }
 
 /** Returns undefined after a normal end. `limitMs`: the limit of this call. `maxToolMs`: the highest limit that a call may set. */

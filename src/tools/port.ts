@@ -6,6 +6,7 @@
 import type { ToolName } from '../domain/agent.ts'
 import type { Warning } from '../domain/event.ts'
 import type { RunSpec } from '../domain/interaction.ts'
+import type { FullResult } from '../domain/long-result.ts'
 import type { MediaPart } from '../domain/message.ts'
 import type { Network } from '../domain/network.ts'
 import type { OutboundConnectionKind } from '../domain/outbound-connection.ts'
@@ -39,6 +40,8 @@ export interface ToolContext {
 export interface ToolOutcome {
   /** The result for the model and the trace, failures included. */
   readonly output: string
+  /** The file in the sandbox that has the whole of a long `output`, which then is its beginning and end. */
+  readonly full?: FullResult
   /** Images and documents that the model gets with the result. Stored, so that the model gets them again after a crash. */
   readonly media?: readonly MediaPart[]
   /** The sandbox was lost while the tool ran: the next call needs a new one. */
@@ -61,6 +64,11 @@ export interface Tool {
   readonly keyed: boolean
   /** The call is idempotent: after a crash it is run again. */
   readonly repeatable?: boolean
+  /**
+   * The result comes from outside the sandbox and may be long: the engine truncates it, and writes it to a file in the
+   * sandbox if the model can read one.
+   */
+  readonly external?: boolean
   /** A person must approve each call. Until then the run is in stage `requires_action`. */
   readonly needsApproval?: boolean
   /** The tool of an MCP server, by the server's own name. */

@@ -1,4 +1,5 @@
 /** Truncation of output to the size that a model may get. */
+import { endOfCharacter, startOfCharacter } from '../domain/utf8.ts'
 
 /**
  * Truncates to `maxBytes` bytes of UTF-8: keeps the beginning and the end, and replaces the middle by a marker. Never
@@ -18,23 +19,4 @@ export function truncateMiddle(text: string, maxBytes: number): { readonly text:
 export function truncateEnd(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8')
   return bytes.length <= maxBytes ? text : bytes.toString('utf8', 0, startOfCharacter(bytes, maxBytes))
-}
-
-/** The first position at or after `at` where a character begins. */
-function endOfCharacter(bytes: Buffer, at: number): number {
-  let position = at
-  while (position < bytes.length && isContinuation(bytes[position]!)) position++
-  return position
-}
-
-/** The last position at or before `at` where a character begins (the end counts as one). */
-function startOfCharacter(bytes: Buffer, at: number): number {
-  let position = at
-  while (position > 0 && position < bytes.length && isContinuation(bytes[position]!)) position--
-  return position
-}
-
-/** A continuation byte of UTF-8. */
-function isContinuation(byte: number): boolean {
-  return (byte & 0xc0) === 0x80
 }

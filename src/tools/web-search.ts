@@ -46,6 +46,7 @@ function createTool(search: Search, run: RunScope): Tool {
   return {
     definition: { name: 'web_search', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
     keyed: false,
+    external: true,
     repeatable: true,
     lane: () => 'shared',
     async run(args, context) {

@@ -85,6 +85,18 @@ completed in 1.90 s · 2 model calls · 1 tool call · 812 tokens in, 120 out
     expect(text).not.toContain('y14')
   })
 
+  test('a long result has the file with all of it, and a job its id and input', () => {
+    const full = { path: '/tmp/errand/step-1-abcdef.txt', bytes: 5_000_000 }
+    const text = show([
+      { type: 'tool_call', step: 1, name: 'code_execution', args: { code: 'serve()', background: true } },
+      { type: 'tool_result', step: 2, output: 'up', duration_ms: 1, full },
+      { type: 'tool_call', step: 3, name: 'job', args: { id: 'job-1', input: 'stop' } },
+    ])
+    expect(text).toContain('● code_execution python {"background":true}\n  │ serve()\n')
+    expect(text).toContain('    5,000,000 bytes in /tmp/errand/step-1-abcdef.txt\n')
+    expect(text).toContain('● job {"id":"job-1","input":"stop"}\n')
+  })
+
   test('a search is shown with its arguments, and edits of a file as removed and new lines', () => {
     const edits = [{ find: 'one\ntwo', replace: '2' }, { find: 'x', replace: '' }, 'no edit', null]
     const text = show([

@@ -86,7 +86,10 @@ print(errand_probe.ANSWER, six.__version__)`
 
 it('fails immediately without a network and gives the model the reason', async () => {
   const { outputs } = await run([bash('pip install errand-probe')])
-  expect(outputs[0]).toContain('[pip found no package because this run has no network. Use what is installed (')
+  expect(outputs[0]).toContain('[pip found no package because this run has no network; retrying will not help.')
+  const installed = /\[Installed Python packages: (.+)\.\]/.exec(outputs[0]!)![1]!.split(', ')
+  expect(installed).toContain('pandas')
+  expect(outputs[0]!.length).toBeLessThan(2_000)
   expect(outputs[0]).not.toContain('externally-managed-environment')
 })
 

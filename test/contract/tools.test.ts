@@ -418,7 +418,7 @@ describe('invalid arguments', () => {
     expect(body.files).toEqual([])
     expect(all[0]).toMatch(/file_write/)
     const offered = provider.requests.at(-1)!.body.tools?.map(({ function: { name } }) => name)
-    expect(offered).toEqual(['code_execution'])
+    expect(offered).toEqual(['code_execution', 'job'])
   })
 
   it('do not stop the other calls of the same turn', async () => {

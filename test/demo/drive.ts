@@ -52,7 +52,7 @@ export async function drive(instruction: string, options: DriveOptions = {}): Pr
 
 async function converse(instruction: string, options: DriveOptions, sandbox: Sandbox): Promise<Driven> {
   const { files = {}, tools: enabled = ALL, history = [], responseFormat } = options
-  const tools = new Map([...createTools()].filter(([name]) => name !== 'find' && enabled.includes(name)))
+  const tools = new Map([...createTools()].filter(([name]) => (enabled as readonly string[]).includes(name)))
   const messages: Message[] = [...history, userText(instruction + fileList(files))]
   const reasoning: string[] = []
   const calls: Driven['calls'][number][] = []

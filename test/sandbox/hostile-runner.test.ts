@@ -78,6 +78,7 @@ describe('a step ends as lost, long before its deadline, when the runner sends',
     'done without an end',
     'done with an end of its own',
     'done with hits of its own',
+    'done with a file of its own',
     'no object',
     'no JSON',
     'a frame of 60 MB',
@@ -94,6 +95,33 @@ describe('a step ends as lost, long before its deadline, when the runner sends',
     expect(output.length).toBeLessThanOrEqual(LIMITS.outputBytes + 1024)
     expect(heard).toBeLessThanOrEqual(5 * LIMITS.outputBytes + 4 * 1024 * 1024)
     expect(connection.alive()).toBe(true)
+    await sandbox.destroy()
+  })
+})
+
+describe('a request for a job ends as lost when the runner sends', () => {
+  test.each([
+    'done without an end',
+    'done with a job of another name',
+    'done with a range that ends before it starts',
+    'done with a job without a file',
+    'done with a refusal of its own',
+    'no JSON',
+    'output for ever',
+    'live output for ever',
+    'a chunk without a read',
+    'an error of its own',
+  ])('%s', async (breach) => {
+    const sandbox = await open()
+    const begin = { key: 'job', job: 'job', start: { language: 'bash', code: breach }, waitMs: HOUR_MS } as const
+    await expect(sandbox.job(begin, never)).rejects.toMatchObject({ name: 'SandboxError', code: 'lost' })
+    expect(connection.alive()).toBe(true)
+    await sandbox.destroy()
+  })
+
+  test('a thousand jobs', async () => {
+    const sandbox = await open()
+    await expect(sandbox.jobs()).rejects.toMatchObject({ name: 'SandboxError', code: 'lost' })
     await sandbox.destroy()
   })
 })

@@ -173,6 +173,8 @@ export function createSandboxHost(
             signal.removeEventListener('abort', onAbort)
           }
         },
+        job: () => Promise.reject(new Error('The simulation has no jobs.')),
+        jobs: async () => [],
         async writeFile(path, bytes, mode) {
           const parts = mode === 'append' ? [cell.files.get(path) ?? new Uint8Array()] : []
           for await (const part of bytes instanceof Uint8Array ? [bytes] : bytes) parts.push(part)

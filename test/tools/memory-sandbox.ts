@@ -31,6 +31,8 @@ export function createMemorySandbox(files: Record<string, string | Uint8Array> =
       onOutput(sandbox.result.output)
       return sandbox.result
     },
+    job: () => Promise.reject(new Error('This sandbox has no jobs.')),
+    jobs: async () => [],
     async writeFile(path, bytes, mode) {
       if (path.startsWith('/etc/')) throw new SandboxError('denied', 'read-only file system')
       const before = mode === 'append' ? (stored.get(path) ?? Buffer.alloc(0)) : Buffer.alloc(0)

@@ -1,5 +1,5 @@
 /** Folds an interaction's events into the blocks of the trace view, its status and usage. */
-import type { StreamEvent, Usage } from '../api/types.gen.js'
+import type { FullResult, StreamEvent, Usage } from '../api/types.gen.js'
 import type { LogEvent } from '../server/stream.ts'
 
 export type Decision = 'waiting' | 'approved' | 'denied'
@@ -13,6 +13,8 @@ export interface ToolCall {
   readonly args: Readonly<Record<string, unknown>>
   /** The output so far, or the result after the end. */
   readonly output: string
+  /** The file in the sandbox with the whole of a long result. */
+  readonly full?: FullResult
   /** Milliseconds. Undefined while the call runs. */
   readonly durationMs?: number
   readonly done: boolean
@@ -83,8 +85,8 @@ const HANDLERS: {
     change(blocks, isCall, (block) => ({ ...(block as ToolCall), output: (block as ToolCall).output + text }))
     return undefined
   },
-  tool_result(blocks, { callId, output, duration_ms: durationMs }) {
-    change(blocks, isOpen(callId), (block) => ({ ...(block as ToolCall), output, durationMs, done: true }))
+  tool_result(blocks, { callId, output, duration_ms: durationMs, full }) {
+    change(blocks, isOpen(callId), (block) => ({ ...(block as ToolCall), output, durationMs, full, done: true }))
     return undefined
   },
   partial_output(blocks, { text }) {

@@ -5,7 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { cx } from '../ui/cx.ts'
 import { Input } from '../ui/field.tsx'
-import { duration } from '../ui/format.ts'
+import { bytes, duration } from '../ui/format.ts'
 import { Icon, Spinner } from '../ui/icon.tsx'
 import { FilePreview, isImage } from './files.tsx'
 import type { ToolCall } from './fold.ts'
@@ -68,6 +68,11 @@ export function ToolCallCard({ call, live, files, onDecide }: ToolCallCardProps)
                 className="max-h-72 p-3 text-soft"
               />
             </div>
+          )}
+          {call.full && (
+            <p className="border-t px-3 py-2 text-small text-soft">
+              The whole result, {bytes(call.full.bytes)}, was in the sandbox: <code>{call.full.path}</code>
+            </p>
           )}
           {images.map((file) => (
             <FilePreview key={file.name} file={file} className="border-t" />

@@ -17,9 +17,15 @@ export function toolLabel(name: string, args: Readonly<Record<string, unknown>>)
       const language = (text('language') ?? 'python') as Language
       return {
         icon: language === 'bash' ? 'terminal' : 'code',
-        title: `Run ${language}`,
+        title: `Run ${language}${args.background === true ? ' in the background' : ''}`,
         code: { text: text('code') ?? '', language },
       }
+    }
+    case 'job': {
+      const action = args.kill === true ? 'End' : text('input') === undefined ? 'Wait for' : 'Write to'
+      return text('id') === undefined
+        ? { icon: 'terminal', title: 'List jobs' }
+        : { icon: 'terminal', title: `${action} ${text('id')}`, args: without(args, 'id', 'kill') }
     }
     case 'file_read':
       return { icon: 'file', title: `Read ${text('path') ?? 'a file'}`, args: without(args, 'path') }

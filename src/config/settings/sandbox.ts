@@ -44,7 +44,7 @@ export const SANDBOX_SETTINGS: readonly Setting[] = [
   ),
   ...sandboxLimit(
     'outputBytes',
-    'Output of a tool call, in bytes. From longer output the middle is removed, and a mark shows where.',
+    'Output of a tool call in the log, in bytes. From longer output the middle is removed, and a mark shows where. A file in the sandbox has the whole output.',
   ),
   whole('sandbox.pool', {
     min: 0,

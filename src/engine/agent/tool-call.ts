@@ -1,4 +1,5 @@
 /** One tool call of a model, whose intent is in the log: runs the tool, stores the result. */
+import { shownToModel } from '../../domain/long-result.ts'
 import type { ToolCallPart, ToolMessage } from '../../domain/message.ts'
 import { type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import type { Decision } from '../../store/approvals.ts'
@@ -11,6 +12,7 @@ import { stopCause } from '../run/stop.ts'
 import { reservedMs } from './allowance.ts'
 import { denial } from './approval.ts'
 import type { AgentContext } from './context.ts'
+import { recordedText } from './long-results.ts'
 
 interface Acted extends ToolOutcome {
   readonly ending: ToolEnding
@@ -39,7 +41,7 @@ export async function performCall(
   kill: AbortSignal,
 ): Promise<ToolMessage> {
   const { deps, run } = context
-  const { recorder, meter, signal, redactor } = run
+  const { recorder, meter, signal } = run
   const { asked, call, callId, refusal, decision } = planned
   signal.throwIfAborted()
   meter.addToolCall()
@@ -55,16 +57,22 @@ export async function performCall(
     tell('stopped')
     throw error
   }
-  const output = redactor.redact(acted.output)
-  tell(acted.ending, output)
+  const text = await recordedText(run, context.toolbox.tools(), acted, { name: call.name, key: keyOf(planned.step) })
+  tell(acted.ending, text.output)
   const { media } = acted
   const duration_ms = Math.round(performance.now() - startedAt)
   const kept = media && (await keepMedia(deps, run.claim.id, media))
   // Numbered last: other calls of the turn may end meanwhile.
   const step = context.nextStep()
-  recorder.append({ type: 'tool_result', step, output, duration_ms, callId })
+  recorder.append({ type: 'tool_result', step, ...text, duration_ms, callId })
   if (kept) recorder.attach(kept(step))
+  const output = shownToModel(text)
   return { role: 'tool', callId: asked.callId, name: asked.name, output, ...(media && { media }) }
+}
+
+/** Identifies the call within its interaction, also after a crash. */
+function keyOf(step: number): string {
+  return `step-${step}`
 }
 
 const REFUSALS: Readonly<Record<Refusal, string>> = {
@@ -135,7 +143,7 @@ export function toolContext(
   // The time of the last turn is reserved.
   const runEndsInMs = () => run.remainingMs() - reservedMs(run.spec)
   return {
-    key: `step-${step}`,
+    key: keyOf(step),
     remainingMs: () => Math.max(0, Math.min(runEndsInMs(), endsAt - performance.now())),
     maxToolMs,
     signal,

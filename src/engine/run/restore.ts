@@ -7,6 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
 import { decodeEvent } from '../../domain/event.ts'
+import { shownToModel } from '../../domain/long-result.ts'
 import {
   answerText,
   type MediaPart,
@@ -231,10 +232,10 @@ function pairCalls(calls: readonly ToolCallPart[], steps: readonly RunEvent[], s
 
 function resultMessage(
   { callId, name }: ToolCallPart,
-  { output, step }: Extract<RunEvent, { type: 'tool_result' }>,
+  result: Extract<RunEvent, { type: 'tool_result' }>,
   shown: ShownMedia,
 ): ToolMessage {
-  const message = { role: 'tool', callId, name, output } as const
-  const media = shown.get(step)
+  const message = { role: 'tool', callId, name, output: shownToModel(result) } as const
+  const media = shown.get(result.step)
   return media?.length === 0 ? withoutMedia(message) : { ...message, ...(media && { media }) }
 }

@@ -2,17 +2,18 @@
  * Validates a runner's replies. A runner shares its sandbox with hostile code, which may control it. So the host checks shape
  * and size of every reply before it stores or forwards it, and ends the sandbox if the protocol does not allow the reply.
  */
-import type { ExecEnd, LimitHit } from '../port.ts'
+import type { LimitHit } from '../port.ts'
 import {
   CHUNK_BYTES,
   CHUNK_WINDOW,
-  type ExecDone,
+  type Done,
   MAX_CONNECTIONS,
   MAX_LIST_BYTES,
   type Reply,
   type RunnerRequestBody,
   STDERR_BYTES,
 } from '../protocol.ts'
+import { checkJobDone, isEnd, isSaved } from './job-replies.ts'
 
 export interface ReplyCheck {
   /** Throws an Error if the runner may not send this reply now. */
@@ -52,6 +53,8 @@ export function createReplyCheck(request: RunnerRequestBody): ReplyCheck {
 
 function roomFor(request: RunnerRequestBody): Room {
   switch (request.op) {
+    case 'job':
+      return { out: request.outputBytes + MARK_BYTES }
     case 'exec':
       return { out: request.outputBytes + MARK_BYTES, live: LIVE_TIMES * request.outputBytes + LIVE_BYTES }
     case 'list':
@@ -93,7 +96,7 @@ function createStreams(request: RunnerRequestBody) {
         const count = inFlight.get(conn)
         if (payload.length > CHUNK_BYTES || left < 0) return false
         // A connection that the outside has closed may still have sent chunks, which are dropped.
-        if (count === undefined) return request.op !== 'exec' && request.op !== 'list'
+        if (count === undefined) return ['read', 'spawn', 'listen'].includes(request.op)
         inFlight.set(conn, count + 1)
         return count < CHUNK_WINDOW
       }
@@ -124,22 +127,16 @@ function createStreams(request: RunnerRequestBody) {
   return { check, note }
 }
 
-function checkDone(request: RunnerRequestBody, done: Partial<ExecDone>): void {
+function checkDone(request: RunnerRequestBody, done: Done): void {
+  if (request.op === 'job') checkJobDone(request, done)
   const ends = request.op === 'exec' || request.op === 'spawn'
   if (ends && !isEnd(done.end)) throw new Error('invalid end of a step or program')
   const { durationMs = 0, truncated = false, sessionRestarted = false, full = [] } = done
   const plain = Number.isSafeInteger(durationMs) && typeof truncated === 'boolean'
   const listed = Array.isArray(full) && full.length <= MAX_HITS && full.every(isHit)
-  if (!plain || typeof sessionRestarted !== 'boolean' || !listed) throw new Error('invalid end of a step')
-}
-
-/** Ends that a runner can see. Only the host can report the others. */
-function isEnd(end: unknown): end is ExecEnd {
-  const { kind, code, signal, afterMs } = (end ?? {}) as Record<string, unknown>
-  if (kind === 'exit') return Number.isSafeInteger(code)
-  if (kind === 'signal') return typeof signal === 'string' && /^[A-Z0-9+]{1,20}$/.test(signal)
-  if (kind === 'timeout') return Number.isSafeInteger(afterMs)
-  return kind === 'cancelled'
+  const { saved } = done
+  const kept = saved === undefined || (request.op === 'exec' && isSaved(saved, request.saveBytes))
+  if (!plain || typeof sessionRestarted !== 'boolean' || !listed || !kept) throw new Error('invalid end of a step')
 }
 
 const PLACES = ['/workspace', '/tmp', '/dev/shm']

@@ -117,6 +117,9 @@ for place in ('/workspace', '/tmp', '/dev/shm'):
 print(tcp.getsockname()[1])
 `
 
+/** Its output is short. */
+const NO_FILE = { saveAs: '', saveBytes: 0 }
+
 interface Trial {
   /** Runs Python and returns its output. */
   run(code: string): Promise<string>
@@ -133,7 +136,13 @@ async function launch(driver: Driver, shape: CellShape): Promise<Trial> {
   const steps = createSteps(runner, shape.limits, () => void cell.end())
   return {
     async run(code) {
-      const request = { key: code, language: 'python', timeoutMs: TIMEOUT_MS, outputBytes: 64 * 1024 } as const
+      const request = {
+        key: code,
+        language: 'python',
+        timeoutMs: TIMEOUT_MS,
+        outputBytes: 64 * 1024,
+        ...NO_FILE,
+      } as const
       const output: Uint8Array[] = []
       await new Promise<void>((resolve) => {
         steps.run(request, Buffer.from(code), (reply, bytes) => {

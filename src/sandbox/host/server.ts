@@ -4,9 +4,10 @@
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createFrameReader, type Frame, writeFrame } from '../frames.ts'
+import { resultBytes, resultPath } from '../inside.ts'
 import type { SandboxFacts } from '../port.ts'
-import type { HostRequest, HostSettings, ReplyBody } from '../protocol.ts'
-import type { Host } from './host.ts'
+import type { HostRequest, HostSettings, OutputLimits, ReplyBody, RunnerRequestBody } from '../protocol.ts'
+import type { Host, LiveSandbox } from './host.ts'
 import { errorReply } from './steps.ts'
 
 export interface ServerOptions {
@@ -26,7 +27,7 @@ interface InFlightRequest {
   drop(): void
 }
 
-const FORWARDED = ['exec', 'read', 'write', 'list', 'spawn', 'listen', 'env'] as const
+const FORWARDED = ['exec', 'job', 'read', 'write', 'list', 'spawn', 'listen', 'env'] as const
 type Forwarded = (typeof FORWARDED)[number]
 
 function isForwarded(request: HostRequest): request is HostRequest & { op: Forwarded } {
@@ -86,10 +87,11 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
     const living = host.find(sandbox, name, epoch)
     if (body.op === 'exec') {
       const { key, language, timeoutMs } = body
-      const { outputBytes } = living.limits
-      const run = living.steps.run({ key, language, timeoutMs, outputBytes }, payload, reply)
+      const limits = outputLimits(living, key)
+      const run = living.steps.run({ key, language, timeoutMs, ...limits }, payload, reply)
       return { receive: ({ op }) => op === 'kill' && run.kill(), drop: () => run.leave() }
     }
+    if (body.op === 'job') return forwardJob(living, body, payload, reply)
     const more = living.runner.start(body, payload, ({ id: _, ...body }, bytes) => reply(body as ReplyBody, bytes))
     return {
       receive(message, bytes) {
@@ -152,3 +154,27 @@ export async function openServer(host: Host, options: ServerOptions): Promise<Se
 }
 
 type Reply = (body: ReplyBody, payload?: Uint8Array) => void
+
+/** Milliseconds after its time at which a sandbox that has not answered counts as stuck. */
+const LATE_MS = 10_000
+
+/** A client that disconnects leaves the job running, and its output to the next client. */
+function forwardJob(
+  living: LiveSandbox,
+  { job = '', ...request }: Extract<RunnerRequestBody, { op: 'job' }>,
+  payload: Buffer,
+  reply: Reply,
+): InFlightRequest {
+  const late = setTimeout(() => void living.end().catch(() => {}), request.waitMs + LATE_MS)
+  const body = { ...request, ...(job && { job }), ...outputLimits(living, job) }
+  const more = living.runner.start(body, payload, ({ id: _, ...answer }, bytes) => {
+    if (answer.op === 'done' || answer.op === 'error') clearTimeout(late)
+    reply(answer as ReplyBody, bytes)
+  })
+  const leave = () => more({ op: 'abort' })
+  return { receive: ({ op }) => op === 'abort' && leave(), drop: leave }
+}
+
+function outputLimits({ interactionId, limits }: LiveSandbox, key: string): OutputLimits {
+  return { outputBytes: limits.outputBytes, saveAs: resultPath(interactionId, key), saveBytes: resultBytes(limits) }
+}

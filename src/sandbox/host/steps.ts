@@ -3,17 +3,16 @@
  * host decides how a step ended, because only the host sees why the kernel killed a process.
  */
 import { type ExecEnd, SandboxError, type SandboxLimits } from '../port.ts'
-import type { ExecDone, ReplyBody, RunnerRequestBody } from '../protocol.ts'
+import type { ExecDone, OutputLimits, ReplyBody, RunnerRequestBody } from '../protocol.ts'
 import { judgeEnd, limitHits } from './limit-hits.ts'
 import type { Runner } from './runner.ts'
 
 export type Listener = (reply: ReplyBody, payload?: Uint8Array) => void
 
-export interface StepRequest {
+export interface StepRequest extends Readonly<OutputLimits> {
   readonly key: string
   readonly language: 'python' | 'javascript' | 'bash'
   readonly timeoutMs: number
-  readonly outputBytes: number
 }
 
 export interface Steps {

@@ -101,6 +101,8 @@ const named = (make) => new Proxy({}, {
 if (process.env.ERRAND_MCP_PORT) hidden('errand', {
   ToolError, tools, mcp: named((server) => named((tool) => (args) => callTool(server, tool, args))),
 })
+// What Node could not write to the pipe at once belongs to this step, not to the next one.
+const flushed = (stream) => new Promise((resolve) => stream.writableLength > 0 && !stream.destroyed ? stream.write('', () => resolve()) : resolve())
 
 const requests = new net.Socket({ fd: 3 })
 let line = '', count = 0, queue = Promise.resolve()
@@ -109,6 +111,7 @@ requests.setEncoding('utf8').on('data', (data) => {
   line = lines.pop()
   for (const path of lines) queue = queue.then(async () => {
     const code = await run(fs.readFileSync(path, 'utf8'), `step-${++count}.js`).catch((error) => (onUncaught(error), 1))
+    await Promise.all([process.stdout, process.stderr].map(flushed))
     fs.writeSync(4, `done ${code}\n`)
   })
 }).on('end', () => process.exit(0))

@@ -14,8 +14,9 @@ class Output:
     """Sends settled lines as they come, up to half the cap, and keeps the end of the rest, which is sent last, behind a
     mark that says how much was cut. Open lines, such as progress bars, are shown from time to time as `live`."""
 
-    def __init__(self, step_id, cap):
+    def __init__(self, step_id, cap, file):
         self.id = step_id
+        self.file = file  # a ResultFile
         self.decoder = codecs.getincrementaldecoder('utf-8')('replace')
         self.screen = Screen()
         self.head_left = cap // 2
@@ -92,6 +93,7 @@ class Output:
     def take(self, text):
         """Returns the part that is sent now and moves the rest to the tail."""
         data = text.encode('utf-8', 'replace')
+        self.file.add(data)
         head = self.take_head(data)
         self.tail += data[len(head) :]
         return head

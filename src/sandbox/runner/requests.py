@@ -4,6 +4,7 @@ import os
 import time
 
 from .files import FileRead, FileWrite
+from .jobs import leave_look, looks, on_job_request
 from .listeners import Listener, listeners
 from .listing import list_entries
 from .programs import Program, programs
@@ -38,6 +39,10 @@ def handle(header, payload):
         handle_stream(header, payload)
     elif op == 'exec':
         lanes[header['language']].add(Step(header, payload))
+    elif op == 'job':
+        on_job_request(header, payload)
+    elif key in looks:
+        leave_look(key)
     elif op == 'kill':
         for lane in lanes.values():
             lane.cancel(key)

@@ -8,6 +8,7 @@ from .children import private_file
 from .limits import limits_reached
 from .output import Output
 from .processes import end_of, kill_tree, reap
+from .result_file import LONG, ResultFile
 from .sessions import Session
 from .wire import loop
 
@@ -21,7 +22,9 @@ class Step:
         self.id = header['id']
         self.timeout = header['timeoutMs'] / 1000
         self.code = code
-        self.output = Output(self.id, header['outputBytes'])
+        cap = header['outputBytes']
+        self.file = ResultFile(header['saveAs'], header['saveBytes'], min(LONG, cap))
+        self.output = Output(self.id, cap, self.file)
         self.path = None  # of its code, while it runs
         self.started = 0
         self.restarted = False
@@ -30,8 +33,9 @@ class Step:
     def finish(self, end):
         self.output.finish()
         duration = int((time.monotonic() - self.started) * 1000) if self.started else 0
+        saved = self.file.close()
         loop.send({'id': self.id, 'op': 'done', 'end': end, 'truncated': self.output.cut > 0,
-                   'durationMs': duration, 'sessionRestarted': self.restarted,
+                   'durationMs': duration, 'sessionRestarted': self.restarted, **({'saved': saved} if saved else {}),
                    'full': limits_reached() if self.full is None else self.full})
         try:
             os.unlink(self.path or '')

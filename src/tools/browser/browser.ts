@@ -110,6 +110,7 @@ function createBrowser(settings: BrowserSettings, run: RunScope): { tool: Tool; 
     definition: { name: 'browser', description: DESCRIPTION, parameters: ARGUMENTS.parameters },
     // A click must not be repeated after a crash, and its outcome is not stored.
     keyed: false,
+    external: true,
     async run(args, context) {
       const checked = ARGUMENTS.check(args)
       if (!checked.ok) return { output: checked.message }

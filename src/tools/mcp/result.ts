@@ -1,6 +1,6 @@
 /**
  * Converts an MCP server's answer for the model: text, images and PDFs if the model accepts them, and descriptions of
- * everything else. The answer may be of any kind and size; the result is bounded.
+ * everything else. The answer may be of any kind. The engine truncates the text.
  */
 import type {
   CallToolResult,
@@ -11,11 +11,8 @@ import type {
 } from '@modelcontextprotocol/client'
 import type { MediaPart } from '../../domain/message.ts'
 import type { ToolOutcome } from '../port.ts'
-import { truncateMiddle } from '../truncate.ts'
 
 export interface ResultLimits {
-  /** Maximum text in bytes. */
-  readonly outputBytes: number
   /** The model accepts images. */
   readonly vision: boolean
   /** The model accepts whole PDFs. */
@@ -63,7 +60,7 @@ export function fromPrompt(result: GetPromptResult, limits: ResultLimits): ToolO
   return writer.outcome('The prompt is empty.')
 }
 
-function createWriter({ outputBytes, vision, documents }: ResultLimits) {
+function createWriter({ vision, documents }: ResultLimits) {
   const lines: string[] = []
   const media: MediaPart[] = []
 
@@ -123,8 +120,8 @@ function createWriter({ outputBytes, vision, documents }: ResultLimits) {
       }
     },
     outcome(empty: string): ToolOutcome {
-      const { text } = truncateMiddle(lines.join('\n') || empty, outputBytes)
-      return media.length > 0 ? { output: text, media } : { output: text }
+      const output = lines.join('\n') || empty
+      return media.length > 0 ? { output, media } : { output }
     },
   }
 }

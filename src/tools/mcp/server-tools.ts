@@ -9,7 +9,7 @@ import type { JsonSchema } from '../../domain/interaction.ts'
 import { isShallow } from '../../domain/shallow.ts'
 import { toolArguments } from '../arguments.ts'
 import type { Tool, ToolContext, ToolOutcome } from '../port.ts'
-import { truncateEnd, truncateMiddle } from '../truncate.ts'
+import { truncateEnd } from '../truncate.ts'
 import type { CallLimits, Connection } from './connection.ts'
 import { explainFailure } from './failures.ts'
 import { headersAreUsable } from './parameter-headers.ts'
@@ -112,6 +112,7 @@ function callTool(connection: Connection, rules: ServerRules, tool: ServerTool, 
   return {
     definition,
     keyed: false,
+    external: true,
     repeatable: readOnlyHint === true || idempotentHint === true,
     lane: () => (readOnlyHint === true ? 'shared' : 'alone'),
     needsApproval: rules.needsApproval(tool.name),
@@ -140,6 +141,7 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
       {
         definition: { name: given.name, description, parameters: args.parameters },
         keyed: false,
+        external: true,
         repeatable: true,
         needsApproval: rules.needsApproval(name),
         mcp: { server: rules.name, tool: name },
@@ -161,11 +163,11 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
   return [
     ...(connection.hasResources
       ? [
-          ...reader('list_resources', `Lists the resources of ${name}.`, cursor, async (args, limits, context) => {
+          ...reader('list_resources', `Lists the resources of ${name}.`, cursor, async (args, limits) => {
             const page = await connection.resources(args.cursor, limits)
             const templates =
               args.cursor === undefined ? await connection.resourceTemplates(limits).catch(() => undefined) : undefined
-            return listed({ ...page, templates: templates?.resourceTemplates }, context)
+            return listed({ ...page, templates: templates?.resourceTemplates })
           }),
           ...reader(
             'read_resource',
@@ -177,8 +179,8 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
       : []),
     ...(connection.hasPrompts
       ? [
-          ...reader('list_prompts', `Lists the prompts of ${name}.`, cursor, async (args, limits, context) =>
-            listed(await connection.prompts(args.cursor, limits), context),
+          ...reader('list_prompts', `Lists the prompts of ${name}.`, cursor, async (args, limits) =>
+            listed(await connection.prompts(args.cursor, limits)),
           ),
           ...reader(
             'get_prompt',
@@ -195,9 +197,9 @@ function readers(connection: Connection, rules: ServerRules, names: Names): Tool
   ]
 }
 
-function listed(page: object, { outputBytes }: ToolContext): ToolOutcome {
+function listed(page: object): ToolOutcome {
   const { _meta, ...rest } = page as Record<string, unknown>
-  return { output: truncateMiddle(JSON.stringify(rest, null, 1), outputBytes).text }
+  return { output: JSON.stringify(rest, null, 1) }
 }
 
 /** Sends a request and turns failures into outcomes. */

@@ -11,7 +11,16 @@ import type { Language } from '../../../src/sandbox/port.ts'
 import type { ExecDone } from '../../../src/sandbox/protocol.ts'
 
 const [role, stateDir = ''] = process.argv.slice(2)
-const limits = { memoryMiB: 192, cpus: 0.9, pids: 16, workspaceMiB: 16, files: 1000, outputBytes: 20_000 }
+const limits = {
+  memoryMiB: 192,
+  cpus: 0.9,
+  pids: 16,
+  workspaceMiB: 16,
+  files: 1000,
+  outputBytes: 20_000,
+  saveAs: '',
+  saveBytes: 0,
+}
 let wrong = 0
 
 function expect(what: string, holds: boolean, found: unknown): void {
@@ -39,7 +48,7 @@ const steps = createSteps(runner, limits, () => void cell.end())
 
 let key = 0
 function run(language: Language, code: string, timeoutMs = 120_000): Promise<ExecDone & { output: string }> {
-  const request = { key: String(++key), language, timeoutMs, outputBytes: limits.outputBytes }
+  const request = { key: String(++key), language, timeoutMs, outputBytes: limits.outputBytes, saveAs: '', saveBytes: 0 }
   return new Promise((resolve) => {
     let output = ''
     steps.run(request, Buffer.from(code), (reply, bytes) => {

@@ -84,6 +84,13 @@ class Delivery(Record):
     error: str | None
 
 
+class FullResult(Record):
+    """The file in the sandbox with the whole text of a long result. The model got its beginning and end. `output` has the text up to `policy.sandbox.outputBytes`."""
+
+    path: str
+    bytes: int
+
+
 class HeaderInjection(Record):
     """A header with a credential that is added to each request to a host, outside the sandbox. Programs in the sandbox use the credential but can’t read it."""
 
@@ -345,6 +352,7 @@ class TraceStep(Record):
     via: int | None
     output: str | None
     duration_ms: int | None
+    full: FullResult | None
 
 
 class Usage(Record):

@@ -488,6 +488,16 @@ export type EventList = {
 export type EventStream = string;
 
 /**
+ * FullResult
+ *
+ * The file in the sandbox with the whole text of a long result. The model got its beginning and end. `output` has the text up to `policy.sandbox.outputBytes`.
+ */
+export type FullResult = {
+    path: string;
+    bytes: number;
+};
+
+/**
  * HeaderInjection
  *
  * A header with a credential that is added to each request to a host, outside the sandbox. Programs in the sandbox use the credential but can’t read it.
@@ -1776,6 +1786,7 @@ export type ToolResultEvent = {
          * Step of the code_execution call whose code made this call. The model does not get its result.
          */
         via?: number;
+        full?: FullResult;
     };
 };
 
@@ -1795,6 +1806,7 @@ export type ToolResultStep = {
      * Step of the code_execution call whose code made this call. The model does not get its result.
      */
     via?: number;
+    full?: FullResult;
 };
 
 /**

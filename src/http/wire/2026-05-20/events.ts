@@ -5,7 +5,7 @@ import type { TimedEvent } from '../../../store/events.ts'
 import type { Body, EventCodec, Form, Frame } from '../codec.ts'
 import { rfc3339 } from '../time.ts'
 import { nextPageToken, warning } from './common-fields.ts'
-import { args, callId, encodeArgs, runError, stage, stopReason, via } from './interaction-answers.ts'
+import { args, callId, encodeArgs, fullResult, runError, stage, stopReason, via } from './interaction-answers.ts'
 import { encodeUsage, fullUsage } from './usage.ts'
 
 const step = z.int().min(1)
@@ -22,7 +22,14 @@ const EVENT_TABLE = {
   tool_output: ['Output of the call at that step, while it runs.', { step, text: z.string() }],
   tool_result: [
     'The latest call with that `callId` has returned. Results may come in another order than their calls.',
-    { step, output: z.string(), duration_ms: z.int().min(0), callId: callId.optional(), via: via.optional() },
+    {
+      step,
+      output: z.string(),
+      duration_ms: z.int().min(0),
+      callId: callId.optional(),
+      via: via.optional(),
+      full: fullResult.optional(),
+    },
   ],
   approval_required: [
     'The call at that step waits for approval. Decide with `:approve`. The calls of one reply are requested together.',

@@ -15,6 +15,12 @@ export const args = z
   .union([z.record(z.string(), z.unknown()), z.string()])
   .meta({ description: 'An object. In the short form, the same object as JSON text.' })
 
+export const fullResult = z.object({ path: z.string(), bytes: z.int().min(0) }).meta({
+  title: 'FullResult',
+  description:
+    'The file in the sandbox with the whole text of a long result. The model got its beginning and end. `output` has the text up to `policy.sandbox.outputBytes`.',
+})
+
 const step = z.int().min(1)
 export const callId = z.string().meta({
   description: 'Identifies a tool call. Its result has the same one. Unique among the calls of one reply.',
@@ -44,6 +50,7 @@ const traceStep = z
         duration_ms: z.int().optional(),
         callId: callId.optional(),
         via: via.optional(),
+        full: fullResult.optional(),
       })
       .meta({ title: 'ToolResultStep' }),
   ])
