@@ -134,7 +134,7 @@ describe('creating an agent', () => {
     const run = await server.post('/v1beta/interactions', { agentId: id, instruction: 'unknown tools [ut]' })
     expect(run.status, run.text).toBe(200)
     expect(run.body.warnings).toEqual([expect.objectContaining({ message: expect.stringContaining('teleport') })])
-    expect(toolsOf(requestWith('[ut]'))).toEqual(['code_execution'])
+    expect(toolsOf(requestWith('[ut]'))).toEqual(['code_execution', 'job'])
   })
 
   it('reports unknown tools and skills as warnings', async () => {

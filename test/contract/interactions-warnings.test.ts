@@ -54,7 +54,7 @@ describe('unknown names in a request', () => {
     expect(new Set(warnings.map(({ code }) => code)).size).toBe(3)
     expect(answer.body.resolved.tools).toEqual(['code_execution'])
     const request = provider.requests.find(({ body }) => JSON.stringify(body).includes('[unknown]'))!
-    expect(request.body.tools!.map((tool) => tool.function.name)).toEqual(['code_execution'])
+    expect(request.body.tools!.map((tool) => tool.function.name)).toEqual(['code_execution', 'job'])
     await checkEnded(server, answer.body.interactionId)
   })
 

@@ -160,7 +160,7 @@ describe('an agent', () => {
         policy: { maxTurnDuration: 77, maxOutputTokens: 4321 },
       },
     })
-    expect(toolNames('[lent]').sort()).toEqual(['code_execution', 'file_read', 'find'])
+    expect(toolNames('[lent]').sort()).toEqual(['code_execution', 'file_read', 'find', 'job'])
     expect(systemOf('[lent]')).toContain('Speak like a [pirate].')
     await checkEnded(server, body.interactionId)
   })

@@ -109,7 +109,7 @@ describe('with 400 tools', () => {
     const [request] = requestsOf(marker)
     expect(JSON.stringify(TOOLS).length / 4).toBeGreaterThan(40_000)
     expect(JSON.stringify(request).length / 4).toBeLessThan(8_000)
-    expect(offeredIn(request!)).toEqual(['code_execution', 'find_tools', 'call_tool'])
+    expect(offeredIn(request!)).toEqual(['code_execution', 'job', 'find_tools', 'call_tool'])
     expect(JSON.stringify(request!.messages[0])).toContain('erp (400 tools)')
   })
 
