@@ -5,6 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type FakeProvider, openFakeProvider } from '../fake-provider.ts'
 import { type FakeMcp, openFakeMcp } from '../mcp/fake-mcp.ts'
@@ -227,7 +228,8 @@ except errand.ToolError as error: print(error)`
     let most = 0
     mcp.onCall = async () => {
       most = Math.max(most, ++running)
-      await until(async () => running >= 6 || mcp.calls().length % 40 === 0)
+      // Time for a seventh call to arrive, which it must not.
+      await delay(200)
       running--
       return 'ok'
     }
@@ -239,7 +241,8 @@ with ThreadPoolExecutor(40) as pool:
     const all = 'Promise.all(Array.from({ length: 40 }, (_, id) => errand.mcp.shop.price({ id })))'
     const { outputs } = await run([python(code), javascript(`(await ${all}).length`)])
     expect(outputs).toEqual(['40', '40'])
-    expect(most).toBe(6)
+    expect(most).toBeLessThanOrEqual(6)
+    expect(most).toBeGreaterThan(1)
   })
 })
 
