@@ -144,6 +144,8 @@ export function createTraceView(terminal: Terminal): TraceView {
     },
     model_retried: (event) =>
       notice(dim(`  retrying the model (attempt ${event.attempt}): ${printable(event.reason)}`)),
+    notice: (event) => notice(dim(`  ${describeNotice(event)}`)),
+    tools_changed: (event) => notice(dim(`  tools changed: ${printable(describeChange(event))}`)),
     stage(event) {
       const label = STAGES[event.stage]
       if (label !== undefined) progress.start(label)
@@ -217,6 +219,17 @@ function describeEnd(terminal: Terminal, end: Extract<RunEvent, { type: 'complet
   const style = end.status === 'completed' ? 'green' : end.status === 'failed' ? 'red' : 'yellow'
   const reason = end.stopReason && end.stopReason !== 'end_turn' ? ` (stopped by ${end.stopReason})` : ''
   return `${paint(terminal, style, end.status)}${reason} ${paint(terminal, 'dim', `in ${describeUsage(end.usage)}`)}`
+}
+
+const NOTICE_UNITS = { time: ' s', tokens: ' output tokens', cost: ' USD', calls: ' model calls' } as const
+
+function describeNotice({ kind, left }: Extract<RunEvent, { type: 'notice' }>): string {
+  return `notified the model: ${left}${NOTICE_UNITS[kind]} left`
+}
+
+function describeChange({ added, removed, changed }: Extract<RunEvent, { type: 'tools_changed' }>): string {
+  const parts = Object.entries({ added, removed, changed }).filter(([, names]) => names.length > 0)
+  return parts.map(([what, names]) => `${what} ${names.join(', ')}`).join('; ')
 }
 
 function describeUsage(usage: Usage): string {

@@ -16,6 +16,9 @@ export interface Transcript {
 /** The list of input files that the engine writes into the user's message. */
 const FILE_LIST = /^Files in the working directory:[ \t]*\n((?:[ \t]*- .*(?:\n|$))+)/m
 
+/** The date that the engine writes there. */
+const DATE = /^Today is \d{4}-\d\d-\d\d \(UTC\)\.$/m
+
 export function readTranscript({ messages, tools }: ModelRequest): Transcript {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const last = messages[at]
@@ -31,7 +34,7 @@ function readUser(message: UserMessage): { readonly instruction: string; readonl
   const text = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
   const list = FILE_LIST.exec(text)?.[1] ?? ''
   const files = list.split('\n').flatMap((line) => fileIn(line.trim()))
-  return { instruction: text.replace(FILE_LIST, '').trim(), files }
+  return { instruction: text.replace(FILE_LIST, '').replace(DATE, '').trim(), files }
 }
 
 /** `- name (12 bytes)` */

@@ -30,6 +30,12 @@ export interface Warning {
   readonly message: string
 }
 
+/** A limit of a run that is near. `left` is in seconds, output tokens, US dollars or model calls. */
+export interface Notice {
+  readonly kind: 'time' | 'tokens' | 'cost' | 'calls'
+  readonly left: number
+}
+
 export type RunEvent =
   | { readonly type: 'reasoning_started'; readonly step: number; readonly content: string }
   | { readonly type: 'reasoning_delta'; readonly step: number; readonly text: string }
@@ -72,9 +78,19 @@ export type RunEvent =
       readonly approve: boolean
       readonly reason?: string
     }
-  | { readonly type: 'partial_output'; readonly text: string }
+  /** `newTurn`: the text of a later turn of the model begins, with the blank line that separates it from the text before. */
+  | { readonly type: 'partial_output'; readonly text: string; readonly newTurn?: true }
   /** A model call broke off and is retried. `attempt` counts from 1 in each turn. The answer continues where it stopped. */
   | { readonly type: 'model_retried'; readonly attempt: number; readonly reason: string }
+  /** The model was notified that a limit is near. */
+  | ({ readonly type: 'notice' } & Notice)
+  /** The tools that the model may call have changed, by name. */
+  | {
+      readonly type: 'tools_changed'
+      readonly added: readonly string[]
+      readonly removed: readonly string[]
+      readonly changed: readonly string[]
+    }
   | { readonly type: 'stage'; readonly stage: Stage }
   | ({ readonly type: 'warning' } & Warning)
   | {
@@ -135,7 +151,8 @@ export function coalesce(first: RunEvent, second: RunEvent): RunEvent | undefine
   if (!('text' in first && 'text' in second)) return undefined
   const text = first.text + second.text
   if (text.length > MAX_FRAGMENT_CHARS) return undefined
-  if (first.type === 'partial_output' && second.type === 'partial_output') return { type: 'partial_output', text }
+  if (first.type === 'partial_output' && second.type === 'partial_output')
+    return second.newTurn ? undefined : { ...first, text }
   if (first.type === 'reasoning_delta' && second.type === 'reasoning_delta' && first.step === second.step) {
     return { type: 'reasoning_delta', step: first.step, text }
   }

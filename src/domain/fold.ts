@@ -6,6 +6,7 @@
 import type { RunError } from './errors.ts'
 import type { RunEvent, StopReason, TerminalStatus, Warning } from './event.ts'
 import type { FullResult } from './long-result.ts'
+import { TURN_BREAK } from './message.ts'
 import type { Usage } from './usage.ts'
 
 export type TraceStep =
@@ -58,10 +59,11 @@ export interface InteractionFold {
   view(): InteractionView
 }
 
-export function createInteractionFold(): InteractionFold {
+/** `shows`: the part of the answer that `output` has: all of it, or the text of the last turn that has some. */
+export function createInteractionFold(shows: 'all' | 'final' = 'all'): InteractionFold {
   const trace: TraceStep[] = []
   const warnings: Warning[] = []
-  const output: string[] = []
+  let output: string[] = []
   let pending: PendingApproval[] = []
   /** The last turn with calls. `ids`: those of its calls if it has several. */
   let turn: { batch: number; ids: Set<string>; addFirst: () => void } | undefined
@@ -120,7 +122,8 @@ export function createInteractionFold(): InteractionFold {
           pending = pending.filter(({ step }) => step !== event.step)
           return
         case 'partial_output':
-          output.push(event.text)
+          if (shows === 'final' && event.newTurn) output = [event.text.slice(TURN_BREAK.length)]
+          else output.push(event.text)
           return
         case 'warning': {
           const { type: _type, ...warning } = event
@@ -136,6 +139,8 @@ export function createInteractionFold(): InteractionFold {
           return
         case 'tool_output':
         case 'model_retried':
+        case 'tools_changed':
+        case 'notice':
         case 'stage':
           return
         default:

@@ -35,6 +35,8 @@ interface RunTask {
   /** Set only together with `agentId`. Undefined in a request: the newest. */
   readonly agentVersion?: number
   readonly responseFormat?: JsonSchema
+  /** Part of the answer that `output` has. Undefined: all of it. */
+  readonly output?: 'final'
   readonly previousInteractionId?: string
   readonly onDisconnect: 'continue' | 'cancel'
 }

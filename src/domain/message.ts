@@ -66,6 +66,11 @@ export function partialMessage(text: string): AssistantMessage {
   return { role: 'assistant', content: [{ type: 'text', text }] }
 }
 
+/** True if a reply has neither text nor calls. It is stored, but not part of the conversation: providers refuse it. */
+export function isSilent({ content }: AssistantMessage): boolean {
+  return content.every((part) => part.type === 'reasoning' || (part.type === 'text' && part.text.trim() === ''))
+}
+
 export function toolCalls(message: AssistantMessage): ToolCallPart[] {
   return message.content.filter((part) => part.type === 'tool_call')
 }

@@ -1,4 +1,5 @@
 /** Errand's own messages to a model during a run. Each is stored with the turn that answers it. */
+import type { Notice } from './event.ts'
 import { type UserMessage, userText } from './message.ts'
 
 /** The whole reply of a model that has nothing to add. */
@@ -10,6 +11,26 @@ export const CONTINUE = userText(
     'Continue exactly there: begin with the next character, repeat nothing, and do not mention the interruption. ' +
     `If that message was already complete, reply with ${NOTHING_LEFT} alone.`,
 )
+
+/** Sent after a reply without text and tool calls. */
+export const REMINDER = userText(
+  'Your last reply was empty. Reply with your answer. If the work is not done, continue it, or say what is missing.',
+)
+
+/** Sent when limits are near. */
+export function limitNotice(notices: readonly Notice[]): UserMessage {
+  const left = notices.map(({ kind, left }) => LEFT[kind](left)).join(', ')
+  return userText(
+    `What is left of this run's limits: ${left}. Plan your remaining steps so that you can answer in time.`,
+  )
+}
+
+const LEFT: Readonly<Record<Notice['kind'], (left: number) => string>> = {
+  time: (left) => `${left} s`,
+  tokens: (left) => `${left} output tokens`,
+  cost: (left) => `$${left}`,
+  calls: (left) => `${left} model call${left === 1 ? '' : 's'}`,
+}
 
 /** Sent when the limits leave room for one more reply. */
 export const LAST_TURN = userText(

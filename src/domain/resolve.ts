@@ -29,7 +29,7 @@ export interface Offer {
 
 /** `settings`: those of the agent and the request together (`overrideSettings`). */
 export function resolve(
-  request: Pick<RunRequest, 'instruction' | 'responseFormat' | 'previousInteractionId' | 'onDisconnect'>,
+  request: Pick<RunRequest, 'instruction' | 'responseFormat' | 'output' | 'previousInteractionId' | 'onDisconnect'>,
   settings: RunSettings,
   agent: Pick<Agent, 'id' | 'version'> | undefined,
   offer: Offer,
@@ -52,6 +52,7 @@ export function resolve(
       ...resolveNetwork(network, offer.limits, warnings),
       policy: resolvePolicy(policy, offer.limits, warnings),
       responseFormat: request.responseFormat,
+      output: request.output,
       previousInteractionId: request.previousInteractionId,
       onDisconnect: request.onDisconnect,
     },

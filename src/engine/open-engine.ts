@@ -61,8 +61,8 @@ export function openEngine({
   /** The database, restricted to a caller's project. */
   const seenBy = (projectId: string) => db.forProject(projectId)
 
-  async function readView(seen: Database, id: string, reading?: Reading): Promise<InteractionView> {
-    const fold = createInteractionFold()
+  async function readView(seen: Database, id: string, shows?: 'final', reading?: Reading): Promise<InteractionView> {
+    const fold = createInteractionFold(shows)
     for (let after = 0; ; ) {
       const page = await readEvents(seen, id, after, EVENTS_PAGE)
       reading?.read(page.reduce((sum, { data }) => sum + data.length, 0))
@@ -137,7 +137,7 @@ export function openEngine({
       const found = await findInteraction(seen, id, projectId)
       if (!found) return undefined
       await reading?.begin(found.lastSeq)
-      const view = await readView(seen, id, reading)
+      const view = await readView(seen, id, found.spec.output, reading)
       // The run may have ended between the two reads. Read the row again, so that both agree.
       const interaction = view.end && found.status === 'running' ? await findInteraction(seen, id, projectId) : found
       if (!interaction) return undefined

@@ -101,6 +101,7 @@ export async function deleteInteraction(db: Database, removal: Removal): Promise
         'idempotency',
         'audit',
         'result_media',
+        'frames',
         'approvals',
         'webhooks',
         'webhook_deliveries',

@@ -138,6 +138,13 @@ export interface ResultMediaTable {
   media: string
 }
 
+/** The beginning of a run's model requests, as JSON. `at_seq`: number of the last event before it applied. */
+export interface FramesTable {
+  interaction_id: string
+  at_seq: number
+  frame: string
+}
+
 /** External hosts that were contacted on a run's behalf. */
 export interface AuditTable {
   interaction_id: string
@@ -434,6 +441,7 @@ export interface Tables {
   credentials: CredentialsTable
   approvals: ApprovalsTable
   result_media: ResultMediaTable
+  frames: FramesTable
   skills: SkillsTable
   skill_versions: SkillVersionsTable
   skill_contents: SkillContentsTable

@@ -17,6 +17,8 @@ const EVENT_NAMES = [
   ...['reasoning_started', 'tool_call', 'tool_result', 'partial_output', 'completed'],
   ...['reasoning_delta', 'tool_output', 'stage', 'warning', 'error', 'approval_required', 'approval_decided'],
   'model_retried',
+  'tools_changed',
+  'notice',
 ]
 const STAGES = ['queued', 'provisioning', 'working', 'requires_action', 'settling']
 const RFC3339_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/
@@ -102,7 +104,7 @@ function checkInteraction(body: any, events: readonly WireEvent[], id: string): 
   expect(body.interactionId).toBe(id)
   expect(body.id).toBe(id)
   expect(body.status).toBe(end.status)
-  expect(body.output).toBe(outputOf(events))
+  expect(body.output).toBe(body.resolved.output === 'final' ? finalOf(events) : outputOf(events))
   expect(body.executionTrace.map(shown)).toEqual(traceOf(events))
   expect(body.usage).toEqual(end.usage)
   expect(body.stopReason).toEqual(end.stopReason)
@@ -149,6 +151,12 @@ function checkUsage(usage: any): void {
 /** The joined `partial_output` fragments. */
 export function outputOf(events: readonly WireEvent[]): string {
   return textOf(events, 'partial_output')
+}
+
+/** The text of the last turn that has some. */
+function finalOf(events: readonly WireEvent[]): string {
+  const from = events.findLastIndex(({ event, data }) => event === 'partial_output' && data.newTurn)
+  return from < 0 ? outputOf(events) : outputOf(events.slice(from)).replace(/^\n\n/, '')
 }
 
 /** The joined `text` of all events with this name. */

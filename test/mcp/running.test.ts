@@ -77,6 +77,9 @@ describe('a changed tool list', () => {
     expect(outputs).toEqual(['changed', 'changed'])
     const offered = provider.requests.slice(asked).map(({ body }) => body.tools!.map((tool) => tool.function.name))
     expect(offered).toEqual([['m__say'], ['m__grown'], ['m__grown']])
+    const { events } = await checkEnded(server, id)
+    const changes = events.filter(({ event }) => event === 'tools_changed').map(({ data }) => data)
+    expect(changes).toEqual([{ added: ['m__grown'], removed: ['m__say'], changed: [] }])
   })
 })
 

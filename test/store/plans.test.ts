@@ -16,6 +16,7 @@ import { readSpent } from '../../src/store/budgets.ts'
 import { findClaim } from '../../src/store/claim-row.ts'
 import { claimOldest } from '../../src/store/claims.ts'
 import { endFromOutside, readEvents, readProgress } from '../../src/store/events.ts'
+import { readFrame } from '../../src/store/frames.ts'
 import { deleteIdempotencyKeys, findByIdempotencyKey } from '../../src/store/idempotency.ts'
 import { insertInteraction } from '../../src/store/insert-interaction.ts'
 import { deleteInteraction, findExpired, findInteraction, knownInteractions } from '../../src/store/interactions.ts'
@@ -47,6 +48,7 @@ const SEEDS = {
   audit: `${ID}, $, 'file', 'h', 443, 'dialled', 'id', 1`,
   approvals: `${ID}, 1, 1, null, 'key', 1`,
   result_media: `${ID}, 1, '[]'`,
+  frames: `${ID}, 1, '{}'`,
   webhooks: `${ID}, ${PROJECT_OF}, 'u', 'r', case when $ % 500 = 1 then 'pending' else 'delivered' end, 1, 1`,
   webhook_deliveries: `${ID}, 1, 1, 1, 200, null`,
   idempotency: `${PROJECT_OF}, 'key' || $, 'f', ${ID}, $`,
@@ -179,6 +181,7 @@ onPostgres('plans', (cluster) => {
     ['reading progress', () => readProgress(mine, OVER)],
     ['reading turns', () => readTurns(mine, OVER)],
     ['reading media', () => readResultMedia(mine, OVER)],
+    ['reading the frame', () => readFrame(mine, OVER)],
     ['reading decisions', () => readDecisions(mine, OVER)],
     ['reading the audit', () => listAudit(mine, OVER, { pageSize: 20 })],
     ['reading deliveries', () => readWebhookLog(mine, OVER)],

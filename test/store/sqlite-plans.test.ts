@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { listEvents, readEvents, readProgress } from '../../src/store/events.ts'
+import { readFrame } from '../../src/store/frames.ts'
 import { findByIdempotencyKey } from '../../src/store/idempotency.ts'
 import { findExpired, findInteraction, knownInteractions } from '../../src/store/interactions.ts'
 import { listInteractions } from '../../src/store/list-interactions.ts'
@@ -57,6 +58,7 @@ it.each<[string, RegExp, () => Promise<unknown>]>([
   ['reading events', /\(interaction_id=\? AND seq>\?\)/, () => readEvents(db, ID, 2, 500)],
   ['listing events', /\(interaction_id=\? AND seq>\?\)/, () => listEvents(db, ID, { pageSize: 20, after: '3' })],
   ['reading progress', /\(id=\?\)/, () => readProgress(db, ID)],
+  ['reading the frame', /\(interaction_id=\?\)/, () => readFrame(db, ID)],
   ['reading turns', /\(interaction_id=\?\)/, () => readTurns(db, ID)],
   ['listing interactions', /by_age \(project_id=\?\)/, () => listInteractions(db, PROJECT, NEWEST, 21)],
   [

@@ -9,10 +9,10 @@ import { type Attached, MAX_ATTACHED_BYTES } from './composer.tsx'
 
 /** The instruction with the resolved configuration. Files without their content. */
 export function requestOf(run: Interaction): object {
-  const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, files } = run.resolved
+  const { systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, output, files } = run.resolved
   return {
     ...{ instruction: run.instruction, ...originOf(run) },
-    ...{ systemInstruction, model, tools, skills, mcp, network, policy, responseFormat },
+    ...{ systemInstruction, model, tools, skills, mcp, network, policy, responseFormat, output },
     ...parametersOf(run.resolved),
     ...(files.length > 0 && { files: files.map(({ name, size, sha256 }) => ({ name, size, sha256 })) }),
   }
@@ -20,10 +20,17 @@ export function requestOf(run: Interaction): object {
 
 /** Properties of a run in addition to its settings and files. */
 export type Origin = Pick<NewInteraction, 'agentId' | 'agentVersion' | 'labels' | 'previousInteractionId'> &
-  Pick<NewInteraction, 'responseFormat'>
+  Pick<NewInteraction, 'responseFormat' | 'output'>
 
 export function originOf({ agentId, agentVersion, labels, previousInteractionId, resolved }: Interaction): Origin {
-  return { agentId, agentVersion, labels, previousInteractionId, responseFormat: resolved.responseFormat }
+  return {
+    agentId,
+    agentVersion,
+    labels,
+    previousInteractionId,
+    responseFormat: resolved.responseFormat,
+    output: resolved.output,
+  }
 }
 
 /** The request of a repeated run. With an agent, every setting is included, so that none of the agent's applies. */

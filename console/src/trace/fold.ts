@@ -96,6 +96,17 @@ const HANDLERS: {
     return undefined
   },
   model_retried: () => undefined,
+  notice(blocks, { kind, left }) {
+    const units = { time: ' s', tokens: ' output tokens', cost: ' USD', calls: ' model calls' }
+    blocks.push({ kind: 'note', title: 'Limit near', text: `The model was notified: ${left}${units[kind]} left.` })
+    return undefined
+  },
+  tools_changed(blocks, { added, removed, changed }) {
+    const parts = Object.entries({ added, removed, changed }).filter(([, names]) => names.length > 0)
+    const text = parts.map(([what, names]) => `${what}: ${names.join(', ')}`).join('; ')
+    blocks.push({ kind: 'note', title: 'Tools changed', text })
+    return undefined
+  },
   stage: (_blocks, { stage }) => ({ stage }),
   warning(blocks, { code, message }) {
     blocks.push({ kind: 'note', title: code, text: message })

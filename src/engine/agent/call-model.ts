@@ -34,8 +34,8 @@ export interface ModelCall {
 const EMPTY_MESSAGE = { role: 'assistant', content: [] } as const
 
 /** Characters of the next request, for estimates. */
-export function promptCharacters({ system, conversation }: Pick<AgentContext, 'system' | 'conversation'>): number {
-  return countCharacters(conversation.messages()) + (system?.length ?? 0)
+export function promptCharacters({ frame, models, conversation }: AgentContext): number {
+  return countCharacters(conversation.messages()) + (frame.for(models[0]).system?.length ?? 0)
 }
 
 /**
@@ -50,12 +50,7 @@ export async function callModel(
 ): Promise<ModelCall> {
   const { deps, run, conversation } = context
   const { spec, meter, recorder, signal } = run
-  const frame = {
-    system: context.system,
-    tools: context.toolbox.definitions(),
-    responseFormat: spec.responseFormat,
-    search: entry.searches === true && spec.tools.includes('web_search'),
-  }
+  const frame = context.frame.for(entry)
   const { messages, digest } = viewOf(conversation.messages(), { ...frame, entry })
   const cache = cachingOf(spec, context.run.claim.id)
   const request: ModelRequest = { ...frame, messages, maxOutputTokens, parameters: parametersIn(spec), cache }

@@ -4,7 +4,9 @@ import type { EngineDependencies } from '../dependencies.ts'
 import type { Run } from '../run/run.ts'
 import type { CodeCalls } from './code-calls.ts'
 import type { Conversation } from './conversation.ts'
+import type { RunFrame } from './frame.ts'
 import type { createIgnoredReporter } from './ignored-settings.ts'
+import type { Notices } from './notices.ts'
 import type { Toolbox } from './toolbox.ts'
 
 export interface AgentContext {
@@ -14,10 +16,11 @@ export interface AgentContext {
   readonly models: readonly [CatalogueEntry, ...CatalogueEntry[]]
   readonly toolbox: Toolbox
   readonly codeCalls: CodeCalls
-  readonly system: string | undefined
+  readonly frame: RunFrame
   readonly conversation: Conversation
   /** Records the parameters that a call ignored, each once. */
   readonly reportIgnored: ReturnType<typeof createIgnoredReporter>
+  readonly notices: Notices
   /** The number of the next step in the trace. */
   readonly nextStep: () => number
   /** The number of the next turn with calls (`tool_call.batch`). */

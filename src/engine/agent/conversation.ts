@@ -1,5 +1,5 @@
 /** A run's conversation with its model. Collects the messages that are stored with the next turn. */
-import type { AssistantMessage, Message, UserMessage } from '../../domain/message.ts'
+import { type AssistantMessage, isSilent, type Message, type UserMessage } from '../../domain/message.ts'
 import { insertTurnStatement, type TurnFinish } from '../../store/turns.ts'
 import type { EngineDependencies } from '../dependencies.ts'
 import type { Run } from '../run/run.ts'
@@ -20,7 +20,12 @@ export interface Conversation {
   ask(message: UserMessage): void
   /** Replaces the messages. Not stored: after a restart the same cause leads to the same edit. */
   edit(messages: readonly Message[]): void
-  /** Stores the call that the meter counted last, after the events so far. A `failed` call does not join the messages. */
+  /** The messages from Errand that are not stored yet. */
+  unanswered(): readonly UserMessage[]
+  /**
+   * Stores the call that the meter counted last, after the events so far. A `failed` call and an empty reply do not join the
+   * messages.
+   */
   take(turn: TakenTurn): void
 }
 
@@ -44,6 +49,7 @@ export function createConversation(
     edit(edited) {
       messages = [...edited]
     },
+    unanswered: () => asked,
     take({ message, finish, model }) {
       const failed = finish === 'failed'
       const row = { asked: failed ? [] : asked, message, finish, model, tokens: meter.lastCall() }
@@ -51,7 +57,7 @@ export function createConversation(
       recorder.attach((atSeq) => insertTurnStatement(db, claim.id, { ...row, atSeq }, cost))
       if (failed) return
       asked = []
-      messages.push(message)
+      if (!isSilent(message)) messages.push(message)
     },
   }
 }

@@ -5,8 +5,8 @@
  */
 import { type RunError, toRunError } from '../../domain/errors.ts'
 import type { StopReason } from '../../domain/event.ts'
-import { answerText, type FinishReason, partialMessage, toolCalls } from '../../domain/message.ts'
-import { CONTINUE, correction } from '../../domain/prompts.ts'
+import { answerText, type FinishReason, isSilent, partialMessage, toolCalls } from '../../domain/message.ts'
+import { CONTINUE, correction, REMINDER } from '../../domain/prompts.ts'
 import type { TurnFinish } from '../../store/turns.ts'
 import { BUDGET_SPENT } from '../budgets.ts'
 import type { Refusal, Restored } from '../run/restore.ts'
@@ -37,6 +37,7 @@ export async function runLoop(context: AgentContext): Promise<LoopEnd> {
   }
   let formatTries = 0
   let lastTurns = 0
+  let reminded = restored.reminded || restored.emptyReply
   for (;;) {
     const turn = await takeTurn(context, answer, lastTurns > 0)
     if ('exhausted' in turn) return exhausted(context, turn.exhausted)
@@ -49,6 +50,11 @@ export async function runLoop(context: AgentContext): Promise<LoopEnd> {
       conversation.take(turn)
       const refusal = refusalOf(finish, allowed.last)
       conversation.push(await performCalls(context, calls, refusal))
+    } else if (!reminded && isEmptyReply(context, turn)) {
+      reminded = true
+      speaker.drop()
+      conversation.take(turn)
+      conversation.ask(REMINDER)
     } else {
       const problem = await answerProblem(context, finish, speaker.held())
       if (problem === undefined) {
@@ -68,25 +74,47 @@ export async function runLoop(context: AgentContext): Promise<LoopEnd> {
 
 /** Continues the last turn of an earlier worker. Returns the end if the answer was complete. */
 async function resume(context: AgentContext, restored: Restored): Promise<LoopEnd | undefined> {
-  const { run, conversation, models } = context
-  const { meter, spec } = run
-  const { closingTurn, unfinished, continues } = restored
-  if (unfinished !== '') {
-    meter.startCall(promptCharacters(context), models[0].price)
-    meter.say(unfinished.length)
-    meter.addCall(meter.estimate())
-    // With a response format, only a complete and checked answer is ever shown.
-    const finish = spec.responseFormat ? 'stop' : 'broken'
-    conversation.take({ message: partialMessage(unfinished), finish, model: undefined })
-    if (finish === 'stop') return { status: 'completed', stopReason: 'end_turn' }
-  }
-  if (unfinished !== '' || continues !== '') conversation.ask(CONTINUE)
-  if (!closingTurn || unfinished !== '') return undefined
+  const { conversation, notices } = context
+  const { unfinished, continues } = restored
+  // First the messages that the last call was sent, if it is not stored.
+  if (continues !== '') conversation.ask(CONTINUE)
+  const ended = await checkClosingTurn(context, restored)
+  if (ended) return ended
+  notices.repeat(restored.unansweredNotices)
+  return unfinished === '' ? undefined : takeUnfinished(context, unfinished)
+}
+
+/** Asks for a better answer if the last stored turn needs one. Otherwise returns the end. */
+async function checkClosingTurn(context: AgentContext, restored: Restored): Promise<LoopEnd | undefined> {
+  const { run, conversation } = context
+  const { closingTurn, emptyReply, reminded, unfinished } = restored
+  if (!closingTurn) return undefined
   const { finish, message } = closingTurn
   const problem = await answerProblem(context, finish, answerText(message))
   if (problem !== undefined) conversation.ask(correction(problem))
-  else return { status: 'completed', stopReason: reasonOf(context, finish, 'max_output_tokens') }
+  else if (emptyReply && !reminded && !run.spec.responseFormat) conversation.ask(REMINDER)
+  else if (unfinished === '') return { status: 'completed', stopReason: reasonOf(context, finish, 'max_output_tokens') }
   return undefined
+}
+
+/** Stores the shown part of a call that the server's death interrupted. Returns the end if the answer was complete. */
+function takeUnfinished(context: AgentContext, unfinished: string): LoopEnd | undefined {
+  const { run, conversation, models } = context
+  const { meter, spec } = run
+  meter.startCall(promptCharacters(context), models[0].price)
+  meter.say(unfinished.length)
+  meter.addCall(meter.estimate())
+  // With a response format, only a complete and checked answer is ever shown.
+  const finish = spec.responseFormat ? 'stop' : 'broken'
+  conversation.take({ message: partialMessage(unfinished), finish, model: undefined })
+  if (finish === 'stop') return { status: 'completed', stopReason: 'end_turn' }
+  conversation.ask(CONTINUE)
+  return undefined
+}
+
+/** A continuation may be empty: the part before it is the answer. With a response format, an empty reply is corrected. */
+function isEmptyReply({ run: { spec } }: AgentContext, { message, finish, continued }: ModelTurn): boolean {
+  return finish === 'stop' && !continued && spec.responseFormat === undefined && isSilent(message)
 }
 
 function refusalOf(finish: FinishReason, last: boolean): Refusal | undefined {

@@ -1,6 +1,7 @@
 /** Decides whether a run has too many tools to declare each of them to the model. */
 import { estimateTokens } from '../../domain/usage.ts'
-import { countByServer } from '../../tools/find-tools.ts'
+import type { ToolDefinition } from '../../models/port.ts'
+import { CALL_TOOL, countByServer } from '../../tools/find-tools.ts'
 import type { Tool } from '../../tools/port.ts'
 
 const MAX_DECLARED = 40
@@ -14,6 +15,11 @@ export function searchIsNeeded(tools: readonly Tool[], window: number | undefine
   if (tools.length > MAX_DECLARED) return true
   const characters = tools.reduce((sum, { definition }) => sum + JSON.stringify(definition).length, 0)
   return estimateTokens(characters) > (window === undefined ? MAX_TOKENS : window * MAX_SHARE)
+}
+
+/** Whether a run with these definitions searches its tools. */
+export function searches(declared: readonly Pick<ToolDefinition, 'name'>[]): boolean {
+  return declared.some(({ name }) => name === CALL_TOOL.name)
 }
 
 /** Text for the system prompt. `tools`: those at the start of the run. */

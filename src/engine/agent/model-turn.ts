@@ -8,10 +8,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StopReason } from '../../domain/event.ts'
-import type { AssistantMessage, FinishReason } from '../../domain/message.ts'
+import { type AssistantMessage, type FinishReason, toolCalls } from '../../domain/message.ts'
 import { CONTINUE, LAST_TURN } from '../../domain/prompts.ts'
 import { withoutNewMedia } from '../../domain/view.ts'
-import type { CatalogueEntry, ModelFailure } from '../../models/port.ts'
+import type { CatalogueEntry, ModelFailure, ModelOutcome } from '../../models/port.ts'
 import { type Allowance, allowance } from './allowance.ts'
 import {
   type AnswerState,
@@ -31,6 +31,8 @@ export interface ModelTurn {
   readonly finish: FinishReason
   readonly model: string | undefined
   readonly speaker: OutputRouter
+  /** It continues an answer that broke off. */
+  readonly continued: boolean
   /** The limit of the turn, and whether it is the last one. */
   readonly allowed: Pick<Allowance, 'limit' | 'last'>
 }
@@ -45,6 +47,7 @@ const MAX_CONTINUATIONS = 8
 /** Exponential backoff with full jitter before a retry, in milliseconds. */
 const FIRST_BACKOFF_MS = 500
 const LONGEST_BACKOFF_MS = 8_000
+const REFUSED = 'Its provider refused the answer (content filter).'
 
 /** `announced`: the model already knows that its next reply is the last. Rejects with the signal's reason when the run stops. */
 export async function takeTurn(context: AgentContext, answer: AnswerState, announced: boolean): Promise<TurnOutcome> {
@@ -52,19 +55,23 @@ export async function takeTurn(context: AgentContext, answer: AnswerState, annou
   const recovery = createRecovery(context, answer)
   for (;;) {
     const entry = recovery.entry()
-    const usesTools = context.toolbox.tools().size > 0
+    await context.frame.refresh()
+    const usesTools = context.frame.for(entry).tools.length > 0
     const allowed = await allowance(context, entry.price, promptCharacters(context), usesTools)
     if (allowed.tokens < 1) return { exhausted: allowed.limit }
     if (allowed.last && !announced) conversation.ask(LAST_TURN)
+    if (usesTools && !allowed.last) await context.notices.send()
     announced ||= allowed.last
     const call = await callModel(context, entry, allowed.tokens, recovery.answer())
     const { outcome, speaker } = call
-    if (outcome.ok) {
+    if (outcome.ok && !(isRefused(outcome, call, recovery.answer()) && recovery.afterRefusal(entry, call))) {
       const message = { ...outcome.message, answered: call.digest }
       const limit = call.spent ? 'budget_exceeded' : allowed.limit
       const model = fallbackName(models, entry)
-      return { message, finish: outcome.finish, model, speaker, allowed: { limit, last: allowed.last } }
+      const continued = recovery.answer().continues !== ''
+      return { message, finish: outcome.finish, model, speaker, continued, allowed: { limit, last: allowed.last } }
     }
+    if (outcome.ok) continue
     const waitMs = recovery.after(entry, call, outcome.failure)
     if (waitMs === undefined) {
       endUnanswered(context, speaker)
@@ -75,12 +82,21 @@ export async function takeTurn(context: AgentContext, answer: AnswerState, annou
   }
 }
 
+/** True if the provider filtered a reply before any of it was shown. */
+function isRefused({ message, finish }: Answered, { speaker }: ModelCall, { continues }: AnswerState): boolean {
+  return finish === 'content_filter' && toolCalls(message).length === 0 && speaker.shown() === '' && continues === ''
+}
+
+type Answered = Extract<ModelOutcome, { ok: true }>
+
 interface Recovery {
   /** The model of the next call. */
   entry(): CatalogueEntry
   answer(): AnswerState
   /** Stores a failed call and prepares the next one. Returns the delay in milliseconds; undefined if there is no next call. */
   after(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): number | undefined
+  /** Stores a refused call if a fallback can answer instead; else returns false. */
+  afterRefusal(entry: CatalogueEntry, call: ModelCall): boolean
 }
 
 /** Retries, fallbacks and continuations after the failed calls of one turn. */
@@ -99,7 +115,7 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
     return ++continuations <= MAX_CONTINUATIONS ? 'retry' : 'never'
   }
 
-  function fallBack(entry: CatalogueEntry, failure: ModelFailure): boolean {
+  function fallBack(entry: CatalogueEntry, { message }: Pick<ModelFailure, 'message'>): boolean {
     const next = models[model + 1]
     if (!next) return false
     model++
@@ -108,7 +124,7 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
       type: 'warning',
       code: 'model_fallback',
       param: 'model',
-      message: `The model ${entry.name} did not answer, so ${next.name} was asked. ${failure.message}`,
+      message: `The model ${entry.name} did not answer, so ${next.name} was asked. ${message}`,
     })
     return true
   }
@@ -136,6 +152,11 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
   return {
     entry: () => models[model]!,
     answer: () => answer,
+    afterRefusal(entry, call) {
+      if (!models[model + 1]) return false
+      takeFailedCall(context, entry, call)
+      return fallBack(entry, { message: REFUSED })
+    },
     after(entry, call, failure) {
       takeFailedCall(context, entry, call)
       const shown = call.speaker.shown()

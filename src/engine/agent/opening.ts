@@ -1,37 +1,18 @@
-/** The input of the first model call: system instruction, environment, earlier conversation, instruction. */
-import type { RunSpec } from '../../domain/interaction.ts'
-import { type Message, partialMessage, userText } from '../../domain/message.ts'
-import { describeNetwork } from '../../domain/network.ts'
+/** The messages before the first model call: the earlier conversation and the instruction. */
+import type { Interaction, RunSpec } from '../../domain/interaction.ts'
+import { type Message, partialMessage, type UserMessage, userText } from '../../domain/message.ts'
 import { MAX_MEDIA_PARTS } from '../../domain/view.ts'
 import { ALL_EVENTS, readEvents } from '../../store/events.ts'
+import { readFrame } from '../../store/frames.ts'
 import { findInteraction } from '../../store/interactions.ts'
 import type { Database } from '../../store/port.ts'
 import { readTurns } from '../../store/turns.ts'
 import { forgottenMedia, type MediaStores, type Modalities, readMedia, type ShownMedia } from '../run/media.ts'
 import { restore } from '../run/restore.ts'
+import { fileList, mayUseTools } from './frame.ts'
 
 /** Maximum number of earlier interactions in a conversation. */
 const MAX_HISTORY = 50
-
-/** `about`: the introductions of the run's tools. */
-export function systemPrompt(spec: RunSpec, inside: string, about: readonly string[]): string | undefined {
-  const parts = [spec.systemInstruction, spec.tools.length > 0 ? surroundings(spec, inside) : undefined, ...about]
-  return parts.filter((part) => part !== undefined && part !== '').join('\n\n') || undefined
-}
-
-function surroundings({ network }: RunSpec, inside: string): string {
-  return [
-    'You work in a temporary, isolated Linux sandbox that belongs to this task alone and is thrown away at its end.',
-    `The working directory is /workspace. Inside: ${inside}. ${describeNetwork(network)}`,
-    'Files that you write to /workspace/outputs/ are given to the caller.',
-  ].join('\n')
-}
-
-function instructionText(spec: RunSpec): string {
-  if (spec.inputFiles.length === 0) return spec.instruction
-  const list = spec.inputFiles.map((file) => `- ${file.name} (${file.size.toLocaleString('en-US')} bytes)`)
-  return `${spec.instruction}\n\nFiles in the working directory:\n${list.join('\n')}`
-}
 
 export interface Opening {
   readonly messages: readonly Message[]
@@ -41,11 +22,22 @@ export interface Opening {
 
 /**
  * The conversation before the model's first turn: earlier interactions, oldest first, then this instruction. `sees`: the
- * modalities of this run's model; earlier runs may have used another one.
+ * modalities of this run's model; earlier runs may have used another one. `note`: what is added to the instruction.
  */
-export async function openingMessages(stores: MediaStores, spec: RunSpec, sees: Modalities): Promise<Opening> {
+export async function openingMessages(
+  stores: MediaStores,
+  spec: RunSpec,
+  note: string,
+  sees: Modalities,
+): Promise<Opening> {
   const history = await readHistory(stores, spec.previousInteractionId, sees)
-  return { ...history, messages: [...history.messages, userText(instructionText(spec))] }
+  return { ...history, messages: [...history.messages, userText(spec.instruction + note)] }
+}
+
+/** The instruction of an earlier interaction as its model got it. */
+async function readInstruction(db: Database, { id, spec }: Pick<Interaction, 'id' | 'spec'>): Promise<UserMessage> {
+  const frame = mayUseTools(spec) ? await readFrame(db, id) : undefined
+  return userText(spec.instruction + (frame?.note ?? fileList(spec)))
 }
 
 async function readHistory(stores: MediaStores, previousId: string | undefined, sees: Modalities): Promise<Opening> {
@@ -63,7 +55,7 @@ async function readHistory(stores: MediaStores, previousId: string | undefined, 
   while (id !== undefined && chain.length < MAX_HISTORY) {
     const previous = await findInteraction(db, id)
     if (!previous) return { messages: chain.reverse().flat(), historyCut: true }
-    chain.push([userText(instructionText(previous.spec)), ...(await readConversation(db, id, await shown(id)))])
+    chain.push([await readInstruction(db, previous), ...(await readConversation(db, id, await shown(id)))])
     id = previous.spec.previousInteractionId
   }
   return { messages: chain.reverse().flat(), historyCut: id !== undefined }

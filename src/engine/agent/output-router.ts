@@ -63,11 +63,12 @@ export function createOutputRouter({ emit, nextStep, hold, continues, ...start }
 
   function release(text: string): void {
     if (text === '') return
-    const separated = answerStarted && !turnReleased ? TURN_BREAK + text : text
+    const newTurn = answerStarted && !turnReleased
     answerStarted = true
     turnReleased = true
     shown += text
-    for (const fragment of fragmentsOf(separated)) emit({ type: 'partial_output', text: fragment })
+    for (const [i, fragment] of fragmentsOf(newTurn ? TURN_BREAK + text : text).entries())
+      emit({ type: 'partial_output', text: fragment, ...(newTurn && i === 0 && { newTurn }) })
   }
 
   function tellAsReasoning(text: string): void {

@@ -13,9 +13,12 @@ import type { Run } from '../run/run.ts'
 import { stopCause } from '../run/stop.ts'
 import { type CodeCalls, createCodeCalls } from './code-calls.ts'
 import { createConversation } from './conversation.ts'
+import { createFrame, instructionNote } from './frame.ts'
 import { createIgnoredReporter } from './ignored-settings.ts'
 import { runLoop } from './loop.ts'
-import { openingMessages, systemPrompt } from './opening.ts'
+import { searches } from './many-tools.ts'
+import { createNotices } from './notices.ts'
+import { openingMessages } from './opening.ts'
 import { openToolbox, type Toolbox } from './toolbox.ts'
 
 /** Failures are outcomes. Undefined if the run was stopped and this worker must not write its end. */
@@ -30,25 +33,28 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
   try {
     const run = { ...accepted, spec: await fetchLinkedFiles(deps, accepted) }
     const { spec, past } = run
-    const opening = await retryWhileDatabaseDown(MAX_OUTAGE_MS, () => openingMessages(deps, spec, entry), signal)
+    const note = instructionNote(run)
+    const opening = await retryWhileDatabaseDown(MAX_OUTAGE_MS, () => openingMessages(deps, spec, note, entry), signal)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     toolbox = await openToolbox(deps.toolProviders, scopeOf(deps, run, entry), run.redactor, {
       window: undefined,
-      searched: undefined,
+      searched: past.frame && searches(past.frame.tools),
     })
     let { lastStep, lastBatch } = past.restored
     const nextStep = () => ++lastStep
     const models = [entry, ...fallbacksOf(deps.catalogue, entry)] as const
     codeCalls = createCodeCalls({ deps, run, models, toolbox, nextStep })
+    const conversation = createConversation(deps, run, [...opening.messages, ...past.restored.messages])
     return await runLoop({
       deps,
       run,
       models,
       toolbox,
       codeCalls,
-      system: systemPrompt(spec, deps.inside, toolbox.about),
-      conversation: createConversation(deps, run, [...opening.messages, ...past.restored.messages]),
       reportIgnored: createIgnoredReporter(run),
+      frame: createFrame(deps, run, toolbox, note),
+      conversation,
+      notices: createNotices(deps, run, conversation),
       nextStep,
       nextBatch: () => ++lastBatch,
       kill: killSignal(signal),

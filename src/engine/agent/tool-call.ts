@@ -1,6 +1,7 @@
 /** One tool call of a model, whose intent is in the log: runs the tool, stores the result. */
 import { shownToModel } from '../../domain/long-result.ts'
 import type { ToolCallPart, ToolMessage } from '../../domain/message.ts'
+import type { ToolDefinition } from '../../models/port.ts'
 import { type Sandbox, SandboxError } from '../../sandbox/port.ts'
 import type { Decision } from '../../store/approvals.ts'
 import type { ToolEnding } from '../../telemetry/events.ts'
@@ -104,6 +105,7 @@ async function act(context: AgentContext, planned: PlannedCall, kill: AbortSigna
   const { recorder, redactor, workspace } = run
   const { call, step } = planned
   const tool = context.toolbox.tools().get(call.name)
+  if (isGone(context, call.name)) return { output: goneTool(context, call.name), ending: 'refused' }
   if (!tool || !call.args) return { output: await context.toolbox.explain(call), ending: 'refused' }
   const shown = redactor.stream((text) => {
     recorder.append({ type: 'tool_output', step, text })
@@ -189,4 +191,16 @@ async function repeatable(
   if (past.restored.neverReady) return true
   const sandbox = await workspace.open(spec.inputFiles)
   return !sandbox.fresh
+}
+
+/** Whether an earlier worker offered a tool to the model that this one does not have. */
+function isGone({ frame, toolbox, models }: AgentContext, name: string): boolean {
+  const has = (tools: readonly ToolDefinition[]) => tools.some((tool) => tool.name === name)
+  return has(frame.for(models[0]).tools) && !has(toolbox.definitions())
+}
+
+function goneTool({ toolbox }: AgentContext, name: string): string {
+  const names = toolbox.definitions().map((tool) => tool.name)
+  const left = names.length > 0 ? `The tools are: ${names.join(', ')}.` : 'No tools are left.'
+  return `The tool ${JSON.stringify(name)} is no longer available. ${left}`
 }

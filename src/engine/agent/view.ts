@@ -8,10 +8,11 @@
 import { createHash } from 'node:crypto'
 import type { AssistantMessage, Message } from '../../domain/message.ts'
 import { visibleTo, withinMedia } from '../../domain/view.ts'
-import type { ModelDescription, ModelRequest } from '../../models/port.ts'
+import type { ModelDescription } from '../../models/port.ts'
+import type { RequestFrame } from './frame.ts'
 
 /** Everything of a request before its messages. */
-export interface Frame extends Pick<ModelRequest, 'system' | 'tools' | 'responseFormat' | 'search'> {
+export interface Frame extends RequestFrame {
   readonly entry: Pick<ModelDescription, 'provider' | 'model' | 'vision' | 'documents'>
 }
 

@@ -3,6 +3,7 @@ import { BlobsUnavailable } from '../../blobs/port.ts'
 import type { Claim } from '../../store/claim-row.ts'
 import { MAX_ATTEMPTS } from '../../store/claims.ts'
 import { ALL_EVENTS, countToolResults, outputsTaken, readEvents } from '../../store/events.ts'
+import { readFrame, type StoredFrame } from '../../store/frames.ts'
 import { MAX_OUTAGE_MS, retryWhileDatabaseDown } from '../../store/retry-while-down.ts'
 import { readTurns, type Turn } from '../../store/turns.ts'
 import type { EngineDependencies } from '../dependencies.ts'
@@ -14,6 +15,8 @@ export interface Past {
   readonly turns: readonly Turn[]
   readonly restored: Restored
   readonly outputsTaken: boolean
+  /** The frame of the last model request. Undefined if none is stored. */
+  readonly frame?: StoredFrame
   /** Why the run can't go on. An interaction that kills its workers must end before it does so again. */
   readonly problem?: Outcome
 }
@@ -40,7 +43,8 @@ export async function readPast(deps: EngineDependencies, claim: Claim): Promise<
     return await retryWhileDatabaseDown(MAX_OUTAGE_MS, async () => {
       const turns = await readTurns(db, claim.id)
       const restored = restore(turns, await readEvents(db, claim.id, 0, ALL_EVENTS), await readMedia(deps, claim.id))
-      return { turns, restored, outputsTaken: await outputsTaken(db, claim.id) }
+      const frame = await readFrame(db, claim.id)
+      return { turns, restored, outputsTaken: await outputsTaken(db, claim.id), frame }
     })
   } catch (error) {
     log.error({ err: error, interactionId: claim.id }, 'could not read the stored state of a run')

@@ -56,8 +56,8 @@ const RETRY_MS = 250
 export interface Recorder {
   /** Adds events, which are written soon, in one transaction. Ignored once the recorder has stopped or ended. */
   append(events: RunEvent | readonly RunEvent[]): void
-  /** Adds a statement that is written in the same transaction as the pending events. */
-  attach(attachment: Attachment): void
+  /** Adds a statement that is written in the same transaction as the pending events, or as the next ones. */
+  attach(attachment: Attachment, when?: 'now' | 'with the next events'): void
   /** Resolves when all events so far are durable. Throws RecorderStopped. */
   flush(): Promise<void>
   /** Writes the pending events, the terminal events and the status in one transaction. Throws RecorderStopped. */
@@ -175,10 +175,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
       }
       schedule()
     },
-    attach(attachment) {
+    attach(attachment, when = 'now') {
       if (stopped || ending) return
       attachments.push({ behind: pending.length, attachment })
-      schedule()
+      if (when === 'now') schedule()
     },
     flush,
     async end(how) {

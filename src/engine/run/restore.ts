@@ -5,19 +5,21 @@
  * Old logs have no call ids: there each result follows its call.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
+import type { Notice, RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
 import { decodeEvent } from '../../domain/event.ts'
 import { shownToModel } from '../../domain/long-result.ts'
 import {
   answerText,
+  isSilent,
   type MediaPart,
   type Message,
   type ToolCallPart,
   type ToolMessage,
   TURN_BREAK,
   toolCalls,
+  type UserMessage,
 } from '../../domain/message.ts'
-import { LAST_TURN } from '../../domain/prompts.ts'
+import { LAST_TURN, REMINDER } from '../../domain/prompts.ts'
 import { withoutMedia } from '../../domain/view.ts'
 import type { Turn } from '../../store/turns.ts'
 import { callIdsOf } from './call-ids.ts'
@@ -88,6 +90,13 @@ export interface Restored {
   readonly continues: string
   /** Messages of all warnings in the log. */
   readonly warnings: readonly string[]
+  readonly notices: readonly Notice[]
+  /** Those of the notices whose message is not stored with a turn. */
+  readonly unansweredNotices: readonly Notice[]
+  /** The closing turn is an empty reply. */
+  readonly emptyReply: boolean
+  /** The model was reminded after an empty reply. */
+  readonly reminded: boolean
 }
 
 export const NOTHING_RESTORED: Restored = {
@@ -105,6 +114,10 @@ export const NOTHING_RESTORED: Restored = {
   unfinished: '',
   continues: '',
   warnings: [],
+  notices: [],
+  unansweredNotices: [],
+  emptyReply: false,
+  reminded: false,
 }
 
 /** `stored`: the run's model calls. `shown`: media by the step of their result; an empty list if they are gone. */
@@ -120,7 +133,7 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
     const steps = events.flatMap(({ seq, event }) =>
       seq > turn.atSeq && seq <= until && !isByCode(event) ? [event] : [],
     )
-    messages.push(...turn.asked, turn.message)
+    messages.push(...turn.asked, ...(isSilent(turn.message) ? [] : [turn.message]))
     const paired = pairCalls(toolCalls(turn.message), steps, shown)
     const results = paired.flatMap(({ result }) => result ?? [])
     if (results.length === paired.length) for (const result of results) messages.push(result)
@@ -141,6 +154,9 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
   const answerStarted = spoken.some(({ seq }) => seq <= boundary)
   const continues = continued(turns)
   const unstored = spoken.flatMap(({ seq, text }) => (seq > boundary ? [text] : [])).join('')
+  const noticed = events.flatMap(({ seq, event }) => {
+    return event.type === 'notice' ? [{ seq, notice: { kind: event.kind, left: event.left } }] : []
+  })
   return {
     ...sandbox,
     messages,
@@ -157,13 +173,22 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
     unfinished: answerStarted && continues === '' ? unstored.replace(TURN_BREAK, '') : unstored,
     continues,
     warnings: events.flatMap(({ event }) => (event.type === 'warning' ? [event.message] : [])),
+    notices: noticed.map(({ notice }) => notice),
+    unansweredNotices: noticed.flatMap(({ seq, notice }) => (seq > (last?.atSeq ?? 0) ? [notice] : [])),
+    emptyReply:
+      last !== undefined && last.finish === 'stop' && isSilent(last.message) && turns.at(-2)?.finish !== 'broken',
+    reminded: turns.some((turn) => hasAsked(turn, REMINDER)),
   }
+}
+
+function hasAsked({ asked }: Pick<Turn, 'asked'>, message: UserMessage): boolean {
+  return asked.some((each) => isDeepStrictEqual(each, message))
 }
 
 /** Why the calls of a turn are not run; undefined if they are. */
 function refusalOf({ finish, asked }: Pick<Turn, 'finish' | 'asked'>): Refusal | undefined {
   if (finish === 'length') return 'truncated'
-  return asked.some((message) => isDeepStrictEqual(message, LAST_TURN)) ? 'declined' : undefined
+  return hasAsked({ asked }, LAST_TURN) ? 'declined' : undefined
 }
 
 /** Code in the sandbox made the call. Its result went to the code, not to the model. */

@@ -25,6 +25,7 @@ import { budgets } from './0017-budgets.ts'
 import { wallsForThePlanner } from './0018-walls-for-the-planner.ts'
 import { statisticsOfLabels } from './0019-statistics-of-labels.ts'
 import { askedTurns } from './0020-asked-turns.ts'
+import { frames } from './0021-frames.ts'
 import type { Dialect } from './column-types.ts'
 
 export interface Migration {
@@ -53,6 +54,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0018-walls-for-the-planner', statements: wallsForThePlanner },
   { name: '0019-statistics-of-labels', statements: statisticsOfLabels },
   { name: '0020-asked-turns', statements: askedTurns },
+  { name: '0021-frames', statements: frames },
 ]
 
 /** The reason why this version can't use a database with these migrations; undefined if it can. */

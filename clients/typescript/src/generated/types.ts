@@ -593,7 +593,7 @@ export type Interaction = {
     error?: RunError;
     usage: Usage;
     /**
-     * The answer. The same text as all `partial_output` fragments of the stream joined.
+     * The answer. The same text as all `partial_output` fragments of the stream joined; with `output: "final"` in the request, only that of the last turn with text.
      */
     output: string;
     executionTrace: Array<TraceStep>;
@@ -649,6 +649,10 @@ export type Interaction = {
         skillDigests?: {
             [key: string]: string;
         };
+        /**
+         * As in the request.
+         */
+        output?: 'final';
         /**
          * The JSON Schema that the answer must match.
          */
@@ -1070,6 +1074,10 @@ export type NewInteraction = {
         [key: string]: unknown;
     } | null;
     /**
+     * Text in `output`: of all turns of the model (`all`, the default), or of the last turn with text (`final`). Streams always have all of it.
+     */
+    output?: 'all' | 'final' | null;
+    /**
      * An ended interaction whose conversation to continue. The sandbox is new; files are not carried over.
      */
     previousInteractionId?: string | null;
@@ -1091,6 +1099,21 @@ export type NewInteraction = {
     webhook?: {
         url: string;
     } | null;
+};
+
+/**
+ * NoticeEvent
+ */
+export type NoticeEvent = {
+    /**
+     * Number of the event in the interaction’s log.
+     */
+    id: number;
+    event: 'notice';
+    data: {
+        kind: 'time' | 'tokens' | 'cost' | 'calls';
+        left: number;
+    };
 };
 
 /**
@@ -1126,6 +1149,7 @@ export type PartialOutputEvent = {
     event: 'partial_output';
     data: {
         text: string;
+        newTurn?: true;
     };
 };
 
@@ -1675,7 +1699,7 @@ export type StoredInputFile = {
  *
  * An event of a stream, with its lines as fields. Ignore events whose name you don’t know: later versions add some.
  */
-export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | ModelRetriedEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
+export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | ModelRetriedEvent | NoticeEvent | ToolsChangedEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
 
 /**
  * TimedEvent
@@ -1807,6 +1831,22 @@ export type ToolResultStep = {
      */
     via?: number;
     full?: FullResult;
+};
+
+/**
+ * ToolsChangedEvent
+ */
+export type ToolsChangedEvent = {
+    /**
+     * Number of the event in the interaction’s log.
+     */
+    id: number;
+    event: 'tools_changed';
+    data: {
+        added: Array<string>;
+        removed: Array<string>;
+        changed: Array<string>;
+    };
 };
 
 /**

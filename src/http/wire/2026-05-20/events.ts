@@ -10,6 +10,7 @@ import { encodeUsage, fullUsage } from './usage.ts'
 
 const step = z.int().min(1)
 const interactionId = z.string()
+const toolNames = z.array(z.string())
 
 /** The fields of each event, in the order of the API reference. */
 const EVENT_TABLE = {
@@ -39,10 +40,21 @@ const EVENT_TABLE = {
     'Someone has decided on the call at that step. The run continues when no other call waits.',
     { step, approve: z.boolean(), reason: z.string().optional() },
   ],
-  partial_output: ['A fragment of the answer. All fragments joined are exactly `output`.', { text: z.string() }],
+  partial_output: [
+    'A fragment of the answer. All fragments joined are exactly `output`. With `newTurn`, the text of a later turn of the model begins, after a blank line: the last such fragment and those after it are the final text.',
+    { text: z.string(), newTurn: z.literal(true).optional() },
+  ],
   model_retried: [
     'A model call failed midway and is retried. The answer continues where it stopped; no text is sent twice.',
     { attempt: z.int().min(1), reason: z.string() },
+  ],
+  notice: [
+    'The model was notified that a limit of the run is near. `left` is in seconds, output tokens, US dollars or model calls.',
+    { kind: z.enum(['time', 'tokens', 'cost', 'calls']), left: z.number().min(0) },
+  ],
+  tools_changed: [
+    'The tools that the model may call have changed, because an MCP server changed its list. Names of tools.',
+    { added: toolNames, removed: toolNames, changed: toolNames },
   ],
   stage: ['queued, provisioning, working, requires_action, settling.', { stage }],
   warning: ['Something in the request was ignored.', warning.shape],

@@ -127,9 +127,10 @@ const summary = {
 export const interaction = z
   .object({
     ...summary,
-    output: z
-      .string()
-      .meta({ description: 'The answer. The same text as all `partial_output` fragments of the stream joined.' }),
+    output: z.string().meta({
+      description:
+        'The answer. The same text as all `partial_output` fragments of the stream joined; with `output: "final"` in the request, only that of the last turn with text.',
+    }),
     executionTrace: z.array(traceStep),
     files: z.array(outputFile),
     warnings: z.array(warning),
@@ -145,6 +146,7 @@ export const interaction = z
           .record(z.string(), z.string())
           .optional()
           .meta({ description: 'SHA-256 digest of each skill’s content, by its entry in `skills`.' }),
+        output: z.literal('final').optional().meta({ description: 'As in the request.' }),
         responseFormat: z
           .record(z.string(), z.unknown())
           .optional()
@@ -215,7 +217,7 @@ export function encodeSummary(interaction: InteractionSummary, usage: Usage, for
 }
 
 function encodeView(interaction: Interaction, view: InteractionView, { form, fileUrl }: Presentation): Body {
-  const { skills, responseFormat, inputFiles } = interaction.spec
+  const { skills, responseFormat, output, inputFiles } = interaction.spec
   const encodeFile = (kind: FileKind) => (file: StoredFile) => {
     const { name, size, mimeType, sha256 } = file
     return { name, url: fileUrl(kind, file), size, mimeType, sha256 }
@@ -233,6 +235,7 @@ function encodeView(interaction: Interaction, view: InteractionView, { form, fil
       ...encodeSettings(interaction.spec),
       ...encodePins(skills),
       responseFormat,
+      output,
       files: inputFiles.map(encodeFile('input')),
     },
   }

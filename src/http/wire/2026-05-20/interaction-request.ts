@@ -36,6 +36,10 @@ export function newInteractionSchema(limits: Limits) {
         .nullish()
         .meta({ description: `Up to ${limits.labels} key-value pairs to find the interaction by.` }),
       responseFormat: responseFormatRequest.nullish(),
+      output: z.enum(['all', 'final']).nullish().meta({
+        description:
+          'Text in `output`: of all turns of the model (`all`, the default), or of the last turn with text (`final`). Streams always have all of it.',
+      }),
       previousInteractionId: text(MAX_NAME_CHARS).min(1).nullish().meta({
         description:
           'An ended interaction whose conversation to continue. The sandbox is new; files are not carried over.',
@@ -88,6 +92,7 @@ export function decodeNewInteraction(
       labels: withoutNulls(fields.labels ?? {}),
       files: decodeFiles(fields.files ?? [], limits.inlineFilesBytes),
       responseFormat: responseFormat && decodeResponseFormat(responseFormat),
+      output: fields.output === 'final' ? 'final' : undefined,
       previousInteractionId,
       onDisconnect: fields.onDisconnect ?? 'continue',
       webhook: webhook && { url: webhook.url, revision },
