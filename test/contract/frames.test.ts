@@ -164,7 +164,7 @@ it('answers a call of a tool that is gone since the restart with what is left', 
   server = await start()
   const { executionTrace } = await finish(id)
   expect(executionTrace.filter(({ type }: { type: string }) => type === 'tool_result').at(-1).output).toMatch(
-    /^The tool "m__say" is no longer available\. The tools are: code_execution, m__whisper\.$/,
+    /^The tool "m__say" is no longer available\. The tools are: code_execution, job, m__whisper\.$/,
   )
 })
 
@@ -178,7 +178,7 @@ it('stores the frame of a run once', async () => {
   expect(prompt).toContain('Limits of the whole task: 600 s, 65536 output tokens.')
   const { createTime } = (await server.get(`${PATH}/${id}`)).body
   expect(note).toBe(`\n\nToday is ${createTime.slice(0, 10)} (UTC).`)
-  expect(tools.map(({ name }: { name: string }) => name)).toEqual(['code_execution', 'm__say'])
+  expect(tools.map(({ name }: { name: string }) => name)).toEqual(['code_execution', 'job', 'm__say'])
   const plain = await server.post(PATH, { instruction: '[framed]', model: 'framed', systemInstruction: 'Be exact.' })
   const none = await server.stored.query('select frame from frames where interaction_id = ?', plain.body.interactionId)
   expect(none).toEqual([])
