@@ -37,6 +37,8 @@ export interface ModelConfig extends ModelParameters {
   readonly extraBody?: Readonly<Record<string, unknown>>
   /** `off` sends prompts without cache breakpoints and cache keys. Default: `auto`. */
   readonly cache?: 'auto' | 'off'
+  /** Tokens of prompt and answer together. Default: what is known of the model. */
+  readonly contextWindow?: number
   /** Fallback models, in order, if this one fails before its first fragment. */
   readonly fallbacks?: readonly string[]
 }

@@ -146,6 +146,14 @@ export function createTraceView(terminal: Terminal): TraceView {
       notice(dim(`  retrying the model (attempt ${event.attempt}): ${printable(event.reason)}`)),
     notice: (event) => notice(dim(`  ${describeNotice(event)}`)),
     tools_changed: (event) => notice(dim(`  tools changed: ${printable(describeChange(event))}`)),
+    context_cleared: (event) => {
+      const what = event.media ? 'refused images and documents' : count(event.steps.length, 'older result')
+      notice(dim(`  removed ${what} from the model’s view, about ${event.tokens} tokens`))
+    },
+    context_compacted: (event) => {
+      const done = event.dropped ? 'removed' : 'summarized'
+      notice(dim(`  ${done} older messages for the model: ${event.tokensBefore} to ${event.tokensAfter} tokens`))
+    },
     stage(event) {
       const label = STAGES[event.stage]
       if (label !== undefined) progress.start(label)

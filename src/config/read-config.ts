@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
+import { type ContextLimits, DEFAULT_LIMITS, type Limits, type Range, type SandboxLimits } from '../domain/limits.ts'
 import { DRIVERS } from '../sandbox/drivers.ts'
 import { blobsLocation } from './blobs-url.ts'
 import { checkCombinations } from './combined-checks.ts'
@@ -62,7 +62,8 @@ function findFile({ env, file, cwd }: ConfigSources, home: string, problems: str
 }
 
 /** Shape of the nested values before defaults that depend on other settings are filled in. */
-interface Tree extends Omit<Config, 'skillsDir' | 'tls' | 'metrics' | 'defaultModel' | 'blobs' | 'sandbox'> {
+interface Tree extends Omit<Config, 'skillsDir' | 'tls' | 'metrics' | 'defaultModel' | 'blobs' | 'sandbox' | 'limits'> {
+  readonly limits: Omit<Limits, 'context'> & { readonly context: ContextLimits }
   readonly sandbox: Config['sandbox'] & { readonly max?: Partial<SandboxLimits> }
   readonly skillsDir?: string
   readonly blobsUrl?: string
@@ -92,6 +93,10 @@ function build(values: Values): Config {
     limits: {
       ...limits,
       sandbox: rangesOf(sandbox, max),
+      context: {
+        compactAt: { ...DEFAULT_LIMITS.context.compactAt, default: limits.context.compactAt },
+        keepTokens: { ...DEFAULT_LIMITS.context.keepTokens, default: limits.context.keepTokens },
+      },
       network: sandbox.network,
       networkBytes: sandbox.networkBytes,
     },

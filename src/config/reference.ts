@@ -29,6 +29,7 @@ models:
     vision: false                 # whether it accepts images
     documents: false              # whether it accepts whole PDFs
     maxTries: 3                   # attempts of a call until its first fragment
+    contextWindow: 200000         # tokens of prompt and answer; default: what is known of the model
     idleTimeoutS: 60              # seconds without data after which a call has stalled
     sendReasoning: false          # whether reasoning is sent back as reasoning_content (openai-compatible, openrouter)
     cache: auto                   # off: no cache breakpoints, no cache key

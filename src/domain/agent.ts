@@ -1,6 +1,6 @@
 /** A stored agent: a configuration that callers refer to by id (docs/concepts.md). */
 import { isDeepStrictEqual } from 'node:util'
-import type { RunLimits, SandboxLimits } from './limits.ts'
+import type { ContextLimits, RunLimits, SandboxLimits } from './limits.ts'
 import type { McpServer } from './mcp.ts'
 import { type ModelParameters, PARAMETER_NAMES, withDefaults } from './model-parameters.ts'
 import type { Network } from './network.ts'
@@ -17,6 +17,10 @@ export interface Policy extends Partial<RunLimits> {
   /** US dollars over the whole run, for models with a price. */
   readonly maxCost?: number
   readonly sandbox?: Partial<SandboxLimits>
+  readonly context?: Partial<ContextLimits> & {
+    /** Further contents of summaries of the conversation. */
+    readonly instructions?: string
+  }
 }
 
 export type Labels = Readonly<Record<string, string>>
@@ -54,7 +58,9 @@ export type RunSettings = Pick<AgentConfig, (typeof RUN_SETTINGS)[number]>
 export function overrideSettings(agent: RunSettings, request: RunSettings): RunSettings {
   const settings = Object.fromEntries(RUN_SETTINGS.map((name) => [name, request[name] ?? agent[name]]))
   const sandbox = { ...agent.policy?.sandbox, ...request.policy?.sandbox }
-  return { ...settings, ...withDefaults(request, agent), policy: { ...agent.policy, ...request.policy, sandbox } }
+  const context = { ...agent.policy?.context, ...request.policy?.context }
+  const policy = { ...agent.policy, ...request.policy, sandbox, context }
+  return { ...settings, ...withDefaults(request, agent), policy }
 }
 
 export interface Agent {

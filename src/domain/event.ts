@@ -91,6 +91,37 @@ export type RunEvent =
       readonly removed: readonly string[]
       readonly changed: readonly string[]
     }
+  /** Tool results were removed from what the model gets, to make room. The trace keeps them. */
+  | {
+      readonly type: 'context_cleared'
+      /** Steps of the results, of this interaction. */
+      readonly steps: readonly number[]
+      /** Estimated tokens that this freed. */
+      readonly tokens: number
+      /** Number of latest messages that stay unchanged. */
+      readonly keep?: number
+      /** The model, and its context window in tokens. */
+      readonly model?: string
+      readonly window?: number
+      /** Only images and documents were removed, because the provider refused them. */
+      readonly media?: true
+    }
+  /** Older messages were replaced by a summary in what the model gets. The trace keeps them. */
+  | {
+      readonly type: 'context_compacted'
+      /** The last step that the summary covers. 0: none of this interaction. */
+      readonly throughStep: number
+      /** Estimated tokens of the request. */
+      readonly tokensBefore: number
+      readonly tokensAfter: number
+      /** Number of latest messages that stay unchanged. */
+      readonly keep: number
+      /** The model, and its context window in tokens. */
+      readonly model: string
+      readonly window: number
+      /** There is no summary: the older messages were removed because summarizing failed. */
+      readonly dropped?: true
+    }
   | { readonly type: 'stage'; readonly stage: Stage }
   | ({ readonly type: 'warning' } & Warning)
   | {

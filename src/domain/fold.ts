@@ -141,6 +141,8 @@ export function createInteractionFold(shows: 'all' | 'final' = 'all'): Interacti
         case 'model_retried':
         case 'tools_changed':
         case 'notice':
+        case 'context_cleared':
+        case 'context_compacted':
         case 'stage':
           return
         default:

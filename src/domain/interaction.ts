@@ -2,7 +2,7 @@
 import type { Labels, Policy, RunSettings, ToolName } from './agent.ts'
 import type { RunError } from './errors.ts'
 import type { Stage, Status, StopReason, Warning } from './event.ts'
-import type { RunLimits, SandboxLimits } from './limits.ts'
+import type { ContextLimits, RunLimits, SandboxLimits } from './limits.ts'
 import type { RunMcpServer } from './mcp.ts'
 import type { Network } from './network.ts'
 import type { SkillPin } from './skill.ts'
@@ -72,7 +72,12 @@ export interface RunSpec extends RunTask, Omit<RunSettings, 'skills' | 'mcp'> {
   readonly network: Network
   /** Network of the browser if neither request nor agent chose one. Otherwise the browser uses `network`. */
   readonly browserNetwork?: Network
-  readonly policy: RunLimits & Pick<Policy, 'maxCost'> & { readonly sandbox: SandboxLimits }
+  readonly policy: RunLimits &
+    Pick<Policy, 'maxCost'> & {
+      readonly sandbox: SandboxLimits
+      /** Absent in specs that were stored before the field existed. */
+      readonly context?: ContextLimits & Pick<NonNullable<Policy['context']>, 'instructions'>
+    }
   /** The first interaction of the conversation. Absent in those that were stored before the field existed. */
   readonly conversationId?: string
   readonly inputFiles: readonly StoredFile[]

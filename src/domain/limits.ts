@@ -40,6 +40,14 @@ export interface SandboxLimits {
   readonly outputBytes: number
 }
 
+/** When and how the conversation of a run is shortened to fit its model's context window. */
+export interface ContextLimits {
+  /** Share of the window at which it is shortened. */
+  readonly compactAt: number
+  /** Tokens of the latest messages that stay unchanged. */
+  readonly keepTokens: number
+}
+
 export interface Limits extends Ranges<RunLimits> {
   /** Interactions a project may create in a minute. */
   readonly interactionsPerMinute: number
@@ -72,6 +80,7 @@ export interface Limits extends Ranges<RunLimits> {
   /** Days for which audit records of removed interactions are kept. */
   readonly auditRetentionDays: number
   readonly sandbox: Ranges<SandboxLimits>
+  readonly context: Ranges<ContextLimits>
   /** Ceiling for the network of sandboxes. */
   readonly network: Network
   /** Network traffic of one run's sandboxes in both directions together, in bytes. */
@@ -125,6 +134,10 @@ export const DEFAULT_LIMITS: Limits = {
     workspaceMiB: { default: 256, min: 1, max: 256 },
     files: { default: 50_000, min: 100, max: 50_000 },
     outputBytes: { default: 65_536, min: 1_024, max: 65_536 },
+  },
+  context: {
+    compactAt: { default: 0.8, min: 0.3, max: 0.95 },
+    keepTokens: { default: 20_000, min: 0, max: 1_000_000 },
   },
   network: 'public',
   networkBytes: 1024 * MIB,

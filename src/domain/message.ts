@@ -50,6 +50,10 @@ export interface ToolMessage {
   readonly output: string
   /** Images and documents that accompany the output. */
   readonly media?: readonly MediaPart[]
+  /** Step of its `tool_result` in the run's own trace. Not sent. Undefined for results of earlier interactions. */
+  readonly step?: number
+  /** Path of the file in the sandbox that has the whole output. Not sent. Undefined if the output is complete. */
+  readonly file?: string
 }
 
 export type Message = UserMessage | AssistantMessage | ToolMessage

@@ -98,6 +98,11 @@ function resolvePolicy(asked: Policy = {}, limits: Limits, warnings: Warning[]):
     ...(Object.fromEntries(runLimits) as RunLimits),
     maxCost: asked.maxCost,
     sandbox: Object.fromEntries(sandboxLimits) as SandboxLimits,
+    context: {
+      compactAt: within('policy.context.compactAt', asked.context?.compactAt, limits.context.compactAt),
+      keepTokens: within('policy.context.keepTokens', asked.context?.keepTokens, limits.context.keepTokens),
+      ...(asked.context?.instructions !== undefined && { instructions: asked.context.instructions }),
+    },
   }
 }
 

@@ -26,6 +26,8 @@ export type CrashPoint =
   | 'tool-begins' // its intent is durable
   | 'tool-speaks'
   | 'tool-ended' // its result is not durable
+  | 'summarized' // the summary of the conversation is not durable
+  | 'context-edited' // the edit of the conversation is durable, and no request was made with it
   | 'files-stored'
   | 'sandbox-gone' // and the end is not written
 

@@ -12,6 +12,7 @@ import { parametersIn } from '../domain/model-parameters.ts'
 import type { Emit } from '../telemetry/events.ts'
 import { type Breaker, createBreaker, guardModel } from './breaker.ts'
 import { failed } from './failures.ts'
+import { knownWindow } from './known-windows.ts'
 import { findLocalServer } from './local-servers.ts'
 import type { Catalogue, CatalogueEntry, Model, ModelDescription, ModelHealth } from './port.ts'
 import { type Env, type LocalServer, type OpenContext, SPEC_NAMES } from './providers/provider.ts'
@@ -121,6 +122,7 @@ function configuredEntry(name: string, config: ModelConfig, source: string, room
   const { model, price, vision = acceptsMedia, documents = vision && acceptsMedia } = config
   const extras = readExtras(name, config, room.env)
   const opening = typeof extras === 'string' ? extras : provider.open(config, openContext(name, config, extras, room))
+  const { contextWindow = knownWindow(config) } = config
   const searches = room.ownSearch === true && canSearch?.(model)
   const description = {
     name,
@@ -133,6 +135,7 @@ function configuredEntry(name: string, config: ModelConfig, source: string, room
     demo: false,
     parameters: parametersIn(config),
     ...(searches && { searches }),
+    ...(contextWindow !== undefined && { contextWindow }),
     ...(config.fallbacks?.length && { fallbacks: config.fallbacks }),
   }
   if (typeof opening !== 'string') {

@@ -93,6 +93,8 @@ export type ModelOutcome =
       readonly finish: FinishReason
       /** Undefined if the provider reported none: the engine then estimates. */
       readonly tokens: TokenCount | undefined
+      /** Set if the provider first refused the prompt with the output limit together: the answer had less room. */
+      readonly overflow?: Overflow
     }
   | { readonly ok: false; readonly failure: ModelFailure; readonly tokens: TokenCount | undefined }
 
@@ -133,6 +135,8 @@ export interface ModelDescription {
   readonly parameters?: ModelParameters
   /** Whether runs use the web search of its provider. */
   readonly searches?: boolean
+  /** Its context window in tokens, prompt and answer together. Undefined: unknown. */
+  readonly contextWindow?: number
   /** Names of models to try, in this order, if this one fails before the first fragment. */
   readonly fallbacks?: readonly string[]
   /** Whether this is the built-in demo model. */

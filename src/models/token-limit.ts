@@ -5,6 +5,7 @@
  */
 import { MAX_ERROR_CHARACTERS, readOverflow } from './context-window.ts'
 import type { ProviderError } from './failures.ts'
+import type { Overflow } from './port.ts'
 import { ERROR_DIALECTS } from './providers/registry.ts'
 import type { AttemptOutcome } from './retry.ts'
 
@@ -54,17 +55,20 @@ export function createTokenLimit(field: LimitField = 'max_tokens'): TokenLimit {
     async call(maxOutputTokens, attempt) {
       let lessons: Partial<Known> = {}
       let limit = limitFor(known, maxOutputTokens)
+      let overflow: Overflow | undefined
       for (let refusals = 0; ; refusals++) {
         const outcome = await attempt(limit)
         if (outcome.ok) {
           known = { ...known, ...lessons }
-          return outcome
+          return overflow ? { ...outcome, overflow } : outcome
         }
         if (!limit || refusals === MAX_REFUSALS || outcome.failure.kind !== 'refused') return outcome
         const refusal = readRefusal(outcome.providerError ?? {}, limit)
         if (!refusal) return outcome
-        if ('onlyNow' in refusal) limit = refusal.onlyNow
-        else {
+        if ('onlyNow' in refusal) {
+          limit = refusal.onlyNow
+          overflow = readOverflow(outcome.providerError ?? {})
+        } else {
           lessons = { ...lessons, ...refusal }
           limit = limitFor({ ...known, ...lessons }, maxOutputTokens)
         }

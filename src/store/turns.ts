@@ -9,9 +9,10 @@ import type { TurnsTable } from './tables.ts'
 /**
  * Outcome of a model call. `failed`: the call failed but was billed; its message is empty and not part of the conversation.
  * `broken`: the stream broke after part of the answer was shown; the message is exactly that part, and the next turn
- * continues it.
+ * continues it. `summary`: the message is a summary of the conversation, not part of it. It is written with the event
+ * `context_compacted`, which is at its `atSeq`.
  */
-export type TurnFinish = FinishReason | 'failed' | 'broken'
+export type TurnFinish = FinishReason | 'failed' | 'broken' | 'summary'
 
 export interface Turn {
   /** Messages that Errand itself sent the model before this turn: a correction, a request to continue, a notice. */

@@ -19,6 +19,7 @@ const EVENT_NAMES = [
   'model_retried',
   'tools_changed',
   'notice',
+  ...['model_retried', 'context_cleared', 'context_compacted'],
 ]
 const STAGES = ['queued', 'provisioning', 'working', 'requires_action', 'settling']
 const RFC3339_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/

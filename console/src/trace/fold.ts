@@ -107,6 +107,24 @@ const HANDLERS: {
     blocks.push({ kind: 'note', title: 'Tools changed', text })
     return undefined
   },
+  context_cleared(blocks, { steps, tokens, media }) {
+    const what = media ? 'Images and documents that the provider refused' : `${steps.length} older tool results`
+    blocks.push({
+      kind: 'note',
+      title: 'context_cleared',
+      text: `${what} were removed from what the model gets (about ${tokens} tokens). They stay here.`,
+    })
+    return undefined
+  },
+  context_compacted(blocks, { tokensBefore, tokensAfter, dropped }) {
+    const text = dropped ? 'The older messages were removed from' : 'A summary replaced the older messages in'
+    blocks.push({
+      kind: 'note',
+      title: 'context_compacted',
+      text: `${text} what the model gets (about ${tokensBefore} to ${tokensAfter} tokens). They stay here.`,
+    })
+    return undefined
+  },
   stage: (_blocks, { stage }) => ({ stage }),
   warning(blocks, { code, message }) {
     blocks.push({ kind: 'note', title: code, text: message })

@@ -17,6 +17,10 @@ const range = (name: RangeLimit, what: string): Setting[] => {
   return [bound('default', 'Default'), bound('min', 'Minimum'), bound('max', 'Maximum')]
 }
 
+function bounds({ min, max, default: fallback }: Range) {
+  return { min, max, fallback }
+}
+
 export const LIMIT_SETTINGS: readonly Setting[] = [
   limit('interactionsPerMinute', 1, 'Interactions that a project may create per minute.'),
   limit('callsPerMinute', 1, 'Other calls of a project per minute.'),
@@ -58,6 +62,14 @@ export const LIMIT_SETTINGS: readonly Setting[] = [
   ...range('maxTurnDuration', '`policy.maxTurnDuration`, in seconds'),
   ...range('maxOutputTokens', '`policy.maxOutputTokens`'),
   ...range('maxToolDuration', '`policy.maxToolDuration`, in seconds'),
+  fraction('limits.context.compactAt', {
+    ...bounds(DEFAULT_LIMITS.context.compactAt),
+    doc: 'Default of `policy.context.compactAt`: the share of a model’s context window at which older messages leave its view.',
+  }),
+  whole('limits.context.keepTokens', {
+    ...bounds(DEFAULT_LIMITS.context.keepTokens),
+    doc: 'Default of `policy.context.keepTokens`: tokens of the latest messages that stay as they are.',
+  }),
   limit('maxModelCalls', 1, 'Model calls of a run. It stops a model that never finishes.'),
   limit('instructionChars', 1, 'Length of `instruction`, in characters.'),
   limit('systemInstructionChars', 1, 'Length of `systemInstruction`, in characters.'),

@@ -81,6 +81,11 @@ const model = z
       sendReasoning: z.boolean('must be true or false').optional(),
       ...parameterSchemas<undefined>({ optional: (schema) => schema.optional(), strict: true }),
       cache: z.enum(['auto', 'off'], 'must be auto or off').optional(),
+      contextWindow: z
+        .int('must be a whole number of tokens')
+        .min(1_000, 'must be at least 1000 tokens')
+        .max(100_000_000, 'must be at most 100000000 tokens')
+        .optional(),
       maxOutputTokens: z.int('must be a whole number').min(1, 'must be at least 1').optional(),
       headers: headersOf(z.string('must be a text').regex(HEADER_VALUE, 'must be one line of printable characters'))
         .superRefine(refuseKeys)

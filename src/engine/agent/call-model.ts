@@ -1,7 +1,7 @@
 /** One model call: builds the request, streams the answer as events, counts tokens and enforces the bounds. */
 import type { RunSpec } from '../../domain/interaction.ts'
 import { mayNeedApproval } from '../../domain/mcp.ts'
-import { countCharacters, partialMessage } from '../../domain/message.ts'
+import { partialMessage } from '../../domain/message.ts'
 import { parametersIn } from '../../domain/model-parameters.ts'
 import { costOf, estimateTokens } from '../../domain/usage.ts'
 import type { CallNotice, CatalogueEntry, ModelOutcome, ModelRequest, PromptCaching } from '../../models/port.ts'
@@ -35,7 +35,7 @@ const EMPTY_MESSAGE = { role: 'assistant', content: [] } as const
 
 /** Characters of the next request, for estimates. */
 export function promptCharacters({ frame, models, conversation }: AgentContext): number {
-  return countCharacters(conversation.messages()) + (frame.for(models[0]).system?.length ?? 0)
+  return conversation.characters() + (frame.for(models[0]).system?.length ?? 0)
 }
 
 /**
@@ -49,10 +49,10 @@ export async function callModel(
   { started, continues }: AnswerState,
 ): Promise<ModelCall> {
   const { deps, run, conversation } = context
-  const { spec, meter, recorder, signal } = run
+  const { spec, recorder } = run
   const frame = context.frame.for(entry)
   const { messages, digest } = viewOf(conversation.messages(), { ...frame, entry })
-  const cache = cachingOf(spec, context.run.claim.id)
+  const cache = cachingOf(spec, run.claim.id)
   const request: ModelRequest = { ...frame, messages, maxOutputTokens, parameters: parametersIn(spec), cache }
   const speaker = createOutputRouter({
     emit(event) {
@@ -64,6 +64,17 @@ export async function callModel(
     answerStarted: started,
     continues,
   })
+  return { ...(await exchange(context, entry, request, speaker)), digest }
+}
+
+/** Sends a request and passes its answer to `speaker`. Counts the call, and rejects if the run is stopped, like `callModel`. */
+export async function exchange(
+  context: AgentContext,
+  entry: CatalogueEntry,
+  request: ModelRequest,
+  speaker: OutputRouter,
+): Promise<Omit<ModelCall, 'digest'>> {
+  const { meter, signal } = context.run
   meter.startCall(promptCharacters(context), entry.price)
   const startedAt = performance.now()
   const { outcome, firstAt, spent } = await callWithinBudget(entry, request, speaker, context)
@@ -76,7 +87,7 @@ export async function callModel(
   }
   if (billed) meter.addCall(tokens)
   else meter.dropCall()
-  const call = { outcome, speaker, digest, spoke: firstAt !== undefined, billed, spent }
+  const call = { outcome, speaker, spoke: firstAt !== undefined, billed, spent }
   if (signal.aborted && !outcome.ok) {
     takeFailedCall(context, entry, call)
     throw signal.reason
@@ -84,7 +95,7 @@ export async function callModel(
   return call
 }
 
-function cachingOf({ conversationId, mcp }: RunSpec, runId: string): PromptCaching {
+export function cachingOf({ conversationId, mcp }: RunSpec, runId: string): PromptCaching {
   return { key: conversationId ?? runId, long: mcp.some(({ requireApproval }) => mayNeedApproval(requireApproval)) }
 }
 

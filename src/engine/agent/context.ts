@@ -3,6 +3,7 @@ import type { CatalogueEntry } from '../../models/port.ts'
 import type { EngineDependencies } from '../dependencies.ts'
 import type { Run } from '../run/run.ts'
 import type { CodeCalls } from './code-calls.ts'
+import type { ContextWindows } from './context-size.ts'
 import type { Conversation } from './conversation.ts'
 import type { RunFrame } from './frame.ts'
 import type { createIgnoredReporter } from './ignored-settings.ts'
@@ -21,6 +22,7 @@ export interface AgentContext {
   /** Records the parameters that a call ignored, each once. */
   readonly reportIgnored: ReturnType<typeof createIgnoredReporter>
   readonly notices: Notices
+  readonly windows: ContextWindows
   /** The number of the next step in the trace. */
   readonly nextStep: () => number
   /** The number of the next turn with calls (`tool_call.batch`). */

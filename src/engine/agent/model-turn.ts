@@ -10,7 +10,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { StopReason } from '../../domain/event.ts'
 import { type AssistantMessage, type FinishReason, toolCalls } from '../../domain/message.ts'
 import { CONTINUE, LAST_TURN } from '../../domain/prompts.ts'
-import { withoutNewMedia } from '../../domain/view.ts'
 import type { CatalogueEntry, ModelFailure, ModelOutcome } from '../../models/port.ts'
 import { type Allowance, allowance } from './allowance.ts'
 import {
@@ -23,6 +22,7 @@ import {
   takeFailedCall,
 } from './call-model.ts'
 import type { AgentContext } from './context.ts'
+import { doesNotFit, leaveOutNewMedia, makeRoom, makeRoomAfter, outputRoom } from './context-room.ts'
 import type { OutputRouter } from './output-router.ts'
 
 /** A turn that the model ended. The caller stores it (`Conversation.take`). */
@@ -42,6 +42,8 @@ export type TurnOutcome = ModelTurn | { readonly exhausted: StopReason } | { rea
 
 /** Consecutive calls of one model that fail without new text. The model itself retries before its first output. */
 const MAX_TRIES = 5
+/** Refusals of one turn because of the context window, after which its request is shortened. */
+const MAX_SHORTENED = 3
 /** Continuations of one turn. */
 const MAX_CONTINUATIONS = 8
 /** Exponential backoff with full jitter before a retry, in milliseconds. */
@@ -56,14 +58,17 @@ export async function takeTurn(context: AgentContext, answer: AnswerState, annou
   for (;;) {
     const entry = recovery.entry()
     await context.frame.refresh()
+    await makeRoom(context, entry)
     const usesTools = context.frame.for(entry).tools.length > 0
     const allowed = await allowance(context, entry.price, promptCharacters(context), usesTools)
     if (allowed.tokens < 1) return { exhausted: allowed.limit }
     if (allowed.last && !announced) conversation.ask(LAST_TURN)
     if (usesTools && !allowed.last) await context.notices.send()
     announced ||= allowed.last
-    const call = await callModel(context, entry, allowed.tokens, recovery.answer())
+    const tokens = Math.min(allowed.tokens, outputRoom(context, entry))
+    const call = await callModel(context, entry, tokens, recovery.answer())
     const { outcome, speaker } = call
+    if (outcome.ok && outcome.overflow?.window) context.windows.learn(entry, outcome.overflow, 0)
     if (outcome.ok && !(isRefused(outcome, call, recovery.answer()) && recovery.afterRefusal(entry, call))) {
       const message = { ...outcome.message, answered: call.digest }
       const limit = call.spent ? 'budget_exceeded' : allowed.limit
@@ -72,10 +77,10 @@ export async function takeTurn(context: AgentContext, answer: AnswerState, annou
       return { message, finish: outcome.finish, model, speaker, continued, allowed: { limit, last: allowed.last } }
     }
     if (outcome.ok) continue
-    const waitMs = recovery.after(entry, call, outcome.failure)
+    const { failure, waitMs } = await recovery.after(entry, call, outcome.failure)
     if (waitMs === undefined) {
       endUnanswered(context, speaker)
-      return { failure: outcome.failure }
+      return { failure }
     }
     await delay(waitMs, undefined, { signal: context.run.signal }).catch(() => {})
     if (context.run.signal.aborted) throw context.run.signal.reason
@@ -93,10 +98,17 @@ interface Recovery {
   /** The model of the next call. */
   entry(): CatalogueEntry
   answer(): AnswerState
-  /** Stores a failed call and prepares the next one. Returns the delay in milliseconds; undefined if there is no next call. */
-  after(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): number | undefined
+  /** Stores a failed call and prepares the next one. */
+  after(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): Promise<Next>
   /** Stores a refused call if a fallback can answer instead; else returns false. */
   afterRefusal(entry: CatalogueEntry, call: ModelCall): boolean
+}
+
+interface Next {
+  /** The failure, with what could not be done about it. */
+  readonly failure: ModelFailure
+  /** Milliseconds. Undefined if there is no next call. */
+  readonly waitMs: number | undefined
 }
 
 /** Retries, fallbacks and continuations after the failed calls of one turn. */
@@ -107,6 +119,7 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
   let fruitless = 0
   let continuations = 0
   let retries = 0
+  let shortened = 0
 
   function continueAnswer(shown: string): 'retry' | 'never' {
     answer = { started: true, continues: answer.continues + shown }
@@ -129,12 +142,21 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
     return true
   }
 
-  /** Replaces new images by a note if the provider refused them, so that they do not end the run. */
-  function leaveOutNewMedia({ spoke }: ModelCall, failure: ModelFailure): boolean {
-    const plain = failure.kind === 'refused' && !spoke ? withoutNewMedia(conversation.messages()) : undefined
-    if (plain) conversation.edit(plain)
+  /** Shortens a request that the provider refused because of its length. Undefined if that was not the reason. */
+  async function shorten(
+    entry: CatalogueEntry,
+    { spoke }: ModelCall,
+    failure: ModelFailure,
+  ): Promise<Next | undefined> {
+    if (spoke || !failure.tooLong) return undefined
+    const shorter = ++shortened <= MAX_SHORTENED && (await makeRoomAfter(context, entry, failure.tooLong))
+    return shorter ? { failure, waitMs: 0 } : { failure: doesNotFit(context, entry, failure), waitMs: undefined }
+  }
+
+  /** Leaves out new images if the provider refused them, so that they do not end the run. */
+  async function withoutRefusedMedia({ spoke }: ModelCall, failure: ModelFailure): Promise<boolean> {
     model = 0
-    return plain !== undefined
+    return failure.kind === 'refused' && !spoke && leaveOutNewMedia(context)
   }
 
   function mayRetry({ retryable }: ModelFailure): boolean {
@@ -142,11 +164,15 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
   }
 
   /** The next step after a call without new text. A model that sent nothing is replaced by its fallback. */
-  function afterNothing(entry: CatalogueEntry, call: ModelCall, failure: ModelFailure): 'retry' | 'now' | 'never' {
+  async function afterNothing(
+    entry: CatalogueEntry,
+    call: ModelCall,
+    failure: ModelFailure,
+  ): Promise<'retry' | 'now' | 'never'> {
     if (call.spoke && mayRetry(failure)) return 'retry'
     if (fallBack(entry, failure)) return 'now'
     if (!call.spoke && answer.continues !== '' && mayRetry(failure)) return 'retry'
-    return leaveOutNewMedia(call, failure) ? 'now' : 'never'
+    return (await withoutRefusedMedia(call, failure)) ? 'now' : 'never'
   }
 
   return {
@@ -157,13 +183,16 @@ function createRecovery(context: AgentContext, start: AnswerState): Recovery {
       takeFailedCall(context, entry, call)
       return fallBack(entry, { message: REFUSED })
     },
-    after(entry, call, failure) {
+    async after(entry, call, refused) {
       takeFailedCall(context, entry, call)
+      const shorter = await shorten(entry, call, refused)
+      if (shorter?.waitMs !== undefined) return shorter
+      const { failure } = shorter ?? { failure: refused }
       const shown = call.speaker.shown()
-      const next = shown === '' ? afterNothing(entry, call, failure) : continueAnswer(shown)
-      if (next !== 'retry') return next === 'now' ? 0 : undefined
+      const next = shown === '' ? await afterNothing(entry, call, failure) : continueAnswer(shown)
+      if (next !== 'retry') return { failure, waitMs: next === 'now' ? 0 : undefined }
       run.recorder.append({ type: 'model_retried', attempt: ++retries, reason: failure.message })
-      return Math.random() * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** fruitless)
+      return { failure, waitMs: Math.random() * Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** fruitless) }
     },
   }
 }

@@ -1,6 +1,7 @@
 /** The messages before the first model call: the earlier conversation and the instruction. */
+import { type Entry, earlierNeeded } from '../../domain/context.ts'
 import type { Interaction, RunSpec } from '../../domain/interaction.ts'
-import { type Message, partialMessage, type UserMessage, userText } from '../../domain/message.ts'
+import { partialMessage, userText } from '../../domain/message.ts'
 import { MAX_MEDIA_PARTS } from '../../domain/view.ts'
 import { ALL_EVENTS, readEvents } from '../../store/events.ts'
 import { readFrame } from '../../store/frames.ts'
@@ -15,36 +16,50 @@ import { fileList, mayUseTools } from './frame.ts'
 const MAX_HISTORY = 50
 
 export interface Opening {
-  readonly messages: readonly Message[]
+  readonly entries: readonly Entry[]
   /** Part of the earlier conversation was deleted. */
   readonly historyCut: boolean
 }
 
 /**
- * The conversation before the model's first turn: earlier interactions, oldest first, then this instruction. `sees`: the
- * modalities of this run's model; earlier runs may have used another one. `note`: what is added to the instruction.
+ * The conversation at this run's next call: earlier interactions, oldest first, then this instruction, then `own`, what this
+ * run has so far. `note`: what is added to the instruction. `sees`: the modalities of this run's model; earlier runs may have
+ * used another one.
  */
-export async function openingMessages(
+export async function openingEntries(
   stores: MediaStores,
   spec: RunSpec,
   note: string,
+  own: readonly Entry[],
   sees: Modalities,
 ): Promise<Opening> {
-  const history = await readHistory(stores, spec.previousInteractionId, sees)
-  return { ...history, messages: [...history.messages, userText(spec.instruction + note)] }
+  const current = [instructionEntry(spec, note), ...own]
+  const history = await readHistory(stores, spec.previousInteractionId, earlierNeeded(current), sees)
+  return { ...history, entries: [...history.entries, ...current] }
+}
+
+function instructionEntry({ instruction }: RunSpec, note: string): Entry {
+  return { edit: 'instruction', message: userText(instruction + note) }
 }
 
 /** The instruction of an earlier interaction as its model got it. */
-async function readInstruction(db: Database, { id, spec }: Pick<Interaction, 'id' | 'spec'>): Promise<UserMessage> {
+async function readInstruction(db: Database, { id, spec }: Pick<Interaction, 'id' | 'spec'>): Promise<Entry> {
   const frame = mayUseTools(spec) ? await readFrame(db, id) : undefined
-  return userText(spec.instruction + (frame?.note ?? fileList(spec)))
+  return instructionEntry(spec, frame?.note ?? fileList(spec))
 }
 
-async function readHistory(stores: MediaStores, previousId: string | undefined, sees: Modalities): Promise<Opening> {
+/** Reads newest first, until an interaction that was compacted: its summary covers the ones before it. */
+async function readHistory(
+  stores: MediaStores,
+  previousId: string | undefined,
+  neededMessages: number,
+  sees: Modalities,
+): Promise<Opening> {
   const { db } = stores
-  const chain: Message[][] = []
+  const chain: Entry[][] = []
   let id = previousId
-  // Newest first, and no more than a request may contain. The view decides which of them are shown.
+  let needed = neededMessages
+  // No more than a request may contain. The view decides which of them are shown.
   let parts = 0
   const shown = async (of: string): Promise<ShownMedia> => {
     if (parts >= MAX_MEDIA_PARTS) return forgottenMedia(db, of)
@@ -52,23 +67,33 @@ async function readHistory(stores: MediaStores, previousId: string | undefined, 
     for (const each of media.values()) parts += each.length
     return media
   }
-  while (id !== undefined && chain.length < MAX_HISTORY) {
+  while (id !== undefined && needed > 0 && chain.length < MAX_HISTORY) {
     const previous = await findInteraction(db, id)
-    if (!previous) return { messages: chain.reverse().flat(), historyCut: true }
-    chain.push([await readInstruction(db, previous), ...(await readConversation(db, id, await shown(id)))])
+    if (!previous) break
+    const entries = [await readInstruction(db, previous), ...(await readConversation(db, id, await shown(id)))]
+    chain.push(entries)
+    needed = earlierNeeded(entries, needed)
     id = previous.spec.previousInteractionId
   }
-  return { messages: chain.reverse().flat(), historyCut: id !== undefined }
+  return { entries: chain.reverse().flat(), historyCut: id !== undefined && needed > 0 }
 }
 
-/** The messages of an ended interaction. An open tool call gets a result: providers refuse calls without one. */
-async function readConversation(db: Database, id: string, shown: ShownMedia): Promise<Message[]> {
+/** The conversation of an ended interaction. An open tool call gets a result: providers refuse calls without one. */
+async function readConversation(db: Database, id: string, shown: ShownMedia): Promise<Entry[]> {
   const restored = restore(await readTurns(db, id), await readEvents(db, id, 0, ALL_EVENTS), shown)
-  const { messages, openBatch, unfinished } = restored
+  const { entries, openBatch, unfinished } = restored
   const results = (openBatch?.calls ?? []).map(
     ({ call: { callId, name }, result }) => result ?? ({ role: 'tool', callId, name, output: NOT_RUN } as const),
   )
-  return [...messages, ...results, ...(unfinished === '' ? [] : [partialMessage(unfinished)])]
+  const partial = unfinished === '' ? [] : [partialMessage(unfinished)]
+  return [...entries.map(ofAnotherRun), ...results, ...partial]
+}
+
+/** Its steps and files are not this run's. */
+function ofAnotherRun(entry: Entry): Entry {
+  if ('edit' in entry || entry.role !== 'tool') return entry
+  const { step: _step, file: _file, ...message } = entry
+  return message
 }
 
 const NOT_RUN = 'The run ended before this call had a result.'

@@ -12,13 +12,14 @@ import { RecorderStopped } from '../run/recorder.ts'
 import type { Run } from '../run/run.ts'
 import { stopCause } from '../run/stop.ts'
 import { type CodeCalls, createCodeCalls } from './code-calls.ts'
+import { createContextWindows } from './context-size.ts'
 import { createConversation } from './conversation.ts'
 import { createFrame, instructionNote } from './frame.ts'
 import { createIgnoredReporter } from './ignored-settings.ts'
 import { runLoop } from './loop.ts'
 import { searches } from './many-tools.ts'
 import { createNotices } from './notices.ts'
-import { openingMessages } from './opening.ts'
+import { openingEntries } from './opening.ts'
 import { openToolbox, type Toolbox } from './toolbox.ts'
 
 /** Failures are outcomes. Undefined if the run was stopped and this worker must not write its end. */
@@ -34,23 +35,26 @@ export async function runAgent(deps: EngineDependencies, accepted: Run): Promise
     const run = { ...accepted, spec: await fetchLinkedFiles(deps, accepted) }
     const { spec, past } = run
     const note = instructionNote(run)
-    const opening = await retryWhileDatabaseDown(MAX_OUTAGE_MS, () => openingMessages(deps, spec, note, entry), signal)
+    const { restored } = past
+    const readOpening = () => openingEntries(deps, spec, note, restored.entries, entry)
+    const opening = await retryWhileDatabaseDown(MAX_OUTAGE_MS, readOpening, signal)
     if (opening.historyCut) recorder.append({ type: 'warning', ...HISTORY_CUT })
     toolbox = await openToolbox(deps.toolProviders, scopeOf(deps, run, entry), run.redactor, {
-      window: undefined,
+      window: entry.contextWindow,
       searched: past.frame && searches(past.frame.tools),
     })
-    let { lastStep, lastBatch } = past.restored
+    let { lastStep, lastBatch } = restored
     const nextStep = () => ++lastStep
     const models = [entry, ...fallbacksOf(deps.catalogue, entry)] as const
     codeCalls = createCodeCalls({ deps, run, models, toolbox, nextStep })
-    const conversation = createConversation(deps, run, [...opening.messages, ...past.restored.messages])
+    const conversation = createConversation(deps, run, opening.entries)
     return await runLoop({
       deps,
       run,
       models,
       toolbox,
       codeCalls,
+      windows: createContextWindows(restored.windows),
       reportIgnored: createIgnoredReporter(run),
       frame: createFrame(deps, run, toolbox, note),
       conversation,

@@ -68,7 +68,9 @@ export async function performCall(
   recorder.append({ type: 'tool_result', step, ...text, duration_ms, callId })
   if (kept) recorder.attach(kept(step))
   const output = shownToModel(text)
-  return { role: 'tool', callId: asked.callId, name: asked.name, output, ...(media && { media }) }
+  const file = text.full?.path
+  const result = { role: 'tool', callId: asked.callId, name: asked.name, output, step } as const
+  return { ...result, ...(file !== undefined && { file }), ...(media && { media }) }
 }
 
 /** Identifies the call within its interaction, also after a crash. */

@@ -6,7 +6,7 @@
  * request, and its reasoning is sent back only if everything before it is unchanged. This one rule covers every edit.
  */
 import { createHash } from 'node:crypto'
-import type { AssistantMessage, Message } from '../../domain/message.ts'
+import type { AssistantMessage, Message, ToolMessage } from '../../domain/message.ts'
 import { visibleTo, withinMedia } from '../../domain/view.ts'
 import type { ModelDescription } from '../../models/port.ts'
 import type { RequestFrame } from './frame.ts'
@@ -45,9 +45,13 @@ const digests = new WeakMap<Message, string>()
 function digestOfMessage(message: Message): string {
   const known = digests.get(message)
   if (known !== undefined) return known
-  const digest = digestOf(message)
+  const digest = digestOf(message.role === 'tool' ? sentPart(message) : message)
   digests.set(message, digest)
   return digest
+}
+
+function sentPart({ step: _step, file: _file, ...sent }: ToolMessage): ToolMessage {
+  return sent
 }
 
 function digestOf(value: unknown): string {

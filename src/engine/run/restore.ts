@@ -5,6 +5,7 @@
  * Old logs have no call ids: there each result follows its call.
  */
 import { isDeepStrictEqual } from 'node:util'
+import type { ContextEdit, Entry } from '../../domain/context.ts'
 import type { Notice, RunEvent, Stage, StoredEvent } from '../../domain/event.ts'
 import { decodeEvent } from '../../domain/event.ts'
 import { shownToModel } from '../../domain/long-result.ts'
@@ -12,7 +13,6 @@ import {
   answerText,
   isSilent,
   type MediaPart,
-  type Message,
   type ToolCallPart,
   type ToolMessage,
   TURN_BREAK,
@@ -70,8 +70,10 @@ export interface Restored {
   readonly sandbox: RestoredSandboxState
   /** No sandbox of this run was ever ready, so no code ran in one. */
   readonly neverReady: boolean
-  /** The turns and tool results after the instruction, without those of the open batch. */
-  readonly messages: readonly Message[]
+  /** The turns and tool results after the instruction, and the edits of the model's view of them, without the open batch. */
+  readonly entries: readonly Entry[]
+  /** Context windows by model, in tokens, as the edits recorded them. */
+  readonly windows: ReadonlyMap<string, number>
   readonly openBatch: OpenBatch | undefined
   /** Calls that code in the sandbox made and that have no result. They are not part of the conversation. */
   readonly openCodeCalls: readonly CodeCallEvent[]
@@ -102,7 +104,8 @@ export interface Restored {
 export const NOTHING_RESTORED: Restored = {
   sandbox: 'none',
   neverReady: true,
-  messages: [],
+  entries: [],
+  windows: new Map(),
   openBatch: undefined,
   openCodeCalls: [],
   closingTurn: undefined,
@@ -122,21 +125,25 @@ export const NOTHING_RESTORED: Restored = {
 
 /** `stored`: the run's model calls. `shown`: media by the step of their result; an empty list if they are gone. */
 export function restore(stored: readonly Turn[], log: readonly StoredEvent[], shown: ShownMedia = new Map()): Restored {
-  // Failed calls only count their tokens. They did not change the conversation.
-  const turns = stored.filter(({ finish }) => finish !== 'failed')
+  // Failed calls and summaries are not part of the conversation.
+  const turns = stored.filter(({ finish }) => finish !== 'failed' && finish !== 'summary')
   const events = log.map((event) => ({ seq: event.seq, event: decodeEvent(event) }))
   const { lastReadyAt, ...sandbox } = restoreSandbox(events.map(({ event }) => event))
-  const messages: Message[] = []
+  const firstTurnAt = turns[0]?.atSeq ?? Number.POSITIVE_INFINITY
+  const entries: Entry[] = events.filter(({ seq }) => seq <= firstTurnAt).flatMap((logged) => editsOf(logged, stored))
   let openBatch: OpenBatch | undefined
   for (const [i, turn] of turns.entries()) {
     const until = turns[i + 1]?.atSeq ?? Number.POSITIVE_INFINITY
-    const steps = events.flatMap(({ seq, event }) =>
-      seq > turn.atSeq && seq <= until && !isByCode(event) ? [event] : [],
-    )
-    messages.push(...turn.asked, ...(isSilent(turn.message) ? [] : [turn.message]))
+    const following = events.filter(({ seq }) => seq > turn.atSeq && seq <= until)
+    const steps = following.flatMap(({ event }) => (isByCode(event) ? [] : [event]))
+    const { input, output } = turn.tokens
+    entries.push(...turn.asked, ...(isSilent(turn.message) ? [] : [turn.message]), {
+      edit: 'measured',
+      tokens: input + output,
+    })
     const paired = pairCalls(toolCalls(turn.message), steps, shown)
     const results = paired.flatMap(({ result }) => result ?? [])
-    if (results.length === paired.length) for (const result of results) messages.push(result)
+    if (results.length === paired.length) for (const result of results) entries.push(result)
     else {
       // Only the last turn can have calls without a result.
       const calls = paired.map((call) => {
@@ -145,6 +152,8 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
       })
       openBatch = { calls, refusal: refusalOf(turn) }
     }
+    // Edits are made between the results of a turn and the next request.
+    entries.push(...following.flatMap((logged) => editsOf(logged, stored)))
   }
   const last = turns.at(-1)
   const boundary = stored.at(-1)?.atSeq ?? 0
@@ -159,7 +168,8 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
   })
   return {
     ...sandbox,
-    messages,
+    entries,
+    windows: new Map(events.flatMap(({ event }) => windowOf(event))),
     openBatch,
     openCodeCalls: codeCallsWithoutResult(events.map(({ event }) => event)),
     closingTurn: last && last.finish !== 'broken' && toolCalls(last.message).length === 0 ? last : undefined,
@@ -183,6 +193,26 @@ export function restore(stored: readonly Turn[], log: readonly StoredEvent[], sh
 
 function hasAsked({ asked }: Pick<Turn, 'asked'>, message: UserMessage): boolean {
   return asked.some((each) => isDeepStrictEqual(each, message))
+}
+
+interface Logged {
+  readonly seq: number
+  readonly event: RunEvent
+}
+
+/** The edit that an event records. Its summary is the turn that was written with it. */
+function editsOf({ seq, event }: Logged, stored: readonly Turn[]): ContextEdit[] {
+  if (event.type === 'context_cleared')
+    return [event.keep === undefined ? { edit: 'media_refused' } : { edit: 'cleared', keep: event.keep }]
+  if (event.type !== 'context_compacted') return []
+  const { keep, window } = event
+  const turn = stored.find(({ finish, atSeq }) => finish === 'summary' && atSeq === seq)
+  return [{ edit: 'compacted', keep, window, ...(turn && { summary: answerText(turn.message) }) }]
+}
+
+function windowOf(event: RunEvent): [string, number][] {
+  if (event.type !== 'context_cleared' && event.type !== 'context_compacted') return []
+  return event.model === undefined || event.window === undefined ? [] : [[event.model, event.window]]
 }
 
 /** Why the calls of a turn are not run; undefined if they are. */
@@ -260,7 +290,9 @@ function resultMessage(
   result: Extract<RunEvent, { type: 'tool_result' }>,
   shown: ShownMedia,
 ): ToolMessage {
-  const message = { role: 'tool', callId, name, output: shownToModel(result) } as const
-  const media = shown.get(result.step)
+  const { step, full } = result
+  const output = shownToModel(result)
+  const message = { role: 'tool', callId, name, output, step, ...(full && { file: full.path }) } as const
+  const media = shown.get(step)
   return media?.length === 0 ? withoutMedia(message) : { ...message, ...(media && { media }) }
 }

@@ -61,6 +61,22 @@ class AuditEntry(Record):
     count: int
 
 
+class ContextPolicy(Record):
+    """When and how a long conversation is shortened to fit the model’s context window. The trace keeps everything."""
+
+    compact_at: float | None
+    keep_tokens: int | None
+    instructions: str | None
+
+
+class ContextPolicyAnswer(Record):
+    """How a long conversation is shortened for the model."""
+
+    compact_at: float | None
+    keep_tokens: int | None
+    instructions: str | None
+
+
 class Credential(Record):
     """A stored credential, without its secret."""
 
@@ -216,6 +232,7 @@ class Policy(Record):
     max_cost: float | None
     max_tool_duration: int | None
     sandbox: Any | SandboxPolicy | None
+    context: Any | ContextPolicy | None
 
 
 class PolicyAnswer(Record):
@@ -226,6 +243,7 @@ class PolicyAnswer(Record):
     max_cost: float | None
     max_tool_duration: int | None
     sandbox: SandboxPolicyAnswer | None
+    context: ContextPolicyAnswer | None
 
 
 class Reasoning(Record):

@@ -274,6 +274,109 @@ export type CompletedEvent = {
 };
 
 /**
+ * ContextClearedEvent
+ */
+export type ContextClearedEvent = {
+    /**
+     * Number of the event in the interaction’s log.
+     */
+    id: number;
+    event: 'context_cleared';
+    data: {
+        /**
+         * Steps of the results that the model no longer gets.
+         */
+        steps: Array<number>;
+        /**
+         * Estimated tokens that this freed.
+         */
+        tokens: number;
+        /**
+         * Number of latest messages that stay unchanged.
+         */
+        keep?: number;
+        model?: string;
+        /**
+         * Context window of the model, in tokens.
+         */
+        window?: number;
+        /**
+         * Only images and documents were removed: the model’s provider refused them.
+         */
+        media?: true;
+    };
+};
+
+/**
+ * ContextCompactedEvent
+ */
+export type ContextCompactedEvent = {
+    /**
+     * Number of the event in the interaction’s log.
+     */
+    id: number;
+    event: 'context_compacted';
+    data: {
+        /**
+         * The last step that the summary covers.
+         */
+        throughStep: number;
+        /**
+         * Estimated tokens of the request before.
+         */
+        tokensBefore: number;
+        /**
+         * Estimated tokens of the request after.
+         */
+        tokensAfter: number;
+        /**
+         * Number of latest messages that stay unchanged.
+         */
+        keep: number;
+        model: string;
+        /**
+         * Context window of the model, in tokens.
+         */
+        window: number;
+        /**
+         * There is no summary, because writing one failed. The older messages were removed.
+         */
+        dropped?: true;
+    };
+};
+
+/**
+ * ContextPolicy
+ *
+ * When and how a long conversation is shortened to fit the model’s context window. The trace keeps everything.
+ */
+export type ContextPolicy = {
+    /**
+     * Share of the model’s context window at which older messages leave the model’s view. Default 0.8.
+     */
+    compactAt?: number | null;
+    /**
+     * Tokens of the latest messages that stay as they are, at most a third of the window. Default 20000.
+     */
+    keepTokens?: number | null;
+    /**
+     * What a summary of older messages must contain, in addition to the usual.
+     */
+    instructions?: string | null;
+};
+
+/**
+ * ContextPolicyAnswer
+ *
+ * How a long conversation is shortened for the model.
+ */
+export type ContextPolicyAnswer = {
+    compactAt?: number;
+    keepTokens?: number;
+    instructions?: string;
+};
+
+/**
  * Credential
  *
  * A stored credential, without its secret.
@@ -1176,6 +1279,7 @@ export type Policy = {
      */
     maxToolDuration?: number | null;
     sandbox?: SandboxPolicy | null;
+    context?: ContextPolicy | null;
 };
 
 /**
@@ -1189,6 +1293,7 @@ export type PolicyAnswer = {
     maxCost?: number;
     maxToolDuration?: number;
     sandbox?: SandboxPolicyAnswer;
+    context?: ContextPolicyAnswer;
 };
 
 /**
@@ -1699,7 +1804,7 @@ export type StoredInputFile = {
  *
  * An event of a stream, with its lines as fields. Ignore events whose name you don’t know: later versions add some.
  */
-export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | ModelRetriedEvent | NoticeEvent | ToolsChangedEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
+export type StreamEvent = ReasoningStartedEvent | ReasoningDeltaEvent | ToolCallEvent | ToolOutputEvent | ToolResultEvent | ApprovalRequiredEvent | ApprovalDecidedEvent | PartialOutputEvent | ModelRetriedEvent | NoticeEvent | ToolsChangedEvent | ContextClearedEvent | ContextCompactedEvent | StageEvent | WarningEvent | ErrorEvent | CompletedEvent;
 
 /**
  * TimedEvent

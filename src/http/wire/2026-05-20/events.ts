@@ -56,6 +56,35 @@ const EVENT_TABLE = {
     'The tools that the model may call have changed, because an MCP server changed its list. Names of tools.',
     { added: toolNames, removed: toolNames, changed: toolNames },
   ],
+  context_cleared: [
+    'Older tool results were removed from what the model gets, to make room. The trace keeps them.',
+    {
+      steps: z.array(step).meta({ description: 'Steps of the results that the model no longer gets.' }),
+      tokens: z.int().min(0).meta({ description: 'Estimated tokens that this freed.' }),
+      keep: z.int().min(0).optional().meta({ description: 'Number of latest messages that stay unchanged.' }),
+      model: z.string().optional(),
+      window: z.int().min(1).optional().meta({ description: 'Context window of the model, in tokens.' }),
+      media: z
+        .literal(true)
+        .optional()
+        .meta({ description: 'Only images and documents were removed: the model’s provider refused them.' }),
+    },
+  ],
+  context_compacted: [
+    'Older messages were replaced by a summary in what the model gets. The trace keeps them.',
+    {
+      throughStep: z.int().min(0).meta({ description: 'The last step that the summary covers.' }),
+      tokensBefore: z.int().min(0).meta({ description: 'Estimated tokens of the request before.' }),
+      tokensAfter: z.int().min(0).meta({ description: 'Estimated tokens of the request after.' }),
+      keep: z.int().min(0).meta({ description: 'Number of latest messages that stay unchanged.' }),
+      model: z.string(),
+      window: z.int().min(1).meta({ description: 'Context window of the model, in tokens.' }),
+      dropped: z
+        .literal(true)
+        .optional()
+        .meta({ description: 'There is no summary, because writing one failed. The older messages were removed.' }),
+    },
+  ],
   stage: ['queued, provisioning, working, requires_action, settling.', { stage }],
   warning: ['Something in the request was ignored.', warning.shape],
   error: ['The run has failed; `completed` with `status: "failed"` follows.', { interactionId, ...runError.shape }],

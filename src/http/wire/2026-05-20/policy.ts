@@ -19,6 +19,14 @@ export const policyAnswer = z
       })
       .optional()
       .meta({ title: 'SandboxPolicyAnswer', description: 'Limits of the run’s sandbox.' }),
+    context: z
+      .object({
+        compactAt: z.number().optional(),
+        keepTokens: z.int().optional(),
+        instructions: z.string().optional(),
+      })
+      .optional()
+      .meta({ title: 'ContextPolicyAnswer', description: 'How a long conversation is shortened for the model.' }),
   })
   .meta({ title: 'PolicyAnswer', description: 'Limits of a run, in seconds, tokens and US dollars.' })
 
@@ -47,6 +55,7 @@ export function policyRequest(limits: Limits) {
           description: `Maximum duration of one tool call, in seconds. Default ${limits.maxToolDuration.default}. A call that takes longer is stopped, the model sees that, and the run continues.`,
         }),
       sandbox: sandboxPolicy(limits.sandbox).nullish(),
+      context: contextPolicy(limits.context).nullish(),
     })
     .meta({ title: 'Policy', description: 'Limits of a run. Absent fields get the server’s default.' })
 }
@@ -73,6 +82,35 @@ function sandboxPolicy(limits: Limits['sandbox']) {
       title: 'SandboxPolicy',
       description: 'Limits of the run’s sandbox. If one stops a step, the model and the trace show which.',
       examples: [{ memoryMiB: limits.memoryMiB.max, pids: limits.pids.max }],
+    })
+}
+
+const MAX_INSTRUCTIONS = 4_000
+
+function contextPolicy({ compactAt, keepTokens }: Limits['context']) {
+  return z
+    .object({
+      compactAt: between(z.number(), compactAt, ' of the context window')
+        .nullish()
+        .meta({
+          description: `Share of the model’s context window at which older messages leave the model’s view. Default ${compactAt.default}.`,
+        }),
+      keepTokens: wholeNumber(keepTokens, ' tokens')
+        .nullish()
+        .meta({
+          description: `Tokens of the latest messages that stay as they are, at most a third of the window. Default ${keepTokens.default}.`,
+        }),
+      instructions: z
+        .string()
+        .max(MAX_INSTRUCTIONS)
+        .nullish()
+        .meta({ description: 'What a summary of older messages must contain, in addition to the usual.' }),
+    })
+    .meta({
+      title: 'ContextPolicy',
+      description:
+        'When and how a long conversation is shortened to fit the model’s context window. The trace keeps everything.',
+      examples: [{ compactAt: 0.7, instructions: 'Keep all invoice numbers.' }],
     })
 }
 
