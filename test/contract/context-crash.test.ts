@@ -14,7 +14,7 @@ let provider: FakeProvider
 let server: Server | undefined
 let dataDir: string
 beforeEach(async () => {
-  provider = await openFakeProvider({ counts: true, window: 9_000, pairsCalls: true })
+  provider = await openFakeProvider({ counts: true, window: 14_000, pairsCalls: true })
   dataDir = await mkdtemp(join(tmpdir(), 'errand-context-'))
 })
 afterEach(async () => {
@@ -25,7 +25,7 @@ afterEach(async () => {
 })
 
 async function start(crashAt?: string): Promise<Server> {
-  const models = { small: { ...provider.model, contextWindow: 9_000 } }
+  const models = { small: { ...provider.model, contextWindow: 14_000 } }
   server = await startServer({
     provider,
     dataDir,
