@@ -116,8 +116,9 @@ function fitting(schema: Schema, name = '', depth = 0): Arbitrary<unknown> {
     case 'string':
       return textFor(name)
     case 'integer':
-    case 'number':
       return fc.integer({ min: Math.ceil(schema.minimum ?? -1), max: Math.min(schema.maximum ?? 1000, 2 ** 31 - 1) })
+    case 'number':
+      return fc.double({ min: schema.minimum ?? -1, max: schema.maximum ?? 1000, noNaN: true })
     case 'boolean':
       return fc.boolean()
     default:
