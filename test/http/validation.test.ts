@@ -185,7 +185,7 @@ test('null means absent, and unknown fields are warnings', async () => {
     labels: { a: '1', b: null },
     files: [{ name: 'a.txt', content: 'hä', encoding: null, size: 3 }],
     mcp: [{ name: 'm', authentication: 'token', command: 'rm' }],
-    temperature: 0.5,
+    topP: 0.5,
   })
   expect(status).toBe(200)
   const { request } = edge.engine.runs.at(-1)!
@@ -199,7 +199,7 @@ test('null means absent, and unknown fields are warnings', async () => {
     'unknown_field policy.maxTokens',
     'unknown_field files[0].size',
     'unknown_field mcp[0].command',
-    'unknown_field temperature',
+    'unknown_field topP',
   ])
 })
 
