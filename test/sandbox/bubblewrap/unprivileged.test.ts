@@ -26,7 +26,7 @@ const isRoot = process.getuid?.() === 0
 let place: string
 beforeAll(() => {
   place = mkdtempSync('/tmp/errand-test-')
-  for (const part of ['sandbox', 'runtime/collect-buffers.ts'])
+  for (const part of ['sandbox', 'runtime'])
     cpSync(join(import.meta.dirname, '../../../src', part), join(place, part), { recursive: true })
   writeFileSync(join(place, 'package.json'), '{"type":"module"}')
   writeFileSync(join(place, 'script.ts'), SCRIPT)
