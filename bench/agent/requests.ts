@@ -6,6 +6,8 @@ import type { Plan, Verdict } from '../measurement.ts'
 import { type AgentServer, openAgentServer, resultsSince } from './agent-server.ts'
 
 const FACT = 'The code of the vault is otter-42.'
+/** Words of the request for a summary. */
+const SUMMARIZE = 'replaced by the summary'
 const WINDOW = 32_000
 
 /** Row A4. */
@@ -16,8 +18,8 @@ export async function smallWindow({ short, log }: Plan): Promise<Verdict[]> {
   let done = 0
   try {
     provider.when(/./, ({ body }) => {
-      // A request for a summary offers no tools.
-      if (!body.tools?.length) return { text: JSON.stringify(body).includes(FACT) ? FACT : 'No fact is known.' }
+      if (String(body.messages.at(-1)!.content).includes(SUMMARIZE))
+        return { text: JSON.stringify(body).includes(FACT) ? FACT : 'No fact is known.' }
       if (done >= calls) return { text: 'Done.' }
       const code = done++ === 2 ? `print('${FACT}')` : "print('0123456789abcdef' * 2000)"
       return { toolCalls: [{ name: 'code_execution', args: { code: `${code}  # ${done}` } }] }
