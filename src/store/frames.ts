@@ -1,6 +1,8 @@
 /** The frames of a run: what its model requests begin with, as it was sent. A run without tools has none. */
 import type { JsonSchema } from '../domain/interaction.ts'
+import { fixedQuery } from './fixed-query.ts'
 import type { Database, Statement } from './port.ts'
+import type { FramesTable } from './tables.ts'
 
 export interface StoredFrame {
   /** Text after the system instruction. */
@@ -15,6 +17,10 @@ export interface StoredFrame {
   }[]
 }
 
+const insertFrame = fixedQuery((db, row: FramesTable) =>
+  db.query.insertInto('frames').values({ interaction_id: row.interaction_id, at_seq: row.at_seq, frame: row.frame }),
+)
+
 /** Adds a frame, which applies until the next one. Must follow a fenced statement. `atSeq`: number of the last event before it. */
 export function insertFrameStatement(
   db: Database,
@@ -22,8 +28,8 @@ export function insertFrameStatement(
   atSeq: number,
   frame: StoredFrame,
 ): Statement {
-  const values = { interaction_id: interactionId, at_seq: atSeq, frame: JSON.stringify(frame) }
-  return { query: db.query.insertInto('frames').values(values).compile(), rows: 1 }
+  const row = { interaction_id: interactionId, at_seq: atSeq, frame: JSON.stringify(frame) }
+  return { query: insertFrame(db, row), rows: 1 }
 }
 
 /** The newest frame. Undefined if the run has none. */
